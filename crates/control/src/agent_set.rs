@@ -99,7 +99,7 @@ impl AgentSet {
         self.connections[id.index()].as_ref()
     }
 
-    /// Returns the channels of the receivers, for another set.
+    /// Returns the channels of the receivers, for use in another set.
     pub fn into_connections(self) -> impl Iterator<Item = Option<Connection>> {
         self.connections.into_iter().skip(1)
     }

@@ -28,7 +28,7 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Creates the set from the agents of all nodes; none for nodes that cannot be reached.
+    /// Creates the set from the agents of all nodes; `None` for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         let agents = agents.into_iter().map(|agent| match agent {
             Some(Agent { connection, addresses }) => (Some(connection), addresses),
@@ -39,7 +39,7 @@ impl Agents {
         Self { set: AgentSet::new(connections.into_iter()), addresses, heard_ns }
     }
 
-    /// Creates the set from agents or errors. Also returns each node's error, if it has one.
+    /// Creates the set from each node's agent or error. Also returns each node's error, or `None`.
     pub fn split(agents: Vec<Result<Agent, String>>) -> (Self, Vec<Option<String>>) {
         let reasons = agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
         (Self::new(agents.into_iter().map(Result::ok).collect()), reasons)
@@ -75,7 +75,7 @@ impl Agents {
         !self.has(node) || self.is_silent(node)
     }
 
-    /// Restarts the measurement of silence of a node's agent.
+    /// Sets the time of the last message of a node's agent to the present.
     pub fn reset_silence(&mut self, node: usize) {
         self.heard_ns[node] = clock::now_ns();
     }
@@ -106,9 +106,10 @@ impl Agents {
         Ok(events)
     }
 
-    /// Waits until every node has an entry in `answers`; `answer` makes it from a message, unless it returns
-    /// none. Nodes whose agent is lost or silent get an error, and after `deadline`, a monotonic time and an
-    /// error message, all others do. Returns false if the user interrupted.
+    /// Waits until every node has an entry in `answers`. `answer` converts a message to an entry,
+    /// or returns `None` to ignore the message. Nodes whose agent is lost or silent get an error as
+    /// their entry. `deadline` is a monotonic time and an error message: after this time, all nodes
+    /// without an entry get this error. Returns false if the user interrupted.
     ///
     /// # Errors
     /// When the system call fails.
@@ -144,7 +145,7 @@ impl Agents {
         Ok(true)
     }
 
-    /// Returns the agents of all nodes, for another operation; none where the channel is closed.
+    /// Returns the agents of all nodes, for another operation; `None` if the channel is closed.
     pub fn into_agents(self) -> impl Iterator<Item = Option<Agent>> {
         let agents = self.set.into_connections().zip(self.addresses);
         agents.map(|(connection, addresses)| Some(Agent { connection: connection?, addresses }))

@@ -1,4 +1,5 @@
-//! The standing chain: links between the agents of neighbours, which are opened before a copy needs them.
+//! The standing chain: links between the agents of neighbouring nodes, opened before a copy needs
+//! them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use crate::agent_set::AgentEvent;
 use crate::agents::Agents;
 use crate::copy::Agent;
 
-/// Timeout for agents to open their links, or to report their number.
+/// Timeout for agents to open their links, or to report the number of their links.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The links of a node to those behind it.
+/// The links of a node to the nodes behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// The number of links.
@@ -23,8 +24,8 @@ pub struct Links {
     pub failed: Vec<String>,
 }
 
-/// Makes each of `agents` open links to the next available one, one link to each of its addresses.
-/// Returns the links of each agent, in the same order.
+/// Makes each of `agents` open links to the next available agent, one link to each address of that
+/// agent. Returns the links of each agent, in the same order.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.

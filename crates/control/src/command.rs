@@ -11,11 +11,12 @@ use crate::copy::Agent;
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// It exited with this code; if negative, it was killed by the signal with this number, negated.
+    /// The command exited with this code; if negative, it is the negated number of the signal that
+    /// killed the command.
     Exited(i32),
-    /// It could not be run, or its end is unknown.
+    /// The command could not be run, or its end is unknown.
     Failed(String),
-    /// The user interrupted before it ended.
+    /// The user interrupted before the command ended.
     Interrupted,
 }
 
@@ -50,8 +51,8 @@ pub fn run_command(
     Ok(ends.into_iter().map(end).collect())
 }
 
-/// Shuts down standing agents. Returns the id and error of nodes whose agent could not be reached or
-/// did not end.
+/// Shuts down standing agents. Returns the id and error of each node whose agent could not be
+/// reached or did not end.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.

@@ -25,15 +25,15 @@ use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::tree::{Catalogue, TreeSource};
 
-/// Time without progress after which a node's comparison is given up, in nanoseconds; the node is then
-/// sent everything.
+/// Time without progress after which a node's comparison is given up, in nanoseconds; the node then
+/// receives the whole source.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// The number of threads that read and digest the source.
 const THREADS: usize = 4;
 
-/// The catalogue of a tree may take this fraction of the tree's bytes, over all nodes; beyond it
-/// the tree itself is sent.
+/// The catalogue of a tree is sent only if its length times the number of nodes is at most the
+/// tree's length divided by this number; otherwise the tree itself is sent.
 const CATALOGUE_SHARE: u64 = 4;
 
 /// The source of the copy.
@@ -50,25 +50,26 @@ pub struct CompareRequest<'a> {
     pub compare: Compare,
     /// The source of the copy.
     pub asked: CompareSource<'a>,
-    /// The source as nodes can access it themselves.
+    /// The path and parts of the source for nodes that can read it themselves; none if they cannot.
     pub shared: Option<Shared>,
     /// Interrupts by the user.
     pub interrupts: Option<&'a Interrupts>,
 }
 
-/// A source which nodes can access and read themselves.
+/// A source which nodes can read themselves.
 pub struct Shared {
     /// The path, as bytes.
     pub path: Vec<u8>,
     /// The modification time in seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// The part which each node reads, in order; none for a node that reads nothing.
+    /// The part of the source that each node reads, in the order of nodes; none for a node that
+    /// reads nothing.
     pub parts: Vec<Option<LaneBlocks>>,
 }
 
 /// The result of a comparison.
 pub struct CompareOutcome {
-    /// The agents, in order.
+    /// The agent or error of each node, in the order of nodes.
     pub agents: Vec<Result<Agent, String>>,
     /// The digests of the source's blocks; none if no node has a similar file.
     pub digests: Option<Vec<[u8; 32]>>,
@@ -78,18 +79,18 @@ pub struct CompareOutcome {
     pub unread: Vec<(usize, String)>,
 }
 
-/// The state of a node.
+/// The state of a node's comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
-    /// It examines its destination.
+    /// The node examines its destination.
     Examining,
-    /// It is sent the tree's catalogue: the number of messages so far.
+    /// The node receives the tree's catalogue: the number of messages sent so far.
     ReceivingCatalogue(usize),
-    /// It has a file: its length, and its root digest.
+    /// The node has a file: its length, and its root digest.
     Found(Option<u64>, [u8; 32]),
-    /// It is sent the digests of the source: their number so far.
+    /// The node receives the digests of the source: the number sent so far.
     ReceivingDigests(usize),
-    /// No further message is expected.
+    /// No further message of the node is expected.
     Over,
 }
 
@@ -102,7 +103,7 @@ struct Comparison<'a> {
     digests: Option<Vec<[u8; 32]>>,
     /// The catalogue of a tree, once a node needs it; `Some(None)` if it is too large.
     catalogue: Option<Option<Catalogue>>,
-    /// Receives the digests from the threads that compute them, once these have started.
+    /// The channel from the threads that compute the digests; none before these threads start.
     coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     unusable: Vec<usize>,
     /// The parts of a shared source.
@@ -181,7 +182,7 @@ impl Comparison<'_> {
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
             if interrupts.is_some_and(Interrupts::have_come) {
-                // The interrupt stays pending, and ends the copy, too.
+                // The interrupt stays pending, and also ends the copy.
                 break;
             }
             let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
@@ -309,7 +310,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Sends the next parts of the catalogue to the nodes which have read the previous ones.
+    /// Sends the next parts of the catalogue to the nodes which have processed the previous ones.
     fn send_catalogue(&mut self) {
         let wanted = |stand: &Stand| matches!(stand, Stand::ReceivingCatalogue(_));
         if !self.stands.iter().any(wanted) {
@@ -344,7 +345,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Sends the next digests to the nodes which have read the previous ones.
+    /// Sends the next digests to the nodes which have processed the previous ones.
     fn send_digests(&mut self) {
         let Some(digests) = &self.digests else { return };
         for (node, stand) in self.stands.iter_mut().enumerate() {
@@ -360,7 +361,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Gives up nodes that are silent or make no progress.
+    /// Gives up the comparison of nodes that are silent or make no progress.
     fn give_up(&mut self) {
         let now = clock::now_ns();
         let nodes = self.stands.iter_mut().zip(&mut self.progress_ns).enumerate();
@@ -376,8 +377,9 @@ impl Comparison<'_> {
     }
 }
 
-/// Computes the digests of a source that nodes have not reported. Reads one block of each node that
-/// reported some; if its digest differs, all digests of that node are computed here, too.
+/// Computes the digests of the source that nodes have not reported. Of each node that reported
+/// digests, checks one block: if its digest differs, all digests of that node are computed here,
+/// too.
 fn digest_rest(
     layout: Layout,
     content: &dyn Content,

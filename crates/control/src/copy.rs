@@ -36,16 +36,16 @@ use garland_dataplane::recorder::{At, ClockProbes, Exchanges, Harvest};
 const SHOW: Duration = Duration::from_nanos(SHOW_NS);
 const SHOW_NS: u64 = 100_000_000;
 
-/// A turn longer than this means that the process was suspended; that time does not count as silence of
-/// nodes.
+/// An iteration of the loop that takes longer than this, in nanoseconds, means that the process was
+/// suspended; that time does not count as silence of nodes.
 const SLEEP_NS: u64 = 500_000_000;
 
 /// Silence after which an agent is considered to hang while copies are closed, in nanoseconds;
 /// heartbeats arrive every 100 ms.
 const QUIET_NS: u64 = 800_000_000;
 
-/// Runs a copy. `agents` are those of the receivers, in the order of the plan, or the reasons why nodes
-/// have none. Calls `observe` at intervals.
+/// Runs a copy. `agents` contains the agent or error of each receiver, in the order of the plan.
+/// Calls `observe` at intervals.
 ///
 /// # Errors
 /// When this host has no file descriptors or threads left, or its own destination cannot be opened.
@@ -74,7 +74,7 @@ pub fn run_copy(
     Ok(driver.end())
 }
 
-/// The agent of a receiver, or the outcome of its node, if it has ended already.
+/// The agent of a receiver, or the outcome of its node if that has ended already.
 type PlannedAgent = Result<Agent, Box<NodeOutcome>>;
 
 /// The result of committing the file on this machine.
@@ -83,21 +83,21 @@ type Stored = Result<(), String>;
 /// The state of a node in an attempt.
 #[derive(Default)]
 struct CopyNode {
-    /// The addresses of its agent.
+    /// The addresses of the node's agent.
     addresses: NodeAddress,
-    /// Its outcome, if it ended before this attempt.
+    /// The node's outcome, if the node ended before this attempt.
     before: Option<NodeOutcome>,
-    /// The files of its tree which it did not deliver.
+    /// The files of the tree that the node did not deliver.
     absence: Absence,
-    /// Whether the order to begin was sent.
+    /// Whether the order to begin was sent to the node.
     started: bool,
-    /// Whether its first block has arrived.
+    /// Whether the node has received its first block.
     first: bool,
-    /// The time at which it held every block.
+    /// The time at which the node had received every block.
     held_ns: Option<u64>,
-    /// Whether it has closed the copy.
+    /// Whether the node has closed the copy.
     closed: bool,
-    /// The time of its last message.
+    /// The time of the node's last message.
     heard_ns: u64,
 }
 
@@ -115,15 +115,15 @@ struct Driver<'a> {
     late: Vec<NodeId>,
     /// The names of nodes that are not in the plan.
     joined: Vec<String>,
-    /// Agents without free memory for the copy.
+    /// Agents that have no free memory for the copy.
     busy: Vec<NodeId>,
     /// The queue for memory of busy agents, while the copy waits for it.
     queue: Option<Queue>,
     context: Arc<CopyContext>,
-    /// The operations that may be in flight, if they are limited.
+    /// The operations in flight, if their number is limited.
     operations: Option<Operations>,
-    /// Sources of a gather that delivered everything and confirmed their file unchanged; they
-    /// complete when our file is committed.
+    /// Sources of a gather that delivered everything and confirmed that their file has not changed;
+    /// they complete when the file on this machine is committed.
     delivered: Vec<(NodeId, FromAgent)>,
     /// The channel of the thread that commits the file on this machine.
     stored: (Sender<Stored>, Receiver<Stored>),
@@ -137,11 +137,11 @@ struct Driver<'a> {
     harvest: Harvest,
     /// The time of the head's last report on its own hops.
     reported_ns: u64,
-    /// The time of the last turn of the loop.
+    /// The start of the loop's last iteration.
     turned_ns: u64,
     finished: bool,
     interrupted: bool,
-    /// Whether all threads of this machine have ended.
+    /// Whether all threads of the copy on this machine have ended.
     is_clean: bool,
 }
 
@@ -251,8 +251,8 @@ impl<'a> Driver<'a> {
         if let (Ends::Out { source, .. }, true) = (&self.job.ends, self.job.plan.layout.open) {
             source.release(self.head.held_by_all());
         }
-        // Judge silence by the start of this turn: messages that arrived since are unread, and a
-        // starved head must not declare nodes dead.
+        // Judge silence by the start of this iteration: messages that arrived since then are
+        // unread, and a head that got no CPU time must not declare nodes dead.
         if self.head.deadline().is_some_and(|at| at <= now) {
             self.head.handle(now, HeadEvent::Tick);
         }
@@ -265,7 +265,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Reports the head's own hops to the machine, at the interval of the nodes' reports.
+    /// Reports the head's own hops to the state machine, at the same interval as nodes report
+    /// theirs.
     fn report_own(&mut self, now: u64) {
         if now.saturating_sub(self.reported_ns) >= SHOW_NS {
             self.reported_ns = now;
@@ -318,7 +319,7 @@ impl<'a> Driver<'a> {
             FromAgent::Complete(..) if self.context.config.is_source => {
                 self.nodes[id.index()].held_ns = Some(now);
             }
-            // The last node's message sets the time.
+            // The time is that of the last node's message.
             FromAgent::Complete(..) => self.moments.sent = Some(now),
             FromAgent::Committed(copy, _)
                 if *copy == self.copy && !self.context.config.is_source =>
@@ -350,7 +351,7 @@ impl<'a> Driver<'a> {
         self.head.handle(now, HeadEvent::From(id, message));
     }
 
-    /// Executes the orders of the machine.
+    /// Executes the orders of the state machine.
     fn execute_orders(&mut self) {
         while let Some(order) = self.head.poll() {
             match order {

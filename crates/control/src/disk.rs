@@ -1,4 +1,4 @@
-//! The head's side of disk tests, on all nodes at once or one by one.
+//! The head's side of disk tests, on all nodes at the same time or one by one.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::copy::Agent;
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
 
-/// Time allowed for a measurement in addition to that for its bytes, in nanoseconds.
+/// Time allowed for a measurement, in addition to the time for its bytes, in nanoseconds.
 const GRACE_NS: u64 = 30_000_000_000;
 
 /// How the test of a node ended.
@@ -37,9 +37,9 @@ pub struct DiskNode {
     pub figures: Vec<DiskFigures>,
     /// How the test ended; none before its end.
     pub end: Option<DiskEnd>,
-    /// Whether the order has been sent.
+    /// Whether the order was sent to the node.
     begun: bool,
-    /// The time of the last progress, in monotonic nanoseconds.
+    /// The time of the node's last progress, in monotonic nanoseconds.
     moved_ns: u64,
 }
 

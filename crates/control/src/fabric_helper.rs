@@ -9,11 +9,11 @@ use crate::copy::Agent;
 use garland_dataplane::image::Image;
 use garland_fabric::find::find;
 
-/// The bytes of the program in one message of the control channel.
+/// The maximum number of bytes of the program in one message of the control channel.
 const PARCEL: usize = 48 << 10;
 
-/// Sends the helper program of this machine to `agents`. If there is none, or it cannot be read, nothing
-/// is sent: the agents report that they lack it.
+/// Sends the helper program of this machine to `agents`. If this machine has none, or cannot read
+/// it, nothing is sent: the agents report that the program is missing.
 pub fn bring<'a>(agents: impl Iterator<Item = &'a mut Agent>) {
     let mut bytes = Vec::new();
     let image = find().ok().and_then(|path| Image::of(File::open(path).ok()?).ok());

@@ -14,17 +14,17 @@ use garland_sys::clock;
 pub struct Moments {
     /// The beginning and end of the wait for agents that were busy with other copies, if there was one.
     pub waited: Option<(u64, u64)>,
-    /// Every destination is open, or its node has failed.
+    /// The time when every destination was open, or its node had failed.
     pub ready: u64,
-    /// The first block has reached every node.
+    /// The time when the first block had reached every node.
     pub first: u64,
-    /// The head has sent the last block.
+    /// The time when the head had sent the last block.
     pub sent: u64,
-    /// Every node holds every block.
+    /// The time when every node had every block.
     pub held: u64,
-    /// Every node's file has its final name.
+    /// The time when every node's file had its final name.
     pub committed: u64,
-    /// Every agent has closed the copy.
+    /// The time when every agent had closed the copy.
     pub closed: u64,
 }
 
@@ -37,15 +37,15 @@ pub struct NodeOutcome {
     pub verdict: Verdict,
     /// The node's last report.
     pub report: Report,
-    /// The node was detached because its disk was too slow for the others.
+    /// Whether the node was detached because its disk was too slow for the others.
     pub detached: bool,
-    /// The node was fed on the side because its link or machine slowed down the others.
+    /// Why the node was fed on the side, if its link or machine slowed down the others.
     pub slow: Option<Slow>,
-    /// The time at which the node held every block, in monotonic nanoseconds.
+    /// The time at which the node had every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
-    /// The node is dead or hangs: do not wait for the end of its agent.
+    /// Whether the node is dead or hangs; the end of its agent is then not awaited.
     pub silent: bool,
-    /// The files of its tree which the node did not deliver.
+    /// The files of the tree that the node did not deliver.
     pub absence: Absence,
 }
 
@@ -68,7 +68,7 @@ pub struct Outcome {
     pub depths: Vec<StageDepth>,
     /// The digests of all blocks, if all were read or received.
     pub digests: Option<Vec<[u8; 32]>>,
-    /// Bytes of blocks that this machine has sent, as on the wire.
+    /// The bytes of blocks that this machine has sent, as counted on the wire.
     pub sent_bytes: u64,
     /// The digest of the file on this machine, if it was requested.
     pub checksum: Option<Summed>,
@@ -77,9 +77,9 @@ pub struct Outcome {
 /// The times of the phases so far.
 #[derive(Default)]
 pub struct Times {
-    /// The beginning of the present wait for busy agents.
+    /// The beginning of the present wait for busy agents, if there is one.
     pub waiting: Option<u64>,
-    /// The beginning and end of the last such wait.
+    /// The beginning and end of the last wait for busy agents.
     pub waited: Option<(u64, u64)>,
     /// See [`Moments`].
     pub ready: Option<u64>,
@@ -106,7 +106,7 @@ impl Times {
 }
 
 impl NodeOutcome {
-    /// Returns the outcome of a node that has failed before the copy began.
+    /// Returns the outcome of a node that failed before the copy began.
     pub fn failed(name: &str, reason: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -120,7 +120,7 @@ impl NodeOutcome {
         }
     }
 
-    /// Replays the node's end in an earlier attempt to the machine of a new attempt.
+    /// Tells the state machine of a new attempt how the node ended in an earlier attempt.
     pub fn replay(&self, id: NodeId, copy: CopyId, head: &mut Head) {
         let now = clock::now_ns();
         let event = match &self.verdict {

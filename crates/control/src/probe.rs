@@ -1,5 +1,5 @@
-//! The head's side of meetings, in which two agents connect and measure. All pairs of a round run at the
-//! same time.
+//! The head's side of meetings: in each, two agents connect and measure. All pairs of a round run
+//! at the same time.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,8 +14,8 @@ use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, gone, silence};
 use crate::copy::Agent;
 
-/// After the complaint of one agent the head waits this long, in nanoseconds, before it ends the meeting:
-/// the complaint may be due to the loss of the other agent, which may be noticed later.
+/// After the complaint of one agent, the head waits this long, in nanoseconds, before it ends the
+/// meeting. The cause may be the loss of the other agent, which the head may notice later.
 const COMPLAINT_NS: u64 = 500_000_000;
 
 /// The time that a meeting may take beyond its time limit.
@@ -24,17 +24,17 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Two agents that meet, by index in the list of nodes.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// The one that connects.
+    /// The agent that connects.
     pub from: usize,
-    /// The one that accepts.
+    /// The agent that accepts.
     pub to: usize,
-    /// The index of the accepting one's address.
+    /// The index of the accepting agent's address.
     pub rail: usize,
     /// The number of connections.
     pub streams: u16,
-    /// The time limit.
+    /// The time limit of the meeting.
     pub limit: Duration,
-    /// The CPUs to which the two agents pin their threads.
+    /// The CPUs to which the connecting and the accepting agent pin their threads.
     pub pin: Option<(u16, u16)>,
     /// The measurement.
     pub task: Task,
@@ -43,9 +43,10 @@ pub struct Pair {
 /// How the meeting of a pair, or a round of copies, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairEnd {
-    /// It was completed.
+    /// The meeting or round was completed.
     Done,
-    /// It failed: the index of the node that is probably at fault, and the reason.
+    /// The meeting or round failed: the index of the node that is probably at fault, and the
+    /// reason.
     Failed(usize, String),
     /// The user interrupted.
     Interrupted,
@@ -62,14 +63,15 @@ struct Underway {
     sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
-    /// The first complaint: the index of the node, the complaint, and its time. The complaint of a node
-    /// whose peer left is replaced by that of this peer, even if the latter arrives later.
+    /// The first complaint: the index of the node, the complaint, and its time. If a node complains
+    /// that its peer left, the peer's own complaint replaces that, even if it arrives later.
     complaint: Option<(usize, Complaint, u64)>,
     deadline_ns: u64,
 }
 
 impl Party {
-    /// Creates the set of agents, in the order of the list of nodes; none for nodes that cannot be reached.
+    /// Creates the set of agents, in the order of the list of nodes; `None` for nodes that cannot
+    /// be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         Self { agents: Agents::new(agents) }
     }
@@ -80,8 +82,8 @@ impl Party {
         self.agents.has(node)
     }
 
-    /// Runs the meetings of all `pairs` at once; calls `found` with the index of the pair, that of
-    /// the node, and the finding. Returns how each ended, in order.
+    /// Runs the meetings of all `pairs` at the same time; calls `found` with the index of the pair,
+    /// the index of the node, and the finding. Returns how each meeting ended, in order.
     ///
     /// # Errors
     /// When this host cannot wait for the agents.

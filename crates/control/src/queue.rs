@@ -1,8 +1,8 @@
 //! The head's side of the queue for memory on agents that are busy with other copies.
 //!
-//! Agents are asked one after another, in the order of their keys, which is common to all heads;
-//! each answer is awaited before the next request. A head only waits for agents after those whose
-//! memory it holds, so heads cannot deadlock.
+//! Agents are asked one after another, in the order of their public keys, which is the same for all
+//! heads; each answer is awaited before the next request. A head that waits for an agent has
+//! reserved memory only of agents that come earlier in this order, so heads cannot deadlock.
 
 use garland_core::plan::NodeId;
 use garland_protocol::PublicKey;
@@ -23,7 +23,7 @@ pub struct Queue {
 pub enum Step {
     /// Request memory of this agent.
     Ask(NodeId),
-    /// Wait for its answer.
+    /// Wait for the answer of the agent that was asked.
     Wait,
     /// All agents have granted memory.
     Through,
@@ -58,8 +58,8 @@ impl Queue {
         }
     }
 
-    /// Returns the agents that the copy waits for, in the order of the plan: those that were busy and
-    /// have not granted memory since, or else the one that was asked last.
+    /// Returns the agents that the copy waits for, in the order of the plan: the busy agents that
+    /// have not granted memory yet, or, if there are none, the agent that was asked last.
     pub fn waited_for(&self) -> Vec<NodeId> {
         if self.busy.is_empty() {
             self.left.last().copied().into_iter().collect()

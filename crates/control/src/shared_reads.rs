@@ -19,10 +19,10 @@ pub struct Parts(Vec<SharedRead>);
 
 /// The digests of a source as reported by nodes.
 pub struct SharedDigests {
-    /// The digests, as far as reported.
+    /// The digest of each block; none if it was not reported.
     pub digests: Vec<Option<[u8; 32]>>,
-    /// For each node that reported digests: its blocks, and the index of one of them. The head reads
-    /// this block, too, to check that the node reads the same file.
+    /// For each node that reported digests: its blocks, and the index of one of them. The head
+    /// reads this block, too, to check that the node reads the same file.
     pub samples: Vec<(LaneBlocks, u64)>,
 }
 
@@ -33,13 +33,13 @@ impl Parts {
         Self(asked.into_iter().map(part).collect())
     }
 
-    /// Adds digests of a node.
+    /// Adds digests that a node reported.
     pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) {
         let Some(part) = self.pending(place) else { return };
         part.digests.extend(digests);
         let (reported, all) = (part.digests.len() as u64, part.blocks.len());
         if reported > all || !more && reported < all {
-            part.end = Some(Err(format!("it reported {reported} digests in place of {all}")));
+            part.end = Some(Err(format!("it reported {reported} digests instead of {all}")));
         } else if !more {
             part.end = Some(Ok(()));
         }

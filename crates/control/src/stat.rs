@@ -12,7 +12,7 @@ use crate::copy::Agent;
 /// Timeout for the lookup of a file: a disk may have to spin up. There is none for trees.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An agent and its replies, or why there are none.
+/// An agent and its replies, or the error of its node.
 pub type Stats = Result<(Agent, Vec<StatReply>), String>;
 
 /// Sends `request` to all `agents`. Returns the agents with their replies, in order.

@@ -18,18 +18,19 @@ use crate::copy::Agent;
 pub struct Survey<'a> {
     agents: Agents,
     interrupts: Option<&'a Interrupts>,
-    /// The number of answers, by index, that were not awaited any longer and may still arrive.
+    /// The number of answers, by index of the agent, that the survey no longer waits for and that
+    /// may still arrive.
     late: BTreeMap<usize, u32>,
 }
 
 impl<'a> Survey<'a> {
-    /// Creates a survey with these agents; none for nodes that cannot be reached.
+    /// Creates a survey with these agents; `None` for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
         Self { agents: Agents::new(agents), interrupts, late: BTreeMap::new() }
     }
 
     /// Sends orders, at most one per agent, and waits up to `patience` for the answers. Returns the
-    /// answer of each agent by index, or why there is none.
+    /// answer or error of each agent, by index.
     ///
     /// # Errors
     /// When this host cannot wait, or the user interrupts ([`io::ErrorKind::Interrupted`]).

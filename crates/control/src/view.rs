@@ -19,15 +19,16 @@ const TURN: Duration = Duration::from_millis(100);
 pub enum Watched {
     /// The activity of the node with this index.
     Node(usize, Box<NodeView>),
-    /// The node with this index is lost: it is no longer asked, and why.
+    /// The node with this index is lost for this reason, and is no longer asked.
     Lost(usize, String),
-    /// The end of a turn: the display can be drawn, and one of `others` may be readable.
+    /// The end of an iteration: the display can be drawn, and one of `others` may be readable.
     Turn,
 }
 
 /// A node that is watched.
 struct Node {
-    /// The time of the next request in monotonic nanoseconds; none while an answer is awaited.
+    /// The time of the next request in monotonic nanoseconds; none while the node's answer is
+    /// awaited.
     due_ns: Option<u64>,
     gone: bool,
 }
@@ -85,7 +86,7 @@ fn turn(
         match event {
             AgentEvent::Message(FromAgent::Viewed(mut view)) => {
                 view.bound();
-                // Count from the answer, so that a busy node never has two requests.
+                // Count the interval from the answer, so that a busy node never has two requests.
                 node.due_ns = Some(now + every.as_nanos() as u64);
                 news.push(Watched::Node(at, view));
             }

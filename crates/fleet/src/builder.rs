@@ -1,4 +1,4 @@
-//! Gives a command an agent on each of its nodes: a standing agent, or one that is started.
+//! Connects a command to an agent on each of its nodes: a standing agent, or one that is started.
 
 mod late;
 
@@ -45,18 +45,19 @@ pub struct FleetBuilder<'a> {
     pub logs: PathBuf,
     /// The lab that the nodes belong to; this process has entered it.
     pub lab: Option<&'a Lab>,
-    /// Agents outlive this command, and end after this many idle seconds.
+    /// The idle seconds after which agents end, if they outlive this command.
     pub stay: Option<u64>,
     /// Interrupts by the user; none if an interrupt ends the process.
     pub interrupts: Option<Arc<Interrupts>>,
-    /// Print no progress on the terminal.
+    /// Whether to print no progress on the terminal.
     pub quiet: bool,
-    /// The command examines the network itself: connect to a lab's agents without using its emulated
-    /// links, and start the agent of this machine, if it is one of the nodes, without ssh.
+    /// Whether the command examines the network itself. Then this process connects to a lab's
+    /// agents without using the emulated links, and starts the agent of this machine, if it is one
+    /// of the nodes, without ssh.
     pub out_of_band: bool,
     /// Injected clock faults, by node name.
     pub clocks: &'a [(String, ClockFault)],
-    /// The directory of local nodes; by default each has its own.
+    /// The working directory of local nodes; by default each has its own.
     pub here: Option<PathBuf>,
 }
 
@@ -68,14 +69,14 @@ struct Starter<'a> {
     records: &'a RecordDir,
 }
 
-/// An agent and the process that keeps it alive, or why there is none.
+/// An agent and the process that keeps it alive, or the error.
 type Started = Result<(Agent, Option<LaunchedChild>), String>;
 
 /// The agents of all nodes, in the nodes' order.
 pub struct Fleet {
-    /// The agents, or why a node has none.
+    /// The agent or the error of each node.
     pub agents: Vec<Result<Agent, String>>,
-    /// The processes that keep them alive.
+    /// The processes that keep the agents alive.
     pub children: Children,
 }
 
@@ -101,7 +102,7 @@ impl Children {
             }
         }
         others.iter_mut().for_each(|child| child.end(deadline_ns));
-        // Killed processes are reaped by one deadline.
+        // All killed processes are reaped by the same deadline.
         let deadline_ns = after(REAPING);
         others.into_iter().chain(hung).for_each(|mut child| child.reap(deadline_ns));
     }
@@ -139,7 +140,8 @@ impl<'a> FleetBuilder<'a> {
 impl FleetBuilder<'_> {
     /// Starts an agent on every node without a standing agent, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
-        // If this fails, fewer nodes are possible; calls that run out of descriptors report it.
+        // If this fails, only fewer nodes are possible; calls that run out of descriptors report
+        // it.
         let _ = limits::raise_open_files();
         if let Some(lab) = self.lab.filter(|_| self.stay.is_none()) {
             lab::keep_topology(lab, &self.logs)?;
@@ -159,7 +161,7 @@ impl FleetBuilder<'_> {
         children.push(child);
         let mut fleet = Fleet { agents, children: Children(children) };
         if cancellation.is_cancelled() {
-            // Agents end with their channels.
+            // The agents end when their channels close.
             drop(fleet.agents);
             fleet.children.end(HURRY, |_| false);
             return Err(Failure::interrupted("starting agents"));
@@ -168,8 +170,8 @@ impl FleetBuilder<'_> {
         Ok(fleet)
     }
 
-    /// Starts or finds the agents of `nodes`, and counts finished ones in `ready`. Returns the agents, and
-    /// the process that all of them share, if there is one.
+    /// Starts or finds the agents of `nodes`, and counts finished nodes in `ready`. Returns the
+    /// agents, and the process that all of them share, if there is one.
     fn start_all(
         &self,
         nodes: &[Node],
@@ -222,8 +224,9 @@ impl FleetBuilder<'_> {
             let Ok(agent) = slot else { continue };
             let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
             if let Some(address) = own.filter(|_| self.is_real(node)) {
-                // Forget a standing agent, or the next command would find it again. If the message
-                // cannot be sent, its record stays. Other agents end with their channel.
+                // Remove the record of a standing agent, or the next command would find it again.
+                // If the message cannot be sent, the record stays. Other agents end when their
+                // channels close.
                 if agent.connection.send(&ToAgent::Shutdown).is_ok()
                     && let Some(standing) = Standing::find(records, &node.name)
                 {
@@ -246,9 +249,9 @@ impl FleetBuilder<'_> {
             }
             match self.connect(node, &standing, keys) {
                 Ok(agent) => return Ok((agent, None)),
-                // It ended after its idle time, or its machine was restarted.
+                // The agent ended after its idle time, or its machine was restarted.
                 Err(error) if error.is_refused() => standing.forget(records),
-                // It may be stopped or busy: do not start a second standing agent.
+                // The agent may be stopped or busy: do not start a second standing agent.
                 Err(error) if self.stay.is_some() => return Err(error.of_standing()),
                 // Start another agent, which ends with this command.
                 Err(_) => {}
@@ -320,7 +323,7 @@ pub fn log_name(node: &str) -> String {
     format!("{}.log", node.replace(['/', ':'], "_"))
 }
 
-/// Returns the root directory of a local node; `given` is the parent that the user named.
+/// Returns the root directory of a local node; `given` is the user's parent directory for these.
 pub fn local_root(places: &Places, given: Option<&Path>, name: &str) -> Result<PathBuf, String> {
     let base = match given {
         Some(given) => std::path::absolute(given).map_err(|error| error.to_string())?,

@@ -61,7 +61,8 @@ pub fn destination(
     }
 }
 
-/// Fails if the path begins with `~`: no shell expands it, so it would name a directory `~`.
+/// Fails if the path begins with `~`: no shell expands this, so a directory with the name `~` would
+/// be created.
 fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
     let Some(rest) = path.strip_prefix(b"~") else { return Ok(()) };
     if !rest.is_empty() && !rest.starts_with(b"/") {

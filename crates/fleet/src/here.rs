@@ -1,5 +1,5 @@
-//! The cluster file of the working directory. It is used without being named, so it must belong to the
-//! user, and must not make ssh run programs on this machine.
+//! The cluster file in the working directory. It is used without an option, so it must belong to
+//! the user, and must not make ssh run programs on this machine.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -80,7 +80,7 @@ fn unused(path: &Path, why: &str) -> Failure {
 struct Rights {
     user: u32,
     mode: u32,
-    /// The group may write, and has no other member than the user.
+    /// Whether the group may write, but has no other member than the user.
     alone_in_group: bool,
 }
 
@@ -186,7 +186,8 @@ fn fault_of_value(letter: char, value: &str) -> Option<String> {
     let (keyword, rest) = line.split_at(end);
     let value = rest.trim_start();
     let value = value.strip_prefix('=').unwrap_or(value).trim();
-    // Accept only a plain keyword and value: ssh has other ways to write a keyword, such as quotes.
+    // Accept only a plain keyword and value: ssh also accepts keywords in other forms, such as in
+    // quotes.
     let parted = rest.starts_with(['=', ' ', '\t']);
     let lower = keyword.to_ascii_lowercase();
     let harmless =
@@ -197,9 +198,9 @@ fn fault_of_value(letter: char, value: &str) -> Option<String> {
 
 fn is_sound(keyword: &str, value: &str) -> bool {
     match keyword {
-        // ssh passes it to a shell; old versions do not check its characters.
+        // ssh passes this value to a shell; old versions do not check its characters.
         "proxyjump" => value.split(',').all(is_name),
-        // The user's own ProxyCommand may contain them as %h and %r.
+        // The user's own ProxyCommand may contain these values as %h and %r.
         "user" | "hostname" => is_name(value),
         // Some builds of ssh load a library that is named in a pkcs11 URI.
         "identityfile" | "certificatefile" => !value.to_ascii_lowercase().contains("pkcs11:"),

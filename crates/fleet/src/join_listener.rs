@@ -1,6 +1,6 @@
-//! Requests for nodes to join a running copy, as files in a directory of its run. A request is a file
-//! with a node list; the copy writes its answer to a file beside it. The copy holds the directory's
-//! lock file while it runs.
+//! Requests for nodes to join a running copy, as files in a directory of the copy's run. A request
+//! is a file with a node list; the copy writes the answer to a file beside the request. The copy
+//! holds the directory's lock file while it runs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +42,7 @@ pub struct JoinListener {
     folder: PathBuf,
     /// Shows that the copy is running.
     _lock: LockFile,
-    /// None if the user has no inotify instance left.
+    /// The watch on the directory; none if the user has no inotify instance left.
     events: Option<FolderEvents>,
     /// Requests that have been returned.
     seen: BTreeSet<PathBuf>,
@@ -86,7 +86,7 @@ impl JoinListener {
 }
 
 impl JoinRequest {
-    /// Writes the answer. The process that made the request may have ended.
+    /// Writes the answer to a file. The requesting process may have ended.
     pub fn answer(&self, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
         if let Err(error) = write_private(&self.path.with_extension(ANSWERED), text.as_bytes()) {
@@ -117,8 +117,8 @@ fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<
     }
 }
 
-/// Asks the copy of `run` to add the nodes of `list`. Returns its answer; none if the copy ends, or
-/// the user interrupts, before there is one.
+/// Asks the copy of `run` to add the nodes of `list`. Returns the answer; none if the copy ends, or
+/// the user interrupts, before the answer arrives.
 ///
 /// # Errors
 /// When the request cannot be written.
@@ -132,7 +132,7 @@ pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answ
     let answered = path.with_extension(ANSWERED);
     loop {
         events.iter().for_each(FolderEvents::clear);
-        // Test this before the answer is read: answering may be the last thing that the copy does.
+        // Test this before the answer is read: the copy may end right after it has answered.
         let over = interrupts.have_come() || !is_open(run);
         if let Some(answer) = read(&answered) {
             return Ok(Some(answer));

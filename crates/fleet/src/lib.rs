@@ -1,6 +1,6 @@
-//! From a node list to connected agents: [`inventory`] resolves node lists, [`launch`] starts agents (ssh,
-//! Slurm, local processes, labs), [`standing`] keeps records of standing agents, and
-//! [`builder::FleetBuilder`] returns the agents of a command, or the reason why a node has none.
+//! From a node list to connected agents: [`inventory`] resolves node lists, [`launch`] starts
+//! agents (ssh, Slurm, local processes, labs), [`standing`] keeps records of standing agents, and
+//! [`builder::FleetBuilder`] returns the agent or the error of each node of a command.
 
 #![forbid(unsafe_code)]
 

@@ -21,7 +21,7 @@ pub enum Unreached {
 }
 
 impl Unreached {
-    /// Returns the error's text for a node that a login has just reached, with a hint.
+    /// Returns the error's text, with a hint, for a node that has just been reached by ssh.
     pub fn after_login(&self) -> String {
         match self.hint() {
             Some(hint) => format!("{self}; {hint}"),

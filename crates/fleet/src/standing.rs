@@ -1,5 +1,5 @@
-//! Standing agents (`garland up`), which outlive their command. A record for each, in the private
-//! state directory, lets later commands connect without starting an agent.
+//! Standing agents (`garland up`), which outlive the command that starts them. Each has a record in
+//! the private state directory, with which later commands connect without starting an agent.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use garland_terminal::failure::Failure;
 /// Timeout for connecting to a standing agent.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// The record of a standing agent: where it listens.
+/// The record of a standing agent, with its addresses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Standing {
-    /// [`SCHEMA`].
+    /// The schema of the record, [`SCHEMA`].
     schema: String,
     /// The node's name.
     pub name: String,
@@ -94,7 +94,7 @@ impl Standing {
         Ok(Agent { connection, addresses })
     }
 
-    /// Connects to the agent at `address` in place of its recorded addresses.
+    /// Connects to the agent at `address` instead of its recorded addresses.
     ///
     /// # Errors
     /// As [`Standing::connect`].
@@ -110,7 +110,8 @@ pub struct RecordDir {
 }
 
 impl RecordDir {
-    /// Opens the directory of real nodes' records, or that of a lab; created if missing.
+    /// Opens the directory of real nodes' records, or that of a lab. The directory is created if
+    /// missing.
     pub fn open(places: &Places, lab: Option<&str>) -> Result<Self, Failure> {
         let name = lab.map_or_else(|| "standing".to_owned(), |lab| format!("standing-lab-{lab}"));
         Ok(Self { folder: places.folder(&name)? })
@@ -118,7 +119,7 @@ impl RecordDir {
 
     /// Removes all records, because the lab is down.
     pub fn clear(self) {
-        // A record that cannot be removed is dropped as stale when it is used next.
+        // A record that cannot be removed is removed as stale when it is used next.
         let _ = std::fs::remove_dir_all(self.folder);
     }
 

@@ -34,8 +34,8 @@ pub enum BalanceOrder {
         /// Whether to evict the bytes (true) or to read them in (false).
         cold: bool,
     },
-    /// Feed a copy of the file's first bytes in place of the head; the layout has the number of
-    /// bytes. The destination is ignored.
+    /// Feed a copy of the file's first bytes, in place of the head. The layout contains the number
+    /// of bytes; the destination is ignored.
     Feed(Box<Begin>),
     /// The first hop of a copy that this agent feeds has changed.
     Route(CopyId, Route),
@@ -51,7 +51,7 @@ pub enum BalanceEvent {
     /// The file exists. The pairs are conditions of the node that may affect copies: names and
     /// values.
     Stocked(Box<DiskPlace>, Vec<(String, String)>),
-    /// The page cache is as ordered; the cached part of the file, if known.
+    /// The page cache was prepared; the cached part of the file, if known.
     Prepared(Option<DiskCached>),
     /// An event of a copy that this agent feeds.
     Fed(CopyId, FeedEvent),
@@ -68,7 +68,7 @@ pub enum FeedEvent {
     Read([u8; 32]),
     /// A link broke, or could not be opened: lane, epoch, reason.
     LinkLost(u16, u32, String),
-    /// A frame arrived changed: lane, epoch.
+    /// A corrupt frame arrived: lane, epoch.
     BadFrame(u16, u32),
     /// The node cannot continue to feed the copy, and why.
     Failed(String),
@@ -105,7 +105,8 @@ impl BalanceOrder {
             Self::Stock { size, .. } => within("bytes in a file", *size, BALANCE_SIZES),
             Self::Feed(begin) => {
                 begin.check()?;
-                let not_head = || "the node that feeds a copy must have the head's place in it";
+                let not_head =
+                    || "the node that feeds a copy must have the head's index in its plan";
                 ensure(begin.me == HEAD, not_head)?;
                 within("bytes in a copy", begin.layout.length, 0..=*BALANCE_SIZES.end())
             }

@@ -30,7 +30,8 @@ pub enum Destination {
         times: Option<(i64, u32)>,
         /// Whether the file must be on stable storage before the node reports completion.
         fsync: bool,
-        /// The space that it needs on a disk in bytes: less than its length if it has holes.
+        /// The disk space that the file needs in bytes: less than the file's length if it has
+        /// holes.
         room: u64,
         /// Whether to write to a device at `path` even if the device is in use.
         force_device: bool,
@@ -89,11 +90,12 @@ pub struct TreeLimits {
 pub struct Origin {
     /// The path as the user wrote it (raw bytes); a stripe's path includes its suffix.
     pub path: Vec<u8>,
-    /// Its length in bytes.
+    /// The file's length in bytes.
     pub length: u64,
     /// The modification time: seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// The number under which the node examined a tree, if the bytes are that tree's stream.
+    /// The number that the node gave a tree when it examined it, if the bytes are that tree's
+    /// stream.
     pub tree: Option<u32>,
 }
 
@@ -144,11 +146,11 @@ pub struct Begin {
     pub mptcp: bool,
     /// The maximum rate of each link in bytes per second; 0 if unlimited.
     pub pace: u64,
-    /// What the node checks in its file before the file gets its name.
+    /// What the node checks in its file before the file gets its final name.
     pub read_back: ReadBack,
     /// The maximum number of records in the node's trace of the copy; 0 disables tracing.
     pub trace: u32,
-    /// Faults to inject, for tests of what explains the duration of copies.
+    /// Faults to inject, for tests of `garland explain`.
     pub injections: Vec<Injection>,
 }
 

@@ -43,11 +43,11 @@ pub enum Role {
 /// Why a channel cannot be opened, or a message is refused.
 #[derive(Debug, Error)]
 pub enum ChannelError {
-    /// The peer does not hold the required key, or bytes were changed in transit.
+    /// The peer does not have the required key, or bytes were changed in transit.
     #[error("the peer doesn't hold the right key, or its bytes were changed in transit")]
     Refused,
     /// The message exceeds the maximum length.
-    #[error("message of {0} bytes: a channel carries {MAX_MESSAGE} bytes at most")]
+    #[error("message of {0} bytes: the maximum is {MAX_MESSAGE} bytes")]
     TooLong(usize),
 }
 

@@ -111,9 +111,10 @@ pub enum Compared {
     },
     /// The number of blocks that the node has, of those whose digests were sent.
     Has {
-        /// The total number.
+        /// The number of blocks that the node has.
         blocks: u64,
-        /// The number of these that come from an interrupted copy, if there are remains of one.
+        /// The number of these blocks that come from an interrupted copy; `None` if there are no
+        /// remains of such a copy.
         left: Option<u64>,
     },
 }

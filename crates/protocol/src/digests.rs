@@ -28,7 +28,7 @@ const DIGEST_LEN: usize = 32;
 /// The maximum length of a window on the wire in bytes: digests and signature.
 pub const WINDOW_BYTES_MAX: usize = WINDOW_MAX * DIGEST_LEN + SIGNATURE_LEN;
 
-/// What a node knows of the source's signing key.
+/// The source's signing key, or the part of it that a node knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum DigestKey {
     /// The public key: this node checks signatures.
@@ -54,13 +54,13 @@ impl DigestKey {
 /// Why a window of digests is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DigestError {
-    /// Its length or position is impossible.
+    /// The length or position of the window is impossible.
     #[error("the length or position of a window of digests is impossible in this lane")]
     Malformed,
-    /// The source of the copy did not sign it.
+    /// The window is not signed by the copy's source.
     #[error("a window of digests has no valid signature of the copy's source")]
     Forged,
-    /// The source has signed another digest for one of the blocks before.
+    /// The source has previously signed another digest for one of the blocks.
     #[error("{0}")]
     Changed(#[from] SinkError),
 }
@@ -68,9 +68,9 @@ pub enum DigestError {
 /// A signed window of digests, as on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDigests {
-    /// The ordinal of its first block in the lane.
+    /// The ordinal of the window's first block in the lane.
     pub first: u64,
-    /// The ordinal after its last block.
+    /// The ordinal after the window's last block.
     pub end: u64,
     /// The digests in order (32 bytes each), then the signature (64 bytes).
     pub bytes: Vec<u8>,

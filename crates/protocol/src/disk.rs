@@ -16,13 +16,13 @@ pub const DISK_DEPTH_MAX: u16 = 1024;
 pub struct DiskOrder {
     /// The directory (raw bytes).
     pub path: Vec<u8>,
-    /// The length of the test's file in bytes; no measurement moves more bytes.
+    /// The length of the test's file in bytes; each measurement transfers at most this many bytes.
     pub size: u64,
     /// The maximum duration of a measurement in nanoseconds, without the final sync.
     pub time_ns: u64,
     /// The maximum number of operations in flight.
     pub depth: u16,
-    /// The measurements to make, in addition to that of writing the file.
+    /// A filter of the measurements to make; the file is always written.
     pub only: DiskOnly,
 }
 
@@ -114,7 +114,7 @@ pub struct DiskTimes {
 pub struct DiskCached {
     /// The number of pages that were examined.
     pub pages: u64,
-    /// The number of these that are in memory.
+    /// The number of these pages that are in memory.
     pub cached: u64,
     /// Whether cachestat(2) reported this; otherwise mincore(2).
     pub by_cachestat: bool,
@@ -125,23 +125,24 @@ pub struct DiskCached {
 pub struct DiskFigures {
     /// The kind of measurement.
     pub job: DiskJob,
-    /// The number of bytes that were moved.
+    /// The number of bytes read or written.
     pub bytes: u64,
     /// The number of operations.
     pub operations: u64,
     /// The time from the first submission to the last completion in nanoseconds, including the last
     /// fsync.
     pub elapsed_ns: u64,
-    /// The part of that time that the final fsync took.
+    /// The part of `elapsed_ns` that the final fsync took.
     pub sync_ns: u64,
     /// The durations of operations.
     pub times: DiskTimes,
     /// The sum of the durations of all operations in nanoseconds: divided by `elapsed_ns` it is the
     /// mean number in flight.
     pub busy_ns: u64,
-    /// The page cache just before; `None` if the kernel does not report it.
+    /// The cached part of the file just before the measurement; `None` if the kernel does not
+    /// report it.
     pub before: Option<DiskCached>,
-    /// The page cache just after.
+    /// The cached part of the file just after the measurement.
     pub after: Option<DiskCached>,
 }
 

@@ -44,7 +44,7 @@ pub struct Opening {
     pub address: SocketAddr,
     /// The public key of that agent.
     pub key: PublicKey,
-    /// The key pair of the mounting side, the private key first; generated for this run alone.
+    /// The key pair of the mounting side, the private key first; generated only for this run.
     pub keys: [[u8; 32]; 2],
 }
 
@@ -80,14 +80,14 @@ impl Opening {
 pub struct Task {
     /// The job's number.
     pub job: u32,
-    /// What to run.
+    /// The command to run.
     pub command: Command,
     /// Whether the job runs in a directory of its own.
     pub own_folder: bool,
-    /// Output files: the temporary name, and the final name that each gets when the job has
+    /// Output files: the temporary name, and the final name that the file gets when the job has
     /// succeeded.
     pub outputs: Vec<(Text, Text)>,
-    /// The number of processors that it uses.
+    /// The number of processors that the job uses.
     pub cores: u32,
     /// The time limit in nanoseconds.
     pub timeout_ns: Option<u64>,

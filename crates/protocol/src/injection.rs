@@ -25,7 +25,7 @@ impl Stall {
     }
 }
 
-/// A fault of one node.
+/// A fault that is injected into one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Injection {
     /// Reading the source pauses.
@@ -74,7 +74,7 @@ pub const FORM: &str = "source-disk:TIME/SIZE[@FIRST], sink-disk:NODE:TIME/SIZE[
      flip:PLACE or \
      clock:NODE:TIME[,PPMppm][,TIME@TIME]";
 
-/// The longest pause: soon after that time, peers give a silent node up.
+/// The longest pause. If a node is silent for much longer, its peers give it up.
 const PAUSE_MAX: Nanos = Nanos::from_secs(60);
 
 /// Parses a fault, such as `sink-disk:n2:17ms/10MiB`.

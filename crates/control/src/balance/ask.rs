@@ -9,8 +9,8 @@ use garland_sys::signal::Interrupts;
 
 use crate::agents::{Agents, gone};
 
-/// Sends `order(node)` to each of `nodes`, and waits up to `patience` for the events from which
-/// `answer` makes an answer. Returns the answer of each node, or why there is none; `None` if the user
+/// Sends `order(node)` to each of `nodes`, and waits up to `patience` for events that `answer`
+/// converts to an answer. Returns the answer or the error of each node; `None` if the user
 /// interrupts.
 ///
 /// # Errors
@@ -23,7 +23,7 @@ pub fn ask<T>(
     interrupts: Option<&Interrupts>,
     answer: &dyn Fn(BalanceEvent) -> Option<T>,
 ) -> io::Result<Option<Vec<Result<T, String>>>> {
-    // Other nodes than `nodes` have nothing to answer.
+    // Only the nodes in `nodes` are asked.
     let is_asked = |node| nodes.contains(&node) && agents.has(node);
     let mut answers: Vec<Option<Result<T, String>>> =
         agents.nodes().map(|node| (!is_asked(node)).then(|| Err(gone()))).collect();

@@ -17,15 +17,15 @@ use crate::probe::PairEnd;
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
 
-/// Time allowed for an order in addition to that for its bytes.
+/// Time allowed for an order, in addition to the time for its bytes at the rate `SLOWEST`.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The outcome of a round.
 #[derive(Clone, Debug)]
 pub struct RoundOutcome {
-    /// The copies, in the job's order.
+    /// The outcomes of the copies, in the job's order.
     pub errands: Vec<PairOutcome>,
-    /// The resources that nodes used, with their indexes in the list.
+    /// The resources that nodes used, each with the node's index in the list.
     pub uses: Vec<(usize, NodeUse)>,
     /// How the round ended.
     pub end: PairEnd,
@@ -47,7 +47,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Creates an exchange of the nodes `names` with these agents; none for nodes that cannot be reached.
+    /// Creates an exchange of the nodes `names` with these agents; `None` for nodes that cannot be
+    /// reached.
     #[must_use]
     pub fn new(names: Vec<String>, agents: Vec<Option<Agent>>) -> Self {
         Self { names, agents: Agents::new(agents) }
@@ -59,8 +60,8 @@ impl Exchange {
         self.agents.is_gone(node)
     }
 
-    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the file of
-    /// each node, or why it has none; `None` if the user interrupts.
+    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the file
+    /// or the error of each node; `None` if the user interrupts.
     ///
     /// # Errors
     /// When this host cannot wait for the agents.
@@ -122,7 +123,8 @@ impl Exchange {
                 outcome.end = PairEnd::Interrupted;
                 return Ok(outcome);
             };
-            // An agent may die after its copies; then its account is left out.
+            // An agent may exit after its copies: the resources that its node used are then left
+            // out.
             let answers = nodes.into_iter().zip(answers);
             outcome.uses =
                 answers.filter_map(|(node, answers)| Some((node, answers.ok()?))).collect();
@@ -130,8 +132,8 @@ impl Exchange {
         Ok(outcome)
     }
 
-    /// Drops the files from the page cache, or reads them into it. Returns how much is cached, in the
-    /// order of `nodes`, or how the round ends because of an error.
+    /// Drops the files from the page cache, or reads them into the cache. Returns the cached part
+    /// of each file, in the order of `nodes`, or the end of the round if there was an error.
     fn prepare(
         &mut self,
         job: &RoundJob,

@@ -3,12 +3,13 @@
 use garland_core::plan::Layout;
 use garland_sys::mptcp::Transport;
 
-/// A copy from the disk of one node to that of another or the same; nodes by index in the list.
+/// A copy from the disk of one node to the disk of another node or the same node; nodes by index in
+/// the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyPair {
-    /// The node which has the file.
+    /// The node which has the source file.
     pub from: usize,
-    /// The node which receives it.
+    /// The node which receives the file.
     pub to: usize,
 }
 
@@ -23,11 +24,12 @@ impl CopyPair {
 /// Copies that run at the same time.
 #[derive(Clone, Debug)]
 pub struct RoundJob {
-    /// The copies. A node is the source of one at most, and the destination of one at most.
+    /// The copies. A node is the source of at most one copy, and the destination of at most one.
     pub errands: Vec<CopyPair>,
     /// The length and block size of each copy.
     pub layout: Layout,
-    /// Whether the files are dropped from the page cache before; otherwise they are read into it.
+    /// Whether the files are dropped from the page cache before the copies; otherwise the files are
+    /// read into the cache.
     pub cold: bool,
     /// The directory of the files, as bytes.
     pub path: Vec<u8>,

@@ -1,9 +1,8 @@
 //! The head's side of the balance test of disks and network.
 //!
-//! Every copy is an ordinary copy of one hop, from a node to its partner or to itself. The node
-//! which has the file takes the head's index in the plan and feeds it; the head only decides, over
-//! the control channels. A local copy differs from a remote one in its hop, which is the node's
-//! loopback.
+//! Every copy is an ordinary copy of one hop, from a node to its partner or to itself. The source
+//! node has the head's index in the plan and feeds the copy; the head only makes the decisions,
+//! over the control channels. The hop of a local copy is the node's loopback.
 
 mod ask;
 mod exchange;

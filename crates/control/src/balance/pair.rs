@@ -1,4 +1,4 @@
-//! One copy of a round: its head machine, and the messages of its feeder and its sink.
+//! One copy of a round: its head state machine, and the messages of its feeder and its sink.
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::{
@@ -20,9 +20,10 @@ pub const SINK: NodeId = NodeId(1);
 pub struct PairOutcome {
     /// The time from the beginning of the round to the end of the copy, in nanoseconds; none if it failed.
     pub took_ns: Option<u64>,
-    /// How much of the source file was in the page cache before, if the kernel reports it.
+    /// The part of the source file that was in the page cache before the copy, if the kernel
+    /// reports it.
     pub cached: Option<DiskCached>,
-    /// The sender's TCP statistics of its lanes at their end; none over MPTCP.
+    /// The TCP statistics of the copy's lanes at their end, from the sender; none over MPTCP.
     pub lanes: Vec<TxStats>,
     /// The last report of the receiving node.
     pub report: Report,
@@ -40,15 +41,15 @@ pub struct Running {
     pub digest_key: DigestKey,
     /// The plan: one hop from the feeder to the sink.
     pub plan: Plan,
-    /// The machine which decides about the copy.
+    /// The state machine which makes the decisions of the copy.
     pub head: Head,
-    /// Whether it has its verdict.
+    /// Whether the state machine has given its verdict.
     pub finished: bool,
-    /// Why its feeder has failed.
+    /// Why the feeder failed; `None` if it has not.
     pub fault: Option<String>,
     /// The outcome so far.
     pub outcome: PairOutcome,
-    /// The number of blocks which the sink held in its last report.
+    /// The number of blocks which the sink had at its last report.
     held: u64,
     /// Whether the feeder has closed the copy.
     pub ended: bool,
@@ -176,7 +177,8 @@ impl Running {
         moved
     }
 
-    /// Executes the orders of the machine. Routes are sent to the feeder only if the copy `began`.
+    /// Executes the orders of the state machine. Sends routes to the feeder only if the copy has
+    /// begun (`began`).
     pub fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         while let Some(order) = self.head.poll() {
             match order {

@@ -1,4 +1,4 @@
-//! A round: copies that start at the same time, each with a head machine of its own.
+//! A round: copies that start at the same time, each with its own head state machine.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -28,7 +28,7 @@ pub struct BalanceRound<'a> {
     copies: Vec<Running>,
     /// The time at which the feeders started, in monotonic nanoseconds.
     began_ns: u64,
-    /// The last time at which any of them made progress, in monotonic nanoseconds.
+    /// The last time at which any copy made progress, in monotonic nanoseconds.
     moved_ns: u64,
     /// The node which failed first, and why.
     fault: Option<(usize, String)>,
@@ -72,7 +72,7 @@ impl<'a> BalanceRound<'a> {
             mptcp: job.transport == Transport::Mptcp && running.pair.is_remote(),
             pace: 0,
             read_back: ReadBack::default(),
-            // The round measures resources by itself.
+            // The round itself measures the resources.
             trace: 0,
             injections: Vec::new(),
         }
@@ -130,7 +130,7 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Executes the orders of all machines. If a copy has failed, interrupts the others.
+    /// Executes the orders of all state machines. If a copy has failed, interrupts the others.
     fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         for running in &mut self.copies {
             running.execute_orders(agents, began);
@@ -207,7 +207,8 @@ pub fn run(
     Ok(end)
 }
 
-/// Closes the copies on all agents, feeders first: they report the statistics of their connections.
+/// Closes the copies on all agents, feeders first, which report the statistics of their
+/// connections.
 fn close(agents: &mut Agents, round: &mut BalanceRound<'_>, began: bool) -> io::Result<()> {
     for running in &mut round.copies {
         running.ended |= !began || !agents.has(running.pair.from);

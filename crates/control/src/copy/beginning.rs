@@ -1,4 +1,4 @@
-//! The beginning of a copy: at once, or after all busy agents have granted memory.
+//! The beginning of a copy: immediate, or after all busy agents have granted memory.
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::{Exchange, Stage};
@@ -27,7 +27,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Sends every node the order to begin, with its current route.
+    /// Sends every node the order to begin, with the node's current route.
     pub(super) fn begin(&mut self) -> std::io::Result<()> {
         self.start_lanes()?;
         self.drop_orders();
@@ -45,7 +45,7 @@ impl Driver<'_> {
         self.head.routes(HEAD).into_iter().for_each(|route| self.context.route(route));
         self.context.sample_now();
         self.begin_clock_probes();
-        // If there are no nodes, the machine finishes at this tick.
+        // If there are no nodes, this tick ends the copy.
         self.head.handle(clock::now_ns(), HeadEvent::Tick);
         self.execute_orders();
         self.note_moments();
@@ -87,15 +87,16 @@ impl Driver<'_> {
         }
     }
 
-    /// Drops the orders of the machine before the copy begins: the order to begin contains its state.
+    /// Discards the orders of the state machine before the copy begins: the order to begin contains
+    /// the current state.
     pub(super) fn drop_orders(&mut self) {
         while let Some(order) = self.head.poll() {
             self.finished |= matches!(order, HeadOrder::Finished);
         }
     }
 
-    /// Releases all memory that agents have reserved, and begins a new attempt, which queues for it.
-    /// Nodes that have ended are left out.
+    /// Releases all memory that agents have reserved, and begins a new attempt, which queues for
+    /// memory. Nodes that have ended are left out.
     pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
         let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
         self.close_agents(interrupts);

@@ -19,7 +19,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// Timeout for this machine's own threads, while the disk makes progress.
 const OWN_THREADS: Duration = Duration::from_secs(60);
 
-/// Timeout for each of the two after an interrupt.
+/// The value of both timeouts after an interrupt.
 const INTERRUPTED: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {
@@ -60,7 +60,7 @@ impl Driver<'_> {
             self.context.config.store.abandon();
         }
         let nodes = self.agents.ids().map(|id| {
-            let early = || "the copy ended before this node".to_owned();
+            let early = || "the copy ended before this node finished".to_owned();
             self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(self.name_of(id), early()))
         });
         Outcome {
@@ -77,7 +77,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the outcome of a node, in this attempt or an earlier one; none if it has not ended.
+    /// Returns the outcome of a node, in this attempt or an earlier one; none if the node has not
+    /// ended.
     pub(super) fn outcome_of(&self, id: NodeId) -> Option<NodeOutcome> {
         let node = &self.nodes[id.index()];
         if let Some(outcome) = &node.before {
@@ -95,7 +96,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Returns whether a node has to close the copy and is responsive.
+    /// Returns whether a node still has to close the copy and is responsive.
     pub(super) fn awaits_close(&self, id: NodeId) -> bool {
         self.is_open_at(id) && !self.is_silent(id)
     }

@@ -1,4 +1,4 @@
-//! The parameters of a copy: its plan, its ends, and how it is made.
+//! The parameters of a copy: its plan, its source and destination, and its options.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use garland_transport::connection::Connection;
 
 /// The agent of a node, ready for orders.
 pub struct Agent {
-    /// Its control channel.
+    /// The control channel to the agent.
     pub connection: Connection,
-    /// Its addresses for data links, one per rail.
+    /// The agent's addresses for data links, one per rail.
     pub addresses: Vec<SocketAddr>,
 }
 
 /// A node that becomes available while the copy is running.
 pub enum Newcomer {
-    /// A node of the plan that was not available at first.
+    /// A node of the plan that was not available when the copy began.
     Late(NodeId, Agent),
-    /// A node that is not in the plan: its name, and its agent or why it has none.
+    /// A node that is not in the plan: its name, and its agent or error.
     Joins(String, Result<Agent, String>),
 }
 
@@ -49,7 +49,7 @@ pub struct CopyJob<'a> {
     pub packing: Packing,
     /// Congestion controls to use, best first.
     pub congestion: Vec<String>,
-    /// The transport of data links. An agent accepts MPTCP only if it was started with it.
+    /// The transport of data links. An agent accepts MPTCP only if it was started with MPTCP.
     pub transport: Transport,
     /// The timeouts of the head, and the decisions that it may make.
     pub policy: Policy,
@@ -78,7 +78,7 @@ pub enum Ends {
         origins: Vec<Origin>,
         /// The destination on this machine.
         destination: Destination,
-        /// The digests which the nodes' parts must have, in order; empty if unknown.
+        /// The expected digests of the nodes' parts, in the order of nodes; empty if unknown.
         digests: Vec<[u8; 32]>,
     },
 }
@@ -101,7 +101,7 @@ pub struct Progress<'a> {
     pub head: &'a Head,
     /// The present time in monotonic nanoseconds.
     pub now_ns: u64,
-    /// Nodes whose agents are busy with other copies, while this one waits for them.
+    /// The nodes that this copy waits for, because their agents are busy with other copies.
     pub waiting: Vec<NodeId>,
 }
 

@@ -29,7 +29,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Adds a node that is not in the plan. Its outcome is `outcome` unless it begins. Returns its id.
+    /// Adds a node that is not in the plan. Its outcome is `outcome` unless it begins the copy.
+    /// Returns its id.
     fn add(&mut self, outcome: NodeOutcome) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.head.handle(clock::now_ns(), HeadEvent::Added(outcome.name.clone()));

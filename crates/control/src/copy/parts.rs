@@ -12,8 +12,9 @@ use garland_dataplane::read_back::read_back;
 use garland_sys::error::reason;
 
 impl Driver<'_> {
-    /// Handles the end of reading the source, whose digest is `root`. Returns the event for the machine
-    /// with the digests that nodes must reach; for stripes, also sends the manifests.
+    /// Handles the end of reading the source, whose digest is `root`. Returns the event for the
+    /// state machine with the digests that the nodes' files must have; for stripes, also sends the
+    /// manifests.
     pub(super) fn read(&mut self, root: [u8; 32]) -> HeadEvent {
         let Ends::Out { source, manifest, .. } = &self.job.ends else {
             return HeadEvent::SourceRead(root);
@@ -35,8 +36,8 @@ impl Driver<'_> {
         HeadEvent::PartsKnown(roots)
     }
 
-    /// Checks a complete gather, whose digest is `root`: fails nodes whose part differs from the digest in
-    /// the manifest, and passes the digests of all parts to the machine.
+    /// Checks a complete gather, whose digest is `root`: fails nodes whose part differs from the
+    /// digest in the manifest, and passes the digests of all parts to the state machine.
     pub(super) fn check_received(&mut self, root: [u8; 32]) {
         let now = clock::now_ns();
         let roots = self.roots_of_parts(root);
@@ -109,8 +110,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Passes the nodes' commits to the machine once the file on this machine is committed. Until then,
-    /// keeps these nodes from being considered silent.
+    /// Passes the nodes' commits to the state machine once the file on this machine is committed.
+    /// Until then, prevents these nodes from being considered silent.
     pub(super) fn settle_delivered(&mut self) {
         let now = clock::now_ns();
         match self.stored.1.try_recv() {

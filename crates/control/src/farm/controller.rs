@@ -1,4 +1,5 @@
-//! The head's side of a farm: a loop over all agents that assigns jobs to nodes and handles their ends.
+//! The head's side of a farm: a loop over all agents that assigns jobs to nodes and handles the end
+//! of each job.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,13 +24,13 @@ use crate::farm::running::{RunningJob, directories};
 use crate::farm::stager::{Direction, Stager, Transfer, TransferThreads};
 use crate::farm::workers::{Worker, WorkerSet, size};
 
-/// The longest turn of the loop.
+/// The longest time that the loop waits for events.
 const TURN: Duration = Duration::from_millis(100);
 
 /// Timeout for nodes to report their resources, in nanoseconds.
 const OPENING_NS: u64 = 10_000_000_000;
 
-/// The number of clock probes per node; the one with the shortest round trip counts.
+/// The number of clock probes per node; the probe with the shortest round trip counts.
 const CLOCK_ASKED: usize = 3;
 
 /// The parameters of a run.
@@ -65,16 +66,17 @@ pub enum FarmNews<'a> {
     Output(u32, &'a [u8]),
     /// A node is lost and gets no more jobs: its index, and the reason.
     Lost(usize, &'a str),
-    /// All events so far are reported; the number of jobs that have not ended.
+    /// The end of an iteration of the loop: all events so far are reported. Contains the number of
+    /// jobs that have not ended.
     Turn(usize),
 }
 
-/// A node after a run.
+/// The state of a node after a run.
 #[derive(Clone, Debug)]
 pub struct FarmNode {
-    /// Its resources, if it has reported them.
+    /// The node's resources, if the node has reported them.
     pub facts: Option<NodeFacts>,
-    /// Why it gets no more jobs; none if it is still usable.
+    /// Why the node gets no more jobs; none if it is still usable.
     pub gone: Option<String>,
 }
 

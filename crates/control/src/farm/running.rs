@@ -12,13 +12,13 @@ pub struct RunningJob {
     pub node: usize,
     /// The number of the try.
     pub tries: u32,
-    /// The time at which its inputs were staged, in seconds since the beginning of the run.
+    /// The time at which the job's inputs were staged, in seconds since the beginning of the run.
     pub staged_in: Option<f64>,
     /// The bytes of the inputs.
     pub bytes_in: u64,
-    /// How its command ended.
+    /// How the command ended.
     pub end: Option<TaskEnd>,
-    /// The times of its start and end, in seconds since the beginning of the run.
+    /// The times of the command's start and end, in seconds since the beginning of the run.
     pub ran: Option<(f64, f64)>,
 }
 
@@ -28,7 +28,8 @@ impl RunningJob {
         Self { node, tries, staged_in: None, bytes_in: 0, end: None, ran: None }
     }
 
-    /// Returns the record of the try: its outcome is that of the command, or `wrong` if another step failed.
+    /// Returns the record of the try. Its outcome is that of the command, or `wrong` if another
+    /// step failed.
     pub fn over(self, wrong: Option<Outcome>, staged_out: Option<f64>, bytes_out: u64) -> Try {
         let outcome = self.end.as_ref().map(|end| end.outcome.clone());
         let unknown = || Outcome::Failed("the end of its command is unknown".to_owned());
@@ -47,7 +48,8 @@ impl RunningJob {
     }
 }
 
-/// Returns the subdirectories of a job's directory that files with these paths need, each once.
+/// Returns the subdirectories of a job's directory that files with these paths need, without
+/// duplicates.
 pub fn directories(paths: &[&Text]) -> Vec<Text> {
     let directory = |path: &Text| {
         let path = path_inside(path);

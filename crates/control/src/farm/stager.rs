@@ -1,5 +1,5 @@
-//! Copies the files of jobs while other jobs run: one thread per node copies inputs to it, and one
-//! copies results back.
+//! Copies the files of jobs while other jobs run: one thread per node copies inputs to the node,
+//! and one copies results back.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ pub trait Stager: Sync {
     /// The reason, as text.
     fn bring(&self, node: usize, job: &Job) -> Result<u64, String>;
 
-    /// Copies a job's results back, each whole or not at all. Returns the number of bytes.
+    /// Copies a job's results back; a file whose copy fails does not appear. Returns the number of
+    /// bytes.
     ///
     /// # Errors
     /// The reason, as text.

@@ -16,20 +16,22 @@ const TASK: usize = 64;
 /// The head's state of a node.
 #[derive(Debug, Default)]
 pub struct Worker {
-    /// Its resources, once it has reported them.
+    /// The node's resources, once the node has reported them.
     pub facts: Option<NodeFacts>,
-    /// Whether its mount works, or it needs none.
+    /// Whether the node's mount works, or the node needs none.
     pub sees: bool,
-    /// Why it gets no more jobs; none if it is usable.
+    /// Why the node gets no more jobs; none if it is usable.
     pub gone: Option<String>,
-    /// The offset of its clock from ours, and the round trip of the probe, in nanoseconds.
+    /// The offset of the node's clock from this machine's clock, and the round trip of the probe,
+    /// in nanoseconds.
     clock: Option<(i64, u64)>,
     tasks: Vec<FarmTask>,
 }
 
 impl Worker {
-    /// Handles the answer to a clock probe, which was sent at `asked_ns` by our clock, and received and
-    /// answered at the other times by the node's clock. The probe with the shortest round trip counts.
+    /// Handles the answer to a clock probe, which this machine sent at `asked_ns` by its own clock,
+    /// and the node received and answered at the other times by the node's clock. The probe with
+    /// the shortest round trip counts.
     pub fn note_clock(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
         let now = clock::now_ns();
         let took = now.saturating_sub(asked_ns);
@@ -41,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// Converts a time of its clock to our clock.
+    /// Converts a time of the node's clock to this machine's clock.
     pub fn our_ns(&self, theirs_ns: u64) -> u64 {
         theirs_ns.saturating_add_signed(-self.clock.map_or(0, |(ahead, _)| ahead))
     }
@@ -56,12 +58,12 @@ impl Worker {
 pub struct WorkerSet {
     /// The nodes, by index.
     pub all: Vec<Worker>,
-    /// Their agents.
+    /// The agents of the nodes.
     pub agents: Agents,
 }
 
 impl WorkerSet {
-    /// Creates the set from the agents of a run, or the reasons why nodes have none.
+    /// Creates the set from the agent or error of each node.
     pub fn new(agents: Vec<Result<Agent, String>>) -> Self {
         let (agents, reasons) = Agents::split(agents);
         let all = reasons.into_iter().map(|gone| Worker { gone, ..Worker::default() });

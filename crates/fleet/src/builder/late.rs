@@ -1,5 +1,5 @@
-//! Adds nodes to a copy that is running: nodes that could not be started at first are tried again,
-//! and other nodes join at a user's request.
+//! Adds nodes to a copy that is running: nodes that could not be started at first are started
+//! again, and other nodes join at a user's request.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The pause before the first retry of missing nodes; each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The process that keeps a late agent alive, and the index of its node if it is in the fleet.
+/// The process that keeps a late agent alive, and the index of the agent's node if it is in the
+/// fleet.
 type LateChild = (Option<usize>, LaunchedChild);
 
 impl Fleet {
@@ -35,7 +36,7 @@ impl Fleet {
 }
 
 impl Children {
-    /// Adds the processes of late agents.
+    /// Adds the processes that keep late agents alive.
     fn add_late(&mut self, late: Vec<LateChild>) {
         for (place, child) in late {
             match place.and_then(|place| self.0.get_mut(place)) {
@@ -47,8 +48,8 @@ impl Children {
 }
 
 impl FleetBuilder<'_> {
-    /// Runs a copy on a fleet. Meanwhile its missing nodes are tried again, and other nodes join if
-    /// there is a `listener`. Returns the outcome, and the processes of all agents.
+    /// Runs a copy on a fleet. During the copy, missing nodes are started again, and other nodes
+    /// join if there is a `listener`. Returns the outcome, and the processes of all agents.
     ///
     /// # Errors
     /// When the copy cannot begin, or the state directory cannot be read.
@@ -90,7 +91,7 @@ impl FleetBuilder<'_> {
 /// Starts agents on late nodes, for a copy that is running.
 struct LateNodes<'a> {
     builder: &'a FleetBuilder<'a>,
-    /// Receives the agents for the copy.
+    /// The channel on which the copy receives the agents.
     newcomers: Sender<Newcomer>,
     cancellation: Cancellation,
     /// Raised when the copy is over.
@@ -101,8 +102,8 @@ struct LateNodes<'a> {
 }
 
 impl LateNodes<'_> {
-    /// Tries the nodes with the indexes `missing` again, and lets other nodes join, until the copy is
-    /// over. Returns the processes of their agents.
+    /// Starts the nodes with the indexes `missing` again, and lets other nodes join, until the copy
+    /// is over. Returns the processes of their agents.
     ///
     /// # Errors
     /// When the state directory cannot be read.
@@ -145,7 +146,8 @@ impl LateNodes<'_> {
         }
     }
 
-    /// Tries the nodes with the indexes `missing` again. Returns those that are still missing.
+    /// Starts the nodes with the indexes `missing` again. Returns the indexes of those still
+    /// missing.
     fn try_again(&mut self, missing: Vec<usize>) -> Result<Vec<usize>, Failure> {
         let nodes: Vec<Node> = missing.iter().map(|&at| self.builder.nodes[at].clone()).collect();
         let results = self.start_all(&nodes)?;
@@ -183,7 +185,7 @@ impl LateNodes<'_> {
         Ok(nodes)
     }
 
-    /// Starts agents on nodes that join, and adds these to the copy.
+    /// Starts agents on nodes that join, and adds these nodes to the copy.
     fn join(&mut self, nodes: Vec<Node>) -> Result<(), Failure> {
         let results = self.start_all(&nodes)?;
         for (node, result) in nodes.into_iter().zip(results) {

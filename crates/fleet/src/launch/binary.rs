@@ -12,22 +12,22 @@ use garland_sys::process;
 
 /// The running program, ready to be sent.
 pub struct Binary {
-    /// The bytes that nodes store.
+    /// The bytes of the program, which nodes store.
     pub bytes: Vec<u8>,
     /// The SHA-256 digest of `bytes` in hexadecimal, which sha256sum on nodes can check.
     pub digest: String,
-    /// Its CPU architecture, as printed by `uname -m`.
+    /// The program's CPU architecture, as printed by `uname -m`.
     pub machine: String,
-    /// Its file on this machine, for nodes that share the file system.
+    /// The program's file on this machine, for nodes that share the file system.
     pub stamp: Option<Stamp>,
 }
 
 /// A file, as identified by nodes that share its file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its absolute path.
+    /// The absolute path of the file.
     pub path: PathBuf,
-    /// Its length in bytes and modification time in seconds, as printed by `stat -c %s.%Y`.
+    /// The file's length in bytes and modification time in seconds, as printed by `stat -c %s.%Y`.
     pub length_and_time: String,
 }
 

@@ -1,5 +1,5 @@
-//! The bootstrap script, which ssh and srun run on a node: it finds or fetches the program and becomes
-//! the agent. Also parses the script's output, and makes its input.
+//! The bootstrap script, which ssh and srun run on a node: it finds or fetches the program and
+//! becomes the agent. Also parses the script's output, and creates the script's input.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -15,9 +15,10 @@ const SCRIPT: &str = include_str!("bootstrap.sh");
 /// A line of the script's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapLine {
-    /// The script runs: Slurm's name of the node, and the node's address of the ssh connection.
+    /// The script has started: Slurm's name of the node, and the node's address in the ssh
+    /// connection.
     At(Option<String>, Option<IpAddr>),
-    /// The node lacks the program, and reads from its input where to get it.
+    /// The node lacks the program, and waits for input that says from where to get it.
     Need {
         /// The node's CPU architecture.
         machine: String,
@@ -99,7 +100,7 @@ pub fn quote(word: &str) -> Result<String, String> {
     }
 }
 
-/// The line before the program's bytes, when the launcher sends them.
+/// The line that precedes the program's bytes if the launcher sends them.
 pub const SEND: &[u8] = b"SEND\n";
 
 /// Timeout for a node to connect to the node that serves the program: a firewall may drop packets.

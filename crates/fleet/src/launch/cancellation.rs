@@ -1,4 +1,4 @@
-//! Cancellation of starts; loops that wait for a node poll it.
+//! Cancellation of starts. Loops that wait for a node poll this.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use garland_sys::event;
 use garland_sys::signal::Interrupts;
 
-/// Whether a start is cancelled: by an interrupt, or because its purpose is over. By default never.
+/// Cancels a start on an interrupt, or when the purpose of the start is over. The default never
+/// cancels.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     interrupts: Option<Arc<Interrupts>>,
@@ -20,7 +21,7 @@ impl Cancellation {
     /// The polling interval.
     pub const POLL: Duration = Duration::from_millis(100);
 
-    /// Cancels at the first of `interrupts`, which stays pending.
+    /// Cancels at the first interrupt of `interrupts`, which stays pending.
     pub fn by(interrupts: Option<Arc<Interrupts>>) -> Self {
         Self { interrupts, over: None }
     }

@@ -19,7 +19,7 @@ use super::cancellation::Cancellation;
 use super::input::Input;
 use super::stdout::pass_on;
 
-/// Timeout for the next line before an agent is ready.
+/// Timeout for each line of output before an agent is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Timeout for processes to end after their input has ended.
@@ -37,12 +37,12 @@ const ERROR_LINES: usize = 5;
 /// The maximum number of bytes of standard error that are read.
 const ERROR_BYTES: u64 = 64 << 10;
 
-/// A process that has been started and has not reported that the agent is ready.
+/// A process that was started, and whose agent has not reported yet that it is ready.
 pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<String>,
-    /// Its log, which has its standard error from the current offset on.
+    /// The log, which contains the standard error of the process from the current offset on.
     log: File,
 }
 
@@ -51,13 +51,13 @@ pub struct LaunchedChild {
     child: Child,
     input: Option<Input>,
     reader: Option<JoinHandle<()>>,
-    /// It was killed but did not end: it is not waited for again.
+    /// Whether the process was killed but did not end: it is not waited for again.
     is_left: bool,
 }
 
 impl Starting {
-    /// Starts `command`. Its standard error is the file `log` itself, so that the file gets an agent's
-    /// messages even after this process has died.
+    /// Starts `command`. Its standard error is the file `log` itself, so that an agent's messages
+    /// are written to the file even after this process has died.
     pub fn start(
         mut command: Command,
         log: &Path,
@@ -79,7 +79,7 @@ impl Starting {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
                 let mut marked = false;
-                // After the ready line come the bytes of a copy to standard output.
+                // The bytes of a copy to standard output follow the ready line.
                 while matches!(output.read_line(&mut line), Ok(read) if read > 0) {
                     let ready = ReadyLine::parse(&line).is_some();
                     // In a Slurm step the script prints a line after the agent has ended.
@@ -114,7 +114,7 @@ impl Starting {
         self.child.input.as_mut()
     }
 
-    /// Waits for the next line of its output.
+    /// Waits for the next line of the process's output.
     ///
     /// # Errors
     /// When the process has ended, the timeout has passed, or the start is cancelled.
@@ -136,8 +136,8 @@ impl Starting {
         self.ready_after(|_, _| Ok(()))
     }
 
-    /// Waits for the agent's ready line. `answer` gets every line before it, and may write to the process;
-    /// an error of `answer` ends the wait.
+    /// Waits for the agent's ready line. Calls `answer` with every line before that, which may
+    /// write to the process; an error of `answer` ends the wait.
     pub fn ready_after(
         mut self,
         mut answer: impl FnMut(&str, &mut Input) -> Result<(), String>,
@@ -163,12 +163,13 @@ impl Starting {
         }
     }
 
-    /// Stops reading lines, and keeps the process.
+    /// Stops reading lines, and returns the process.
     pub fn keep(self) -> LaunchedChild {
         self.child
     }
 
-    /// Returns why the process ended: the last lines of its standard error, or else its exit status.
+    /// Returns why the process ended: the last lines of its standard error, or, if there are none,
+    /// its exit status.
     fn reason(&mut self) -> String {
         let status = self.child.child.wait();
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());

@@ -10,7 +10,7 @@ use garland_sys::event::{self, Interest};
 
 use super::cancellation::Cancellation;
 
-/// Timeout without progress.
+/// Timeout for a write without progress.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The standard input of a process.
@@ -29,8 +29,8 @@ impl Input {
         Ok(Self { pipe, cancellation })
     }
 
-    /// Writes all of `bytes`. Succeeds if the process has ended: its own error message says more than
-    /// a broken pipe.
+    /// Writes all of `bytes`. Succeeds if the process has ended: the error message of the process
+    /// says more than a broken pipe.
     ///
     /// # Errors
     /// When the process reads nothing for 30 seconds, or the start is cancelled.

@@ -1,4 +1,5 @@
-//! Starts agents in the nodes of a lab. These are named `lab:n3`, to distinguish them from real nodes.
+//! Starts agents in the nodes of a lab. The names of these nodes begin with `lab:`, as in `lab:n3`,
+//! to distinguish them from real nodes.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -50,8 +51,8 @@ pub fn find(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, 
     Lab::open(&state(places)?, name).map(Some).map_err(Failure::nothing)
 }
 
-/// If `nodes` are a lab's, moves this process, which must have one thread, to the network namespace of
-/// the lab's node `at`, by default the head.
+/// If `nodes` are a lab's, moves this process, which must have only one thread, to the network
+/// namespace of the lab's node `at`; by default, to that of the head.
 pub fn enter(
     nodes: &[Node],
     places: &Places,
@@ -71,7 +72,7 @@ pub fn enter(
 }
 
 impl Launch {
-    /// Like [`enter`], at the node that the user named with `--from`, or at the head.
+    /// Like [`enter`], with the user's `--from` node, or the head.
     pub fn enter_lab(&self, nodes: &[Node], places: &Places) -> Result<Option<Lab>, Failure> {
         enter(nodes, places, self.lab(), self.sender())
     }
@@ -86,15 +87,16 @@ impl Launch {
         self.mptcp || lab.is_some_and(Lab::wants_mptcp)
     }
 
-    /// Returns whether a copy with this number of lanes uses MPTCP: if the user asked for it, or the lab
-    /// bonds NICs by MPTCP and one lane must use all of them. Several lanes each have a NIC of their own.
+    /// Returns whether a copy with this number of lanes uses MPTCP: if the user asked for it, or if
+    /// the lab bonds NICs by MPTCP and the copy has one lane, which must use all NICs. Several
+    /// lanes each use a different NIC.
     pub fn speaks_mptcp(&self, lab: Option<&Lab>, lanes: usize) -> bool {
         self.mptcp || lanes == 1 && lab.is_some_and(Lab::wants_mptcp)
     }
 }
 
 /// Connects to the agent of the lab's node `name` without using emulated links, as over a separate
-/// management network: so faults of the links do not matter.
+/// management network, so that faults of the links have no effect.
 pub fn connect_out_of_band(
     lab: &Lab,
     name: &str,

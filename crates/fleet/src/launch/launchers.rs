@@ -1,4 +1,4 @@
-//! Chooses the launcher of a command, and holds the state that its starts share.
+//! Chooses the launcher of a command, and contains the state that all starts of the launcher share.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub struct Launchers<'a> {
 }
 
 impl<'a> Launchers<'a> {
-    /// Chooses the launcher: the user's choice `asked`, or else that of the cluster file. If neither
-    /// names one, Slurm is used if all nodes are in `allocation`, and otherwise ssh. Logs are written
-    /// to the directory `logs`.
+    /// Chooses the launcher: the user's choice `asked`, or else the one in the cluster file. If
+    /// neither is set, Slurm is used if all nodes are in `allocation`, and otherwise ssh. Logs are
+    /// written to the directory `logs`.
     pub fn new(
         nodes: &'a [Node],
         cluster: Option<&'a Cluster>,
@@ -71,10 +71,10 @@ impl<'a> Launchers<'a> {
         }
     }
 
-    /// Reports that the start of `node` has ended, with its agent or without one. Other starts may wait
+    /// Reports that the start of `node` has ended, with or without an agent. Other starts may wait
     /// for this.
     pub fn settle(&self, node: &Node, agent: Option<&mut Agent>) {
-        // Only ssh starts nodes one by one, so that one can wait for another.
+        // Only with ssh does the start of one node depend on that of another.
         if self.launcher == Launcher::Ssh && self.nodes.len() > 1 {
             self.spread.settle(&node.name, agent);
         }
@@ -85,7 +85,7 @@ impl<'a> Launchers<'a> {
         self.slurm_step.into_inner()?.ok()?.into_child()
     }
 
-    /// Returns the Slurm step. The first caller starts it; others wait for that.
+    /// Returns the Slurm step. The first caller starts the step; others wait for it.
     fn slurm_step(&self, orders: &Orders, log: &Path) -> Result<&SlurmStep, String> {
         let made = self.slurm_step.get_or_init(|| {
             let binary = running()?;

@@ -12,11 +12,12 @@ use super::child::{LaunchedChild, Starting};
 
 /// An agent that was started and can be connected to.
 pub struct Launched {
-    /// The line that it printed when it was ready.
+    /// The line that the agent printed when it was ready.
     pub ready: ReadyLine,
     /// The node's addresses, one per rail.
     pub addresses: Vec<IpAddr>,
-    /// The local process that keeps it alive: the agent itself or an ssh; none if it shares one.
+    /// The local process that keeps the agent alive: the agent itself or an ssh; none if agents
+    /// share one process.
     pub child: Option<LaunchedChild>,
 }
 

@@ -1,7 +1,7 @@
 //! Resolves host names to addresses. Only the head does this; agents get addresses.
 //!
-//! The program is static, and a static C library cannot load the modules that `nsswitch.conf` names.
-//! So names are resolved by running `getent`.
+//! The program is static, and a static C library cannot load the modules configured in
+//! `nsswitch.conf`. So names are resolved by running `getent`.
 
 use std::io::Read;
 use std::net::IpAddr;
@@ -52,7 +52,7 @@ impl Lookup {
         };
         let mut text = String::new();
         let read = child.stdout.take().map(|mut output| output.read_to_string(&mut text));
-        // Its output decides; its exit status adds nothing.
+        // The output decides; the exit status adds nothing.
         let _ = child.wait();
         match (read, prefer(&text)) {
             (Some(Ok(_)), Some(address)) => Ok(address),
@@ -61,7 +61,8 @@ impl Lookup {
     }
 }
 
-/// Returns the first IPv4 address in the output of `getent ahosts`, or else its first address.
+/// Returns the first IPv4 address in the output of `getent ahosts`, or, if there is none, the first
+/// address.
 fn prefer(text: &str) -> Option<IpAddr> {
     let addresses = || {
         let words = text.lines().filter_map(|line| line.split_whitespace().next());

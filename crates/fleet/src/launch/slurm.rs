@@ -1,4 +1,5 @@
-//! Starts agents inside a Slurm allocation: one `srun` starts all of them, and they end with it.
+//! Starts agents inside a Slurm allocation: one `srun` starts all of them, and they end with this
+//! `srun`.
 //!
 //! `srun` forwards its input to every task. So if nodes lack the program, it is sent once, after all
 //! nodes have reported whether they have it; nodes which have it ignore the input.
@@ -26,18 +27,18 @@ pub struct SlurmStep {
 
 /// The state of a task of the step; there is one per node.
 enum Task {
-    /// It has printed nothing yet, or has been sent the program.
+    /// The task has printed nothing yet, or has been sent the program.
     Starting,
-    /// It waits for the program.
+    /// The task waits for the program.
     Needing,
-    /// Its agent is ready, or has failed.
+    /// The task's agent is ready, or has failed.
     Settled(Result<ReadyLine, String>),
 }
 
 /// The tasks of a step.
 #[derive(Default)]
 struct Step {
-    /// The node of each task, by the number that `srun` puts before its lines.
+    /// The node of each task, by the number that `srun` prints before the task's lines.
     names: BTreeMap<usize, String>,
     /// The tasks, by node.
     tasks: HashMap<String, Task>,
@@ -130,7 +131,8 @@ impl Step {
         Self { names: BTreeMap::new(), tasks }
     }
 
-    /// Handles a line of output: of the only task, or with a label, such as `3: NEED x86_64 -`.
+    /// Handles a line of output: of the only task, or with the number of the task, such as `3: NEED
+    /// x86_64 -`.
     fn handle(&mut self, line: &str, binary: &Binary) {
         let alone = self.tasks.len() == 1;
         let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
@@ -200,7 +202,7 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
         // Share the CPUs with other steps of the job, and let the tasks end independently.
         .args(["--overlap", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
         .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"]);
-    // The output of the only agent may be the bytes of a copy to standard output.
+    // If there is only one agent, its output may be the bytes of a copy to standard output.
     if nodes.len() > 1 {
         command.arg("--label");
     }

@@ -1,6 +1,6 @@
-//! Distributes the program to nodes that lack it. The head sends it to a few nodes, and nodes that have
-//! it serve it to others. So the number of nodes with the program at least doubles in the time of one
-//! upload from the head.
+//! Distributes the program to nodes that lack it. The head sends it to a few nodes, and nodes that
+//! have the program serve it to others. So the number of nodes with the program at least doubles in
+//! the time of one upload from the head.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
@@ -17,26 +17,28 @@ use garland_sys::{clock, random};
 
 use super::cancellation::Cancellation;
 
-/// The number of uploads by the head at a time, while other nodes can wait for these nodes to serve it.
+/// The maximum number of concurrent uploads by the head if other nodes can wait for a node to serve
+/// the program.
 const UPLOADS: usize = 2;
 
-/// The number of uploads by the head at a time, when nodes cannot fetch it from other nodes.
+/// The maximum number of concurrent uploads by the head if nodes cannot fetch the program from
+/// other nodes.
 const UPLOADS_ALONE: usize = 8;
 
-/// The number of nodes that one node serves at a time.
+/// The maximum number of nodes that one node serves at the same time.
 const SERVED_AT_ONCE: usize = 2;
 
-/// The number of nodes that one node serves in total: by then other nodes serve it.
+/// The maximum number of nodes that one node serves in total; then other nodes serve the program.
 const TICKETS: usize = 16;
 
-/// The time for which a node serves it, in seconds.
+/// The time for which a node serves the program, in seconds.
 const SERVING_S: u16 = 300;
 
 /// After this number of failed fetches without a successful one, the head sends the program to all
 /// nodes: a firewall probably blocks connections between nodes.
 const FAILED_MAX: usize = 3;
 
-/// A transfer that takes longer than this no longer counts as running: its node may hang.
+/// A transfer that takes longer than this no longer counts as running, because its node may hang.
 const HUNG: Duration = Duration::from_secs(30);
 
 /// The source from which a node gets the program.
@@ -46,11 +48,11 @@ pub enum ProgramSource {
     Head,
     /// Another node.
     Node {
-        /// Its name.
+        /// The name of that node.
         name: String,
-        /// The address of its agent.
+        /// The address of the node's agent.
         at: SocketAddr,
-        /// The ticket that its agent requires.
+        /// The ticket that the agent requires.
         ticket: Secret,
     },
 }
@@ -65,7 +67,7 @@ pub struct Spread {
 #[derive(Default)]
 struct State {
     servers: Vec<ProgramServer>,
-    /// The source of each node that is being started, and the time of that choice.
+    /// The source of each node that is being started, and the time when the source was chosen.
     turns: HashMap<String, (ProgramSource, u64)>,
     /// The number of successful and of failed fetches.
     fetched: usize,
@@ -92,8 +94,8 @@ impl Spread {
         Duration::from_secs(5 + (bytes as u64).div_ceil(SLOWEST))
     }
 
-    /// Waits until a source is available for `node`, and returns it. With `why_not`, the reason why it
-    /// cannot be another node, it is the head.
+    /// Waits until a source is available for `node`, and returns it. If `why_not` has a reason why
+    /// the source cannot be another node, the source is the head.
     ///
     /// # Errors
     /// When the start is cancelled.
@@ -125,8 +127,8 @@ impl Spread {
         Ok(from)
     }
 
-    /// Reports that `node` could not fetch the program. Its source is not used again. Returns the
-    /// reason with the name of the source.
+    /// Reports that `node` could not fetch the program. Its source is not used again. Returns an
+    /// error with the source's name and the reason `why`.
     pub fn unserved(&self, node: &str, why: &str) -> String {
         let mut state = self.state.lock();
         let Some((ProgramSource::Node { name, .. }, _)) = state.turns.remove(node) else {
@@ -138,7 +140,8 @@ impl Spread {
         format!("it could not be fetched from {name}: {why}")
     }
 
-    /// Reports that the start of `node` has ended. If it has an agent, this serves the program to others.
+    /// Reports that the start of `node` has ended. If the node has an agent, the agent serves the
+    /// program to other nodes.
     pub fn settle(&self, node: &str, agent: Option<&mut Agent>) {
         let server = agent.and_then(|agent| ProgramServer::start(node, agent));
         let mut state = self.state.lock();

@@ -1,12 +1,12 @@
-//! Passes the bytes of a copy to standard output on from the launcher's output.
+//! Forwards the bytes of a copy to standard output from the launcher's output.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 /// An upper bound for the length of the script's last line, such as `ENDED 255`.
 const LAST_LINE: usize = 16;
 
-/// Copies `output` to `to`. If `marked`, the script's last line follows the bytes, and is removed: srun
-/// is only sure to forward complete lines, so the line shows that no bytes are lost.
+/// Copies `output` to `to`. If `marked`, the script's last line follows the bytes, and is removed.
+/// srun reliably forwards only complete lines; this line shows that no bytes are lost.
 ///
 /// # Errors
 /// When reading or writing fails; `UnexpectedEof` when the last line is missing.

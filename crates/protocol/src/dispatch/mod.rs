@@ -1,5 +1,5 @@
-//! The dispatcher of Garland's own farm engine: a sans-io machine that decides which node gets
-//! which job, and when.
+//! The dispatcher of Garland's own farm engine: a state machine without I/O that decides which node
+//! gets which job, and when.
 
 mod nodes;
 
@@ -9,7 +9,7 @@ use self::nodes::Node;
 use super::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
-/// The number of queued jobs that are considered if there is no node for the first one.
+/// The number of queued jobs that are considered if no node can run the first one.
 const LOOK_PAST: usize = 64;
 
 /// The rules of dispatching.
@@ -17,7 +17,7 @@ const LOOK_PAST: usize = 64;
 pub struct Rules {
     /// The maximum number of tries of a job.
     pub tries: u32,
-    /// Whether jobs start at once, without waiting for free processors.
+    /// Whether jobs start immediately, without waiting for free processors.
     pub at_once: bool,
     /// Whether input files are copied to the node before a job, and output files back after it.
     pub staged: bool,
@@ -35,7 +35,7 @@ pub enum Step {
         /// The index of the job.
         job: usize,
     },
-    /// Ask a node to return those of these jobs that it has not started.
+    /// Ask a node to return the jobs of this list that it has not started.
     Recall {
         /// The index of the node.
         node: usize,
@@ -173,7 +173,7 @@ impl Dispatcher {
         }
     }
 
-    /// Queues a job again that was sent to a node, but not started.
+    /// Returns a job to the queue that was sent to a node, but not started.
     fn give_back(&mut self, job: usize) {
         let tally = &mut self.tallies[job];
         (tally.node, tally.tries) = (None, tally.tries.saturating_sub(1));
@@ -282,7 +282,8 @@ impl Dispatcher {
         if with.is_empty() { (without, with) } else { (with, without) }
     }
 
-    /// Recalls jobs from nodes with more than they can run at once, if other nodes are idle.
+    /// Recalls jobs from nodes that have more jobs than they can run at the same time, if other
+    /// nodes are idle.
     fn recall(&mut self, now: f64, steps: &mut Vec<Step>) {
         let may_move = self.placement.may_move() && !self.rules.at_once;
         if !may_move || !self.queue.is_empty() || !self.nodes.iter().any(Node::is_idle) {

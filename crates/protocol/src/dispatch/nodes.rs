@@ -37,13 +37,13 @@ pub struct Node {
     cores_given: u32,
     /// The memory that `given` requests, in bytes.
     memory_given: u64,
-    /// Jobs whose commands have ended there and whose results are being fetched.
+    /// Jobs whose commands have ended on the node and whose results are being fetched.
     ended: Vec<usize>,
     /// The moving average of the duration of jobs on this node, in seconds.
     mean: Option<f64>,
-    /// The time since which some of its jobs cannot be running.
+    /// The time since which the node has had jobs that cannot be running.
     waiting_since: Option<f64>,
-    /// Whether the node starts all jobs at once, without waiting for free processors.
+    /// Whether the node starts all jobs immediately, without waiting for free processors.
     at_once: bool,
 }
 
@@ -148,7 +148,7 @@ impl Node {
         (begun, given.into_iter().chain(assigned).collect())
     }
 
-    /// Returns how many of its jobs may be running; the node starts them in order.
+    /// Returns how many of the node's jobs may be running; the node starts jobs in order.
     fn running(&self) -> usize {
         if self.at_once {
             return self.given.len();

@@ -39,7 +39,7 @@ pub enum Answer {
         /// The entries, without `.` and `..`.
         entries: Vec<Entry>,
     },
-    /// The offset that was found.
+    /// The offset found by a seek.
     At(u64),
     /// The free space.
     Space(Space),

@@ -11,7 +11,7 @@ pub const FILES_LINKS: u16 = 2;
 /// The connection for large payloads, so that small messages do not wait behind them.
 pub const BULK_LINK: u16 = 1;
 
-/// The maximum payload on the other connection, in bytes.
+/// The maximum payload in bytes on the connection that is not [`BULK_LINK`].
 pub const SMALL_MAX: u32 = 16 << 10;
 
 /// The maximum length of a path, and of one name in it, in bytes.
@@ -95,7 +95,7 @@ pub enum NewKind {
     Link(Vec<u8>),
 }
 
-/// What a seek looks for.
+/// The target of a seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hole {
     /// The next hole.
@@ -117,7 +117,7 @@ pub enum Ask {
     Access(Vec<u8>, u8),
     /// Create a file of this kind with this mode.
     Make(Vec<u8>, NewKind, u16),
-    /// Give the file at the first path the second path as a further name (hard link).
+    /// Create a hard link to the file at the first path. The second path is the link's.
     Link(Vec<u8>, Vec<u8>),
     /// Remove a name that is not a directory.
     Remove(Vec<u8>),

@@ -31,7 +31,7 @@ pub struct Attr {
     pub kind: FileKind,
     /// The permission bits, with the set-id and sticky bits.
     pub mode: u16,
-    /// The number of its names (hard links).
+    /// The number of the file's names (hard links).
     pub links: u32,
     /// The owner's user id on the node.
     pub user: u32,
@@ -41,7 +41,7 @@ pub struct Attr {
     pub number: u32,
     /// The length in bytes.
     pub size: u64,
-    /// The space it takes on the disk, in units of 512 bytes.
+    /// The disk space of the file, in units of 512 bytes.
     pub blocks: u64,
     /// The number of the device that the file is on.
     pub device: u64,

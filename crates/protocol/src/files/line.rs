@@ -78,9 +78,9 @@ pub struct Parts {
 }
 
 impl Line {
-    /// Returns the lines for sending and receiving of the side `role` of a connection. `binding`
-    /// belongs to the connection's greeting alone, so no two connections have the same keys even if
-    /// they use the same secret. Frames are always authenticated, and also encrypted if `sealed`.
+    /// Returns the lines for sending and receiving of the side `role` of a connection. `binding` is
+    /// unique to the connection's greeting, so no two connections have the same keys even if they
+    /// use the same secret. Frames are always authenticated, and also encrypted if `sealed`.
     #[must_use]
     pub fn both(secret: &Secret, binding: &[u8], sealed: bool, role: Role) -> (Self, Self) {
         let line = |label: &[u8]| {
@@ -132,8 +132,8 @@ impl Line {
         number
     }
 
-    /// Returns what is needed to open the frame that has arrived, so that other frames can be
-    /// received meanwhile.
+    /// Returns the key and number of the frame that has arrived, so that other frames can be
+    /// received before this one is opened.
     pub fn take(&mut self) -> Opener {
         let number = self.number();
         Opener { key: Arc::clone(&self.key), sealed: self.sealed, number }

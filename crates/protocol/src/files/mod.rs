@@ -1,5 +1,5 @@
-//! Access to a node's files: requests of a mount and replies of an agent, over connections of their
-//! own. Requests are numbered, and replies arrive in any order.
+//! Access to a node's files: requests of a mount and replies of an agent, over separate
+//! connections. Requests are numbered, and replies arrive in any order.
 
 mod answer;
 mod ask;

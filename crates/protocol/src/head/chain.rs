@@ -14,7 +14,8 @@ impl Head {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// Takes a node out of a lane: its feeder feeds the nodes that it fed.
+    /// Removes a node from a lane: the node's feeder then feeds the nodes which the removed node
+    /// fed.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
@@ -30,8 +31,8 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Moves a node to the side of a lane. It is then fed by a node without downstreams, if there
-    /// is one; its previous feeder feeds the nodes that it fed.
+    /// Moves a node to the side of a lane. A node without downstreams, if there is one, then feeds
+    /// it; the nodes which it fed are fed by its previous feeder.
     pub(super) fn feed_aside(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(&near) = state.feeders.get(&id) else { return };
@@ -68,9 +69,9 @@ impl Head {
         }
     }
 
-    /// Returns the feeder for a node on the side of a lane: of the nodes that can read back what
-    /// they received, the last one of those that feed the fewest; otherwise the lane's first node.
-    /// `None` if no node has room for another downstream.
+    /// Returns the feeder for a node on the side of a lane. Of the nodes that can read back
+    /// received blocks, this is the last one of those that feed the fewest; if there are none, it
+    /// is the lane's first node. `None` if no node has room for another downstream.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;

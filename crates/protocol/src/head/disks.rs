@@ -1,6 +1,6 @@
 //! Finds disks that slow the other nodes down. Back-pressure gives all nodes of a chain the rate of
-//! the slowest one, so rates do not show which disk is slow. A writer that is blocked in its writes
-//! while those of other nodes are not shows it.
+//! the slowest one, so rates do not show which disk is slow. A disk is slow if its writer is
+//! blocked in writes while the writers of other nodes are not.
 
 use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::message::ToAgent;
@@ -8,7 +8,7 @@ use crate::report::Report;
 use garland_core::plan::NodeId;
 
 impl Head {
-    /// Takes a node's report, and detaches the node if its disk alone slows the others down. If
+    /// Stores a node's report, and detaches the node if only its disk slows the others down. If
     /// most disks are as busy, they are the limit, and dropping blocks would only double the work.
     pub(super) fn judge_disk(&mut self, now: u64, id: NodeId, report: Report) {
         let at = id.index();

@@ -1,11 +1,11 @@
-//! Events and orders of the head machine.
+//! Events and orders of the head state machine.
 
 use crate::message::{FromAgent, ToAgent};
 use crate::report::Report;
 use crate::route::{NodeAddress, Route};
 use garland_core::plan::NodeId;
 
-/// An event for the head machine.
+/// An event for the head state machine.
 #[derive(Clone, Debug)]
 pub enum HeadEvent {
     /// A message from a node's agent.
@@ -14,15 +14,15 @@ pub enum HeadEvent {
     Lost(NodeId, String),
     /// The whole source was read without a change; this is its digest.
     SourceRead([u8; 32]),
-    /// The digests of the parts of all nodes, the first node's first.
+    /// The digests of the parts of all nodes, in the order of the nodes.
     PartsKnown(Vec<[u8; 32]>),
-    /// A block arrived changed at the head.
+    /// The block with this index was corrupt when it arrived at the head.
     Bad(u64),
     /// The source cannot be read, or has changed.
     SourceFailed(String),
     /// One of the head's own links broke: lane, epoch and reason.
     LinkLost(u16, u32, String),
-    /// A frame arrived changed over one of the head's own links: lane and epoch.
+    /// A corrupt frame arrived over one of the head's own links: lane and epoch.
     BadFrame(u16, u32),
     /// A node of this name that is not in the plan is to join; it gets the next index.
     Added(String),
@@ -38,7 +38,7 @@ pub enum HeadEvent {
     Tick,
 }
 
-/// An order of the head machine to its driver.
+/// An order of the head state machine to its driver.
 #[derive(Clone, Debug)]
 pub enum HeadOrder {
     /// Send a message to a node.

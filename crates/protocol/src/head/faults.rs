@@ -11,18 +11,18 @@ use garland_core::plan::NodeId;
 pub struct Fault {
     /// The block.
     pub index: u64,
-    /// The node that sent it, by the planned route.
+    /// The node that sent the block, by the planned route.
     pub from: NodeId,
-    /// The node where it arrived changed.
+    /// The node at which the block arrived changed.
     pub to: NodeId,
 }
 
-/// A hop where a frame arrived changed. Which block it was about is unknown.
+/// A hop where a frame arrived changed. It is unknown to which block the frame belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadFrame {
-    /// The node that sent it.
+    /// The node that sent the frame.
     pub from: NodeId,
-    /// The node where it arrived changed.
+    /// The node at which the frame arrived changed.
     pub to: NodeId,
 }
 

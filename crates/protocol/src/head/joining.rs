@@ -14,7 +14,7 @@ impl Head {
         self.addresses.push(NodeAddress::default());
     }
 
-    /// Takes in a node that failed before it began, on all lanes that it belongs to.
+    /// Adds a node that failed before it began to all lanes that it belongs to.
     pub(super) fn join(&mut self, now: u64, id: NodeId, address: NodeAddress) {
         let at = id.index();
         let known = id != HEAD && at < self.nodes.len() && at < self.addresses.len();
@@ -26,7 +26,7 @@ impl Head {
         if !self.nodes[at].left || !matches!(self.nodes[at].state, NodeState::Failed(_)) {
             return;
         }
-        // A node that is not in the plan gets what the others get.
+        // A node that is not in the plan gets the same bytes as the others.
         let wanted = self.roots.get(at - 1).or(self.roots.first()).copied();
         self.nodes[at] = Node { wanted, ..Node::new(now) };
         self.addresses[at] = address;

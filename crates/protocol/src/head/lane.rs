@@ -44,7 +44,8 @@ pub(super) struct LaneState {
     /// The offset of the rail of the link to each node from the planned rail, after failed
     /// attempts.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// Nodes that could not reach a downstream, and that downstream, which was failed for it.
+    /// Nodes that could not reach a downstream, each with that downstream, which was therefore
+    /// marked as failed.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
 }
 
@@ -169,7 +170,7 @@ impl Pace {
     }
 }
 
-/// The attempts to reopen a link that broke while both its ends live.
+/// The attempts to reopen a link that broke while both its ends are alive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Retry {
     /// When the next attempt is due; `None` during an attempt.

@@ -1,6 +1,6 @@
-//! The head machine: a copy as its head sees it. It decides which nodes are alive, which node feeds
-//! which, and the verdict of each. Control is a star: every agent reports here, and no verdict
-//! waits for the chain.
+//! The head state machine of a copy. It decides which nodes are alive, which node feeds which, and
+//! the verdict of each node. Every agent reports directly to the head, so no verdict depends on
+//! messages along the chain.
 
 mod chain;
 mod disks;
@@ -51,12 +51,12 @@ pub struct Head {
     lanes: Vec<LaneState>,
     /// Nodes that were taken out of the chain for being slow; they do not feed others.
     slow: BTreeSet<NodeId>,
-    /// The digests of what each node must hold, the first node's first; empty until they are known.
+    /// The digests that the bytes of each node must have, in the order of nodes; empty until known.
     roots: Vec<[u8; 32]>,
     faults: Faults,
     /// Whether all nodes have prepared and were ordered to commit.
     committing: bool,
-    /// Whether all nodes have committed and were ordered to remove what they replaced.
+    /// Whether all nodes have committed and were ordered to remove the files that they replaced.
     settled: bool,
     finished: bool,
     orders: VecDeque<HeadOrder>,
@@ -183,7 +183,7 @@ impl Head {
                 self.nodes[HEAD.index()].reported = now;
             }
             HeadEvent::Interrupted => self.give_up("interrupted"),
-            // Silence while the head was suspended is not held against nodes.
+            // Time during which the head was suspended does not count as silence of nodes.
             HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
             HeadEvent::Tick => self.tick(now),
         }
@@ -257,7 +257,7 @@ impl Head {
     /// Returns a node's name for messages.
     fn name(&self, id: NodeId) -> &str {
         match self.names[id.index()].as_str() {
-            // Another node of that name may read the source for the head.
+            // A node named `head` may also exist, and read the source for the head.
             "head" if id == HEAD => "the head",
             name => name,
         }

@@ -12,31 +12,31 @@ const WINDOWS: u32 = 2;
 /// The state of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeState {
-    /// The node was told of the copy.
+    /// The node was sent the description of the copy.
     #[default]
     Joining,
-    /// Its destination is open.
+    /// The node's destination is open.
     Ready,
-    /// It has all blocks.
+    /// The node has all blocks.
     Complete,
-    /// Its part is complete under temporary names.
+    /// The node's part is complete under temporary names.
     Prepared,
-    /// Its file has its final name.
+    /// The node's file has its final name.
     Committed,
-    /// It failed, for this reason.
+    /// The node failed, for this reason.
     Failed(String),
-    /// It died; how that was noticed.
+    /// The node died; contains how that was noticed.
     Dead(String),
 }
 
 /// The result of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has the whole file.
+    /// The node has the whole file.
     Ok,
-    /// It failed, for this reason.
+    /// The node failed, for this reason.
     Failed(String),
-    /// It died; how that was noticed.
+    /// The node died; contains how that was noticed.
     Dead(String),
 }
 
@@ -56,9 +56,10 @@ pub(super) struct Node {
     pub(super) slow: Option<Slow>,
     /// Whether the node has left all lanes.
     pub(super) left: bool,
-    /// The digest of what the node holds, once it is complete.
+    /// The digest of the bytes that the node has, once it is complete.
     pub(super) root: Option<[u8; 32]>,
-    /// The digest of what the node must hold: set once known, cleared with the order to commit.
+    /// The digest that the node's bytes must have: set once known, cleared with the order to
+    /// commit.
     pub(super) wanted: Option<[u8; 32]>,
 }
 
@@ -70,7 +71,7 @@ impl Node {
     }
 }
 
-/// What the head knows about a node's disk.
+/// The head's record of a node's disk.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     /// When the present window began.
@@ -96,8 +97,8 @@ impl Disk {
         self.blocked = thousandths(report.blocked_ns, blocked);
         self.since = now;
         self.before = (report.stalled_ns, report.blocked_ns);
-        // A machine without a spare CPU also slows the other nodes down, but not by its disk, and
-        // dropping blocks would only double its work.
+        // A machine without a spare CPU also slows the other nodes down, but its disk is not the
+        // cause, and dropping blocks would only double its work.
         Some(stalled > 500 && self.blocked > 500)
     }
 

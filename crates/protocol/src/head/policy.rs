@@ -3,11 +3,11 @@
 /// The treatment of nodes that slow the others down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowNodes {
-    /// They are fed on the side.
+    /// Slow nodes are fed on the side.
     Detach,
-    /// The others wait for them.
+    /// The other nodes wait for slow nodes.
     Wait,
-    /// They fail.
+    /// Slow nodes fail.
     Fail,
 }
 
@@ -21,17 +21,17 @@ pub struct Policy {
     pub detached_max: usize,
     /// The treatment of nodes that slow the others down.
     pub slow: SlowNodes,
-    /// A node is slow below this share of the others' rate, in thousandths.
+    /// A node is slow if its rate is below this share of the others' rate, in thousandths.
     pub slow_below: u16,
     /// The maximum number of nodes that may be taken out of the chain for slow links or machines.
     pub slow_max: usize,
     /// Whether every node gets its own part: no node commits before all can, and if one fails, all
-    /// do.
+    /// fail.
     pub together: bool,
-    /// Whether all nodes prepare before any commits, and keep what they replace until all have
-    /// committed. Requires `together`.
+    /// Whether all nodes prepare before any commits, and keep the files that they replace until all
+    /// have committed. Requires `together`.
     pub prepare: bool,
-    /// The time in nanoseconds without progress of a call on its disk after which a node fails.
+    /// The time in nanoseconds after which a node fails if a call on its disk makes no progress.
     pub stuck_after_ns: u64,
 }
 

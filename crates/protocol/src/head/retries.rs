@@ -6,7 +6,7 @@ use crate::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// Takes the report of a lost link from one of its ends.
+    /// Handles the report of a lost link from one of its ends.
     pub(super) fn link_lost(
         &mut self,
         now: u64,
@@ -46,8 +46,8 @@ impl Head {
     }
 
     /// Gives up a link that cannot be opened, and fails one of its ends: the far one, unless the
-    /// near one failed to reach another node before, because then all nodes behind it would fail in
-    /// its place. Both ends are alive, so the fault may be at either of them or in the network
+    /// near one already failed to reach another node, because then all nodes behind it would fail
+    /// in its place. Both ends are alive, so the fault may be at either of them or in the network
     /// between: the reason names both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
@@ -72,8 +72,8 @@ impl Head {
         self.take_out(far, NodeState::Failed(reason));
     }
 
-    /// Returns what a node's upstream reported if it has just lost its link to the node, for the end
-    /// of a message.
+    /// Returns the error reported by a node's upstream if this has just lost its link to the node,
+    /// for the end of a message.
     pub(super) fn neighbours_report(&self, of: NodeId) -> Option<String> {
         let lost = |lane: &LaneState| {
             let retry = lane.retries.get(&of).filter(|retry| retry.due.is_some())?;

@@ -48,8 +48,8 @@ impl Head {
         }
     }
 
-    /// Orders all nodes to remove what they replaced if all have committed. A node that has died
-    /// since then keeps it, which does no harm.
+    /// Orders all nodes to remove the files that they replaced if all have committed. A node that
+    /// has died since then keeps these files, which does no harm.
     pub(super) fn settle(&mut self) {
         let committed = |node: &Node| node.state == NodeState::Committed;
         if !self.policy.prepare || self.settled || !self.nodes.iter().skip(1).all(committed) {
@@ -63,7 +63,7 @@ impl Head {
         }
     }
 
-    /// Takes the digests of what each node must hold.
+    /// Sets the digests that the bytes of each node must have.
     pub(super) fn set_roots(&mut self, roots: &[[u8; 32]]) {
         self.roots = roots.to_vec();
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
@@ -72,7 +72,7 @@ impl Head {
         self.commit();
     }
 
-    /// Orders complete nodes with the right digest to commit: each by itself, or all together if
+    /// Orders complete nodes with the right digest to commit: each separately, or all together if
     /// the policy says so, possibly with a separate prepare step. Fails nodes with another digest.
     pub(super) fn commit(&mut self) {
         let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
@@ -97,7 +97,7 @@ impl Head {
         }
     }
 
-    /// Takes a node out of all lanes. What it has committed stays.
+    /// Removes a node from all lanes. Files that the node has committed stay.
     pub(super) fn take_out(&mut self, id: NodeId, state: NodeState) {
         let node = &mut self.nodes[id.index()];
         if std::mem::replace(&mut node.left, true) {

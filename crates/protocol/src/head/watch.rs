@@ -1,11 +1,11 @@
 //! Finds the hop that slows a lane down.
 //!
 //! Back-pressure gives the whole chain the rate of its slowest hop. That hop can be recognised at
-//! its ends: its sender always has data in flight, and the hops behind it do not. What it costs can
-//! be measured only without it: a suspected node is fed on the side for a while (a trial). It is
-//! called slow if the others are then faster than it was by more than a factor, and it stays slower
-//! by that factor on the side. So equally slow links, overloaded processors and hiccups make no
-//! node slow.
+//! its ends: its sender always has data in flight, and the hops behind it do not. How much a node
+//! slows the lane can only be measured without the node: a suspected node is fed on the side for a
+//! while (a trial). The node is called slow if the others are then faster than the node was by more
+//! than a factor, and the node stays slower by that factor on the side. So equally slow links,
+//! overloaded processors and hiccups make no node slow.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub struct Slow {
 pub(super) struct Watch {
     /// When the present window began.
     since: u64,
-    /// The counters of the hop to each node at that time.
+    /// The counters of the hop to each node at the beginning of the window.
     marks: BTreeMap<NodeId, Mark>,
     /// The present suspect, and the number of consecutive windows in which it was suspected.
     suspect: Option<(NodeId, u32)>,

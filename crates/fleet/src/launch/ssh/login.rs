@@ -1,5 +1,5 @@
-//! Starts an agent over ssh, one ssh process per node. The agent ends when its standard input, which
-//! ssh forwards, ends.
+//! Starts an agent over ssh, one ssh process per node. ssh forwards its standard input to the
+//! agent, which ends when this input ends.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -43,8 +43,8 @@ impl Logins {
         Self { ssh, binary }
     }
 
-    /// Starts the agent of `node`. If the node lacks the program, it gets it first, from the source that
-    /// `spread` chooses.
+    /// Starts the agent of `node`. If the node lacks the program, the node first gets it from the
+    /// source that `spread` chooses.
     pub fn launch(
         &self,
         node: &Node,
@@ -57,7 +57,7 @@ impl Logins {
         let starting = Starting::start(command, log, &orders.cancellation)
             .map_err(|error| format!("cannot run ssh: {error}; install the OpenSSH client"))?;
         let mut login_address = None;
-        // An error of this process; otherwise ssh's own messages are translated.
+        // An error of this process; if there is none, ssh's own messages are translated.
         let mut known = None;
         let started = starting.ready_after(|line, input| {
             let answered = match BootstrapLine::parse(line) {
