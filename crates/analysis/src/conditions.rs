@@ -22,7 +22,7 @@ const BUSY: f64 = 0.5;
 /// The wake-up latency of CPUs, in microseconds, above which it is reported.
 const SLOW_TO_WAKE: f64 = 20.0;
 
-/// The rate in bits per second from which on a NIC should have segmentation offload.
+/// The minimum rate, in bits per second, of NICs that should have segmentation offload.
 const FAST: u64 = 5_000_000_000;
 
 /// Returns the value of a condition.
@@ -83,10 +83,11 @@ fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
     match far {
         0 => None,
         far if far == own.len() => Some(format!(
-            "{nic} is on NUMA node {node}, but all CPUs that it may use are on others"
+            "{nic} is on NUMA node {node}, but all CPUs that its agent may use are on others"
         )),
         far => Some(format!(
-            "{nic} is on NUMA node {node}, but {far} of {} CPUs are on others: pin it",
+            "{nic} is on NUMA node {node}, but {far} of the {} CPUs that its agent may use are on \
+             others: use only CPUs of node {node}",
             own.len()
         )),
     }
@@ -183,7 +184,9 @@ mod tests {
         let far = [("affinity", "0-3"), ("nic cpus", "4-7"), ("numa node", "1"), ("nic", "eth0")];
         assert!(said(&far, TIMES).contains("eth0 is on NUMA node 1, but all CPUs"));
         let half = [("affinity", "2-5"), ("nic cpus", "4-7"), ("numa node", "1")];
-        assert!(said(&half, TIMES).contains("2 of 4 CPUs are on others"));
+        assert!(
+            said(&half, TIMES).contains("2 of the 4 CPUs that its agent may use are on others")
+        );
         let slow = [("offloads", "tso off, gro on"), ("speed, bit/s", "10000000000")];
         assert!(said(&slow, Purpose::Rates).contains("tso of its NIC is off"));
         assert!(

@@ -15,7 +15,7 @@ pub struct Outlier {
     pub at: usize,
     /// The rate.
     pub rate: f64,
-    /// The median of all.
+    /// The median of all rates.
     pub median: f64,
 }
 

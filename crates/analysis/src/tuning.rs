@@ -1,5 +1,5 @@
-//! Advice on a disk's settings from measurements, as 32-bit transfers and DMA (`hdparm -c1 -d1`)
-//! were for the disks of 1996.
+//! Advice on a disk's settings from measurements. In 1996 these settings were 32-bit transfers and
+//! DMA (`hdparm -c1 -d1`).
 
 /// The known settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Queue {
     pub rotational: Option<bool>,
     /// The maximum number of queued requests.
     pub requests: Option<u64>,
-    /// `write back` or `write through`.
+    /// The mode of the write cache: `write back` or `write through`.
     pub write_cache: Option<String>,
     /// The maximum request size of the kernel, in KiB.
     pub request_kib: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Evidence {
     pub read_direct: Option<f64>,
     /// The number of random reads per second, one at a time.
     pub reads_alone: Option<f64>,
-    /// The number of random reads per second at the knee, and its depth.
+    /// The number of random reads per second at the knee, and the depth there.
     pub reads_at_knee: Option<(f64, u64)>,
     /// The number of random writes per second at the knee.
     pub writes_at_knee: Option<f64>,

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use strsim::osa_distance;
 
 /// Returns the candidate with the smallest edit distance, if that is small enough for a typing
-/// error: one for short words, a third of the letters for longer ones. Of equal candidates, the one
-/// with the longest common prefix wins.
+/// error: at most one for short words, and a third of the letters for longer ones. Of equal
+/// candidates, the one with the longest common prefix wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Longer words are not compared: the work grows with the square of the length.
     const LONGEST: usize = 64;

@@ -9,7 +9,7 @@ pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// Escapes text for a single line: as [`text`] does, and also line feeds and tabs.
+/// Escapes text for a single line: the same characters as [`text`], and line feeds and tabs.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }

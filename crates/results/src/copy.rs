@@ -37,11 +37,12 @@ pub struct CopyResult {
     /// the copy fails.
     #[serde(default)]
     in_place: bool,
-    /// Bytes of blocks that this machine has sent, after compression; none if it received them.
+    /// Bytes of blocks that this machine has sent, after compression; `None` if this machine
+    /// received the blocks.
     sent_bytes: Option<u64>,
     /// Bytes per second over the whole command.
     rate: Option<u64>,
-    /// Bytes per second from the first byte to the last one held.
+    /// Bytes per second from the end of the set-up until the nodes had all bytes.
     stream_rate: Option<u64>,
     /// The congestion control of this host's data links.
     congestion: Option<String>,
@@ -51,13 +52,13 @@ pub struct CopyResult {
     /// Bytes that nodes had before the copy, in total.
     #[serde(default)]
     pub already: u64,
-    /// Nodes whose partial file of an interrupted copy was useless.
+    /// Nodes whose partial file from an interrupted copy could not be used.
     #[serde(default)]
     unusable: Vec<String>,
     /// Whether nodes read parts of the source by themselves.
     #[serde(default)]
     shared: bool,
-    /// Nodes that should have read a part of the source and did not.
+    /// Nodes that should have read a part of the source but did not.
     #[serde(default)]
     unread: Vec<UnreadPart>,
     #[serde(default)]
@@ -88,7 +89,7 @@ pub enum Direction {
     In,
 }
 
-/// The number of blocks that a stage of the pipeline had at a time.
+/// The mean and maximum number of blocks in a stage of the pipeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StageResult {
     /// The node; none for this machine.
@@ -106,21 +107,21 @@ pub struct NodeResult {
     /// The verdict and the reason.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Bytes that the node held, or had delivered, at the end.
+    /// Bytes that the node had, or had delivered, at the end of the copy.
     #[serde(default)]
     pub bytes: u64,
-    /// Those of `bytes` that it had before the copy.
+    /// The part of `bytes` that the node had before the copy.
     #[serde(default)]
     already: u64,
-    /// The number of names that it has removed because they are not in the source.
+    /// The number of directory entries that the node removed because they are not in the source.
     #[serde(default)]
     removed: u64,
-    /// Bytes per second until the node held every block.
+    /// Bytes per second until the node had every block.
     rate: Option<u64>,
     #[serde(default)]
     detached: bool,
-    /// Set if its link or machine slowed down the others: its rate, and that of the others without it, in
-    /// bytes per second.
+    /// Set if the node's link or machine slowed down the other nodes: the rate of the node, and the
+    /// rate of the others without the node, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<Slow>,
     #[serde(default)]
@@ -138,7 +139,7 @@ pub struct NodeResult {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct FaultResult {
-    /// The block; none if another frame was corrupt.
+    /// The block; `None` if another frame was corrupt.
     block: Option<u64>,
     from: String,
     to: String,
@@ -152,7 +153,7 @@ impl CopyResult {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
         let ready = all(|moments| moments.ready);
-        // If a phase has ended before (set-up), the time until now was the comparison.
+        // If the set-up phase has ended, the time since its end was the comparison.
         let first = if phases.has_any() { "comparison" } else { "set-up" };
         match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
             // After a wait, opening the files counts as part of the first byte.
@@ -215,8 +216,8 @@ impl CopyResult {
         self
     }
 
-    /// Adds the findings of the comparison: nodes with a useless partial file of an interrupted copy, and
-    /// nodes that did not read their part of the source, with the reasons.
+    /// Adds the findings of the comparison: nodes with an unusable partial file from an interrupted
+    /// copy, and nodes that did not read their part of the source, with the reasons.
     pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
         self.unusable = unusable;
         let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
@@ -404,7 +405,7 @@ impl CopyResult {
         Ok(())
     }
 
-    /// Writes the number of names that nodes have removed, the largest first.
+    /// Writes the number of names that nodes have removed, largest number first.
     fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
         for node in self.nodes.iter().filter(|node| node.removed > 0) {

@@ -97,7 +97,7 @@ impl Phases {
     }
 }
 
-/// How a node ended.
+/// The verdict on a node at the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeVerdict {
@@ -123,12 +123,12 @@ impl NodeVerdict {
     }
 }
 
-/// How a node ended, and why.
+/// The verdict on a node, with the reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeEnd {
-    /// How it ended.
+    /// The verdict.
     pub verdict: NodeVerdict,
-    /// The reason, unless the verdict is ok.
+    /// The reason; `None` if the verdict is ok.
     pub reason: Option<String>,
 }
 
@@ -155,7 +155,7 @@ pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Resul
     show(json, result)
 }
 
-/// Prints a result object: as JSON, or for people.
+/// Prints a result object as JSON or as text.
 pub fn show(json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     if json { print_json(result) } else { output::print(result) }
 }

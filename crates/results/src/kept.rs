@@ -50,7 +50,7 @@ impl KeptResult {
     /// Reads the result object of `run`.
     ///
     /// # Errors
-    /// When there is none, or it is not a result object.
+    /// When the run has no result, or its result is not a result object.
     pub fn of(run: &Run) -> Result<Self, KeptError> {
         let path = run.folder().join("result.json");
         let text = fs::read(&path).map_err(|error| KeptError::Io(path.clone(), error))?;

@@ -1,7 +1,7 @@
 //! Lock files, which show that the command that holds one is running.
 //!
-//! A lock is held by flock(2). On file systems without it (Lustre by default, NFS without lockd) the lock
-//! counts as held while the process lives that is named in the file.
+//! A lock is held by flock(2). On file systems without it (Lustre by default, NFS without lockd)
+//! the lock counts as held while the process named in the file is running.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -36,7 +36,7 @@ impl LockFile {
         let mut file = open(path, true)?;
         let locked = uninterrupted(|| lock(&file));
         let named = name_own(&mut file);
-        // One of the two is sufficient.
+        // Either the lock or the identity in the file is sufficient.
         match locked {
             Ok(()) => Ok(Self { _file: file }),
             Err(_) => named.map(|()| Self { _file: file }),
@@ -58,7 +58,8 @@ fn is_held_by(path: &Path, try_lock: impl Fn(&File) -> Result<(), TryLockError>)
     }
 }
 
-/// Runs `work` unless a process holds the lock file at `path`. No process can take the lock meanwhile.
+/// Runs `work` unless a process holds the lock file at `path`. No process can take the lock while
+/// `work` runs.
 pub fn unless_held(path: &Path, work: impl FnOnce()) {
     let file = open(path, false);
     match file.as_ref().map(File::try_lock) {

@@ -58,8 +58,8 @@ impl Run {
         Ok(Self { _lock: Some(Arc::new(lock)), ..self })
     }
 
-    /// Finds a run by its name, its directory, or as [`LAST`]. It must contain the file `needed`, which
-    /// `what` describes in errors; `LAST` is the last run that does.
+    /// Finds a run by its name or its directory; [`LAST`] is the last run that contains the file
+    /// `needed`. A run without that file is an error, in which `what` describes the file.
     pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
         Self::find_with(places, asked, &[needed], what)
     }
@@ -108,7 +108,7 @@ impl Run {
                 return Err(Failure::usage(format!("run {asked}: its trace was removed ({why})")));
             }
             return Err(kept(Failure::usage(format!(
-                "run {asked} has no {needed}; name a run that has {what}"
+                "run {asked} has no {needed}: specify a run that has {what}"
             ))));
         }
         Ok(named(std::path::absolute(&folder).unwrap_or(folder)))
@@ -137,8 +137,9 @@ impl Run {
         write_private(&path, text.as_bytes()).or_nothing(format!("cannot write {}", path.display()))
     }
 
-    /// Writes the traces of the run, one file per node; with `node`, those of its copy, if the run has several
-    /// copies. Errors are only printed: the result does not depend on traces.
+    /// Writes the traces of the run, one file per node; with `node`, the traces of that node's
+    /// copy, if the run has several copies. Errors are only printed: the result does not depend on
+    /// traces.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
         if let Err(failure) = self.write_traces(places, node, traces) {
             garland_terminal::errln!("cannot write all traces of this run: {}", failure.message());

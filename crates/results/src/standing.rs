@@ -30,9 +30,9 @@ pub struct NodeState {
     end: NodeEnd,
     /// The agent's log, a file on the node's host.
     log: Option<PathBuf>,
-    /// The number of its open links to nodes behind it, for future copies.
+    /// The number of the agent's open links to later nodes, for future copies.
     links: Option<u32>,
-    /// The errors of links that it could not open.
+    /// The errors of links that the agent could not open.
     unreachable: Vec<String>,
     /// The word for the verdict in the table.
     #[serde(skip)]
@@ -61,7 +61,7 @@ impl NodeState {
         self
     }
 
-    /// Adds the number of its agent's links, and the errors of those that it could not open.
+    /// Adds the number of the agent's links, and the errors of links that the agent could not open.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
         self

@@ -21,14 +21,14 @@ const PLAN: &str = "plan.json";
 /// The file with the names of a mount's peers, the mounting machine first.
 pub const PEERS: &str = "peers.json";
 
-/// A copy of a run, or a mount, that has traces.
+/// A copy in a run, or a mount, with its traces.
 pub struct Traced {
     /// The run.
     pub run: Run,
     /// The names of the plan's nodes, by index; empty if the plan cannot be read.
     pub planned: Vec<String>,
-    /// The rail of each lane, which is the index of the nodes' addresses that it uses; empty if the plan
-    /// cannot be read.
+    /// The rail of each lane, which is the index of the nodes' addresses that the lane uses; empty
+    /// if the plan cannot be read.
     pub rails: Vec<u16>,
     /// The names of a mount's peers, by index. Peers have no traces of their own.
     pub peers: Vec<String>,
@@ -38,8 +38,8 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Finds the run that `asked` names. If it has several copies, chooses that of `node`, or without `node`
-    /// the one that ended last.
+    /// Finds the run that `asked` names. If it has several copies, chooses the copy of `node`, or
+    /// without `node` the copy that ended last.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         Self::of(Run::find(places, asked, TRACES, "a trace")?, node)
     }

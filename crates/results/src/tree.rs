@@ -27,11 +27,11 @@ pub struct TreeResult {
     missed: usize,
     /// The number of entries that are not copied by design, such as sockets.
     skipped: usize,
-    /// The first of both.
+    /// The first missed and skipped entries.
     left_out: Vec<LeftOutResult>,
     /// The number of directories in which nothing was removed because an entry of them was not copied.
     deletion_skipped: usize,
-    /// The first of them.
+    /// The first of these directories.
     deletion_skipped_in: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct TreeResult {
 struct LeftOutResult {
     path: String,
     reason: String,
-    /// Whether it could not be copied; otherwise it is not copied by design.
+    /// Whether the entry could not be copied; otherwise it is not copied by design.
     missed: bool,
 }
 

@@ -13,10 +13,10 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// An earlier run, for comparison.
 pub struct Baseline {
-    /// Its name.
+    /// The name of the run.
     pub run: String,
-    /// Its rates of one stream in bytes per second, one matrix per rail; the nodes are in the order of the
-    /// present run.
+    /// The measured rates of one stream in bytes per second, one matrix per rail; the nodes are in
+    /// the order of the present run.
     pub rates: Vec<Matrix>,
 }
 
@@ -45,7 +45,7 @@ struct KeptDirection {
 const RAILS: usize = 64;
 
 impl Baseline {
-    /// Returns whether it has any rates.
+    /// Returns whether the run has any rates.
     fn has_rates(&self) -> bool {
         self.rates.iter().any(|rail| rail.measured().next().is_some())
     }

@@ -46,7 +46,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error for the user: the exit code, what went wrong, and hints.
+/// An error for the user: the exit code, a message, and hints.
 #[derive(Clone, Debug)]
 pub struct Failure {
     exit: Exit,
@@ -55,22 +55,22 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The request is invalid.
+    /// Returns the failure of an invalid request.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string(), hints: Vec::new() }
     }
 
-    /// Nothing could be done.
+    /// Returns the failure of a command that did nothing.
     pub fn nothing(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Nothing, message: message.to_string(), hints: Vec::new() }
     }
 
-    /// A check found a fault.
+    /// Returns the failure of a check that found a fault.
     pub fn fault(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Fault, message: message.to_string(), hints: Vec::new() }
     }
 
-    /// The user interrupted `operation`.
+    /// Returns the failure of an `operation` that the user interrupted.
     pub fn interrupted(operation: impl fmt::Display) -> Self {
         let message = format!("{operation}: interrupted");
         Self { exit: Exit::Interrupted, message, hints: Vec::new() }
@@ -82,12 +82,12 @@ impl Failure {
         self
     }
 
-    /// What went wrong.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The exit code of the command.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         self.exit
     }
@@ -102,7 +102,8 @@ impl fmt::Display for Failure {
 
 /// Converts errors to failures of an operation.
 pub trait OrFailure<T> {
-    /// Nothing was done because `operation` failed; the message begins with it.
+    /// Converts an error of `operation` to a failure with [`Exit::Nothing`], whose message begins
+    /// with the operation.
     fn or_nothing(self, operation: impl fmt::Display) -> Result<T, Failure>;
 }
 

@@ -26,8 +26,8 @@ pub enum Key {
 /// Ctrl-C, in the terminal mode in which it causes no signal.
 pub const INTERRUPT: Key = Key::Char('\x03');
 
-/// Removes all complete key presses from `bytes` and returns them; an incomplete one stays. Unknown sequences
-/// are dropped.
+/// Removes all complete key presses from `bytes` and returns them; an incomplete one remains in
+/// `bytes`. Unknown sequences are dropped.
 pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = &bytes[..];

@@ -57,7 +57,8 @@ pub fn pass_on(bytes: &[u8], is_error: bool) {
     };
 }
 
-/// Prints `text`. A closed pipe (`garland cp .. | head -1`) is no error: the reader has read what it wanted.
+/// Prints `text`. A closed pipe (`garland cp .. | head -1`) is not an error: the reader needs no
+/// more output.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason, such as a full disk.

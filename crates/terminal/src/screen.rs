@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use garland_core::printable;
 use garland_sys::{process, terminal};
 
-/// The least interval between redraws, in nanoseconds.
+/// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
 /// The time after the start of a command before lines are shown, in nanoseconds.
@@ -18,12 +18,12 @@ pub struct Screen {
     hidden: bool,
     /// When lines may be drawn next, in nanoseconds of the monotonic clock.
     due_ns: u64,
-    /// How many characters each drawn line has.
+    /// The number of characters in each drawn line.
     drawn: Vec<usize>,
 }
 
 impl Screen {
-    /// A screen without lines. If `quiet`, it never shows any.
+    /// Returns a screen without lines; if `quiet`, it never shows lines.
     pub fn new(quiet: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
@@ -33,17 +33,17 @@ impl Screen {
         }
     }
 
-    /// Whether it never shows anything.
+    /// Returns whether the screen never shows anything.
     pub fn is_hidden(&self) -> bool {
         self.hidden
     }
 
-    /// Whether a redraw is due.
+    /// Returns whether a redraw is due.
     pub fn is_due(&self, now_ns: u64) -> bool {
         !self.hidden && now_ns >= self.due_ns
     }
 
-    /// How many lines fit above the cursor.
+    /// Returns the number of lines that fit above the cursor.
     pub fn room(&self) -> usize {
         terminal::size().map_or(0, |(_, rows)| usize::from(rows).saturating_sub(1))
     }
@@ -71,8 +71,8 @@ impl Screen {
         }
     }
 
-    /// Returns the control sequence that erases the drawn lines. A terminal that has become narrower since has
-    /// wrapped them to more rows.
+    /// Returns the control sequence that erases the drawn lines. A terminal that has become
+    /// narrower has wrapped these lines to more rows.
     fn erasure(&mut self, columns: usize) -> String {
         let rows: usize = self.drawn.drain(..).map(|length| length.div_ceil(columns).max(1)).sum();
         let mut text = String::from("\r");
@@ -90,7 +90,7 @@ impl Drop for Screen {
     }
 }
 
-/// Writes to the terminal; ignores errors, as of a closed one.
+/// Writes to the terminal; ignores errors, such as those of a closed terminal.
 fn show(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

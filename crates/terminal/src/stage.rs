@@ -31,12 +31,12 @@ struct Taken {
 
 impl Taken {
     fn give_back(&self) {
-        // A second time would move the cursor back over text printed since.
+        // Leaving full-screen mode twice would move the cursor back over text printed in between.
         if self.given_back.swap(true, Ordering::AcqRel) {
             return;
         }
         let mut output = io::stdout();
-        // Errors, as of a closed terminal, are ignored.
+        // Errors, such as those of a closed terminal, are ignored.
         let _ = output.write_all(LEAVE.as_bytes()).and_then(|()| output.flush());
         self.keys.iter().for_each(terminal::Keys::give_back);
     }

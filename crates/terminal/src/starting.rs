@@ -22,7 +22,7 @@ pub fn watch<R>(quiet: bool, total: usize, work: impl FnOnce(&AtomicUsize) -> R)
     std::thread::scope(|scope| {
         // Dropped at the end of `work`, also by a panic, which ends the other thread.
         let _end = end;
-        // Without this thread the agents start all the same.
+        // Without this thread the agents start anyway.
         let _ = threads::spawn_in(scope, "starting", move || {
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let ready = ready.load(Ordering::Relaxed);

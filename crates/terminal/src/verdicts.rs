@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use garland_core::cluster::nodelist;
 use garland_core::printable;
 
-/// Returns a line for each distinct verdict, such as `failed  n[003,017-020]: no space left on /scratch`. A
-/// verdict is a word, an optional reason, and the node's name; those without a reason come first. Reasons that
-/// differ only in the node's own name are equal; that of the first node is shown.
+/// Returns a line for each distinct verdict, such as `failed  n[003,017-020]: no space left on
+/// /scratch`. A verdict is a word, an optional reason, and the node's name; those without a reason
+/// come first. Reasons that differ only in the node's own name are equal; the reason of the first
+/// node is shown.
 pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a str)>) -> String {
     let mut groups: BTreeMap<(bool, &str, String), (&str, Vec<&str>)> = BTreeMap::new();
     for (word, reason, name) in verdicts {

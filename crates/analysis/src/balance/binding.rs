@@ -2,22 +2,22 @@
 
 use serde::Serialize;
 
-/// The minimum utilization of a resource that is named, from 0 to 1.
+/// The minimum utilization, from 0 to 1, of a resource that is reported as the bottleneck.
 const NAMED: f64 = 0.8;
 
-/// The maximum difference in utilization of two resources that count as equal.
+/// The maximum difference between the utilizations of two resources that count as equally used.
 const ALIKE: f64 = 0.1;
 
-/// The maximum relative difference to the longest time of a copy that counts as one of the last.
+/// A copy counts as one of the last if its time is shorter than the longest by at most this share.
 const LAST: f64 = 0.05;
 
-/// A resource of copies.
+/// A resource that a copy uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
     /// The disks of source and destination.
     Disk,
-    /// The network between them.
+    /// The network between source and destination.
     Network,
     /// The CPUs of source and destination.
     Cpu,
@@ -33,11 +33,11 @@ impl Resource {
 pub struct Took {
     /// The duration of the copy.
     pub seconds: f64,
-    /// The time in which the busier one of its disks was in use.
+    /// The time in which the busier of the copy's two disks was in use.
     pub disk: f64,
-    /// The time in which bytes were in flight and the receiver had room.
+    /// The time in which bytes were in flight and the receiver had buffer space.
     pub network: f64,
-    /// The time in which the busiest of its threads ran, or waited for a CPU.
+    /// The time in which the busiest thread of the copy ran, or waited for a CPU.
     pub cpu: f64,
 }
 
@@ -52,7 +52,7 @@ impl Took {
         used.clamp(0.0, self.seconds.max(0.0))
     }
 
-    /// Returns the resource that was in use most, if nearly all the time.
+    /// Returns the most used resource; `None` if it was not in use nearly all the time.
     fn held_by(&self) -> Option<Resource> {
         let more = |one: &Resource, two: &Resource| self.of(*one).total_cmp(&self.of(*two));
         let most = Resource::ALL.into_iter().max_by(more);
@@ -86,12 +86,13 @@ pub struct Shares {
 /// The resource that the last copies waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Binding {
-    /// The resource that most of the last copies used for at least 80 % of their time, and more
-    /// than the others; `None` if there is none.
+    /// The resource that most of the copies that ended last used for at least 80 % of their time,
+    /// and more than any other resource; `None` if there is none.
     pub resource: Option<Resource>,
-    /// A second resource that the other last copies waited for, or that was in use nearly as long.
+    /// A second resource: the bottleneck of the other last copies, or one in use for nearly as
+    /// long.
     pub rival: Option<Resource>,
-    /// The mean utilization in the last copies.
+    /// The mean utilization of each resource during the last copies.
     pub shares: Shares,
 }
 

@@ -6,7 +6,6 @@
 //! twice as fast, its time halves until the next resource is the bottleneck: the bottleneck law
 //! (Denning and Buzen, The operational analysis of queueing network models, Computing Surveys 10,
 //! 1978). Time in which no resource is in use does not change.
-//! for stays as it is.
 
 mod binding;
 mod verdict;

@@ -11,11 +11,12 @@ use super::piece::{Trip, trip};
 pub struct Closure {
     /// The nodes.
     pub nodes: [usize; 3],
-    /// The least possible sum, in nanoseconds.
+    /// The least possible sum of the three offsets, in nanoseconds.
     pub miss_ns: u64,
 }
 
-/// The offset of a pair's second clock from its first, and a reading of the first in the middle.
+/// The offset of a pair's second clock from the first one, and the first clock's reading in the
+/// middle of the measurements.
 struct Pair {
     offset: Offset,
     middle: i64,
@@ -40,8 +41,8 @@ pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
 /// it is zero.
 fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     let (ab_low, ab_high) = ab.offset.offsets(ac.middle)?;
-    // The approximate reading of b's clock at that moment: rates change little within an offset's
-    // error.
+    // The approximate reading of b's clock when a's clock shows `ac.middle`: rates change little
+    // within an offset's error.
     let at_b = ac.middle + ab_low + (ab_high - ab_low) / 2;
     let (bc_low, bc_high) = bc.offset.offsets(at_b)?;
     let (ac_low, ac_high) = ac.offset.offsets(ac.middle)?;

@@ -29,11 +29,11 @@ pub(super) struct Offset {
     pieces: Vec<Piece>,
 }
 
-/// The widest interval in nanoseconds that is used: an hour.
+/// The maximum width of an offset interval that is used, in nanoseconds: an hour.
 const USELESS_NS: i64 = 3_600_000_000_000;
 
 impl Offset {
-    /// Computes the offset from round trips in any order; `None` if they do not bound it.
+    /// Computes the offset from round trips in any order; `None` if they do not bound the offset.
     pub fn of(mut trips: Vec<Trip>) -> Option<Self> {
         trips.sort_by_key(|trip| trip[0].order);
         let offset = Self { pieces: pieces(&trips) };

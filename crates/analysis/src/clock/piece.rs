@@ -17,12 +17,12 @@ pub(super) struct Bound {
 /// The offset of a node's clock from the head's while it follows one line.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// The node's readings of its first and last bound.
+    /// The readings of the node's clock at the first and the last bound of this piece.
     pub from: i64,
     pub until: i64,
     /// A value subtracted from every offset, to keep numbers small.
     base: i64,
-    /// The reading that is the origin of rates.
+    /// The reading of the node's clock that is second 0 of `region`.
     origin: i64,
     region: Region,
 }
@@ -31,7 +31,7 @@ pub(super) struct Piece {
 pub(super) type Trip = [Bound; 2];
 
 /// Returns the bounds of a round trip on the offset between the node with the smaller index, whose
-/// clock orders them, and the other node. They are at readings of the other node's clock if
+/// clock orders them, and the other node. The bounds are at readings of the other node's clock if
 /// `at_other`, else at readings of the first.
 pub(super) fn trip(exchange: &Exchange, at_other: bool) -> Trip {
     let Exchange { from, to, sent, received, answered, back } = *exchange;

@@ -6,7 +6,6 @@
 //! if these have arrived, for the engine to start it; if no job follows, it waits for outputs to be
 //! transferred, and then for the last jobs of others. Each second of a slot is weighted by its
 //! share of the total power.
-//! as much as it could have done in it, by the power of all.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,13 +47,14 @@ impl Loss {
 pub struct Losses {
     /// The time of the run.
     pub whole: f64,
-    /// The theoretical minimum: the time of the work on all nodes if it could be divided at will.
+    /// The theoretical minimum: the time of the work on all nodes if it could be divided
+    /// arbitrarily.
     pub work: f64,
-    /// The minimum with whole jobs.
+    /// The minimum time with whole jobs.
     pub whole_jobs: f64,
-    /// The other causes; together with `work` they sum to the run's time.
+    /// The lost time by cause; together with `work` the seconds sum to the run's time.
     pub causes: Vec<(Loss, f64)>,
-    /// Whether the CPU time of all jobs is known; otherwise their waiting counts as work.
+    /// Whether the CPU time of all jobs is known; otherwise the jobs' waiting counts as work.
     pub counted: bool,
 }
 
@@ -150,7 +150,7 @@ impl Areas {
     }
 }
 
-/// The numbers of a node's slots by activity at a moment; they sum to all slots.
+/// The number of a node's slots in each activity at a moment; the numbers sum to all slots.
 struct Now {
     running: usize,
     staging: usize,
@@ -160,7 +160,7 @@ struct Now {
 
 /// The jobs of a node, sorted by their starts and ends.
 struct Sorted {
-    /// The starts, each with the time when its inputs had arrived.
+    /// The start of each job, with the time when the job's inputs had arrived.
     starts: Vec<(f64, Option<f64>)>,
     ends: Vec<f64>,
     /// The times when transfers of outputs began.

@@ -13,7 +13,7 @@ pub struct Candidate {
     pub equivalent: Option<f64>,
 }
 
-/// The rank of a candidate. Places begin with 1, and equal candidates share one.
+/// The rank of a candidate. Places begin at 1; equal candidates share a place.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rank {
     /// The place by time.
@@ -21,12 +21,12 @@ pub struct Rank {
     /// The price per unit of power or, if the power is unknown, price times hours; lower is better.
     /// `None` without a price.
     pub price_per_performance: Option<f64>,
-    /// The place by that value among the candidates with a price.
+    /// The place by `price_per_performance` among the candidates with a price.
     pub price_place: Option<usize>,
 }
 
-/// Returns the ranks of `candidates`, in their order. Power is used only if it is known for all of
-/// them, so that all have the same unit.
+/// Returns the ranks of `candidates`, in the same order. Power is used only if it is known for all
+/// of them, so that all have the same unit.
 pub fn rank(candidates: &[Candidate]) -> Vec<Rank> {
     let by_power = candidates.iter().all(|one| one.equivalent.is_some_and(|power| power > 0.0));
     let value = |one: &Candidate| {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Worker;
 
-/// Returns the seconds if jobs could be divided at will: total work by total power; `None` without
-/// power.
+/// Returns the time in seconds if jobs could be divided arbitrarily: total work divided by total
+/// power; `None` without power.
 pub fn fluid(works: &[f64], workers: &[Worker]) -> Option<f64> {
     let power: f64 = workers.iter().map(Worker::power).sum();
     (power > 0.0 && power.is_finite()).then(|| works.iter().sum::<f64>() / power)
@@ -31,9 +31,9 @@ impl Ord for Free {
     }
 }
 
-/// Returns the seconds of whole jobs, assigned longest first, each to the slot that would finish it
-/// first. That is optimal for equal jobs, and within a third of the optimum for others on equal
-/// nodes (Graham, Bounds on multiprocessing timing anomalies, 1969). `None` without power.
+/// Returns the time in seconds of whole jobs, assigned longest first, each to the slot that would
+/// finish it first. That is optimal for equal jobs, and within a third of the optimum for others on
+/// equal nodes (Graham, Bounds on multiprocessing timing anomalies, 1969). `None` without power.
 pub fn rounds(works: &[f64], workers: &[Worker]) -> Option<f64> {
     let least = fluid(works, workers)?;
     // Slots of equal pace are equivalent, so only the first free one of each pace is considered.

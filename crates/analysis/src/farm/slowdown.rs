@@ -1,11 +1,11 @@
-//! The slowdown of jobs: time in the system by time alone, a measure for placements (Amir,
+//! The slowdown of jobs: time in the system divided by time alone, a measure for placements (Amir,
 //! Awerbuch, Barak, Borgstrom and Keren, An opportunity cost approach for job assignment in a
 //! scalable computing cluster, TPDS 11(7), 2000).
 
 use super::{Task, Worker};
 
-/// Returns the mean over all jobs of the time from queueing to completion, by the time of their
-/// work on the fastest slot; `None` if no work is known.
+/// Returns the mean over all jobs of the time from queueing to completion, divided by the time of
+/// the job's work on the fastest slot; `None` if no work is known.
 pub fn slowdown(tasks: &[Task], workers: &[Worker]) -> Option<f64> {
     let fastest = workers.iter().map(Worker::pace).fold(0.0, f64::max);
     let of = |task: &Task| {

@@ -22,7 +22,7 @@ pub struct Spread {
 /// Returns the spread of `seconds`; `None` if empty.
 pub fn spread(seconds: &[f64]) -> Option<Spread> {
     let order = |one: &(usize, &f64), two: &(usize, &f64)| one.1.total_cmp(two.1);
-    // The first of equal times counts, for both.
+    // Of equal times, the first is returned, both as the slowest and as the fastest.
     let (fastest_at, &fastest) = seconds.iter().enumerate().min_by(order)?;
     let (slowest_at, &slowest) = seconds.iter().enumerate().rev().max_by(order)?;
     let difference = slowest - fastest;

@@ -14,18 +14,18 @@ pub struct Power {
 /// The comparison of a cluster with one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The cluster's time as a share of the machine's.
+    /// The cluster's time as a share of the machine's time.
     pub of_one: f64,
-    /// The machine's time by the cluster's.
+    /// The machine's time divided by the cluster's.
     pub speed_up: f64,
-    /// The speed-up by the maximum speed-up that the nodes' power allows.
+    /// The speed-up divided by the maximum speed-up that the nodes' power allows.
     pub efficiency: f64,
     /// The power of a single machine that would take as long.
     pub equivalent: f64,
     /// The total power of the nodes.
     pub theory: f64,
-    /// The relative difference of the equivalent power from the total power; negative if it is
-    /// less.
+    /// The relative difference of the equivalent power from the total power; negative if the
+    /// equivalent power is less.
     pub difference: f64,
 }
 

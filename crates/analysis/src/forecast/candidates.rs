@@ -5,16 +5,17 @@ use super::law::Law;
 use super::points::Points;
 use super::{Refusal, Work};
 
-/// A law is a candidate if its error is at most this multiple of the smallest one,
+/// A law is a candidate if its relative error is at most this multiple of the smallest error.
 const AS_GOOD: f64 = 2.0;
 
-/// or at most this share: repeated measurements differ by more.
+/// A law is also a candidate if its relative error is at most this: repeated measurements differ by
+/// more.
 const NOISE: f64 = 0.03;
 
 /// Errors below this share count as equal: the fit is exact.
 const EXACT: f64 = 0.003;
 
-/// With a larger smallest error than this share, no law holds.
+/// If the smallest relative error is larger than this, no law holds.
 const NO_LAW: f64 = 0.25;
 
 /// Laws with their parameters, best fit first.
@@ -22,7 +23,7 @@ const NO_LAW: f64 = 0.25;
 pub(super) struct Candidates {
     /// The laws; at least one.
     pub(super) all: Vec<Calibrated>,
-    /// The relative error of the first.
+    /// The relative error of the first law.
     pub(super) miss: f64,
 }
 

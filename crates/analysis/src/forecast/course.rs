@@ -56,24 +56,25 @@ pub struct Forecast {
     pub usl: Option<Fit>,
     /// The test of the forecast against the largest measured number of nodes.
     pub back_test: Option<BackTest>,
-    /// Reasons for doubt, for people.
+    /// Reasons to doubt the forecast, as messages for the user.
     pub notes: Vec<String>,
 }
 
-/// The minimum half width of an interval as a share: measurements are not more accurate.
+/// The minimum half width of an interval, as a share of the time: measurements are not more
+/// accurate.
 const NARROWEST: f64 = 0.01;
 
 /// The share by which each doubling beyond the points widens an interval in each direction: laws
 /// are simpler than clusters.
 const DOUBLING: f64 = 0.05;
 
-/// The minimum gain of further nodes that counts.
+/// The minimum factor by which more nodes must shorten the time to count as a gain.
 const ENOUGH: f64 = 1.05;
 
 /// The maximum plausible speed-up, as a multiple of the ratio of nodes.
 const IMPLAUSIBLE: f64 = 1.1;
 
-/// Answers `question`.
+/// Returns the forecast that `question` asks for.
 ///
 /// # Errors
 /// If the points do not support a forecast.
@@ -144,7 +145,7 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     Ok(forecast)
 }
 
-/// Widens an interval so that it includes `seconds`, and `margin` of that on each side.
+/// Widens an interval so that it includes `seconds` plus and minus the share `margin` of it.
 fn widened((low, high): (f64, f64), seconds: f64, margin: f64) -> (f64, f64) {
     (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
 }
@@ -160,7 +161,7 @@ fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
     }
 }
 
-/// Adds the count 1, and the count before each: power and prices refer to these.
+/// Adds the count 1, and each count minus 1: power and prices refer to these.
 fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
     let near = ahead.iter().flat_map(|&nodes| [nodes.saturating_sub(1).max(1), nodes]);
     let mut counts: Vec<u32> = std::iter::once(1).chain(near).collect();
@@ -211,7 +212,7 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the first node count from which on more nodes gain next to nothing.
+/// Returns the first node count from which on more nodes gain almost nothing.
 fn enough(curve: &[At]) -> Option<u32> {
     let most = curve.iter().map(|at| at.power).fold(0.0, f64::max);
     let first = curve.iter().find(|at| at.power * ENOUGH >= most)?;

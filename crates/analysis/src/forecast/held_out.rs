@@ -16,7 +16,7 @@ pub struct BackTest {
     pub measured: f64,
     /// The predicted time, in seconds.
     pub predicted: f64,
-    /// The relative error of the prediction; negative if it is too short.
+    /// The relative error of the prediction; negative if the predicted time is too short.
     pub error: f64,
     /// The law with the best fit to the others.
     pub law: Law,

@@ -12,15 +12,15 @@ pub struct Knee {
     pub nodes: f64,
     /// The resource that saturates.
     pub resource: String,
-    /// The reason, for people.
+    /// The reason, as text for the user.
     pub why: String,
 }
 
-/// The name of a limit that the points show but that was not given.
+/// The name of a limit that the points show but that is not among the known ones.
 const UNNAMED: &str = "an unnamed resource that nodes do not make faster";
 
-/// Returns the knee by a law. `fixed` is the minimum of its fixed part in seconds, and `most` the
-/// largest node count of the question.
+/// Returns the knee by a law. `fixed` is the minimum of the law's fixed part in seconds, and `most`
+/// the largest node count of the question.
 pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> Option<Knee> {
     match work {
         Work::Fixed { jobs, demands } => {

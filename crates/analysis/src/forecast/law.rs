@@ -34,7 +34,7 @@ impl Law {
         }
     }
 
-    /// Returns a description for people.
+    /// Returns a description for the user.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Queue => "nodes wait for others that use a shared resource",

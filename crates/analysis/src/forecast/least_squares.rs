@@ -1,6 +1,7 @@
 //! Weighted linear least squares with few parameters, and their covariances.
 
-/// A row: coefficients, the value that they should give, and its weight.
+/// A row: coefficients, the value that `coefficients · parameters` should have, and the row's
+/// weight.
 pub(super) type Row = (Vec<f64>, f64, f64);
 
 /// The solution of a least-squares problem.

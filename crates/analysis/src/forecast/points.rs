@@ -69,7 +69,7 @@ impl Points {
         self.medians.last().map_or(0, |point| point.nodes)
     }
 
-    /// Splits off the points at the largest node count; returns (the others, these).
+    /// Splits off the points at the largest node count; returns (the other points, these points).
     pub(super) fn without_largest(&self) -> (Self, Vec<Point>) {
         let most = self.most();
         let (rest, held): (Vec<Point>, Vec<Point>) =

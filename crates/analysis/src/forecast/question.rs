@@ -8,8 +8,8 @@ use super::point::Point;
 pub enum Work<'a> {
     /// The amount of work is fixed and nodes share it: a farm of jobs.
     Fixed {
-        /// The number of jobs, each of which runs on one node; `None` if the work can be divided at
-        /// will.
+        /// The number of jobs, each of which runs on one node; `None` if the work can be divided
+        /// arbitrarily.
         jobs: Option<u32>,
         /// The demands on known shared resources.
         demands: &'a [Demand],
@@ -24,9 +24,9 @@ pub enum Work<'a> {
 /// The demand of the whole work on a shared resource.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Demand {
-    /// The name of the resource, for people.
+    /// The name of the resource, as shown to the user.
     pub name: String,
-    /// Seconds for which the work keeps it busy, independent of the number of nodes.
+    /// Seconds for which the work keeps the resource busy, independent of the number of nodes.
     pub seconds: f64,
 }
 
@@ -35,7 +35,7 @@ pub struct Demand {
 pub struct Floor {
     /// Seconds; 0 if unknown.
     pub seconds: f64,
-    /// The cause, for people.
+    /// The name of the cause, as shown to the user.
     pub name: String,
 }
 

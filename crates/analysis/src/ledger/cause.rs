@@ -104,10 +104,10 @@ impl Cause {
         }
     }
 
-    /// Returns advice against it.
+    /// Returns advice on how to reduce time with this cause.
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::SetUp => "keep agents up (garland up)",
+            Self::SetUp => "keep agents running (garland up)",
             Self::Queue => "run fewer concurrent copies to these nodes",
             Self::Control | Self::FinalAck | Self::Teardown => "none: every copy needs it",
             Self::SourceDisk => "use a faster source, or a cached one",
@@ -127,18 +127,19 @@ impl Cause {
         }
     }
 
-    /// Returns whether anything can be done about it on the nodes.
+    /// Returns whether changes to the nodes can reduce time with this cause.
     pub fn can_be_helped(self) -> bool {
         !self.is_given() && self != Self::FinalAck
     }
 
-    /// Returns whether its time can be a fault. Costs of every run and unknown causes are not faults.
+    /// Returns whether time with this cause can be a fault. Costs of every run and unknown causes
+    /// are not faults.
     pub fn can_be_fault(self) -> bool {
         !self.is_given() && !matches!(self, Self::SetUp | Self::Queue)
     }
 
-    /// Returns whether nodes and options have no influence on it: costs of every run and of the
-    /// lab, and unknown causes.
+    /// Returns whether nodes and options have no influence on the cause: costs of every run and of
+    /// the lab, and unknown causes.
     fn is_given(self) -> bool {
         let every_run = matches!(self, Self::Control | Self::Teardown | Self::Emulator);
         let unknown = matches!(self, Self::ClockError | Self::Undecided | Self::Unattributed);

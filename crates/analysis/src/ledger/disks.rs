@@ -1,5 +1,5 @@
-//! Utilization of the disks that time is attributed to, from the kernel's counters. A disk can be
-//! idle meanwhile, or busy with other work than the copy.
+//! Utilization, from the kernel's counters, of the disks that time is attributed to. During that
+//! time a disk can be idle, or busy with other work than the copy.
 
 use super::cause::Cause;
 use super::rows::Row;
@@ -18,7 +18,7 @@ pub struct DiskUse {
     pub others: Option<f64>,
 }
 
-/// The minimum share of the command's time in a disk that is reported.
+/// The use of a disk is reported if at least this share of the command's time is attributed to it.
 const MATTERS: f64 = 0.1;
 
 /// Returns the use of the disks with a considerable part of the time, in the order of the rows.

@@ -11,7 +11,7 @@ use super::world::World;
 use crate::clock::Clocks;
 use garland_core::trace::{NONE, Stage};
 
-/// A node whose part in a run is unknown.
+/// A node whose activity in a run is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecided {
     /// The node's index.
@@ -35,9 +35,9 @@ pub struct Ledger {
     pub fix: Option<Fix>,
     /// The critical path in order, in nanoseconds since the start of the command.
     pub path: Vec<Segment>,
-    /// The nodes whose part is unknown.
+    /// The nodes whose activity is unknown.
     pub undecided: Vec<Undecided>,
-    /// The shares of retransmitted segments, by hop, if there were any.
+    /// The share of retransmitted segments of each hop that had any.
     pub resent: Vec<(Place, f64)>,
     /// The use of the disks with a considerable part of the time.
     pub disks: Vec<DiskUse>,
@@ -129,7 +129,7 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     segments
 }
 
-/// Follows the last steps of the file on the node that finished last; returns that node.
+/// Follows the commit of the file on the node that finished last; returns that node.
 fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     let stages = [Stage::Fsync, Stage::Commit];
     let done = |&thread: &usize| {

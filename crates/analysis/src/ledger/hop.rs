@@ -38,8 +38,9 @@ impl Moved {
 }
 
 impl Hop {
-    /// Returns whether more bytes are in flight at `at` than the ends can hold in slices; if the
-    /// sender is `over`, whether any bytes are.
+    /// Returns whether more bytes are in flight at `at` than the two ends can buffer in slices; if
+    /// `over` (after the last byte of the copy or of an operation), whether any bytes are in
+    /// flight.
     pub fn has_in_flight(&self, at: i64, over: bool) -> bool {
         let least = if over { 1.0 } else { SLICES };
         self.sent.until(at) - self.received.until(at) > least

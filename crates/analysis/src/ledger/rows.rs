@@ -40,10 +40,11 @@ const COVERED: f64 = 0.8;
 /// The minimum share of the command's time for a fault.
 const MATTERS: f64 = 0.1;
 
-/// The maximum relative distance to the limit of a healthy run.
+/// The maximum relative distance of a healthy run from the limit.
 const HEALTHY: f64 = 0.1;
 
-/// The faults of a run without a known limit: a pipeline always has a bottleneck, but never these.
+/// The causes that are faults even if no limit is known: a healthy pipeline always has a
+/// bottleneck, but never one of these.
 const NEVER_RIGHT: [Cause; 6] = [
     Cause::BlockedByPeer,
     Cause::BlockedByBuffer,
@@ -61,7 +62,7 @@ struct Sum {
     within: BTreeMap<Cause, u64>,
 }
 
-/// Returns the rows of a path, largest first. They sum to its length.
+/// Returns the rows of a path, largest first. The rows sum to the length of the path.
 pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
     let mut sums: BTreeMap<(Cause, Place), Sum> = BTreeMap::new();
     for segment in path {
@@ -108,8 +109,8 @@ pub(super) fn faults(run: &Run<'_>, world: &World, rows: &[Row]) -> Vec<Row> {
     let is_fault = |row: &&Row| {
         let matters = row.ns as f64 >= MATTERS * wall && row.covered >= COVERED;
         let wrong = match (row.cause, least) {
-            // The minimum time of the bytes on the wire is not a fault, nor is it for one slow
-            // lane.
+            // Wire time is a fault only if the sum over all lanes exceeds the minimum time of the
+            // bytes.
             (Cause::Wire, Some(least)) => wires as f64 - least >= MATTERS * wall,
             (Cause::Wire, None) => resent(world, row.place) > 0.01,
             // Every run has control messages, but lanes need not wait for them.

@@ -8,7 +8,7 @@ use garland_core::trace::Trace;
 pub struct Run<'a> {
     /// The names of the plan's nodes, head first.
     pub nodes: &'a [String],
-    /// Their traces in the same order; `None` if missing.
+    /// The nodes' traces in the same order; `None` if missing.
     pub traces: &'a [Option<Trace>],
     /// The phases of the command from its own result: names and nanoseconds, without gaps.
     pub phases: &'a [(String, u64)],
@@ -43,8 +43,8 @@ impl Run<'_> {
         stretches
     }
 
-    /// Returns the end of the last of these phases, or the start of the command if it has none of
-    /// them.
+    /// Returns the end of the last phase in `names`, or the start of the command if it has none of
+    /// these phases.
     pub(super) fn end_of(&self, names: &[&str]) -> i64 {
         let stretches = self.stretches();
         let last = stretches.iter().rev().find(|(name, ..)| names.contains(name));

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub(super) struct Samples<const N: usize> {
     read: Vec<(i64, [f64; N])>,
-    /// The last raw sample, and the sums from before the counters were reset.
+    /// The last raw sample, and the values added to raw samples to make up for resets.
     last: [f64; N],
     before: [f64; N],
 }
@@ -16,8 +16,8 @@ impl<const N: usize> Default for Samples<N> {
 }
 
 impl<const N: usize> Samples<N> {
-    /// Adds a sample. Counters below the previous sample were reset (by a new connection), and
-    /// continue from there.
+    /// Adds a sample. Counters below the previous sample were reset (by a new connection): the sums
+    /// do not change at this sample, and grow on from it.
     pub fn push(&mut self, at: i64, values: [f64; N]) {
         let anew = self.last.iter().zip(&values).any(|(last, value)| value < last);
         if anew && let Some((_, sums)) = self.read.last() {

@@ -5,7 +5,7 @@ use super::cause::Cause;
 /// A place in the cluster: a node, or a hop from it to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The node's index in the plan; `None` if it concerns all.
+    /// The node's index in the plan; `None` if the place is all nodes.
     pub node: Option<usize>,
     /// The index of the hop's far end; `None` for a node.
     pub to: Option<usize>,
@@ -71,7 +71,7 @@ impl Segment {
         into.extend((at < self.end).then_some(Self { begin: at, ..self }));
     }
 
-    /// Moves a share of it, from its begin on, to another cause; returns the rest.
+    /// Assigns the first `share` of the segment to another cause and place; returns the rest.
     pub(super) fn shared(
         self,
         share: f64,

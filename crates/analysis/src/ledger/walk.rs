@@ -18,7 +18,7 @@ const GAP_NS: i64 = 200_000;
 /// A wait shorter than this fraction (1/n) of the time around it counts as the cost of a handover.
 const SMALL: i64 = 100;
 
-/// The stages whose end can be what another thread waited for.
+/// The stages whose end another thread can wait for.
 const DELIVERY: [Stage; 6] =
     [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
 
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
             && !world.is_store(waiter)
             && self.store_works(world.threads[waiter].node)
         {
-            // It got no request: the requester waited for its own writer.
+            // The thread got no request: the requester waited for its own writer.
             return self.hand_over(waiter, since, false);
         }
         // A source has something to send until it has sent all, so its idling is its own fault.
@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
         // The waiting thread did something else before it waited.
         let caller = caller.filter(|caller| caller.1 > since);
         let to = caller.map_or(since, |caller| caller.1);
-        // One of the two may have had no CPU.
+        // One of the two threads may have had no CPU.
         let lacked = |of: usize| world.threads[of].starved(to, self.at);
         let lacks =
             |waiter: &usize| cause == Cause::Unattributed && lacked(*waiter) > lacked(thread);
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
         let (last, since) =
             self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
         let node = self.world.threads[last].node;
-        // Its own waits no longer matter.
+        // The waits of `last` and of later callers no longer matter.
         if let Some(place) = self.callers.iter().position(|(waiter, _)| *waiter == last) {
             self.callers.truncate(place);
         }
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
         }
         self.pass_between(idle_since, Cause::Wire, hop, (from, node));
         if self.is_idle(sender) && self.store_works(node) {
-            // It got no request: the requester waited for its own writer.
+            // The thread got no request: the requester waited for its own writer.
             return self.hand_over(thread, piece.begin, false);
         }
         self.wait_for(thread, piece.begin, sender)

@@ -68,8 +68,8 @@ fn region(strands: &[Strand]) -> usize {
     many
 }
 
-/// Lays out the time before the last strand of a block began, in the order of their begins: a
-/// thread waits for a block, and then transfers it. Returns the pieces and the remaining strands,
+/// Lays out the time before the last strand of a block began, in the order of the strands' begins:
+/// a thread waits for a block, and then transfers it. Returns the pieces and the remaining strands,
 /// which overlap; `None` if a strand ends before its busy time is laid out.
 fn lay_ahead(strands: &[Strand]) -> Option<(Vec<Piece>, Vec<Strand>)> {
     let last = strands.last()?.piece.begin;

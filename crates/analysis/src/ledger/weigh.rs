@@ -9,8 +9,8 @@ use super::segment::{Place, Segment};
 use super::world::World;
 use garland_core::trace::{NONE, Stage};
 
-/// A thread delays a wire if it had no CPU for at least this share of the time, beyond the usual
-/// one; shorter delays are hidden by bytes in flight.
+/// A thread delays a wire if the share of the time in which it had no CPU exceeds the usual share
+/// by at least this; shorter delays are hidden by bytes in flight.
 const STARVED: f64 = 0.3;
 
 /// A thread is the cause of its full window if it had no CPU for at least this share of the time.
@@ -22,10 +22,10 @@ const SHORT_NS: u64 = 50_000_000;
 /// A thread counts as slowed if it had no CPU for at least this share of its work.
 const SLOWED: f64 = 0.1;
 
-/// A full window is the cause if it was full for at least this share of the time,
+/// The minimum share of the time in which a window must be full to be the cause.
 const FULL: f64 = 0.2;
 
-/// and the wire carried less than this share of its rate meanwhile.
+/// The wire is the cause, not a full window, if it carried at least this share of its rate.
 const SATURATED: f64 = 0.9;
 
 /// The stages whose spans last as long as the clock says, with or without a CPU. A lane's thread
@@ -78,7 +78,8 @@ impl<'a> Scales<'a> {
         self.lay_lost(self.lay_pauses(weighed))
     }
 
-    /// Attributes time without records to the stages of discarded spans, as far as their sums go.
+    /// Attributes time without records to the stages of discarded spans, up to the sum of each
+    /// stage.
     fn lay_lost(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut lost = self.world.lost.clone();
         let mut all = Vec::with_capacity(segments.len());
@@ -101,7 +102,7 @@ impl<'a> Scales<'a> {
         all
     }
 
-    /// Attributes waits for a node to its suspension while it was suspended.
+    /// Attributes waits for a node while it was suspended to the suspension.
     fn lay_pauses(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut all = segments;
         for (&node, pauses) in &self.world.pauses {
@@ -226,8 +227,8 @@ impl<'a> Scales<'a> {
         rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)
     }
 
-    /// Refines waiting for a node without a trace: the connection of its neighbour shows whether it
-    /// received.
+    /// Refines waiting for a node without a trace: the connection of its neighbour shows whether
+    /// the node received bytes.
     fn weigh_unknown(&self, segment: Segment, into: &mut Vec<Segment>) {
         let node = segment.place.node;
         let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
@@ -237,7 +238,7 @@ impl<'a> Scales<'a> {
             into.push(segment);
             return;
         };
-        // The connection of a waiting sender is busy, whatever it is in the time around.
+        // The connection is busy while its sender waits, so shares are relative to its busy time.
         let wire = ((busy - window - buffer) / busy.max(1.0)).clamp(0.0, 1.0);
         let hop = Place { node: Some(from), to: node };
         let rest = segment.shared(wire, Cause::Wire, hop, into);

@@ -54,7 +54,7 @@ pub(super) struct World {
     /// Samples of each hop's connection: microseconds busy, limited by the receive window, limited
     /// by the send buffer; retransmitted segments; bytes.
     pub sockets: BTreeMap<HopKey, Samples<5>>,
-    /// When each node had opened its destination, and when the head knew.
+    /// When each node had opened its destination, and when the head received the node's `Ready`.
     pub opened: BTreeMap<usize, i64>,
     pub ready: BTreeMap<usize, i64>,
     /// Nanoseconds by stage of each node's discarded spans.
@@ -198,8 +198,8 @@ impl World {
         }
     }
 
-    /// Returns the node that was ready last for the head, when it was ready, and when the head
-    /// knew.
+    /// Returns the node whose `Ready` reached the head last, when that node was ready, and when the
+    /// head received the message.
     pub fn last_ready(&self) -> Option<(usize, i64, i64)> {
         let (&node, &heard) = self.ready.iter().max_by_key(|(_, heard)| **heard)?;
         Some((node, *self.opened.get(&node)?, heard))
@@ -232,7 +232,7 @@ impl World {
 }
 
 impl Thread {
-    /// Returns its activity just before `at`.
+    /// Returns the thread's activity just before `at`.
     pub fn before(&self, at: i64) -> Before<'_> {
         let begun = self.pieces.partition_point(|piece| piece.begin < at);
         match begun.checked_sub(1).map(|last| &self.pieces[last]) {
@@ -242,7 +242,7 @@ impl Thread {
         }
     }
 
-    /// Returns whether it has activities from `at` on.
+    /// Returns whether the thread has activities from `at` on.
     pub fn goes_on(&self, at: i64) -> bool {
         self.pieces.last().is_some_and(|last| last.begin >= at)
     }

@@ -11,7 +11,7 @@ use super::robust::spread;
 /// The tolerated difference of a part from its peers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The least loss of a part that is accused, as a share from 0 to 1, whatever the noise.
+    /// The minimum loss for an accusation, as a share from 0 to 1; noise can only raise it.
     pub loss: f64,
     /// The probability of a false accusation in a healthy cluster, from 0 to 1.
     pub risk: f64,

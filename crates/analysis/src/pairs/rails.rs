@@ -1,5 +1,5 @@
 //! Combines the results of several rails: a node that is slow on all of its NICs is at fault
-//! itself, one that is slow on one of them has a bad NIC there.
+//! itself, a node that is slow on only some has bad NICs there.
 
 use super::accusation::Accusation;
 use super::effects::Effects;

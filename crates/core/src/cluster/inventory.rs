@@ -30,15 +30,15 @@ pub struct Cluster {
 /// A machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name in node lists and results.
+    /// The node's name in node lists and results.
     pub name: String,
-    /// The host name or address for logins, optionally with `user@` before it.
+    /// The host name or address for logins, optionally after `user@`.
     pub host: String,
     /// The host name or address for data on each rail; never empty.
     pub addresses: Vec<String>,
-    /// Its rack.
+    /// The rack of the node.
     pub rack: Option<String>,
-    /// The TCP port of its agent, for firewalls; without one the kernel picks a free port.
+    /// The TCP port of the node's agent, for firewalls; if `None`, the kernel picks a free port.
     pub port: Option<u16>,
 }
 
@@ -62,7 +62,7 @@ pub struct Ssh {
     pub user: Option<String>,
     /// Arguments for `ssh`, before the host.
     pub options: Vec<String>,
-    /// The path of the program on the nodes; it is installed there if missing.
+    /// The path of the garland program on the nodes; it is installed there if missing.
     pub binary: Option<String>,
     /// Hexadecimal SHA-256 digests of other programs that may be at that path, for example for
     /// nodes with another CPU architecture.
@@ -141,7 +141,7 @@ impl Cluster {
 }
 
 impl Node {
-    /// Returns a node that is reached for logins and data under its name. A `user@` before the name
+    /// Returns a node whose name is its address for logins and data. A `user@` before the name
     /// applies to logins only.
     pub fn named(name: &str) -> Self {
         let address = name.rsplit_once('@').map_or(name, |(_, address)| address);

@@ -18,23 +18,23 @@ pub enum Command {
 /// A job of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its number in the list, from 1.
+    /// The job's number in the list, from 1.
     pub number: u32,
-    /// Its name in tables: its first input, or its command.
+    /// The job's name in tables: the first input, or the command.
     pub name: Text,
     /// The command. In a job with files `{in}` (or `{}`) is replaced with the path of its first
     /// input on the node, `{out}` with that of its first output, `{in2}` and `{out2}` with those of
     /// the second ones, and so on.
     pub command: Command,
-    /// The files that it reads, on the machine that has the list's files.
+    /// The input files, on the machine that has the files of the list.
     pub inputs: Vec<Text>,
-    /// The files that it creates, on the same machine.
+    /// The output files, on the same machine as the inputs.
     pub outputs: Vec<Text>,
-    /// The number of CPUs that it needs; 1 by default.
+    /// The number of CPUs that the job needs; 1 by default.
     pub cores: u32,
-    /// The memory that it needs, in bytes; nodes with less do not run it.
+    /// The memory that the job needs, in bytes; nodes with less do not run it.
     pub memory: Option<u64>,
-    /// The maximum run time, after which its processes are killed.
+    /// The maximum run time, after which the job's processes are killed.
     pub timeout: Option<Nanos>,
 }
 
@@ -45,7 +45,7 @@ impl Job {
         Self { number, name, command, inputs, outputs, cores: 1, memory: None, timeout: None }
     }
 
-    /// Returns whether `memory` bytes are enough for it.
+    /// Returns whether `memory` bytes are enough for the job.
     pub fn fits_in(&self, memory: u64) -> bool {
         self.memory.is_none_or(|needed| needed <= memory)
     }

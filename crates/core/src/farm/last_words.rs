@@ -1,4 +1,4 @@
-//! The end of a job's standard error, which often has the reason of a failure.
+//! The end of a job's standard error, which often shows the reason for a failure.
 
 use super::Text;
 

@@ -1,4 +1,4 @@
-//! Values of job farms: jobs, job lists, and records of what became of jobs.
+//! Values of job farms: jobs, job lists, and records of the jobs' results.
 //!
 //! An engine runs the jobs of a list. All engines produce the same records, and this module is
 //! independent of the engine.

@@ -77,7 +77,7 @@ pub struct Record {
     pub name: Text,
     /// The node of the attempt.
     pub node: Option<String>,
-    /// The engine that ran it.
+    /// The engine that ran the job.
     pub engine: Engine,
     /// When the job was queued by the engine.
     pub queued: Option<f64>,
@@ -97,11 +97,11 @@ pub struct Record {
     pub cpu: Option<f64>,
     /// Peak resident memory of the largest process, in bytes.
     pub memory: Option<u64>,
-    /// Bytes of its inputs: transferred to the node, or their size under a mount.
+    /// Bytes of the job's inputs that were transferred to the node; with a mount, their size.
     pub bytes_in: u64,
-    /// Bytes of its outputs.
+    /// Bytes of the job's outputs.
     pub bytes_out: u64,
-    /// For a job that failed: the last lines of its standard error, or of its agent's if the node
+    /// For a job that failed: the last lines of its standard error, or of the agent's if the node
     /// was lost.
     #[serde(default)]
     pub last_words: Vec<Text>,

@@ -32,7 +32,8 @@ fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usiz
     start..start + error.place.span.len()
 }
 
-/// Empty sources for the nodes of a file. It contains the kind of file, such as `a cluster file`.
+/// Sources without any text, for the nodes of a file. The string is the kind of file, such as `a
+/// cluster file`.
 pub struct Alone(pub &'static str);
 
 impl Sources for Alone {

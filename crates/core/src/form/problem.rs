@@ -17,7 +17,7 @@ pub enum FormProblem {
     Version {
         /// The kind of file.
         file: &'static str,
-        /// Its version.
+        /// The file's version.
         found: String,
     },
     /// A key is unknown.
@@ -86,7 +86,7 @@ pub enum FormProblem {
 }
 
 /// Formats the error without its position if it is in the list itself:
-/// [`FileError`](super::FileError) has the position. An error in a group keeps its own.
+/// [`FileError`](super::FileError) has the position. An error in a group keeps its position.
 fn within(error: &NodeListError) -> String {
     match error.place.origin {
         Origin::Given => error.problem.to_string(),

@@ -28,7 +28,7 @@ pub struct Text<'t> {
 }
 
 impl Text<'_> {
-    /// Returns `problem` at this string.
+    /// Returns `problem` with the position of this string.
     pub fn fault<P: fmt::Debug + fmt::Display>(&self, problem: P) -> Placed<P> {
         Placed::new(self.span.clone(), problem)
     }

@@ -35,7 +35,7 @@ pub struct Plan {
     /// itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
-    /// The reason for unusual lanes, for people.
+    /// Why the lanes are unusual, as text for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -56,7 +56,7 @@ pub enum PlanError {
     #[error("the node list is empty")]
     NoNodes,
     /// The number of lanes is out of range.
-    #[error("{0} lanes: allowed are 1 to 64")]
+    #[error("the plan has {0} lanes: allowed are 1 to 64")]
     Lanes(u16),
     /// The number of servers differs from the number of stripes.
     #[error("{0} servers for {1} stripes: each stripe needs one server")]
@@ -90,8 +90,9 @@ impl Plan {
     }
 
     /// Returns the plan of a broadcast whose source up to `readers` of the nodes `names` can read
-    /// themselves. Each of them reads one part, which is a lane from there round all nodes; the
-    /// head sends what a reader cannot read. Lane k uses the nodes' address k modulo `rails`.
+    /// themselves. Each reader reads one part, which is a lane from that reader through all nodes;
+    /// the head sends the blocks that a reader cannot read. Lane k uses the nodes' address k modulo
+    /// `rails`.
     ///
     /// # Errors
     /// If there are no nodes, or not 1 to 64 rails.
@@ -105,7 +106,7 @@ impl Plan {
         let most = layout.blocks().min(nodes as u64).max(1);
         let parts = most.min(u64::from(readers.clamp(1, 64)));
         let run = layout.blocks().div_ceil(parts).max(1);
-        // With such runs, fewer parts may be enough.
+        // Runs are rounded up to whole blocks, so fewer parts may be enough.
         let parts = layout.blocks().div_ceil(run).max(1);
         let plain = Self::broadcast(layout, names, rails)?;
         let lane = |part: u64| {
@@ -129,7 +130,7 @@ impl Plan {
     }
 
     /// Returns the plan of a copy from one node to another, or to itself, over `rails` lanes of one
-    /// hop. The node `from` has the head's place.
+    /// hop. The node `from` has the head's index.
     ///
     /// # Errors
     /// If there are not 1 to 64 rails.
@@ -222,7 +223,7 @@ impl Plan {
         Self { version, layout, nodes, lanes, is_shared: false, reason: None }
     }
 
-    /// Returns the number of bytes of the lanes with this node.
+    /// Returns the number of bytes in the lanes that contain this node.
     pub fn bytes_of(&self, node: NodeId) -> u64 {
         let last = self.layout.blocks().saturating_sub(1);
         let short = u64::from(self.layout.block_size - self.layout.block_length(last));
@@ -234,7 +235,7 @@ impl Plan {
         self.lanes.iter().filter(|lane| lane.route.contains(node)).map(bytes).sum()
     }
 
-    /// Returns the number of lanes with this node.
+    /// Returns the number of lanes that contain this node.
     pub fn lanes_of(&self, node: NodeId) -> usize {
         self.lanes.iter().filter(|lane| lane.route.contains(node)).count()
     }

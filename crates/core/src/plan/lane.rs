@@ -19,7 +19,7 @@ pub struct LaneBlocks {
     pub end: u64,
 }
 
-/// The run length of plans that were saved before there were runs.
+/// The run length of saved plans that do not specify one.
 fn one() -> u64 {
     1
 }

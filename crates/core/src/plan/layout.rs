@@ -32,7 +32,7 @@ pub struct Layout {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// The block size is out of range.
-    #[error("block size of {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
+    #[error("the block size is {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
     BlockSize(u32),
 }
 
@@ -65,10 +65,10 @@ impl Layout {
 
     /// Divides `length` bytes into blocks of a suitable size.
     ///
-    /// A node opens a block when it has all of it, so the last block's time on the wire is added to
-    /// every copy. Short sources therefore have short blocks: at least 64 of them, down to 64 KiB.
-    /// The table of digests grows with the number of blocks, so sources of 256 GiB and more have
-    /// longer blocks.
+    /// A node decrypts a block only when all of it has arrived, so the last block's time on the
+    /// wire is added to every copy. Short sources therefore have short blocks: at least 64 of them,
+    /// down to 64 KiB. The table of digests grows with the number of blocks, so sources of 256 GiB
+    /// and more have longer blocks.
     pub fn fitting(length: u64) -> Self {
         const SHORT: u64 = 64;
         const MANY: u64 = 1 << 18;

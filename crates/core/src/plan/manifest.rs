@@ -49,17 +49,17 @@ pub struct Manifest {
     pub written: i64,
     /// The name of the copied file.
     pub name: String,
-    /// Its permission bits.
+    /// The file's permission bits.
     pub mode: u32,
-    /// Its modification time: seconds since 1970-01-01, nanoseconds.
+    /// The file's modification time: seconds since 1970-01-01, nanoseconds.
     pub modified: (i64, u32),
-    /// Its distribution over the servers.
+    /// The file's distribution over the servers.
     pub stripes: Stripes,
-    /// Its division into blocks.
+    /// The file's division into blocks.
     pub layout: Layout,
     /// The servers in their order.
     pub servers: Vec<StripeServer>,
-    /// The number of the stripe that it describes, from 0.
+    /// The number of the stripe that the manifest describes, from 0.
     pub number: u16,
 }
 
@@ -68,7 +68,7 @@ pub struct Manifest {
 pub struct StripeServer {
     /// The node's name.
     pub name: String,
-    /// Its stripe's digest.
+    /// The digest of the server's stripe.
     #[serde(deserialize_with = "hex")]
     pub digest: [u8; 32],
 }
@@ -142,12 +142,12 @@ impl Manifest {
         })
     }
 
-    /// Returns the stripe that it describes.
+    /// Returns the stripe that the manifest describes.
     pub fn stripe(&self) -> Stripe {
         self.stripes.stripe(self.number)
     }
 
-    /// Returns whether both describe the same copy with the same values.
+    /// Returns whether both manifests describe the same copy with the same values.
     pub fn agrees(&self, other: &Self) -> bool {
         Self { number: 0, ..self.clone() } == Self { number: 0, ..other.clone() }
     }
@@ -241,7 +241,7 @@ mod tests {
         insta::assert_snapshot!(refused("stripe = 2", "stripe = 3"), @"stripe 3 does not exist: there are 2 servers");
         insta::assert_snapshot!(refused("stripe = 2", "stripe = 0"), @"stripe 0 does not exist: there are 2 servers");
         insta::assert_snapshot!(refused("block = 4096", "block = 0"), @"stripe units of 4096 bytes cannot be divided into blocks of 0 bytes: use a block size that divides the unit");
-        insta::assert_snapshot!(refused("unit = 4096", "unit = 5"), @"a stripe unit of 5 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
+        insta::assert_snapshot!(refused("unit = 4096", "unit = 5"), @"the stripe unit is 5 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
         assert!(refused(&"07".repeat(16), "07").contains("not a hexadecimal number of 16 bytes"));
         assert!(refused("size = 10000", "").contains("missing field `size`"));
         assert!(Manifest::parse("").is_err());

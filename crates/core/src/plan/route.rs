@@ -27,7 +27,7 @@ pub enum RouteError {
     /// A node has two upstreams.
     #[error("node {0:?} appears twice on the route")]
     Twice(NodeId),
-    /// The first node's upstream, the second one, does not come before it.
+    /// The second node is the upstream of the first one, but does not come before it.
     #[error("node {1:?} feeds node {0:?}, but does not come before it on the route")]
     Feeder(NodeId, NodeId),
 }

@@ -8,6 +8,7 @@
 //! all is about
 //!
 //! ```text
+//! chain  m/B + n (s/B + h)          tree  k m/B + depth (k s/B + h)
 //! ```
 //!
 //! Without slices the best tree is binomial, and takes `ceil(log2 (n + 1)) (m/B + h)`: Thakur,

@@ -75,9 +75,8 @@ struct Candidate<'a> {
 }
 
 impl StripeSet {
-    /// Returns the newest set. While a copy replaces a set, and after a copy that failed to finish
-    /// doing so, the older set is returned instead; it is kept until all servers have the newer
-    /// one.
+    /// Returns the newest set. While a copy replaces a set, and after such a copy has failed, the
+    /// older set is returned instead; that set is kept until all servers have the newer one.
     ///
     /// # Errors
     /// If there is no set, or parts of it are missing.

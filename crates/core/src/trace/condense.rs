@@ -10,10 +10,10 @@ type Kind = (Stage, u16, u16, u16, u16);
 /// Merges neighbouring spans of one stage, lane, peer and thread to make room. The spans must be
 /// sorted by their begins, approximately.
 ///
-/// A merged span has the begin of the first, the end of the last and the sums of the rest, and
-/// covers at most `most` blocks. Totals stay exact, and the resolution stays even over the whole
-/// copy if `most` grows only when necessary. Stages without blocks are merged only with `all`.
-/// Allocates no memory.
+/// A merged span has the begin of the first span, the end of the last one and the sums of the other
+/// values, and covers at most `most` blocks. Totals stay exact, and the resolution stays even over
+/// the whole copy if `most` grows only when necessary. Stages without blocks are merged only with
+/// `all`. Allocates no memory.
 pub fn condense(spans: &mut Vec<Span>, most: u32, all: bool) {
     // The index of the last span of each kind, into which the next one is merged.
     let mut kinds: [Option<(Kind, usize)>; KINDS] = [None; KINDS];

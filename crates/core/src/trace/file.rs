@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::record::Record;
 use super::wire::{self, Line, RECORD_LEN};
 
-/// The version of the file format; it is incremented when the meaning of anything changes.
+/// The version of the file format; it is incremented when the meaning of a field changes.
 pub const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"GARTRACE";
@@ -37,11 +37,11 @@ pub struct Origin {
     pub role: Role,
     /// The number of CPUs that the process may use.
     pub processors: u16,
-    /// The start of the node's part by its monotonic clock, in nanoseconds: the start of the
+    /// The start of the node's part by the node's monotonic clock, in nanoseconds: the start of the
     /// command at the head, the arrival of `Begin` at an agent.
     pub started_ns: u64,
-    /// The time of that start by its wall clock, in nanoseconds since 1970-01-01: for people, and to
-    /// detect clocks that are far off.
+    /// The same start by the node's wall clock, in nanoseconds since 1970-01-01: for display, and
+    /// to detect clocks that are far off.
     pub wall_ns: u64,
     /// The copy's identity.
     pub copy: [u8; 16],
@@ -63,7 +63,7 @@ pub enum Role {
 pub struct Cut {
     /// The offset after the last valid record.
     pub at: usize,
-    /// The number of unread bytes after it.
+    /// The number of unread bytes after that offset.
     pub unread: usize,
 }
 
@@ -88,8 +88,8 @@ pub enum TraceError {
 }
 
 impl Origin {
-    /// Returns the name of its file in the `trace` directory of a run: `head.trace`, or the node's
-    /// name with `.trace`.
+    /// Returns the name of the trace's file in the `trace` directory of a run: `head.trace`, or the
+    /// node's name with `.trace`.
     pub fn file_name(&self) -> String {
         if self.index == 0 { "head.trace".to_owned() } else { file_stem(&self.node) + ".trace" }
     }

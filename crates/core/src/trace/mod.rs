@@ -1,6 +1,6 @@
 //! Traces: each node's record of a copy. Spans describe when which stage worked or waited, samples
-//! hold the kernel's counters meanwhile. Times are nanoseconds of the node's own monotonic clock;
-//! the analysis converts them to the head's clock by means of [`Probe`]s.
+//! contain the kernel's counters during that time. Times are nanoseconds of the node's own
+//! monotonic clock; the analysis converts them to the head's clock by means of [`Probe`]s.
 //!
 //! `docs/trace.md` describes the file format.
 

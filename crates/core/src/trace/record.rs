@@ -77,7 +77,7 @@ pub enum Exchange {
 }
 
 impl Exchange {
-    /// Returns its number for the `block` of a span.
+    /// Returns the number of this exchange in the `block` of a span.
     pub fn number(self) -> u32 {
         self as u32
     }
@@ -115,9 +115,9 @@ pub struct Socket {
     pub bytes: u64,
     /// Microseconds with unsent or unacknowledged data.
     pub busy_us: u64,
-    /// Microseconds of these in which the other end's receive window was full.
+    /// Microseconds of `busy_us` in which the other end's receive window was full.
     pub rwnd_limited_us: u64,
-    /// Microseconds of these in which the own send buffer was too small.
+    /// Microseconds of `busy_us` in which this end's send buffer was too small.
     pub sndbuf_limited_us: u64,
     /// Retransmitted segments.
     pub retransmitted: u32,
@@ -155,18 +155,18 @@ pub struct Thread {
     pub at_ns: u64,
     /// Nanoseconds on a CPU.
     pub running_ns: u64,
-    /// Nanoseconds in which it was runnable but had no CPU.
+    /// Nanoseconds in which the thread was runnable but had no CPU.
     pub waiting_ns: u64,
 }
 
 /// A sample of the counters of the source's or destination's disk
-/// (`/sys/dev/block/MAJOR:MINOR/stat`) since the start of the copy. They include other users of the
-/// disk.
+/// (`/sys/dev/block/MAJOR:MINOR/stat`) since the start of the copy. The counters include other
+/// users of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Operations in flight at that time.
+    /// Operations in flight at the time of the sample.
     pub in_flight: u32,
     /// Bytes read.
     pub read_bytes: u64,
@@ -176,13 +176,13 @@ pub struct Disk {
     pub reads: u32,
     /// Completed writes.
     pub writes: u32,
-    /// The total time of these reads, in milliseconds.
+    /// The total time of the completed reads, in milliseconds.
     pub read_ms: u32,
-    /// The total time of these writes, in milliseconds.
+    /// The total time of the completed writes, in milliseconds.
     pub write_ms: u32,
     /// Completed flushes.
     pub flushes: u32,
-    /// The total time of these flushes, in milliseconds.
+    /// The total time of the completed flushes, in milliseconds.
     pub flush_ms: u32,
     /// Milliseconds with at least one operation in flight.
     pub busy_ms: u32,
@@ -221,7 +221,8 @@ impl Record {
         }
     }
 
-    /// Returns whether its times are in order, which is true of every record that garland writes.
+    /// Returns whether the record's times are in order, which is true of every record that garland
+    /// writes.
     pub fn is_sound(&self) -> bool {
         match self {
             Self::Span(span) => span.begin_ns <= span.end_ns && span.count > 0,

@@ -94,7 +94,8 @@ fn lose(lost: &mut Vec<Lost>, span: &Span) {
             lost.push(Lost { stage, lane, peer, count: 0, busy_ns: 0, bytes: 0 });
             lost.len() - 1
         }
-        // Add further peers to another one of their stage, or to the first.
+        // There is no room for another peer: add its sums to those of another peer of the same
+        // stage, or to the first sums.
         None => lost.iter().position(|kept| kept.stage == stage).unwrap_or(0),
     };
     let kept = &mut lost[at];

@@ -33,7 +33,7 @@ pub enum Stage {
     WaitUpstream,
     /// Waiting for the downstream: its connection's buffer is full.
     WaitDownstream,
-    /// Waiting for a free buffer: the next stage in this node holds all of them.
+    /// Waiting for a free buffer: the next stage in this node uses all of them.
     WaitBuffer,
     /// An exchange of control messages; its `block` is the [`Exchange`](super::Exchange).
     Control,

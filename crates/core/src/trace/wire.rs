@@ -7,10 +7,10 @@ use super::stage::Stage;
 /// The length of a record in a file, in bytes.
 pub const RECORD_LEN: usize = 64;
 
-/// The kind of the end record, which holds the number of records before it.
+/// The kind of the end record, which contains the number of records before it.
 const END: u8 = 0xff;
 
-/// The bytes of that number.
+/// The byte range of the number of records in the end record.
 const END_COUNT: std::ops::Range<usize> = 8..16;
 
 /// A decoded record of a file.

@@ -1,5 +1,5 @@
-//! Limits of a tree stream at its destination: no more than the user asked for, whatever its sender
-//! puts into it.
+//! Limits of a tree stream at its destination: only requested files are created or removed,
+//! whatever the sender puts into the stream.
 
 use thiserror::Error;
 

@@ -1,5 +1,5 @@
-//! An incremental parser of tree streams: the steps do not depend on how the stream is cut into
-//! pieces.
+//! An incremental parser of tree streams. It returns the same steps however the stream is cut
+//! into pieces.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
 pub enum Step<'a> {
     /// A record.
     Record(Record),
-    /// The name of a hard link that must not be created, since its file failed.
+    /// The name of a hard link that must not be created, since the linked file failed.
     Void(Vec<u8>),
     /// Bytes of the current file.
     Bytes(&'a [u8]),
@@ -25,13 +25,13 @@ pub enum StreamError {
     #[error("a record cannot be decoded")]
     Record,
     /// A record is too long.
-    #[error("a record of {0} bytes: the maximum is {RECORD_MAX}")]
+    #[error("a record has {0} bytes: the maximum is {RECORD_MAX}")]
     Long(u32),
     /// A name could lead out of the directory, or is not a valid file name.
     #[error("a record has an invalid file name")]
     Name,
     /// Directories are nested too deeply.
-    #[error("more than {DEPTH_MAX} nested directories")]
+    #[error("there are more than {DEPTH_MAX} nested directories")]
     Deep,
     /// The number of `Leave` records does not match the number of `Enter` records.
     #[error("`Enter` and `Leave` records do not match")]
@@ -40,7 +40,7 @@ pub enum StreamError {
     #[error("the validity byte is {0} instead of 0 or 1")]
     Mark(u8),
     /// Bytes follow the end of the stream.
-    #[error("bytes after the end of the stream")]
+    #[error("there are bytes after the end of the stream")]
     Behind,
 }
 
@@ -62,7 +62,7 @@ pub struct Parser {
 enum At {
     #[default]
     Record,
-    /// So many bytes of the current file follow.
+    /// This number of bytes of the current file follows.
     File(u64),
     /// The validity byte of the current file follows.
     Mark,

@@ -12,7 +12,7 @@ pub struct Pattern {
     tokens: Vec<Token>,
     anchored: bool,
     directories_only: bool,
-    /// Whether it is matched with paths instead of names.
+    /// Whether the pattern is matched with paths instead of names.
     path: bool,
 }
 
@@ -64,7 +64,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Returns whether it matches `path`, which is relative to the top of the tree.
+    /// Returns whether the pattern matches `path`, which is relative to the top of the tree.
     pub fn matches(&self, path: &[u8], is_directory: bool) -> bool {
         if self.directories_only && !is_directory {
             return false;

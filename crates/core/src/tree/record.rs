@@ -45,7 +45,7 @@ pub enum Record {
     Enter {
         /// The directory's name.
         name: Vec<u8>,
-        /// Its metadata, applied when it is left.
+        /// The directory's metadata, applied when the stream leaves the directory.
         meta: Meta,
     },
     /// Makes the parent directory the current directory.
@@ -58,9 +58,9 @@ pub enum Record {
         meta: Meta,
         /// Its length in bytes.
         length: u64,
-        /// Whether it has holes; zeros in it can become holes.
+        /// Whether the file has holes; zeros in the file can become holes.
         sparse: bool,
-        /// Whether it has further hard links.
+        /// Whether the file has further hard links.
         linked: bool,
     },
     /// A symbolic link.
@@ -81,8 +81,8 @@ pub enum Record {
     },
     /// The end of the stream.
     End,
-    /// Announces [`Record::Sweep`] records: files that match these patterns are kept. It is the
-    /// first record.
+    /// Announces [`Record::Sweep`] records: files that match these patterns are kept. This is the
+    /// first record of the stream.
     Spare(Vec<Vec<u8>>),
     /// Removes all entries of the current directory that the stream did not contain.
     Sweep,
@@ -100,7 +100,7 @@ impl Record {
         [&[GOOD][..], &length.to_le_bytes(), &body].concat()
     }
 
-    /// Returns its name in the current directory, if it has one.
+    /// Returns the record's name in the current directory, if the record has a name.
     pub fn name(&self) -> Option<&[u8]> {
         match self {
             Self::Enter { name, .. }
@@ -143,7 +143,7 @@ impl Meta {
     }
 }
 
-/// Returns whether it is the name of a directory entry other than `.` and `..`.
+/// Returns whether `name` is the name of a directory entry other than `.` and `..`.
 fn is_name(name: &[u8]) -> bool {
     let leads_away = matches!(name, b"." | b"..") || name.contains(&b'/') || name.contains(&0);
     (1..=NAME_MAX).contains(&name.len()) && !leads_away

@@ -10,17 +10,17 @@ use crate::explain::read::Kept;
 #[derive(Debug, Serialize)]
 pub(super) struct ClockResult {
     pub(super) node: String,
-    /// Its offset from the head's clock when the node's trace began, in nanoseconds; positive if it was ahead,
-    /// none if unknown.
+    /// The offset from the head's clock when the node's trace began, in nanoseconds; positive if
+    /// the node's clock was ahead, `None` if unknown.
     pub(super) ahead_ns: Option<i64>,
     /// The maximum error, over the whole run, of the node's times when converted to the head's clock.
     pub(super) error_ns: Option<u64>,
     /// The minimum and maximum drift rate, in parts per million.
     pub(super) rate_ppm: Option<[f64; 2]>,
     pub(super) steps: Vec<StepResult>,
-    /// The number of blocks that arrived before they were sent, by more than the errors.
+    /// The number of blocks that arrived before they were sent, by more than the clocks' errors.
     pub(super) contradictions: usize,
-    /// The faults of the clock, as text; none if it has none.
+    /// The faults of the clock, as text; `None` if there are none.
     pub(super) fault: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn of(kept: &Kept, clocks: &Clocks, errors: &[Option<u64>]) -> Vec<Cl
         {
             let way = if ahead > 0 { "ahead of" } else { "behind" };
             let by = Nanos(ahead.unsigned_abs());
-            faults.push(format!("{by} {way} the head's, on the same machine"));
+            faults.push(format!("it is {by} {way} the head's, although both are on one machine"));
         }
         if let Some([low, high]) = rate_ppm
             && (low > SOUND_PPM || high < -SOUND_PPM)

@@ -13,7 +13,7 @@ use garland_terminal::failure::Failure;
 pub struct Kept {
     /// The names of the plan's nodes, the head first.
     pub nodes: Vec<String>,
-    /// Their traces; none for a node without a readable one.
+    /// The nodes' traces; `None` for a node without a readable trace.
     pub traces: Vec<Option<Trace>>,
     /// The problems of the traces, as text.
     pub warnings: Vec<String>,
@@ -56,7 +56,7 @@ impl Kept {
             }
         }
         if nodes.is_empty() {
-            // Without the plan, the traces only give the indexes of their own nodes.
+            // Without the plan, only the nodes that have traces are known.
             warnings.push("the plan cannot be read: nodes without a trace are unknown".to_owned());
             let last = found.iter().map(|trace| usize::from(trace.origin.index)).max();
             nodes = (0..=last.unwrap_or(0)).map(|place| format!("node {place}")).collect();

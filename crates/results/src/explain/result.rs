@@ -71,7 +71,7 @@ pub(super) struct StretchResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// The share of the stretch that this cause has.
+    /// The share of the stretch that has this cause.
     pub(super) share: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -243,7 +243,7 @@ impl FaultResult {
         Self { cause: row.cause, at: row.at, ns: row.ns, text }
     }
 
-    /// Returns the fault of a clock, if it has one; it takes no time.
+    /// Returns the fault of a clock, if any; the time of such a fault is 0.
     fn of_clock(clock: &ClockResult) -> Option<Self> {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);

@@ -66,7 +66,7 @@ impl ExplainResult {
         };
         large.iter().try_for_each(|row| line(f, &row.text, row.ns, row.share))?;
         if !small.is_empty() {
-            let text = format!("{} smaller ones", small.len());
+            let text = format!("{} smaller rows", small.len());
             let (ns, share) =
                 (small.iter().map(|r| r.ns).sum(), small.iter().map(|r| r.share).sum());
             line(f, &text, ns, share)?;

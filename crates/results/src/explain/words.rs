@@ -31,9 +31,9 @@ pub fn undecided(nodes: &[String], open: &Undecided) -> String {
         "it has no trace"
     };
     let parts = if open.node == 0 {
-        "its source disk, its CPUs, sealing, or its link"
+        "its source disk, its CPUs, encryption, or its link"
     } else {
-        "its disk, its CPUs, opening seals, its receive buffer, the path of its replies, or the nodes \
+        "its disk, its CPUs, decryption, its receive buffer, the path of its replies, or the nodes \
          it feeds"
     };
     let time = Nanos(open.ns);

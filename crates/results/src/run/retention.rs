@@ -39,7 +39,7 @@ pub fn wall_time() -> SystemTime {
 pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTime) {
     let mut kinds: Vec<(&str, Vec<&PathBuf>)> = Vec::new();
     for folder in folders {
-        // Skip names that Garland does not give.
+        // Skip directories whose names are not those of runs.
         let Some(of) = folder.file_name().and_then(kind_of) else { continue };
         match kinds.iter_mut().find(|(known, _)| *known == of) {
             Some((_, runs)) => runs.push(folder),
@@ -77,12 +77,12 @@ fn is_old(folder: &Path, now: SystemTime) -> bool {
 
 fn remove_traces(folder: &Path, why: &str) {
     let traces = folder.join(TRACES);
-    // Most runs have none.
+    // Most runs have no traces.
     if !traces.is_dir() {
         return;
     }
     lock::unless_held(&folder.join(LOCK), || {
-        // If the reason cannot be written, remove the traces all the same.
+        // If the reason cannot be written, remove the traces anyway.
         let _ = fs::write(folder.join(REMOVED), why);
         let _ = fs::remove_dir_all(traces);
     });

@@ -124,8 +124,8 @@ impl Entries<'_> {
         Err(text.fault(ClusterFileProblem::DuplicateNode { name: name.to_owned(), line }))
     }
 
-    /// Refuses an address that another node has already. It is nearly always a typing error, and
-    /// one of the two nodes would receive everything twice.
+    /// Refuses an address that another node already has. A repeated address is nearly always a
+    /// typing error, and one of the two nodes would receive everything twice.
     fn claim_addresses(&mut self, node: &Node, text: &Text<'_>) -> Result<(), Fault> {
         let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
         for address in login.into_iter().chain(&node.addresses) {

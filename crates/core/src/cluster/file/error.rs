@@ -49,7 +49,7 @@ pub enum ClusterFileProblem {
     #[error("`sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not {0:?}")]
     NoDigest(String),
     /// A node has more than [`MOST_RAILS`] rails.
-    #[error("{0} rails: the maximum is {MOST_RAILS}")]
+    #[error("a node has {0} rails: the maximum is {MOST_RAILS}")]
     TooManyRails(usize),
     /// A node is described twice.
     #[error("node {name} is described twice; the first description is on line {line}")]
@@ -66,13 +66,13 @@ pub enum ClusterFileProblem {
     DuplicateAddress {
         /// The address.
         address: String,
-        /// The node that has it already.
+        /// The node that already has the address.
         first: String,
         /// The other node.
         second: String,
     },
     /// The file has more than [`MOST_NAMES`] nodes.
-    #[error("more than {MOST_NAMES} nodes")]
+    #[error("the file has more than {MOST_NAMES} nodes")]
     TooManyNodes,
     /// A group's name contains characters that node lists do not allow.
     #[error("{0:?} cannot be the name of a group: allowed are letters, digits and . _ -")]

@@ -61,7 +61,7 @@ fn digest(text: Text<'_>) -> Result<String, Fault> {
     Err(text.fault(ClusterFileProblem::NoDigest(text.value.to_owned())))
 }
 
-/// Returns a value that no program mistakes for an option or for two words.
+/// Returns the value, or an error if a program could mistake it for an option or for several words.
 fn one_word(key: &'static str, text: Text<'_>) -> Result<String, Fault> {
     let is_unsafe = |c: char| c.is_whitespace() || c.is_control();
     if text.value.starts_with('-') || text.value.contains(is_unsafe) {

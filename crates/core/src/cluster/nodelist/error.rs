@@ -42,7 +42,7 @@ pub enum NodeListProblem {
     #[error("there are no nodes in the list")]
     Empty,
     /// Nothing is between two commas, or after the last one.
-    #[error("node name missing before or after the comma")]
+    #[error("a node name is missing before or after the comma")]
     EmptyItem,
     /// A `!` with nothing before it or nothing after it.
     #[error("`!` needs nodes before and after it: write `n[1-9]!n3`")]
@@ -57,7 +57,7 @@ pub enum NodeListProblem {
     #[error("a node name cannot end with {0:?}")]
     End(char),
     /// A name is longer than [`LONGEST_NAME`].
-    #[error("a node name of {0} bytes: the maximum is {LONGEST_NAME}")]
+    #[error("the node name has {0} bytes: the maximum is {LONGEST_NAME}")]
     LongName(usize),
     /// A `[` without its `]`.
     #[error("`]` is missing after this `[`")]
@@ -69,7 +69,7 @@ pub enum NodeListProblem {
     #[error("{0:?} is not a range: write a number, `1-20` or `1-20/2`")]
     Range(String),
     /// A number has too many digits.
-    #[error("a number of {0} digits: the maximum is 18")]
+    #[error("the number has {0} digits: the maximum is 18")]
     LongNumber(usize),
     /// The first number of a range is larger than its last.
     #[error("the range {low}-{high} is reversed: write {high}-{low}")]
@@ -94,7 +94,7 @@ pub enum NodeListProblem {
     #[error("{0} is named twice")]
     Duplicate(String),
     /// The list has more than [`MOST_NAMES`] names.
-    #[error("more than {MOST_NAMES} names")]
+    #[error("the list has more than {MOST_NAMES} names")]
     TooMany,
     /// `^` without a path.
     #[error("`^` must be followed by the path of a file")]
@@ -106,7 +106,7 @@ pub enum NodeListProblem {
     #[error("no group is named {0}")]
     UnknownGroup(String),
     /// `@slurm` outside of an allocation.
-    #[error("not in a Slurm allocation (SLURM_JOB_NODELIST is not set)")]
+    #[error("there is no Slurm allocation (SLURM_JOB_NODELIST is not set)")]
     NoAllocation,
     /// A source cannot be read.
     #[error("cannot read {what}: {reason}")]
@@ -117,10 +117,10 @@ pub enum NodeListProblem {
         reason: String,
     },
     /// A group or file contains itself.
-    #[error("contains itself: {0}")]
+    #[error("this group or file contains itself: {0}")]
     Cycle(String),
     /// Groups and files are nested too deeply.
-    #[error("groups and files nested deeper than {0}")]
+    #[error("groups and files are nested more than {0} levels deep")]
     TooDeep(usize),
 }
 

@@ -52,8 +52,8 @@ impl Expander<'_> {
         Ok(set.into_names())
     }
 
-    /// Adds the names of an item to `set`, or removes them. `wrong` places a problem at the item;
-    /// an error in a text that it refers to has its own place.
+    /// Adds the names of an item to `set`, or removes them. `wrong` gives a problem the position of
+    /// the item; an error in a text that the item refers to has its own position.
     fn apply(
         &mut self,
         item: &Item<'_>,

@@ -9,7 +9,6 @@ use super::pattern::{LONGEST_NUMBER, padding};
 /// racks become `r[1-4]n[01-16]`. Zero padding is kept. The output is sorted, with numbers by
 /// value, so equal sets give equal texts; duplicates count once. [`expand`](super::expand) returns
 /// the same set, if the names are valid.
-/// [`expand`](super::expand) gives back the set, whenever the names are ones it could have given.
 ///
 /// ```
 /// use garland_core::cluster::nodelist::fold;

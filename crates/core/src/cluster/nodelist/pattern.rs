@@ -49,7 +49,7 @@ impl<'a> Pattern<'a> {
         self.pieces.iter().map(Piece::count).fold(1, u64::saturating_mul)
     }
 
-    /// Calls `take` with each name in order, the leftmost bracket slowest.
+    /// Calls `take` with each name in order; the leftmost bracket varies slowest.
     pub(super) fn each<E>(&self, take: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         spell(&self.pieces, &mut String::new(), take)
     }

@@ -24,7 +24,7 @@ pub(super) enum ItemKind<'a> {
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    /// Whether an item was read already, from which a `!` can exclude.
+    /// Whether an earlier item was read, from which a `!` can exclude names.
     any: bool,
 }
 

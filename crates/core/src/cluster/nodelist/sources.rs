@@ -28,7 +28,7 @@ pub trait Sources {
     }
 }
 
-/// Empty sources, for lists that must not refer to anything.
+/// Sources without any text, for lists that must not refer to anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSources;
 

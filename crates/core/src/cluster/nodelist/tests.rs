@@ -121,13 +121,13 @@ fn empty_lists_and_stray_separators_are_pointed_at() {
     node list `^empty`, column 1: there are no nodes in the list
     ^empty
     ^^^^^^
-    node list `a,,b`, column 3: node name missing before or after the comma
+    node list `a,,b`, column 3: a node name is missing before or after the comma
     a,,b
       ^
-    node list `a,`, column 2: node name missing before or after the comma
+    node list `a,`, column 2: a node name is missing before or after the comma
     a,
      ^
-    node list `,a`, column 1: node name missing before or after the comma
+    node list `,a`, column 1: a node name is missing before or after the comma
     ,a
     ^
     node list `!a`, column 1: `!` needs nodes before and after it: write `n[1-9]!n3`
@@ -227,7 +227,7 @@ fn bad_brackets_are_pointed_at() {
     node list `n[1-9/0]`, column 3: the step must not be 0
     n[1-9/0]
       ^^^^^
-    node list `n[1-1234567890123456789]`, column 3: a number of 19 digits: the maximum is 18
+    node list `n[1-1234567890123456789]`, column 3: the number has 19 digits: the maximum is 18
     n[1-1234567890123456789]
       ^^^^^^^^^^^^^^^^^^^^^
     node list `n[1-4],n[2, 9-1]`, column 13: the range 9-1 is reversed: write 1-9
@@ -265,10 +265,10 @@ fn bad_sets_and_references_are_pointed_at() {
     node list `@gpu n01`, column 6: n01 is named twice
     @gpu n01
          ^^^
-    node list `n[1-1000001]`, column 1: more than 1000000 names
+    node list `n[1-1000001]`, column 1: the list has more than 1000000 names
     n[1-1000001]
     ^^^^^^^^^^^^
-    node list `r[1-1000]n[1-1000]p[1-1000000000000]`, column 1: more than 1000000 names
+    node list `r[1-1000]n[1-1000]p[1-1000000000000]`, column 1: the list has more than 1000000 names
     r[1-1000]n[1-1000]p[1-1000000000000]
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     node list `^`, column 1: `^` must be followed by the path of a file
@@ -286,7 +286,7 @@ fn bad_sets_and_references_are_pointed_at() {
     node list `n1,^nowhere`, column 4: cannot read ^nowhere: no such file
     n1,^nowhere
        ^^^^^^^^
-    @loop `n9,@pool`, column 4: contains itself: @pool -> @loop -> @pool
+    @loop `n9,@pool`, column 4: this group or file contains itself: @pool -> @loop -> @pool
     n9,@pool
        ^^^^^
     @broken `n1 n[3-`, column 5: `]` is missing after this `[`

@@ -45,7 +45,7 @@ impl Pattern {
 
 /// Returns the jobs of a command line: one for each word after `:::`, or a single job without
 /// inputs. Without a placeholder for the input, the input is appended as the last argument. With
-/// `{out}`, the job has an output with the path that `output` gives.
+/// `{out}`, the job has an output, whose path is made from the pattern `output`.
 ///
 /// # Errors
 /// If the command or all inputs are missing, or two outputs have the same path.
