@@ -40,7 +40,7 @@ pub struct Origin {
     /// The start of the node's part by the node's monotonic clock, in nanoseconds: the start of the
     /// command at the head, the arrival of `Begin` at an agent.
     pub started_ns: u64,
-    /// The same start by the node's wall clock, in nanoseconds since 1970-01-01: for display, and
+    /// That start by the node's wall clock, in nanoseconds since 1970-01-01: for display, and
     /// to detect clocks that are far off.
     pub wall_ns: u64,
     /// The copy's identity.
