@@ -57,7 +57,7 @@ pub struct FleetBuilder<'a> {
     pub out_of_band: bool,
     /// Injected clock faults, by node name.
     pub clocks: &'a [(String, ClockFault)],
-    /// The working directory of local nodes; by default each has its own.
+    /// The root directory that all local agents of the command share; by default each has its own.
     pub here: Option<PathBuf>,
 }
 

@@ -153,7 +153,7 @@ mod tests {
         };
         let lane = || vec![garland_core::plan::LaneBlocks { first: 0, run: 1, step: 1, end: 16 }];
         assert_eq!(feed(HEAD, 1 << 20, lane()).check(), Ok(()));
-        assert!(feed(NodeId(1), 1 << 20, lane()).check().unwrap_err().contains("head's place"));
+        assert!(feed(NodeId(1), 1 << 20, lane()).check().unwrap_err().contains("head's index"));
         assert!(feed(HEAD, 1 << 20, Vec::new()).check().unwrap_err().contains("0 lanes"));
         assert!(feed(HEAD, 1 << 47, lane()).check().is_err());
     }

@@ -119,9 +119,9 @@ pub enum FromAgent {
         lane: u16,
         /// The epoch of the link.
         epoch: u32,
-        /// Which of the node's links.
+        /// The side of the node that the link is on.
         side: LinkSide,
-        /// Why.
+        /// The reason why it is lost.
         reason: String,
     },
     /// A block arrived changed.
@@ -134,7 +134,7 @@ pub enum FromAgent {
         lane: u16,
         /// The link's epoch.
         epoch: u32,
-        /// Which of the node's links.
+        /// The side of the node that the link is on.
         side: LinkSide,
     },
     /// The node has every block; this is their digest.

@@ -12,8 +12,8 @@ use garland_core::plan::{BlockSet, LaneBlocks, Layout};
 pub enum Landing {
     /// The block was decrypted, checked against its digest, and written.
     Written,
-    /// The block was decrypted and checked. It will be written in its turn, and land a second time
-    /// then.
+    /// The block was decrypted and checked, and waits for earlier blocks of the stream. When it is
+    /// written, a second landing follows.
     Opened,
     /// The block's digest is not that of the source: a byte changed, or other bytes were sealed.
     Changed,

@@ -70,8 +70,9 @@ impl Head {
     }
 
     /// Returns the feeder for a node on the side of a lane. Of the nodes that can read back
-    /// received blocks, this is the last one of those that feed the fewest; if there are none, it
-    /// is the lane's first node. `None` if no node has room for another downstream.
+    /// received blocks, this is the last one of those that feed the fewest; if there are none, or
+    /// that one has no room for another downstream, it is the lane's first node. `None` if that has
+    /// no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;

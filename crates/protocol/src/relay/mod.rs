@@ -49,7 +49,8 @@ pub(super) struct Unsettled {
     pub(super) forwarded: Vec<u32>,
     /// Whether it arrived changed.
     pub(super) changed: bool,
-    /// Whether the block arrived as it was sealed, and waits for its turn with the writer.
+    /// Whether the block was decrypted and checked, and the writer keeps it until the blocks before
+    /// it are written.
     pub(super) opened: bool,
 }
 
