@@ -15,7 +15,7 @@ use garland_terminal::output;
 /// The name of the file on the nodes.
 const NAME: &str = "file";
 
-/// The file of the copies for the scaling curve is smaller by this factor.
+/// The factor by which the file for the scaling curve is smaller than the file of the copy.
 const SMALLER: u64 = 8;
 
 /// Runs `garland demo`: builds the cluster, copies, verifies, writes a report, and removes everything but the
@@ -66,8 +66,9 @@ fn run_of(lab: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Fa
     Ok((output, run.name().to_owned()))
 }
 
-/// Writes a report of the copy, of the wires, and of smaller copies to fewer nodes, which give a scaling
-/// curve. Returns the first line that the report command printed, and the names of the reported runs.
+/// Writes a report of the copy, of the wires, and of copies of a smaller file to fewer nodes, which
+/// result in a scaling curve. Returns the first line that the report command printed, and the names
+/// of the reported runs.
 fn reported(
     run: &Run,
     lab: &ScenarioLab<'_>,
@@ -91,6 +92,6 @@ fn reported(
     words.extend(names.iter().map(String::as_str));
     let output = lab.garland(&words)?;
     let output = String::from_utf8_lossy(&output);
-    // The other lines are doubts about the forecast, which are in the report as well.
+    // The other lines are doubts about the forecast, which the report contains as well.
     Ok((output.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -12,7 +12,8 @@ use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, st
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
-/// Evaluates an expression with the value of any kind, of an [`Experiment`] or a [`Table`].
+/// Evaluates an expression with the value inside an [`Experiment`] or a [`Table`], whatever the
+/// variant.
 macro_rules! of_each {
     ($value:expr, $one:ident => $done:expr) => {
         match $value {

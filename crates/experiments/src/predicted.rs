@@ -23,13 +23,14 @@ pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64,
         .map_err(|way| no_way(topology, &way))
 }
 
-/// Returns the simulated seconds until every flow has carried a file of `bytes` bytes, all at once.
+/// Returns the simulated seconds until all flows, which start at the same time, have each carried a
+/// file of `bytes` bytes.
 pub fn pairs(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
     balance(topology, flows, flows.len(), bytes)
 }
 
-/// Returns the simulated seconds of copies, of which the first `remote` go along their flows. The others stay
-/// on the sender, whose disk reads and writes them.
+/// Returns the simulated seconds of all copies. The first `remote` copies use their flows. The
+/// other copies stay on the sender, whose disk reads and writes them.
 pub fn balance(
     topology: &Topology,
     flows: &[(NodeId, NodeId)],

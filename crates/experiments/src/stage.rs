@@ -16,7 +16,8 @@ pub struct Stage<'a> {
     pub run: &'a Run,
     /// The topologies, in the order in which they are emulated.
     pub topologies: &'a [Topology],
-    /// The user's scale: length of files as a share of the published one; none for the scenario's.
+    /// The user's scale: the length of files as a share of the published length; `None` for the
+    /// scenario's default scale.
     pub scale: Option<f64>,
     /// Interrupts by the user, which are held back while a lab is up.
     pub interrupts: &'a Interrupts,

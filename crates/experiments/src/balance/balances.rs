@@ -42,8 +42,8 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures every number of remote copies, 0 only if `with_none`. Points that are out of tolerance are
-    /// repeated.
+    /// Measures all numbers of remote copies, but 0 only if `with_none` is set. Repeats
+    /// measurements that are out of tolerance.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
         let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();

@@ -1,5 +1,5 @@
-//! Copies within and between nodes with a growing share of remote ones, over several topologies: the
-//! disk/net balance test of 1996.
+//! Copies within and between nodes over several topologies, with an increasing share of remote
+//! copies: the disk/net balance test of 1996.
 
 mod balances;
 mod job;

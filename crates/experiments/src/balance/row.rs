@@ -7,14 +7,14 @@ use crate::pairs::Wire;
 use crate::predicted;
 use garland_terminal::failure::Failure;
 
-/// The fields of `garland.balance/2` that are read.
+/// The parsed fields of `garland.balance/2`.
 #[derive(Deserialize)]
 pub struct Report {
     /// The measured points.
     pub points: Vec<Point>,
 }
 
-/// The fields of a point that are read; rates in bytes per second.
+/// The parsed fields of a point; rates are in bytes per second.
 #[derive(Deserialize)]
 pub struct Point {
     size: u64,
@@ -25,7 +25,8 @@ pub struct Point {
     network_twice: f64,
 }
 
-/// Copies of one size with one number of remote ones; rates in bytes per second.
+/// Copies of files of one size with a certain number of remote copies; rates are in bytes per
+/// second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The topology's name.
@@ -36,13 +37,13 @@ pub struct Row {
     pub size: u64,
     /// Number of remote copies.
     pub remote: usize,
-    /// Bytes of all copies over the time until the last was done.
+    /// The total bytes of all copies, divided by the time until the last copy ended.
     pub rate: f64,
     /// The simulated rate.
     pub predicted: f64,
     /// The bound of wires and disks.
     pub bound: f64,
-    /// The bound of the wires alone; none without remote copies.
+    /// The bound of the wires alone; `None` without remote copies.
     pub wires: Option<f64>,
     /// The resource that was the bottleneck: `disk`, `network`, `cpu`.
     pub resource: Option<String>,

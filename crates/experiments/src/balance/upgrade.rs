@@ -35,7 +35,7 @@ pub struct Tried {
 }
 
 impl Faster {
-    /// Returns `topology` with this resource twice as fast.
+    /// Returns `topology` with this resource made twice as fast.
     fn of(self, topology: &Topology) -> Topology {
         let twice =
             |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second().saturating_mul(2));
@@ -81,7 +81,7 @@ impl Balance {
             garland_terminal::errln!("{} with {} twice as fast ...", topology.name, faster.name());
             let (room, mut phases) = (room(&topology, sizes), Phases::since_now());
             let found = stage.in_lab(&topology, room, &mut phases, |lab, _| {
-                // The first group that fits is enough.
+                // Test only the first group that fits.
                 let test = self.tests(lab, &topology)?.into_iter().next();
                 test.map_or(Ok(Vec::new()), |test| test.once(sizes, &upgrade.remote))
             })?;

@@ -30,9 +30,9 @@ pub struct Job {
 pub enum Tool {
     /// A chain of named pipes, tee and netcat, like the script of 2005.
     Pipes,
-    /// Garland with agents that are started for the copy.
+    /// Garland with agents that are started by the copy itself.
     Cold,
-    /// Garland with standing agents.
+    /// Garland with agents that were started before the copy.
     Up,
 }
 
@@ -61,7 +61,7 @@ pub struct Tolerance {
 pub struct Published {
     /// Number of nodes that receive the file.
     pub receivers: u32,
-    /// Least and most seconds of the whole command.
+    /// The minimum and maximum time of the whole command, in seconds.
     pub seconds: [f64; 2],
     /// Best rate in MB/s.
     pub rate: f64,

@@ -74,7 +74,7 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.spawn().or_nothing("failed to start the pipe script")
 }
 
-/// Waits until a node's netcat listens, which netcat itself does not report.
+/// Waits until netcat listens on a node; netcat itself does not report this.
 fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
     let deadline = clock::now_ns() + 10_000_000_000;
     let pattern = format!("sport = :{PORT}");

@@ -11,7 +11,7 @@ use crate::table::{self, Size};
 /// The copies with all tools.
 pub type Table = table::Table<Broadcast, Row, Common>;
 
-/// The file's length, and the bound of the wire.
+/// The fields that all rows share: the file's length, and the bound of the wire.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The network in words.
@@ -35,7 +35,7 @@ pub struct Row {
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds from the first byte to the last byte of the last node.
+    /// Seconds from the first byte until the last node has received its last byte.
     pub stream_s: f64,
     /// Whether every node's file equals the source.
     pub equal: bool,

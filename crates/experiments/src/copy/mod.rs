@@ -77,7 +77,8 @@ impl CopyExperiment {
         lab.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
-    /// Returns the seconds from the start of cp until it has closed the file; the node has all of it then.
+    /// Returns the seconds from the start of cp until it has closed the file; by then the node has
+    /// the whole file.
     fn by_mount(
         &self,
         lab: &ScenarioLab<'_>,

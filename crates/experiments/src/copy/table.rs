@@ -33,8 +33,8 @@ pub struct Row {
 }
 
 impl Table {
-    /// Describes the first row that is out of tolerance: a copy that is too slow for its wires, or a
-    /// published one that is faster than they are; none if all are within it.
+    /// Describes the first row that is out of tolerance: its copy is too slow for the wires, or its
+    /// published copy is faster than the wires; `None` if there is no such row.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find_map(|row| {

@@ -62,14 +62,14 @@ impl Suspect {
         }
     }
 
-    /// Returns whether the other network has the fault as well, because it is in the node and not in its
-    /// cable.
+    /// Returns whether the other network has the fault as well: a fault of the node affects both
+    /// networks, a fault of the cable only one.
     pub fn is_on_both(&self) -> bool {
         matches!(self, Self::Window { .. })
     }
 
-    /// Returns a shell script that adds the fault in the network namespace of the node, whose wire has this
-    /// rate.
+    /// Returns a shell script that adds the fault in the network namespace of the node. `rate` is
+    /// the rate of the node's wire.
     pub fn script(&self, rate: Rate) -> String {
         match self {
             Self::Duplex {} => nft(&mismatch(rate)),
@@ -105,8 +105,9 @@ fn nft(rules: &str) -> String {
     )
 }
 
-/// Returns the rules of a duplex mismatch on a wire of `rate`: one for each eighth of the busy share, the
-/// largest first. Each rule drops a sixteenth of the frames that the rules before it have left.
+/// Returns the rules of a duplex mismatch on a wire of `rate`: one for each eighth of the busy
+/// share, the largest first. Each rule drops a sixteenth of the frames that the previous rules have
+/// not dropped.
 fn mismatch(rate: Rate) -> String {
     let all = rate.bits_per_second() as f64 / 8.0 / ON_WIRE;
     let lost = 500 / PARTS;

@@ -12,7 +12,7 @@ use super::job::ONE;
 pub struct Scaling {
     /// The files' lengths as a share of the published ones.
     pub files: f64,
-    /// Seconds of the original for each second of the emulation.
+    /// The seconds of the original that correspond to one second of the emulation.
     pub seconds: f64,
     /// The factor by which wires are faster, so that they carry the same share of a job's bytes in the job's
     /// time.
@@ -43,25 +43,26 @@ pub struct Row {
     pub topology: String,
     /// The load's name.
     pub load: String,
-    /// Simulated seconds, from the times of one machine alone; none for that machine.
+    /// The simulated seconds, computed from the times on one machine alone; `None` for that
+    /// machine.
     pub predicted_s: Option<f64>,
-    /// For one machine, measured with some of the jobs and fast wires: seconds until jobs with mounted files
-    /// start, and seconds of each job.
+    /// For one machine, measured with some of the jobs and fast wires: the seconds until jobs with
+    /// mounted files start, and the seconds of each job.
     pub mounted_s: Option<[f64; 2]>,
     /// Seconds until the last job was done.
     pub seconds: f64,
     /// The slowest and the fastest job.
     pub spread: Option<Spread>,
-    /// The power of one machine that would be as fast.
+    /// The power of one machine that would be as fast as this cluster.
     pub equivalent: Option<f64>,
-    /// The difference of that power from the nodes' total, as a share of the latter.
+    /// The difference of `equivalent` from the total power of the nodes, as a share of the total.
     pub difference: Option<f64>,
     /// The losses of time by cause.
     pub losses: Option<Losses>,
     /// Bytes on the wires, and bytes of inputs and outputs of jobs on all nodes except the first; 0 for one
     /// machine.
     pub carried: [u64; 2],
-    /// The mean bytes of a job's outputs.
+    /// The mean size of a job's outputs in bytes.
     pub made: f64,
     /// Whether all outputs were equal.
     pub equal: bool,
@@ -76,8 +77,8 @@ impl Row {
     }
 }
 
-/// Returns the seconds of `row` as a share of one machine's for that load; none if `rows` has no such
-/// machine.
+/// Returns the seconds of `row` as a share of the seconds of one machine with the same load; `None`
+/// if `rows` has no row of one machine with this load.
 pub fn share_of_one(rows: &[Row], row: &Row) -> Option<f64> {
     let one = rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
     Some(row.seconds / one.seconds)
@@ -101,7 +102,7 @@ pub struct CopyRow {
 /// Copies over the two networks of the riddle, with one suspect; rates in bytes per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct SuspectRow {
-    /// The fault; none in the first row.
+    /// The fault; `None` in the first row, which is without a fault.
     pub suspect: Option<String>,
     /// The rate over the slower network.
     pub slow: f64,

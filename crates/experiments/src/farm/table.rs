@@ -16,10 +16,10 @@ use garland_farm::result::took;
 /// Bytes of a MiB, the unit of the copies of 2004.
 const MIB: f64 = 1048576.0;
 
-/// The encodes, those of one machine first.
+/// The table of the encodes; the rows of one machine come first.
 pub type Table = table::Table<Farm, Row, Common>;
 
-/// The measurements beside the encodes.
+/// The fields that all rows share, and the measurements other than encodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The scaling of the emulation.

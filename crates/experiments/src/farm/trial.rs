@@ -21,13 +21,13 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// Number of copies with each suspect.
 const TRIES: usize = 5;
 
-/// Rate in bits per second of wires that delay no encoder.
+/// The rate of wires that do not slow down any encoder, in bits per second.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// The jobs divided by this number are measured through the mount, to predict the others.
+/// One of this number of jobs is measured through the mount, to predict the others.
 const PART: usize = 2;
 
-/// Timeout of a copy in seconds, which is the time of a copy that reaches it.
+/// The timeout of a copy in seconds. A copy that reaches it counts as a copy of this time.
 const LONGEST_S: u64 = 15;
 
 /// The script of a job: the encoder reads its standard input. If given a file name, lame with libsndfile
@@ -47,9 +47,10 @@ pub struct FarmTrial<'a> {
 }
 
 impl FarmTrial<'_> {
-    /// Measures each load on one machine, one job after the other, with wires that delay nothing. All nodes
-    /// do this at the same time, with files of their own: an emulated node is slower while others compute on
-    /// the same CPUs, so the base of a comparison with three nodes must be measured with three.
+    /// Measures each load on one machine, one job after the other, with wires that cause no delay.
+    /// All nodes do this at the same time, each with its own files: an emulated node is slower
+    /// while others compute on the same CPUs, so the base of a comparison with three nodes must be
+    /// measured with three.
     pub fn alone(&self, topology: &Topology, phases: &mut Phases) -> Result<Vec<Row>, Failure> {
         let mut topology = self.with_shares(topology);
         let fast = Some(Rate::from_bits_per_second(UNHINDERED));
@@ -252,7 +253,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Returns the seconds of a farm with mounts on all nodes and one empty job on each.
+    /// Returns the seconds of a farm run with mounts on all nodes and one empty job on each.
     fn starting(&self, lab: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words: Vec<String> =
@@ -333,7 +334,7 @@ impl FarmTrial<'_> {
         topology
     }
 
-    /// Returns the copying node.
+    /// Returns the node that copies through the mount.
     fn reader(&self, topology: &Topology) -> NodeId {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }

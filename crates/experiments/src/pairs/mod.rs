@@ -59,8 +59,8 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Makes the copies of a group with standing agents, and appends a row to `rows` for each number of
-    /// pairs.
+    /// Copies between the pairs of a group with agents that are already running, and appends a row
+    /// to `rows` for each number of pairs.
     fn make(
         &self,
         group: &Group,
@@ -86,8 +86,8 @@ impl Copies<'_> {
         self.lab.garland(&["down", &receivers]).map(drop)
     }
 
-    /// Returns the seconds from the start of the first command to the end of the last; the least of several
-    /// tries if the first takes more than `enough_s`.
+    /// Returns the seconds from the start of the first command to the end of the last one; the
+    /// minimum of several tries if the first try takes more than `enough_s`.
     fn fastest(&self, source: &str, pairs: &[[String; 2]], enough_s: f64) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()

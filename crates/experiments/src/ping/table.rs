@@ -18,17 +18,19 @@ pub type Table = table::Table<Ping, Row>;
 pub struct Row {
     /// The transport.
     pub transport: Transport,
-    /// Whether the line is one of those with a growing number in flight.
+    /// Whether the line belongs to those with an increasing number of gets in flight.
     #[serde(skip)]
     pub deep: bool,
-    /// Predicted nanoseconds for each get; only for lines between one get alone and the most in flight.
+    /// The predicted nanoseconds per get; `None` for the lines with one get alone and with the most
+    /// in flight.
     pub predicted_ns: Option<f64>,
     /// The measured point.
     #[serde(flatten)]
     pub point: Point,
 }
 
-/// Predicts the rows between one get alone and the most in flight from these two.
+/// Predicts the rows between the one with one get alone and the one with the most in flight, from
+/// these two rows.
 pub fn predict(experiment: &Ping, rows: &mut [Row]) {
     for &transport in &experiment.job.transports {
         let mut depths: Vec<&mut Row> =
@@ -132,8 +134,9 @@ impl Table {
     }
 }
 
-/// Returns the nanoseconds for each get with `in_flight` of them. The model is a closed queueing network: its
-/// only server takes as long for a get as at the highest rate, and its delay is the rest of a round trip.
+/// Returns the predicted nanoseconds per get with `in_flight` gets in flight. The model is a closed
+/// queueing network of one server and a delay: the server needs the time per get of the highest
+/// rate, and the delay is the rest of a round trip.
 fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
     let gap = most.each_ns.min(alone.each_ns);
     let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;

@@ -21,8 +21,9 @@ const EVERY: Duration = Duration::from_millis(5);
 pub const AGAIN: u32 = 2;
 
 impl ScenarioLab<'_> {
-    /// Runs this binary with `words` and the lab's own state, and returns its standard output. Its standard
-    /// error goes to the terminal. Any exit code but 0 is an error.
+    /// Runs this binary with the arguments `words` and the lab's state directory, and returns its
+    /// standard output. Its standard error is printed on the terminal. Any exit code but 0 is an
+    /// error.
     pub fn garland(&self, words: &[&str]) -> Result<Vec<u8>, Failure> {
         self.garland_tolerating(&[], words)
     }
@@ -73,8 +74,8 @@ impl ScenarioLab<'_> {
         Ok((outputs, whole))
     }
 
-    /// Runs commands at once. Returns the seconds from the first start to the last end; the least of several
-    /// tries if the first takes more than `enough_s`.
+    /// Runs commands at the same time. Returns the seconds from the first start to the last end;
+    /// the minimum of several tries if the first try takes more than `enough_s`.
     pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
         self.fastest_of(enough_s, || self.at_once(&[], commands).map(|(_, whole_ns)| whole_ns))
     }

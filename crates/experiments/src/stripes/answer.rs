@@ -41,7 +41,7 @@ pub struct Answer {
     pub pause: String,
     /// Whether the copy also had pauses of other makers.
     pub together: bool,
-    /// Nanoseconds of all its pauses.
+    /// The total length of the injected pauses in nanoseconds.
     pub put_in_ns: u64,
     /// The finding with the traces of both ends.
     pub whole: Finding,
@@ -106,7 +106,8 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// Returns the error of the found time as a multiple of the tolerance; the larger one of both reports.
+    /// Returns the error of the found time as a multiple of the tolerance; the larger error of the
+    /// two reports.
     pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
         (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)

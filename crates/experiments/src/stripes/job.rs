@@ -45,7 +45,8 @@ pub struct Tolerance {
     /// Error allowed in the found time of pauses with the traces of both ends, as a share of the injected
     /// time.
     pub found: f64,
-    /// Error allowed without the server's trace, when more than the pauses is undecided.
+    /// Error allowed in the found time without the server's trace, when more than the pauses is
+    /// undecided.
     pub found_by_one: f64,
 }
 

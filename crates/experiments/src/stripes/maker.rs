@@ -1,4 +1,4 @@
-//! Makers of pauses, and the report of each that is expected from `garland explain`.
+//! Makers of pauses, and the finding about each that is expected from `garland explain`.
 
 use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;

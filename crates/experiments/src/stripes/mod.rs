@@ -1,6 +1,5 @@
-//! A file to one striped server, in operations as in 2007 and without them, and with injected pauses whose
-//! makers
-//! `garland explain` must find.
+//! One file copied to a striped server, in operations as in 2007 and without operations, and with
+//! injected pauses whose makers `garland explain` must find.
 
 mod answer;
 mod job;

@@ -52,8 +52,8 @@ impl Trial<'_> {
                 let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
                 let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
                 let least = self.experiment.tolerance.least_of_wire;
-                // Without operations, pauses overlap with the stream: one of each maker remains, at either
-                // end.
+                // Without operations, pauses overlap with the stream, except for one pause of each
+                // maker, at the start or the end of the stream.
                 let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
                 let pauses_s = if held { waits_s } else { ends_s };
                 let predicted_s = start_s + self.bytes_s + pauses_s;
@@ -85,8 +85,9 @@ impl Trial<'_> {
         Ok(answers)
     }
 
-    /// Returns the answers about the pauses of one copy; of several copies the nearest, if the first is out
-    /// of tolerance. Other programs may use this machine.
+    /// Returns the answers about the pauses of one copy. If that copy is out of tolerance, several
+    /// copies are made and the nearest answers are returned, since other programs may use this
+    /// machine.
     fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;

@@ -1,5 +1,5 @@
-//! The read-ahead of an open file: whether it is read sequentially, which pieces are here or requested, and
-//! which to request next. Nothing here blocks or sends.
+//! The read-ahead of an open file: whether the file is read sequentially, which pieces are
+//! available or requested, and which pieces to request next. Nothing here blocks or sends.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ const PIECE_LEN: u64 = PIECE as u64;
 /// The maximum number of pieces that are read ahead.
 pub const MOST: u64 = 8;
 
-/// The age in nanoseconds of a piece from which on it is used only if the node confirms that the file is
+/// A piece of this age in nanoseconds or older is used only if the node confirms that the file is
 /// unchanged.
 const OLD_NS: u64 = 1_000_000_000;
 
-/// The number of consecutive reads that count as sequential; a single one does if it is large.
+/// The number of consecutive reads that count as sequential; one large read is enough.
 const RUN: u32 = 3;
 const LARGE: u32 = 64 << 10;
 
@@ -39,13 +39,13 @@ pub struct Read {
 }
 
 impl Read {
-    /// A read that arrives now.
+    /// Returns a read that arrives now.
     pub fn new(offset: u64, size: u32, reply: ReplyData) -> Self {
         Self { offset, size, since_ns: clock::now_ns(), reply }
     }
 }
 
-/// A piece that was requested, and the reads that wait for it.
+/// A requested piece, with the reads that wait for it.
 #[derive(Default)]
 pub struct PendingRead(Mutex<Vec<Read>>);
 
@@ -55,12 +55,12 @@ enum Piece {
 }
 
 impl Piece {
-    /// Whether it is too old at `since_ns`.
+    /// Whether the piece is too old for a read that arrived at `since_ns`.
     fn is_old(&self, since_ns: u64) -> bool {
         matches!(self, Self::Here(_, at) if since_ns.saturating_sub(*at) > OLD_NS)
     }
 
-    /// The least offset of the reads that wait for it.
+    /// Returns the least offset of the reads that wait for the piece.
     fn least(&self) -> Option<u64> {
         match self {
             Self::PendingRead(asked) => asked.least(),
@@ -88,14 +88,14 @@ pub struct Ahead {
 pub enum Served {
     /// The bytes: pieces, and the start and end within each.
     Bytes(Vec<(Arc<Reply>, usize, usize)>, ReplyData),
-    /// It waits for a piece.
+    /// The read waits for a piece.
     Waits,
-    /// No piece helps: the read asks the node itself.
+    /// No piece helps: this read must be requested from the node by itself.
     Alone(Read),
 }
 
 impl PendingRead {
-    /// Takes the reads that wait for it.
+    /// Removes and returns the reads that wait for the piece.
     pub fn take(&self) -> Vec<Read> {
         std::mem::take(&mut self.0.lock())
     }
@@ -104,7 +104,7 @@ impl PendingRead {
         self.0.lock().push(read);
     }
 
-    /// The least offset of the reads that wait for it.
+    /// Returns the least offset of the reads that wait for the piece.
     fn least(&self) -> Option<u64> {
         let waiting = self.0.lock();
         waiting.iter().map(|read| read.offset).min()
@@ -118,7 +118,7 @@ impl Ahead {
             self.pieces.clear();
             self.version = version;
         }
-        // The kernel asks for a few things at once, which come in any order.
+        // The kernel sends several read requests at a time, which arrive in any order.
         let slack = 2 * u64::from(size) + 128 * 1024;
         let end = offset + u64::from(size);
         if offset + slack < self.next || offset > self.next + slack {
@@ -135,15 +135,18 @@ impl Ahead {
         self.seen = seen;
     }
 
-    /// Whether the read would be served with old pieces, which the node can confirm. On a slow wire, or for a
-    /// slow reader, that saves them.
+    /// Whether the read would be served with old pieces. If the node confirms that the file is
+    /// unchanged, these pieces are used and not requested again, which helps with a slow wire or a
+    /// slow reader.
     pub fn is_doubtful(&self, read: &Read) -> bool {
         let first = read.offset / PIECE_LEN;
         let old = |piece: &Piece| piece.is_old(read.since_ns);
         self.seen.is_some() && self.pieces.range(first..).any(|(_, piece)| old(piece))
     }
 
-    /// Takes the state of the file at `at_ns`, if known: pieces hold until then, or are dropped.
+    /// Compares the state of the file at `at_ns` with the state before the pieces were requested.
+    /// If both are known and equal, the available pieces count as read at `at_ns`; otherwise they
+    /// are dropped.
     pub fn look(&mut self, seen: Option<CacheStamp>, at_ns: u64) {
         if self.seen.is_some() && self.seen == seen {
             for piece in self.pieces.values_mut() {
@@ -167,8 +170,8 @@ impl Ahead {
         let first = read.offset / PIECE_LEN;
         let end = read.offset + u64::from(read.size);
         let last = end.saturating_sub(1).max(read.offset) / PIECE_LEN;
-        // The kernel reads ahead by itself: earlier reads may still wait for a piece, and need those before
-        // it when that comes.
+        // The kernel reads ahead by itself: earlier reads may still wait for a piece, and also need
+        // the pieces before it.
         let waiting = self.pieces.values().filter_map(Piece::least);
         let least = waiting.map(|offset| offset / PIECE_LEN).fold(first, u64::min);
         // A piece that is too old for this read may still serve reads that arrived earlier.
@@ -215,7 +218,7 @@ impl Ahead {
         (Served::Bytes(parts, read.reply), ask)
     }
 
-    /// Takes a piece that was requested, or its failure.
+    /// Stores a requested piece that has arrived; `None` if the request failed.
     pub fn come(
         &mut self,
         index: u64,

@@ -19,22 +19,22 @@ const FULL: usize = PIECE as usize;
 struct Extent<T> {
     owner: T,
     offset: u64,
-    /// Behind the room for a frame's head.
+    /// The bytes, after space for the header of a frame.
     data: Vec<u8>,
-    /// Whether it is appended.
+    /// Whether the bytes are appended to the file.
     append: bool,
 }
 
 /// Bytes that may be sent now.
 #[derive(Debug)]
 pub struct Flight<T> {
-    /// Its number.
+    /// The number of the write.
     pub number: u64,
-    /// The handle that wrote them.
+    /// The open file that wrote the bytes.
     pub owner: T,
-    /// Where they go.
+    /// The offset in the file.
     pub offset: u64,
-    /// The bytes, behind the room for a frame's head.
+    /// The bytes, after space for the header of a frame.
     pub data: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ pub struct Flight<T> {
 #[derive(Debug)]
 pub struct Behind<T> {
     waiting: VecDeque<Extent<T>>,
-    /// The writes in flight: number, begin, end.
+    /// The writes in flight: number, start offset and end offset.
     flying: Vec<(u64, u64, u64)>,
     last: u64,
 }
@@ -54,7 +54,7 @@ impl<T> Default for Behind<T> {
 }
 
 impl<T: Clone + PartialEq> Behind<T> {
-    /// Takes bytes that `owner` wrote at `offset`, or at the end if they are to be appended.
+    /// Adds bytes that `owner` wrote at `offset`, or that are to be appended to the file.
     pub fn put(&mut self, owner: &T, offset: u64, bytes: &[u8], append: bool) {
         if let Some(back) = self.waiting.back_mut() {
             let length = back.data.len() - FRAME_HEAD;
@@ -69,7 +69,8 @@ impl<T: Clone + PartialEq> Behind<T> {
         self.waiting.push_back(Extent { owner: owner.clone(), offset, data, append });
     }
 
-    /// Returns the bytes that may be sent now; `hurry` is set if a caller waits for all of them.
+    /// Returns the bytes that may be sent now; `hurry` means that a caller waits until all are
+    /// sent.
     pub fn take(&mut self, hurry: bool) -> Option<Flight<T>> {
         let front = self.waiting.front()?;
         let length = front.data.len() - FRAME_HEAD;
@@ -91,7 +92,7 @@ impl<T: Clone + PartialEq> Behind<T> {
         Some(Flight { number: self.last, owner, offset, data })
     }
 
-    /// Takes the node's answer to the write with this number.
+    /// Removes the write with this number, which the node has answered.
     pub fn land(&mut self, number: u64) {
         self.flying.retain(|(flying, ..)| *flying != number);
     }
@@ -101,7 +102,7 @@ impl<T: Clone + PartialEq> Behind<T> {
         self.waiting.is_empty() && self.flying.is_empty()
     }
 
-    /// The end of the last write in transit; `None` without one, or if it is an append.
+    /// Returns the highest end offset of all unacknowledged writes that are not appends.
     pub fn end(&self) -> Option<u64> {
         let waiting = self.waiting.iter().filter(|extent| !extent.append);
         let waiting = waiting.map(|extent| extent.offset + (extent.data.len() - FRAME_HEAD) as u64);

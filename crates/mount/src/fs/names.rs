@@ -51,7 +51,8 @@ impl Mount {
         self.enter(above, name, Ask::Link(from, to), reply);
     }
 
-    /// Sends a request whose answer is the attributes of `name` in `above`; replies with them.
+    /// Sends a request whose answer contains the attributes of `name` in `above`, and replies with
+    /// these.
     fn enter(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, ask: Ask, reply: ReplyEntry) {
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&above));
@@ -98,8 +99,8 @@ impl Mount {
         self.ask_about(of, (handle, false), Ask::Stat, Box::new(then));
     }
 
-    /// Asks about a file by whatever the node finds it; where it was found by something that is open, and
-    /// that was closed before the node came to it, once more by its name.
+    /// Sends a request about a file, identified as by [`spot`](Self::spot). If the node no longer
+    /// has the handle, and the kernel named none, sends the request again with the path.
     fn ask_about(
         &self,
         inode: Arc<Inode>,
@@ -156,8 +157,10 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// By what the node finds a file, and by which connection: the kernel's handle, or whatever else it
-    /// is open by, since names may be gone or given to others; else its name.
+    /// Returns how a request identifies a file, and the epoch of the connection if that is a
+    /// handle: the handle that the kernel named, else any open handle (since names may be gone or
+    /// given to other files), else the path. If `writes` is set, the path precedes any other open
+    /// handle.
     fn spot(
         &self,
         inode: &Arc<Inode>,
@@ -231,7 +234,7 @@ impl Mount {
         peer.ask(Ask::Rename(old, new, short), Vec::new(), Box::new(then));
     }
 
-    /// Says a link's text.
+    /// Replies with the target of a symbolic link.
     pub fn read_link(&self, inode: &Arc<Inode>, reply: ReplyData) {
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {
@@ -242,7 +245,7 @@ impl Mount {
         self.peer(inode).ask(Ask::ReadLink(path), Vec::new(), Box::new(then));
     }
 
-    /// Says whether the agent's user may do that with a file.
+    /// Replies whether the agent's user has the access `what` to a file.
     pub fn may(&self, inode: &Arc<Inode>, what: i32, reply: ReplyEmpty) {
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let then = move |outcome: Result<Reply, Errno>| match outcome {
@@ -253,7 +256,7 @@ impl Mount {
         self.peer(inode).ask(ask, Vec::new(), Box::new(then));
     }
 
-    /// Says how much room there is.
+    /// Replies with the total and the free space of the file system.
     pub fn space(&self, inode: &Arc<Inode>, reply: ReplyStatfs) {
         let path = inode.path().unwrap_or_default();
         let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {
@@ -284,7 +287,7 @@ fn attributes(outcome: Result<Reply, Errno>) -> Result<Attr, Errno> {
 fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAttr) {
     match outcome {
         Err(error) => reply.error(errno(error)),
-        // Another file has the name now: the next lookup finds that.
+        // Another file has this name now; the next lookup finds it.
         Ok(attr) if inode.key != Some(Key::of(inode.peer, &attr)) => {
             reply.error(errno(Errno::STALE));
         }
@@ -295,7 +298,7 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
     }
 }
 
-/// The attributes of a node's root; those of an empty directory while the node is down.
+/// Returns the attributes of a node's root, or of an empty directory while the node is down.
 fn node_attr(place: usize, outcome: Result<Attr, Errno>) -> fuser::FileAttr {
     let number = node_number(place);
     match outcome {
