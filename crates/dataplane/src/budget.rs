@@ -1,7 +1,6 @@
 //! The memory that all copies of an agent share, and the queue for it.
 //!
 //! A copy first requests memory on all agents at once, without waiting. If any agent has too
-//! A copy first requests memory on all agents at once, without waiting. If any agent has too
 //! little, the copy releases the memory that it got. It then requests memory from one agent after
 //! another, in an order common to all heads, and waits at each. So two heads never wait for each
 //! other. The queue of an agent is first come, first served; requests that do not wait never

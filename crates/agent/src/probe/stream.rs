@@ -85,6 +85,7 @@ pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
 /// Sends until the receiver has enough, or `is_over` returns true. Unsent data is dropped with the
 /// connection, which is non-blocking from now on.
 ///
+/// # Errors
 /// When the stream breaks, or accepts no bytes for [`SILENCE`].
 pub fn send(
     task: &StreamTask,
