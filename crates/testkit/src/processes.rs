@@ -72,8 +72,18 @@ impl Process {
     /// Its resident memory in bytes; 0 when it is gone.
     #[must_use]
     pub fn memory(&self) -> u64 {
+        self.resident("VmRSS:")
+    }
+
+    /// What of that are pages of files, above all of its program; 0 when it is gone.
+    #[must_use]
+    pub fn memory_of_files(&self) -> u64 {
+        self.resident("RssFile:")
+    }
+
+    fn resident(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
         kib.unwrap_or(0) * 1024
     }

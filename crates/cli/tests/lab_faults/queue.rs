@@ -4,9 +4,6 @@ use garland_testkit::{Running, Scratch, until};
 
 use crate::stage::{Stage, names, verdict};
 
-/// Resident memory that an agent keeps to, in bytes.
-const PROMISE: u64 = 64 << 20;
-
 /// Starts a copy to the nodes of `list`, under `/NAME`.
 fn start(stage: &Stage<'_>, name: &str, list: &str) -> Running {
     stage.garland.start(&["cp", "--json", "source.bin", &format!("{list}:/{name}")])
@@ -99,11 +96,7 @@ fn many_copies_in_all_orders_wait_for_each_other_and_all_succeed() {
     let copies: Vec<Running> =
         orders.zip(files).map(|(list, name)| start(&stage, name, &list)).collect();
     for copy in copies {
-        let result = copy.end().with_code(0).json();
-        for node in result["nodes"].as_array().expect("a result has nodes") {
-            let memory = node["memory"].as_u64().expect("an agent reports its memory");
-            assert!(memory <= PROMISE, "{node}");
-        }
+        stage.assert_memory(&copy.end().with_code(0).json());
     }
     assert_files(&stage, &files);
     stage.end();

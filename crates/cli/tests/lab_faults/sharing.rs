@@ -6,9 +6,6 @@ use garland_testkit::Scratch;
 
 use crate::stage::{Stage, names, seconds};
 
-/// Resident memory that an agent keeps to, in bytes.
-const PROMISE: u64 = 64 << 20;
-
 #[test]
 fn two_copies_at_once_both_complete() {
     let scratch = Scratch::new("two");
@@ -21,10 +18,7 @@ fn two_copies_at_once_both_complete() {
     let results = [one, two].map(|copy| copy.end().with_code(0).json());
     eprintln!("two: {:.2} s and {:.2} s", seconds(&results[0]), seconds(&results[1]));
     for result in &results {
-        for node in result["nodes"].as_array().expect("a result has nodes") {
-            let memory = node["memory"].as_u64().expect("an agent reports its memory");
-            assert!(memory <= PROMISE, "{node}");
-        }
+        stage.assert_memory(result);
     }
     for node in stage.nodes() {
         assert_eq!(names(&stage.root(&node)), ["x", "y"]);

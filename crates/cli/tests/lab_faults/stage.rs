@@ -23,6 +23,10 @@ pub struct Stage<'a> {
     roots: PathBuf,
 }
 
+/// Memory that an agent keeps to besides its program's pages, in bytes: 64 MiB less the 11 MiB that the
+/// optimised program takes. The program that is tested is twice as large.
+const OWN_MEMORY: u64 = 53 << 20;
+
 impl<'a> Stage<'a> {
     /// Builds the lab, starts agents that stay, and makes the source.
     #[track_caller]
@@ -91,6 +95,18 @@ impl<'a> Stage<'a> {
             });
         }
         std::thread::sleep(Duration::from_millis(ms));
+    }
+
+    /// The agents of a copy have kept to their memory; they stay, and their program's pages with them.
+    #[track_caller]
+    pub fn assert_memory(&self, result: &Value) {
+        for node in result["nodes"].as_array().expect("a result has nodes") {
+            let peak = node["memory"].as_u64().expect("an agent reports its memory");
+            let name = node["name"].as_str().and_then(|name| name.strip_prefix("lab:"));
+            let agents = self.agent(name.expect("it is a lab's"));
+            let program: u64 = agents.iter().map(Process::memory_of_files).sum();
+            assert!(program > 0 && peak <= program + OWN_MEMORY, "program {program}: {node}");
+        }
     }
 
     /// The agent of a node.
