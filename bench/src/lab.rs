@@ -8,21 +8,19 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use super::kept::keep;
-use super::machine::Machine;
+use super::contest::Usage;
+use super::kept::Head;
 use super::peers::garland_program;
-use super::{chain, result::Spread};
-use xtask::clock::{Watch, today};
+use super::result::Spread;
+use super::{Bench, chain};
+use xtask::clock::Watch;
 use xtask::packages::{Need, install};
 
 /// Packages that labs need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("nftables", "nft")];
 
-pub(crate) const USAGE: &str = "\
-cargo xtask bench lab [options]
-
-  --runs 5                    runs of each lab
-  --no-write                  print only, leave benches/results/ alone";
+/// The benchmark.
+pub(crate) struct Labs;
 
 /// A lab, and the limits of its times.
 struct Case {
@@ -54,10 +52,8 @@ const CASES: [Case; 2] = [
 /// The JSON file.
 #[derive(Serialize)]
 struct Report {
-    schema: &'static str,
-    date: String,
-    command: String,
-    machine: Machine,
+    #[serde(flatten)]
+    head: Head,
     rows: Vec<Row>,
 }
 
@@ -76,58 +72,30 @@ struct Row {
     faults: usize,
 }
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, a lab cannot be built, or one misses its goal.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let (runs, write) = options(args)?;
-    install(NEEDS)?;
-    chain::build(root)?;
-    let state = std::env::temp_dir().join(format!("garland-bench-lab-{}", std::process::id()));
-    let rows = CASES.iter().map(|case| row(case, runs, &state)).collect::<Result<Vec<_>>>();
-    let removed = fs::remove_dir_all(&state);
-    let rows = rows?;
-    removed.with_context(|| format!("failed to remove {}", state.display()))?;
-    let report = Report {
-        schema: "garland.bench-lab/1",
-        date: today(),
-        command: format!("cargo xtask bench lab {}", args.join(" ")).trim().to_owned(),
-        machine: Machine::here(),
-        rows,
-    };
-    let text = markdown(&report)?;
-    println!("{text}");
-    if write {
-        keep(root, (&report.date, "lab"), &report, text)?;
+impl Bench for Labs {
+    fn usage(&self) -> Usage {
+        Usage { name: "lab", options: vec![("--runs", "5", "runs of each lab")] }
     }
-    let missed: Vec<_> =
-        report.rows.iter().filter(|row| !row.holds()).map(|row| row.name).collect();
-    if !missed.is_empty() {
-        bail!("slower than the goal: {}", missed.join(", "));
-    }
-    Ok(())
-}
 
-fn options(args: &[String]) -> Result<(usize, bool)> {
-    let (mut runs, mut write) = (5, true);
-    let mut words = args.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            "--no-write" => write = false,
-            "--runs" => {
-                let count =
-                    words.next().with_context(|| format!("`--runs` needs a number\n\n{USAGE}"))?;
-                runs =
-                    count.parse().with_context(|| format!("`--runs {count}` is not a number"))?;
-            }
-            _ => bail!("unknown argument `{word}`\n\n{USAGE}"),
+    fn run(&self, root: &Path, args: &[String]) -> Result<()> {
+        let words = self.usage().parse(args)?;
+        let runs = words.count("--runs")?;
+        install(NEEDS)?;
+        chain::build(root)?;
+        let state = std::env::temp_dir().join(format!("garland-bench-lab-{}", std::process::id()));
+        let rows = CASES.iter().map(|case| row(case, runs, &state)).collect::<Result<Vec<_>>>();
+        let removed = fs::remove_dir_all(&state);
+        let rows = rows?;
+        removed.with_context(|| format!("failed to remove {}", state.display()))?;
+        let report = Report { head: Head::new("garland.bench-lab/1", "lab", args), rows };
+        report.head.keep(root, &report, markdown(&report)?, words.write)?;
+        let missed = report.rows.iter().filter(|row| !row.holds());
+        let missed: Vec<_> = missed.map(|row| row.name).collect();
+        if !missed.is_empty() {
+            bail!("slower than the goal: {}", missed.join(", "));
         }
+        Ok(())
     }
-    if runs == 0 {
-        bail!("`--runs 0`: at least one run is needed\n\n{USAGE}");
-    }
-    Ok((runs, write))
 }
 
 fn row(case: &Case, runs: usize, state: &Path) -> Result<Row> {
@@ -191,9 +159,8 @@ impl Row {
 }
 
 fn markdown(report: &Report) -> Result<String> {
-    let mut text = format!("# Building and removing labs: {}\n\n", report.date);
-    writeln!(text, "- command: `{}`", report.command)?;
-    writeln!(text, "- machine: {}", report.machine)?;
+    let head = &report.head;
+    let mut text = format!("# Building and removing labs: {}\n\n{head}\n", head.date);
     writeln!(text, "- times: seconds of the whole commands, median (minimum - maximum)\n")?;
     writeln!(text, "| lab | command | up, s | goal | down, s | goal | runs | repeated |")?;
     writeln!(text, "|---|---|---|---|---|---|---|---|")?;

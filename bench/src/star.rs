@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
+use crate::contest::{Figure, Setting};
 use crate::field::wait_listening;
+use crate::options::size;
 use crate::{memory, sandbox, source};
 use xtask::clock::Watch;
 
@@ -27,7 +29,7 @@ pub(crate) struct Stage {
     /// The file.
     pub(crate) source: PathBuf,
     /// The file's length in bytes.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// The path of the bare relay.
     pub(crate) relay: String,
     /// The directory of all files.
@@ -36,8 +38,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Builds a star of `servers` wires of `rate` with standing agents, and a file of `bytes`.
-    pub(crate) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
+    /// Builds a star of `servers` wires of `rate` with standing agents, and a file whose size is the value of
+    /// `--size`.
+    pub(crate) fn up(setting: &Setting<'_>, servers: usize, rate: Option<&str>) -> Result<Self> {
+        eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
+        let (bytes, root) = (setting.words.parsed("--size", size)?, setting.root);
         memory::check_room(bytes, COPIES)?;
         let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
         let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
@@ -147,8 +152,8 @@ impl Stage {
     }
 
     /// Returns the file's rate in MB/s if it takes `seconds`.
-    pub(crate) fn rate(&self, seconds: f64) -> f64 {
-        self.bytes as f64 / 1e6 / seconds
+    pub(crate) fn rate(&self, seconds: f64) -> Figure {
+        Figure::of(self.bytes as f64 / 1e6 / seconds)
     }
 
     /// Fails if two files differ.

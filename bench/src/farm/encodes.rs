@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Place;
-use crate::contest::Tool;
+use crate::contest::{Figure, Tool};
 
 /// Number of encodes: eight for each node.
 const JOBS: usize = 24;
@@ -71,7 +71,7 @@ fn write_noise(path: &str) -> std::io::Result<()> {
     file.flush()
 }
 
-fn encode(place: &Place) -> Result<f64> {
+fn encode(place: &Place) -> Result<Figure> {
     let sounds: Vec<String> = (0..JOBS).map(|at| sound(&place.folder, at)).collect();
     let words = ["farm", "run", "lab:n[1-3]", "--lab", LAB, "--slots", "1", "--data", "mount"];
     let more = ["--overwrite", "--out", "{.}.mp3", "--json", "--"];
@@ -85,5 +85,5 @@ fn encode(place: &Place) -> Result<f64> {
         serde_json::from_slice(&said).context("failed to parse the result of garland farm run")?;
     let seconds =
         |value: &Value| value.as_f64().context("the result of garland farm run lacks a time");
-    Ok(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?)
+    Ok(Figure::of(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?))
 }

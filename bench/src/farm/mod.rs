@@ -4,27 +4,15 @@
 mod encodes;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::contest::{Benchmark, Contest, Event, Goal, Heading, Tool, hold};
+use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 use super::peers::garland_program;
 use xtask::clock::Watch;
-
-/// The usage text.
-pub(crate) const USAGE: &str = "\
-cargo xtask bench farm [options]
-
-  --jobs 10000                number of empty jobs
-  --rounds 5                  turns of each tool
-  --only WORDS                only contests with these words in their title
-  --no-write                  print only, leave benches/results/ alone";
-
-/// No round begins after this time.
-const TIME: Duration = Duration::from_secs(300);
 
 /// Node lists: agents on this machine, and the nodes of the benchmark's lab.
 const HERE: &str = "local[1-2]";
@@ -35,14 +23,15 @@ const LAB: &str = "lab:n[1-2]";
 const ENCODES: f64 = 1.05;
 
 /// The directory of the measurements, and the number of empty jobs.
-struct Place {
+pub(crate) struct Place {
     folder: PathBuf,
     jobs: usize,
 }
 
 impl Place {
     /// Creates the directory, writes the list of jobs, and builds both labs.
-    fn make(jobs: usize) -> Result<Self> {
+    fn make(setting: &Setting<'_>) -> Result<Self> {
+        let jobs = setting.words.count("--jobs")?;
         let name = format!("garland-bench-farm-{}", std::process::id());
         let place = Self { folder: std::env::temp_dir().join(name), jobs };
         fs::create_dir_all(&place.folder).context("failed to create the benchmark's directory")?;
@@ -63,12 +52,16 @@ impl Place {
         command.args(words).current_dir(&self.folder);
         done(command.env("GARLAND_STATE", self.folder.join("state")))
     }
+}
 
-    fn end(&self) -> Result<()> {
+impl Drop for Place {
+    fn drop(&mut self) {
         let down = [self.garland(&["lab", "down"]).map(drop), encodes::end(self)];
-        let removed = fs::remove_dir_all(&self.folder);
-        down.into_iter().collect::<Result<()>>()?;
-        removed.with_context(|| format!("failed to remove {}", self.folder.display()))
+        let removed = fs::remove_dir_all(&self.folder)
+            .with_context(|| format!("failed to remove {}", self.folder.display()));
+        for error in down.into_iter().chain([removed]).filter_map(Result::err) {
+            eprintln!("{error:#}");
+        }
     }
 }
 
@@ -84,61 +77,49 @@ fn done(command: &mut Command) -> Result<Vec<u8>> {
 }
 
 /// The benchmark.
-const BENCHMARK: Benchmark<Place> = Benchmark {
+pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     bench: Heading { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" },
-    usage: USAGE,
     // A round takes about a minute.
-    rounds: 5,
-    options: &["--jobs"],
+    rounds: "5",
+    options: &[("--jobs", "10000", "number of empty jobs")],
     needs: &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")],
-    contests: all,
+    sandboxed: false,
+    time: Duration::from_secs(300),
+    places: &[contest::Place { make: Place::make, contests: &CONTESTS }],
+    notes: |_, place| {
+        Ok(vec![
+            format!("{} jobs, each runs `true`; the time of the whole command per job", place.jobs),
+            "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
+             GNU parallel: two jobs at a time, without records"
+                .to_owned(),
+            "encodes: each encodes half a minute of noise by `lame -q 0`, on nodes with half a processor \
+             each, files through the mount; the time from the start of the run to the end of its last job, \
+             divided by the least time in which the nodes could run these jobs without splitting one"
+                .to_owned(),
+        ])
+    },
 };
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, a lab cannot be built, a tool failed, or a goal is missed.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = BENCHMARK.prepare(root, args)?;
-    let contests = words.choose(all());
-    let jobs = words.other("--jobs").unwrap_or("10000");
-    let jobs: usize = jobs.parse().context("the value of --jobs is not a number")?;
-    let place = Place::make(jobs)?;
-    let outcomes = hold(&contests, words.rounds, TIME, &place);
-    place.end()?;
-    let notes = vec![
-        format!("{jobs} jobs, each runs `true`; the time of the whole command per job"),
-        "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
-         GNU parallel: two jobs at a time, without records"
-            .to_owned(),
-        "encodes: each encodes half a minute of noise by `lame -q 0`, on nodes with half a processor each, \
-         files through the mount; the time from the start of the run to the end of its last job, divided by \
-         the least time in which the nodes could run these jobs without splitting one"
-            .to_owned(),
-    ];
-    BENCHMARK.finish(root, args, &words, (outcomes, notes))
-}
-
-const EVENTS: [Event<Place>; 4] = [
-    Event {
+const CONTESTS: [Contest<Place>; 4] = [
+    Contest {
         title: "Jobs on this machine, beside xargs",
         unit: "ms a job",
         goal: Goal::AtMost(1.3),
         tools: &[GARLAND, XARGS],
     },
-    Event {
+    Contest {
         title: "Jobs on this machine, beside GNU parallel",
         unit: "ms a job",
         goal: Goal::AtMost(0.5),
         tools: &[GARLAND, PARALLEL],
     },
-    Event {
+    Contest {
         title: "Jobs on two nodes of a lab",
         unit: "ms a job",
         goal: Goal::Below(1.0),
         tools: &[IN_LAB],
     },
-    Event {
+    Contest {
         title: "24 encodes on three nodes of a lab, beside what whole jobs take",
         unit: "times",
         goal: Goal::Below(ENCODES),
@@ -171,34 +152,25 @@ const PARALLEL: Tool<Place> = Tool {
     },
 };
 
-fn all() -> Vec<Contest<Place>> {
-    EVENTS.iter().map(Event::contest).collect()
-}
-
-fn farm(place: &Place, nodes: &str) -> Result<f64> {
+fn farm(place: &Place, nodes: &str) -> Result<Figure> {
     each(place, || place.garland(&["farm", "run", "jobs", nodes, "--slots", "1", "--quiet"]))
 }
 
-fn by(place: &Place, words: &[&str]) -> Result<f64> {
+fn by(place: &Place, words: &[&str]) -> Result<Figure> {
     each(place, || done(Command::new(words[0]).args(&words[1..]).current_dir(&place.folder)))
 }
 
 /// Runs `work`, and returns its time in milliseconds per job.
-fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<f64> {
+fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Figure> {
     let watch = Watch::start();
     work()?;
-    Ok(watch.read().as_secs_f64() * 1e3 / place.jobs as f64)
+    Ok(Figure::of(watch.read().as_secs_f64() * 1e3 / place.jobs as f64))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::contest::assert_sound;
-
     #[test]
     fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
-        assert_sound(&all());
-        let first = |contest: &Contest<Place>| contest.gauges[0].tool().starts_with("garland");
-        assert!(all().iter().all(first));
+        crate::contest::assert_sound(&super::BENCHMARK);
     }
 }

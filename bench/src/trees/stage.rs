@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::cluster::Cluster;
+use crate::contest::Figure;
 use crate::field::wait_listening;
 use crate::{memory, sandbox};
 
@@ -21,7 +22,7 @@ pub(super) const SIZE: usize = 4096;
 const PER_FOLDER: usize = 100;
 
 /// The lab, and its files, all in memory; dropping it removes both.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     /// Number of receiving nodes.
     pub(super) nodes: usize,
     /// Number of files.
@@ -92,8 +93,8 @@ impl Stage {
     }
 
     /// Returns files per second at each node if the copy takes `seconds`.
-    pub(super) fn rate(&self, seconds: f64) -> f64 {
-        self.files as f64 / seconds
+    pub(super) fn rate(&self, seconds: f64) -> Figure {
+        Figure::of(self.files as f64 / seconds)
     }
 
     /// Checks that each of `copies` has all files and that the last one equals the tree, and removes them.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::stage::{LAB, Stage};
-use crate::contest;
+use crate::contest::{self, Figure};
 use xtask::clock::Watch;
 
 /// A tool of this benchmark.
@@ -43,7 +43,7 @@ pub(super) const RSYNC: Tool = Tool {
     measure: rsync,
 };
 
-fn garland(stage: &Stage) -> Result<f64> {
+fn garland(stage: &Stage) -> Result<Figure> {
     let (tree, target) = (stage.tree(), format!("{}:/", stage.list()));
     let words = ["cp", "-q", "-r", "--lab", LAB, "--no-fsync", &tree.to_string_lossy(), &target];
     let seconds = stage.garland(&words)?;
@@ -52,7 +52,7 @@ fn garland(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-fn limit(stage: &Stage) -> Result<f64> {
+fn limit(stage: &Stage) -> Result<Figure> {
     let mut best = f64::INFINITY;
     for threads in [1, 2, 4] {
         for way in ["rename", "link"] {
@@ -62,7 +62,7 @@ fn limit(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(best))
 }
 
-fn tar(stage: &Stage) -> Result<f64> {
+fn tar(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 7004;
     let mut nodes = Vec::new();
     for node in (1..=stage.nodes).rev() {
@@ -86,7 +86,7 @@ fn tar(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-fn rsync(stage: &Stage) -> Result<f64> {
+fn rsync(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 873;
     let (folder, configuration) = (stage.folder.display(), stage.folder.join("rsyncd.conf"));
     let text = format!(
