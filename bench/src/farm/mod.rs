@@ -4,76 +4,42 @@
 mod encodes;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::cluster::Cluster;
 use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
-use super::peers::garland_program;
 use xtask::clock::Watch;
 
-/// Node lists: agents on this machine, and the nodes of the benchmark's lab.
-const HERE: &str = "local[1-2]";
-const LAB: &str = "lab:n[1-2]";
+/// The name of the lab for empty jobs.
+const LAB: &str = "bench-farm";
 
 /// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an efficiency
 /// of 95 %.
 const ENCODES: f64 = 1.05;
 
-/// The directory of the measurements, and the number of empty jobs.
+/// The labs, and the number of empty jobs.
 pub(crate) struct Place {
-    folder: PathBuf,
+    /// Two nodes for empty jobs, and the list of these.
+    cluster: Cluster,
+    encodes: Cluster,
     jobs: usize,
 }
 
 impl Place {
-    /// Creates the directory, writes the list of jobs, and builds both labs.
+    /// Writes the list of jobs, and builds both labs.
     fn make(setting: &Setting<'_>) -> Result<Self> {
         let jobs = setting.words.count("--jobs")?;
-        let name = format!("garland-bench-farm-{}", std::process::id());
-        let place = Self { folder: std::env::temp_dir().join(name), jobs };
-        fs::create_dir_all(&place.folder).context("failed to create the benchmark's directory")?;
-        fs::write(place.list(), "true\n".repeat(jobs))
+        let mut cluster = Cluster::in_folder(&std::env::temp_dir(), LAB)?;
+        fs::write(cluster.folder.join("jobs"), "true\n".repeat(jobs))
             .context("failed to write the list of jobs")?;
-        place.garland(&["lab", "up", "--nodes", "2", "--rate", "1gbit"])?;
-        encodes::prepare(&place)?;
-        Ok(place)
+        cluster.raise(
+            "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-2]\"\nrate = \"1gbit\"\n",
+        )?;
+        Ok(Self { cluster, encodes: encodes::prepare()?, jobs })
     }
-
-    fn list(&self) -> PathBuf {
-        self.folder.join("jobs")
-    }
-
-    /// Runs garland with a state directory of the benchmark, and returns its standard output.
-    fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
-        let mut command = Command::new(garland_program()?);
-        command.args(words).current_dir(&self.folder);
-        done(command.env("GARLAND_STATE", self.folder.join("state")))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let down = [self.garland(&["lab", "down"]).map(drop), encodes::end(self)];
-        let removed = fs::remove_dir_all(&self.folder)
-            .with_context(|| format!("failed to remove {}", self.folder.display()));
-        for error in down.into_iter().chain([removed]).filter_map(Result::err) {
-            eprintln!("{error:#}");
-        }
-    }
-}
-
-/// Runs a command, and returns its standard output; any exit code but 0 is an error.
-fn done(command: &mut Command) -> Result<Vec<u8>> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.with_context(|| format!("failed to start {program}"))?;
-    if !output.status.success() {
-        bail!("`{program}` failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(output.stdout)
 }
 
 /// The benchmark.
@@ -131,10 +97,11 @@ const GARLAND: Tool<Place> = Tool {
     name: "garland",
     about: "`garland farm run jobs NODES --slots 1`",
     need: None,
-    measure: |place| farm(place, HERE),
+    measure: |place| farm(place, &["local[1-2]"]),
 };
 
-const IN_LAB: Tool<Place> = Tool { measure: |place| farm(place, LAB), ..GARLAND };
+const IN_LAB: Tool<Place> =
+    Tool { measure: |place| farm(place, &["lab:n[1-2]", "--lab", LAB]), ..GARLAND };
 
 const XARGS: Tool<Place> = Tool {
     name: "xargs",
@@ -152,19 +119,26 @@ const PARALLEL: Tool<Place> = Tool {
     },
 };
 
-fn farm(place: &Place, nodes: &str) -> Result<Figure> {
-    each(place, || place.garland(&["farm", "run", "jobs", nodes, "--slots", "1", "--quiet"]))
+fn farm(place: &Place, nodes: &[&str]) -> Result<Figure> {
+    let words = [&["farm", "run", "jobs", "--slots", "1", "--quiet"], nodes].concat();
+    let (seconds, _) = place.cluster.garland(&words)?;
+    Ok(each(place, seconds))
 }
 
 fn by(place: &Place, words: &[&str]) -> Result<Figure> {
-    each(place, || done(Command::new(words[0]).args(&words[1..]).current_dir(&place.folder)))
+    let watch = Watch::start();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(&place.cluster.folder).stdin(Stdio::null());
+    let output = command.output().with_context(|| format!("failed to start {}", words[0]))?;
+    if !output.status.success() {
+        bail!("`{}` failed: {}", words[0], String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(each(place, watch.read().as_secs_f64()))
 }
 
-/// Runs `work`, and returns its time in milliseconds per job.
-fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Figure> {
-    let watch = Watch::start();
-    work()?;
-    Ok(Figure::of(watch.read().as_secs_f64() * 1e3 / place.jobs as f64))
+/// Returns milliseconds per job of a run that took `seconds`.
+fn each(place: &Place, seconds: f64) -> Figure {
+    Figure::of(seconds * 1e3 / place.jobs as f64)
 }
 
 #[cfg(test)]

@@ -73,11 +73,11 @@ fn tar(stage: &Stage) -> Result<Figure> {
         };
         let line =
             format!("nc.openbsd -l {PORT} | {pass_on}tar xf - -C {}", stage.dir(node).display());
-        nodes.push(stage.start(node, &line)?.listens(PORT)?);
+        nodes.push(stage.start(node, line)?.listens(PORT)?);
     }
     let watch = Watch::start();
     let line = format!("tar cf - tree | nc.openbsd -N {} {PORT}", stage.address(1)?);
-    stage.start(0, &line)?.finish()?;
+    stage.start(0, line)?.finish()?;
     for node in nodes {
         node.finish()?;
     }
@@ -94,13 +94,13 @@ fn rsync(stage: &Stage) -> Result<Figure> {
     );
     fs::write(&configuration, text).context("failed to write rsyncd.conf")?;
     let line = format!("exec rsync --daemon --no-detach --config {}", configuration.display());
-    let daemon = stage.start(0, &line)?.listens(PORT)?;
+    let daemon = stage.start(0, line)?.listens(PORT)?;
     let head = stage.address(0)?;
     let watch = Watch::start();
     let pull = |node: usize| {
         let to = stage.dir(node);
         let from = format!("rsync://{head}/bench/tree");
-        stage.start(node, &format!("exec rsync -a --whole-file {from} {}/", to.display()))
+        stage.start(node, format!("exec rsync -a --whole-file {from} {}/", to.display()))
     };
     let pulls = (1..=stage.nodes).map(pull).collect::<Result<Vec<_>>>()?;
     for pull in pulls {

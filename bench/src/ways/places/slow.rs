@@ -59,7 +59,7 @@ fn others(place: &Copies, which: usize) -> Result<Figure> {
     let (_, result) = copy(own, LABS[which], (&place.source, &place.list), &["--whole"])?;
     // Memory is too small for the files of both labs.
     for node in 1..=NODES {
-        fs::remove_file(own.lab()?.root(&format!("n{node}"))?.join("x"))
+        fs::remove_file(own.root(&format!("n{node}"))?.join("x"))
             .context("failed to remove a copy")?;
     }
     let nodes = result["nodes"].as_array().context("the result of garland cp has no nodes")?.iter();
