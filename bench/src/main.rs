@@ -54,7 +54,7 @@ trait Bench {
 
 const ALL: [&dyn Bench; 12] = [
     &chain::Chain,
-    &lab::Labs,
+    &lab::BENCHMARK,
     &ping::BENCHMARK,
     &wires::BENCHMARK,
     &disk::BENCHMARK,
