@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::contest::Usage;
 use super::field::{DIR, Field};
-use super::kept::keep;
-use super::machine::{Machine, version};
+use super::kept::Head;
+use super::machine::{own_version, version};
 use super::memory;
 use super::options::{Options, rate_text, size_text};
-use super::peer::{Job, Peer};
+use super::peer::{Facts, Job, Peer};
 use super::result::{Link, Report, Row, Sample, Tool};
-use super::{link, peers, sandbox, source, table};
-use xtask::clock::today;
+use super::{Bench, link, peers, sandbox, source, table};
 use xtask::packages::{Need, install};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.
@@ -23,28 +23,29 @@ const LONG: Duration = Duration::from_secs(60);
 /// Packages that the emulated cluster and the measurement of the link's goodput need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "iperf3")];
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, the cluster cannot be created, or a tool failed (after all others ran).
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "chain",
-        args,
-        |args| {
+/// The benchmark.
+pub(crate) struct Chain;
+
+impl Bench for Chain {
+    fn usage(&self) -> Usage {
+        Options::usage()
+    }
+
+    fn run(&self, root: &Path, args: &[String]) -> Result<()> {
+        let prepare = |args: &[String]| {
             let options = Options::parse(args)?;
             install(NEEDS)?;
             let peers = chosen(&options)?;
             for peer in &peers {
-                install(peer.needs())?;
+                install(peer.facts().needs)?;
             }
-            if peers.iter().any(|peer| peer.name().starts_with("garland")) {
+            if peers.iter().any(|peer| peer.facts().name.starts_with("garland")) {
                 build(root)?;
             }
             Ok(())
-        },
-        |run, args| measure(root, run, args),
-    )
+        };
+        sandbox::enter("chain", args, prepare, |run, args| measure(root, run, args))
+    }
 }
 
 /// Builds the optimised program that users get.
@@ -64,13 +65,13 @@ pub(super) fn build(root: &Path) -> Result<()> {
 fn chosen(options: &Options) -> Result<Vec<Box<dyn Peer>>> {
     let mut peers = peers::all(&options.congestion);
     for name in &options.peers {
-        if !peers.iter().any(|peer| peer.name() == name) {
-            let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
+        if !peers.iter().any(|peer| peer.facts().name == name) {
+            let names: Vec<_> = peers.iter().map(|peer| peer.facts().name).collect();
             bail!("unknown peer `{name}`; the peers are: {}", names.join(","));
         }
     }
     if !options.peers.is_empty() {
-        peers.retain(|peer| options.peers.iter().any(|name| name == peer.name()));
+        peers.retain(|peer| options.peers.iter().any(|name| name == peer.facts().name));
     }
     Ok(peers)
 }
@@ -88,16 +89,13 @@ fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
     } else {
         None
     };
-    let tools = peers.iter().map(|peer| Tool {
-        name: peer.name(),
-        about: peer.about(),
-        version: version(peer.version()),
+    let tools = peers.iter().map(|peer| {
+        let Facts { name, about, version: words, .. } = peer.facts();
+        let version = if words.is_empty() { own_version() } else { version(words) };
+        Tool { name, about, version }
     });
     let mut report = Report {
-        schema: "garland.bench-chain/1",
-        date: today(),
-        command: format!("cargo xtask bench chain {}", args.join(" ")).trim().to_owned(),
-        machine: Machine::here(),
+        head: Head::new("garland.bench-chain/1", "chain", args),
         tools: tools.collect(),
         links: Vec::new(),
         rows: Vec::new(),
@@ -138,11 +136,7 @@ fn source(bytes: u64) -> Result<PathBuf> {
 }
 
 fn finish(root: &Path, report: &Report) -> Result<()> {
-    let text = table::markdown(report);
-    println!("{text}");
-    if report.options.write {
-        keep(root, (&report.date, "chain"), report, text)?;
-    }
+    report.head.keep(root, report, table::markdown(report), report.options.write)?;
     let failed: Vec<_> = report.rows.iter().filter(|row| row.failed.is_some()).collect();
     if !failed.is_empty() {
         bail!("a tool failed in {} of {} rows", failed.len(), report.rows.len());
@@ -161,23 +155,24 @@ fn row(
     if !peer.takes(job) {
         return None;
     }
+    let facts = peer.facts();
     let mut row = Row {
         rate: job.rate,
         bytes: job.bytes,
         receivers: job.receivers,
-        repeaters: peer.repeaters(job.receivers),
-        peer: peer.name(),
+        repeaters: if facts.forwards { job.receivers - 1 } else { 0 },
+        peer: facts.name,
         limit: job.bytes as f64 / goodput,
         samples: Vec::new(),
         failed: None,
     };
     let outcome = peer.prepare(root, field, job).context("failed to prepare the tool");
-    let outcome = outcome.and_then(|()| samples(field, job, peer, runs, &mut row));
+    let outcome = outcome.and_then(|_daemons| samples(field, job, peer, runs, &mut row));
     let outcome = outcome.and(peer.finish(field).context("failed to stop the tool"));
+    field.kill();
     if let Err(error) = outcome {
         row.failed = Some(format!("{error:#}"));
-        field.kill();
-        eprintln!("{}: {error:#}", peer.name());
+        eprintln!("{}: {error:#}", facts.name);
     }
     Some(row)
 }
@@ -193,7 +188,7 @@ fn samples(
         let sample = sample(field, job, peer, row.repeaters)?;
         eprintln!(
             "{} {} to {} at {}: {:.3} s ({:.3} to start), CPU {:.2} head, {:.2} receivers",
-            peer.name(),
+            peer.facts().name,
             size_text(job.bytes),
             job.receivers,
             rate_text(job.rate),

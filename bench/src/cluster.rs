@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use garland_lab::{Lab, StateDir};
 
+use super::field::wait_listening;
 use super::peers::garland_program;
 use xtask::clock::Watch;
 
@@ -74,11 +75,52 @@ impl Cluster {
         Ok((seconds, output.stdout))
     }
 
-    /// Returns the lab.
+    /// Returns the root directory of a node.
     ///
     /// # Errors
-    /// If the lab has not been built.
-    pub(crate) fn lab(&self) -> Result<&Lab> {
+    /// If the lab has no such node.
+    pub(crate) fn root(&self, node: &str) -> Result<PathBuf> {
+        Ok(self.lab()?.root(node)?)
+    }
+
+    /// Returns the address of a node.
+    ///
+    /// # Errors
+    /// If the lab has no such node.
+    pub(crate) fn address(&self, node: &str) -> Result<String> {
+        Ok(self.lab()?.address(node)?.to_string())
+    }
+
+    /// Returns a shell command for a node, which runs in the benchmark's directory. A pipe fails if one of its
+    /// commands fails.
+    ///
+    /// # Errors
+    /// If the lab has no such node.
+    pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
+        let mut command = self.lab()?.command(node, "bash")?;
+        command.args(["-o", "pipefail", "-c", line]).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Ok(command)
+    }
+
+    /// Starts shell commands, each with its node.
+    ///
+    /// # Errors
+    /// If one of them cannot be started.
+    pub(crate) fn start(
+        &self,
+        lines: impl IntoIterator<Item = (String, Result<String>)>,
+    ) -> Result<Running> {
+        let mut running = Running(Vec::new());
+        for (node, line) in lines {
+            let line = line?;
+            let child = self.shell(&node, &line)?.spawn();
+            running.0.push(child.with_context(|| format!("failed to start `{line}`"))?);
+        }
+        Ok(running)
+    }
+
+    fn lab(&self) -> Result<&Lab> {
         self.lab.as_ref().context("the lab has not been built")
     }
 
@@ -99,5 +141,43 @@ impl Drop for Cluster {
             }
         }
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Processes that are killed when this is dropped.
+pub(crate) struct Running(Vec<Child>);
+
+impl Running {
+    /// Waits until all listen on a TCP port.
+    ///
+    /// # Errors
+    /// If one ends before, or does not listen in time.
+    pub(crate) fn listens(mut self, port: u16) -> Result<Self> {
+        self.0.iter_mut().try_for_each(|child| wait_listening(child, "tcp", port))?;
+        Ok(self)
+    }
+
+    /// Waits until all have ended.
+    ///
+    /// # Errors
+    /// If one has another exit code than 0.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        for child in &mut self.0 {
+            let status = child.wait().context("failed to wait for a child")?;
+            if !status.success() {
+                bail!("a shell command failed: {status}");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }

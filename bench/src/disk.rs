@@ -8,21 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::contest::{Benchmark, Contest, Figure, Gauge, Goal, Heading, Words, hold};
+use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 use super::options::size;
 use super::peers::garland_program;
 use super::source;
-use xtask::packages::Need;
-
-/// The usage text.
-pub(crate) const USAGE: &str = "\
-cargo xtask bench disk [options]
-
-  --folder PATH               a directory on the disk to measure (target/bench-disk)
-  --size 1GiB                 size of the test file
-  --rounds 5                  turns of each tool
-  --only WORDS                only contests with these words in their title
-  --no-write                  print only, leave benches/results/ alone";
 
 /// Longest time of a measurement in seconds.
 const SECONDS: &str = "2";
@@ -31,17 +20,37 @@ const SECONDS: &str = "2";
 const NEAR: f64 = 0.05;
 
 /// The directory and the file size of the measurements.
-struct Place {
+pub(crate) struct Place {
     folder: PathBuf,
+    /// Whether the directory existed before.
+    was_there: bool,
     size: String,
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Garland creates these directories itself, so they may be missing after an error.
+        for left in ["state", "local1"] {
+            let _ = fs::remove_dir_all(self.folder.join(left));
+        }
+        if !self.was_there
+            && let Err(error) = fs::remove_dir(&self.folder)
+        {
+            eprintln!("failed to remove {}: {error}", self.folder.display());
+        }
+    }
+}
+
 impl Place {
-    /// Returns the place that the arguments name.
-    fn of(root: &Path, words: &Words) -> Self {
-        let folder =
-            words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
-        Self { folder, size: words.other("--size").unwrap_or("1GiB").to_owned() }
+    /// Creates the directory that the arguments name.
+    fn make(setting: &Setting<'_>) -> Result<Self> {
+        let words = setting.words;
+        let default = || setting.root.join(words.value("--folder"));
+        let folder = words.given("--folder").map_or_else(default, PathBuf::from);
+        let was_there = folder.exists();
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to create {}", folder.display()))?;
+        Ok(Self { folder, was_there, size: words.value("--size").to_owned() })
     }
 
     /// Writes a file of the test's size and removes it, if the job uses the page cache. Memory that has
@@ -123,62 +132,70 @@ const JOBS: [Job; 8] = [
     ),
 ];
 
-/// No round begins after this time.
-const TIME: Duration = Duration::from_secs(240);
-
 /// The benchmark.
-const BENCHMARK: Benchmark<Place> = Benchmark {
+pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     bench: Heading { schema: "garland.bench-disk/1", name: "disk", title: "Disks" },
-    usage: USAGE,
     // A round takes about 50 s.
-    rounds: 5,
-    options: &["--folder", "--size"],
+    rounds: "5",
+    options: &[
+        ("--folder", "target/bench-disk", "a directory on the disk to measure"),
+        ("--size", "1GiB", "size of the test file"),
+    ],
     needs: &[],
-    contests,
+    sandboxed: false,
+    time: Duration::from_secs(240),
+    places: &[contest::Place {
+        make: Place::make,
+        contests: &[
+            contest::<0>(),
+            contest::<1>(),
+            contest::<2>(),
+            contest::<3>(),
+            contest::<4>(),
+            contest::<5>(),
+            contest::<6>(),
+            contest::<7>(),
+        ],
+    }],
+    notes,
 };
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, a tool failed, or a goal is missed.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = BENCHMARK.prepare(root, args)?;
-    let contests = words.choose(contests());
-    let place = Place::of(root, &words);
-    let folder = place.folder.display().to_string();
-    let was_there = place.folder.exists();
-    fs::create_dir_all(&place.folder).with_context(|| format!("failed to create {folder}"))?;
-    let outcomes = hold(&contests, words.rounds, TIME, &place);
-    for left in [place.folder.join("state"), place.folder.join("local1")] {
-        // Garland creates these directories itself, so they may be missing after an error.
-        let _ = fs::remove_dir_all(left);
-    }
-    if !was_there {
-        fs::remove_dir(&place.folder).with_context(|| format!("failed to remove {folder}"))?;
-    }
+fn notes(setting: &Setting<'_>, place: &Place) -> Result<Vec<String>> {
     let medians = "median: the block size divided by the median time of an operation, if one is in \
                    flight; mean: bytes divided by the whole time";
-    let notes = vec![
+    Ok(vec![
         medians.to_owned(),
         format!(
             "a file of {} below `{}` ({}), written anew right before each job; at most {SECONDS} s \
          per job; 1 MiB per operation if the job is sequential, else 4 KiB",
             place.size,
-            place.folder.strip_prefix(root).unwrap_or(&place.folder).display(),
+            place.folder.strip_prefix(setting.root).unwrap_or(&place.folder).display(),
             system(&place.folder),
         ),
-    ];
-    BENCHMARK.finish(root, args, &words, (outcomes, notes))
+    ])
 }
 
-fn contests() -> Vec<Contest<Place>> {
-    let contest = |job: Job| Contest {
-        title: job.title,
-        unit: "MB/s",
-        goal: Goal::Near(NEAR),
-        gauges: vec![Box::new(Garland(job)) as Box<dyn Gauge<Place>>, Box::new(Fio(job))],
-    };
-    JOBS.map(contest).into()
+/// Returns the contest of job `J`.
+const fn contest<const J: usize>() -> Contest<Place> {
+    Contest::rate(
+        JOBS[J].title,
+        Goal::Near(NEAR),
+        &[
+            Tool {
+                name: "garland",
+                about: "`garland disk --only JOB`",
+                need: None,
+                measure: |place| garland(place, &JOBS[J]),
+            },
+            Tool {
+                name: "fio",
+                about: "`psync` for buffered jobs, without advice to the kernel; `io_uring --direct=1` for \
+                        direct ones",
+                need: Some(("fio", "fio")),
+                measure: |place| fio_anew(place, &JOBS[J]),
+            },
+        ],
+    )
 }
 
 /// Returns the type and the source of the file system of `directory`, or of its nearest existing ancestor, as
@@ -194,39 +211,23 @@ fn system(folder: &Path) -> String {
     })
 }
 
-struct Garland(Job);
-
-impl Gauge<Place> for Garland {
-    fn tool(&self) -> &'static str {
-        "garland"
+fn garland(place: &Place, job: &Job) -> Result<Figure> {
+    let Job { direction, pattern, mode, depth, .. } = *job;
+    place.warm(job)?;
+    let output = Command::new(garland_program()?)
+        .args(["disk", "--json", "local1", "--depth", depth, "--size", &place.size])
+        .args(["--only", &[direction, pattern, mode].join(","), "--local-root"])
+        .arg(&place.folder)
+        .args(["--time", &format!("{SECONDS}s")])
+        .env("GARLAND_STATE", place.folder.join("state"))
+        .output()
+        .context("failed to start garland disk")?;
+    if !output.status.success() {
+        bail!("`garland disk` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
-
-    fn about(&self) -> &'static str {
-        "`garland disk --only JOB`"
-    }
-
-    fn need(&self) -> Option<Need> {
-        None
-    }
-
-    fn measure(&self, place: &Place) -> Result<Figure> {
-        let Job { direction, pattern, mode, depth, .. } = self.0;
-        place.warm(&self.0)?;
-        let output = Command::new(garland_program()?)
-            .args(["disk", "--json", "local1", "--depth", depth, "--size", &place.size])
-            .args(["--only", &[direction, pattern, mode].join(","), "--local-root"])
-            .arg(&place.folder)
-            .args(["--time", &format!("{SECONDS}s")])
-            .env("GARLAND_STATE", place.folder.join("state"))
-            .output()
-            .context("failed to start garland disk")?;
-        if !output.status.success() {
-            bail!("`garland disk` failed: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        let result: Value = serde_json::from_slice(&output.stdout)
-            .context("failed to parse the result of garland disk")?;
-        found(&result, &self.0)
-    }
+    let result: Value = serde_json::from_slice(&output.stdout)
+        .context("failed to parse the result of garland disk")?;
+    found(&result, job)
 }
 
 /// Returns the figure of `job` from Garland's result.
@@ -248,36 +249,19 @@ fn found(result: &Value, job: &Job) -> Result<Figure> {
     Ok(job.figure(rate, one["times"]["p50"].as_f64()))
 }
 
-struct Fio(Job);
-
-impl Gauge<Place> for Fio {
-    fn tool(&self) -> &'static str {
-        "fio"
-    }
-
-    fn about(&self) -> &'static str {
-        "`psync` for buffered jobs, without advice to the kernel; `io_uring --direct=1` for direct ones"
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("fio", "fio"))
-    }
-
-    fn measure(&self, place: &Place) -> Result<Figure> {
-        let file = place.fio_file();
-        let job = &self.0;
-        place.warm(job)?;
-        // Garland writes a new file for every test, so fio gets a new one, too.
-        let laid_out = match (job.direction, job.pattern, job.mode) {
-            ("write", "sequential", "buffered") => Ok(Figure::default()),
-            _ => fio(place, &JOBS[0]),
-        };
-        let figure = laid_out.and_then(|_| fio(place, job));
-        let removed = fs::remove_file(&file);
-        let figure = figure?;
-        removed.with_context(|| format!("failed to remove {}", file.display()))?;
-        Ok(figure)
-    }
+/// Runs fio on a new file, since Garland writes one for every test.
+fn fio_anew(place: &Place, job: &Job) -> Result<Figure> {
+    let file = place.fio_file();
+    place.warm(job)?;
+    let laid_out = match (job.direction, job.pattern, job.mode) {
+        ("write", "sequential", "buffered") => Ok(Figure::default()),
+        _ => fio(place, &JOBS[0]),
+    };
+    let figure = laid_out.and_then(|_| fio(place, job));
+    let removed = fs::remove_file(&file);
+    let figure = figure?;
+    removed.with_context(|| format!("failed to remove {}", file.display()))?;
+    Ok(figure)
 }
 
 fn fio(place: &Place, job: &Job) -> Result<Figure> {

@@ -8,11 +8,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::chain;
-use super::kept::keep;
-use super::machine::Machine;
+use super::contest::Usage;
+use super::kept::Head;
 use super::peers::garland_program;
-use xtask::clock::today;
+use super::{Bench, chain};
 use xtask::packages::{Need, install};
 
 /// Packages that the scenarios need.
@@ -24,13 +23,8 @@ const NEEDS: &[Need] = &[
     ("lame", "lame"),
 ];
 
-pub(crate) const USAGE: &str = "\
-cargo xtask bench forecast [options]
-
-  --of NAME,...               only these scenarios
-  --kept DIR                  run nothing: read the results of the last `garland scenario run --all`
-                              from the subdirectories of DIR
-  --no-write                  print only, leave benches/results/ alone";
+/// The benchmark.
+pub(crate) struct Forecasts;
 
 /// The scenarios, and the subject of each.
 const ALL: [Scenario; 6] = [
@@ -48,10 +42,8 @@ const GOALS: [f64; 2] = [0.05, 0.10];
 /// The JSON file.
 #[derive(Serialize)]
 struct Report {
-    schema: &'static str,
-    date: String,
-    command: String,
-    machine: Machine,
+    #[serde(flatten)]
+    head: Head,
     goals: [f64; 2],
     median: f64,
     worst: f64,
@@ -93,83 +85,49 @@ impl Prediction {
     }
 }
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, a scenario cannot be run, or the errors exceed their limits.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let Options { wanted, kept, write } = options(args)?;
-    let scenarios = match &kept {
-        Some(folder) => all_kept(folder, &wanted)?,
-        None => all_run(root, &wanted)?,
-    };
-    let (median, worst) = errors(&scenarios)?;
-    let report = Report {
-        schema: "garland.bench-forecast/1",
-        date: today(),
-        command: match kept {
-            Some(_) => {
-                "garland scenario run --all; cargo xtask bench forecast --kept DIR".to_owned()
-            }
-            None => format!("cargo xtask bench forecast {}", args.join(" ")).trim().to_owned(),
-        },
-        machine: Machine::here(),
-        goals: GOALS,
-        median,
-        worst,
-        scenarios,
-    };
-    let text = markdown(&report)?;
-    println!("{text}");
-    if write {
-        keep(root, (&report.date, "forecast"), &report, text)?;
-    }
-    if median > GOALS[0] || worst > GOALS[1] {
-        bail!(
-            "goals missed: the median error is {:.1} %, the largest {:.1} %",
-            median * 1e2,
-            worst * 1e2
-        );
-    }
-    Ok(())
-}
-
-/// The parsed arguments.
-struct Options {
-    wanted: Vec<Scenario>,
-    kept: Option<PathBuf>,
-    write: bool,
-}
-
 /// A scenario's name and subject.
 type Scenario = (&'static str, &'static str);
 
-fn options(args: &[String]) -> Result<Options> {
-    let (mut wanted, mut kept, mut write) = (ALL.to_vec(), None, true);
-    let mut words = args.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            "--no-write" => write = false,
-            "--kept" => {
-                let folder = words
-                    .next()
-                    .with_context(|| format!("`--kept` needs a directory\n\n{USAGE}"))?;
-                kept = Some(PathBuf::from(folder));
-            }
-            "--of" => {
-                let names = words
-                    .next()
-                    .with_context(|| format!("`--of` needs names of scenarios\n\n{USAGE}"))?;
-                let find = |name: &str| ALL.into_iter().find(|(known, _)| *known == name);
-                let find = |name| {
-                    find(name).with_context(|| format!("unknown scenario `{name}`\n\n{USAGE}"))
-                };
-                wanted = names.split(',').map(find).collect::<Result<_>>()?;
-            }
-            _ => bail!("unknown argument `{word}`\n\n{USAGE}"),
-        }
+impl Bench for Forecasts {
+    fn usage(&self) -> Usage {
+        let kept = "run nothing: read the results of the last `garland scenario run --all`\n\
+                    \x20                             from the subdirectories of DIR";
+        let options = vec![("--of", "NAME,...", "only these scenarios"), ("--kept", "DIR", kept)];
+        Usage { name: "forecast", options }
     }
-    Ok(Options { wanted, kept, write })
+
+    fn run(&self, root: &Path, args: &[String]) -> Result<()> {
+        let words = self.usage().parse(args)?;
+        let wanted = match words.given("--of") {
+            Some(_) => words.parsed("--of", |names| names.split(',').map(scenario).collect())?,
+            None => ALL.to_vec(),
+        };
+        let mut head = Head::new("garland.bench-forecast/1", "forecast", args);
+        let scenarios = match words.given("--kept") {
+            Some(folder) => {
+                "garland scenario run --all; cargo xtask bench forecast --kept DIR"
+                    .clone_into(&mut head.command);
+                all_kept(Path::new(folder), &wanted)?
+            }
+            None => all_run(root, &wanted)?,
+        };
+        let (median, worst) = errors(&scenarios)?;
+        let report = Report { head, goals: GOALS, median, worst, scenarios };
+        report.head.keep(root, &report, markdown(&report)?, words.write)?;
+        if median > GOALS[0] || worst > GOALS[1] {
+            bail!(
+                "goals missed: the median error is {:.1} %, the largest {:.1} %",
+                median * 1e2,
+                worst * 1e2
+            );
+        }
+        Ok(())
+    }
+}
+
+fn scenario(name: &str) -> Result<Scenario> {
+    let found = ALL.into_iter().find(|(known, _)| *known == name);
+    found.with_context(|| format!("unknown scenario `{name}`"))
 }
 
 /// Reads the predictions of the last run of each scenario below `directory`, whose subdirectories' names
@@ -236,9 +194,8 @@ fn errors(parts: &[Section]) -> Result<(f64, f64)> {
 }
 
 fn markdown(report: &Report) -> Result<String> {
-    let mut text = format!("# Predictions and measurements in labs: {}\n\n", report.date);
-    writeln!(text, "- command: `{}`", report.command)?;
-    writeln!(text, "- machine: {}", report.machine)?;
+    let head = &report.head;
+    let mut text = format!("# Predictions and measurements in labs: {}\n\n{head}\n", head.date);
     writeln!(
         text,
         "- all errors: median {:.1} % (goal {:.0}), largest {:.1} % (goal {:.0})",

@@ -1,215 +1,98 @@
 //! `bench lab`: measures the time of building, checking and removing labs.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use serde::Serialize;
+use anyhow::Result;
 
-use super::kept::keep;
-use super::machine::Machine;
-use super::peers::garland_program;
-use super::{chain, result::Spread};
-use xtask::clock::{Watch, today};
-use xtask::packages::{Need, install};
-
-/// Packages that labs need.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("nftables", "nft")];
-
-pub(crate) const USAGE: &str = "\
-cargo xtask bench lab [options]
-
-  --runs 5                    runs of each lab
-  --no-write                  print only, leave benches/results/ alone";
+use super::cluster::Cluster;
+use super::contest::{Benchmark, Contest, Figure, Goal, Heading, Place, Tool};
 
 /// A lab, and the limits of its times.
 struct Case {
-    name: &'static str,
     /// The arguments of `garland lab up`.
     words: &'static [&'static str],
-    /// Whether `garland lab up` runs its self-check.
-    checked: bool,
-    /// Upper limits in seconds: of building (and checking) the lab, and of removing it.
+    /// The titles of two contests: building (and checking) the lab, and removing it.
+    titles: [&'static str; 2],
+    /// Upper limits of both in seconds.
     goals: [f64; 2],
 }
 
 const CASES: [Case; 2] = [
     Case {
-        name: "switch of 64 nodes",
         words: &["--nodes", "63", "--rate", "100mbit"],
-        checked: false,
+        titles: ["Building a switch of 64 nodes", "Removing a switch of 64 nodes"],
         goals: [3.0, 2.0],
     },
     // 16 nodes, and one more namespace for the media.
     Case {
-        name: "routed mesh, 17 namespaces, with its self-check",
         words: &["routed-mesh", "--check"],
-        checked: true,
+        titles: [
+            "Building a routed mesh, 17 namespaces, with its self-check",
+            "Removing a routed mesh, 17 namespaces",
+        ],
         goals: [15.0, 2.0],
     },
 ];
 
-/// The JSON file.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    date: String,
-    command: String,
-    machine: Machine,
-    rows: Vec<Row>,
-}
+/// Number of attempts: a busy machine can make a self-check fail, but a faulty lab fails every time.
+const TRIES: usize = 5;
 
-/// The times of one lab.
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    command: String,
-    /// Whether `up_s` includes the self-check.
-    checked: bool,
-    /// Seconds of the whole commands `garland lab up` and `garland lab down`, one for each run.
-    up_s: Vec<f64>,
-    down_s: Vec<f64>,
-    goals_s: [f64; 2],
-    /// Number of runs that were repeated because the self-check found a fault.
-    faults: usize,
-}
+/// The benchmark.
+pub(crate) const BENCHMARK: Benchmark<Cluster> = Benchmark {
+    bench: Heading {
+        schema: "garland.bench-lab/2",
+        name: "lab",
+        title: "Building and removing labs",
+    },
+    rounds: "5",
+    options: &[],
+    needs: &[("iproute2", "ip"), ("nftables", "nft")],
+    sandboxed: false,
+    time: Duration::from_secs(600),
+    places: &[Place {
+        make: |_| Cluster::in_folder(&std::env::temp_dir(), "bench-lab"),
+        contests: &[contest::<0, 0>(), contest::<0, 1>(), contest::<1, 0>(), contest::<1, 1>()],
+    }],
+    notes: |_, _| {
+        let line = |case: Case| format!("a lab: `garland lab up {}`", case.words.join(" "));
+        Ok(CASES.map(line).into())
+    },
+};
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, a lab cannot be built, or one misses its goal.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let (runs, write) = options(args)?;
-    install(NEEDS)?;
-    chain::build(root)?;
-    let state = std::env::temp_dir().join(format!("garland-bench-lab-{}", std::process::id()));
-    let rows = CASES.iter().map(|case| row(case, runs, &state)).collect::<Result<Vec<_>>>();
-    let removed = fs::remove_dir_all(&state);
-    let rows = rows?;
-    removed.with_context(|| format!("failed to remove {}", state.display()))?;
-    let report = Report {
-        schema: "garland.bench-lab/1",
-        date: today(),
-        command: format!("cargo xtask bench lab {}", args.join(" ")).trim().to_owned(),
-        machine: Machine::here(),
-        rows,
-    };
-    let text = markdown(&report)?;
-    println!("{text}");
-    if write {
-        keep(root, (&report.date, "lab"), &report, text)?;
+/// Returns the contest about the building (`T` is 0) or the removal (1) of lab `C`.
+const fn contest<const C: usize, const T: usize>() -> Contest<Cluster> {
+    Contest {
+        title: CASES[C].titles[T],
+        unit: "s",
+        goal: Goal::Below(CASES[C].goals[T]),
+        tools: &[Tool {
+            name: "garland",
+            about: "the whole commands `garland lab up` and `garland lab down`",
+            need: None,
+            measure: |place| Ok(Figure::of(times(place, CASES[C].words)?[T])),
+        }],
     }
-    let missed: Vec<_> =
-        report.rows.iter().filter(|row| !row.holds()).map(|row| row.name).collect();
-    if !missed.is_empty() {
-        bail!("slower than the goal: {}", missed.join(", "));
-    }
-    Ok(())
 }
 
-fn options(args: &[String]) -> Result<(usize, bool)> {
-    let (mut runs, mut write) = (5, true);
-    let mut words = args.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            "--no-write" => write = false,
-            "--runs" => {
-                let count =
-                    words.next().with_context(|| format!("`--runs` needs a number\n\n{USAGE}"))?;
-                runs =
-                    count.parse().with_context(|| format!("`--runs {count}` is not a number"))?;
-            }
-            _ => bail!("unknown argument `{word}`\n\n{USAGE}"),
+/// Builds and removes a lab. Returns the seconds of both.
+fn times(place: &Cluster, words: &[&str]) -> Result<[f64; 2]> {
+    let mut tries = 0..TRIES;
+    loop {
+        let up = place.garland(&[&["lab", "up"], words].concat());
+        let down = place.garland(&["lab", "down"]);
+        tries.next();
+        match up {
+            Ok((up, _)) => return Ok([up, down?.0]),
+            Err(error) if tries.is_empty() => return Err(error),
+            Err(error) => eprintln!("  once more: {error:#}"),
         }
     }
-    if runs == 0 {
-        bail!("`--runs 0`: at least one run is needed\n\n{USAGE}");
-    }
-    Ok((runs, write))
 }
 
-fn row(case: &Case, runs: usize, state: &Path) -> Result<Row> {
-    let mut row = Row {
-        name: case.name,
-        command: format!("garland lab up {}", case.words.join(" ")),
-        checked: case.checked,
-        up_s: Vec::new(),
-        down_s: Vec::new(),
-        goals_s: case.goals,
-        faults: 0,
-    };
-    while row.up_s.len() < runs {
-        let (up, code) = garland(state, &[&["lab", "up"], case.words].concat())?;
-        let (down, ended) = garland(state, &["lab", "down"])?;
-        eprintln!("{}: up {up:.2} s, down {down:.2} s", case.name);
-        match (code, ended) {
-            (0, 0) => {
-                row.up_s.push(up);
-                row.down_s.push(down);
-            }
-            // A busy machine can make a self-check fail, so try again; a faulty lab fails every time.
-            (4, 0) if row.faults < runs => row.faults += 1,
-            _ => bail!(
-                "`{}` ended with exit code {code}, `garland lab down` with {ended}",
-                row.command
-            ),
-        }
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_contest_has_a_title_of_its_own_and_a_bound() {
+        crate::contest::assert_sound(&super::BENCHMARK);
     }
-    Ok(row)
-}
-
-/// Runs garland. Returns the time of the whole command in seconds and its exit code.
-fn garland(state: &Path, words: &[&str]) -> Result<(f64, i32)> {
-    let program = garland_program()?;
-    let watch = Watch::start();
-    let status = Command::new(program)
-        .args(words)
-        .env("GARLAND_STATE", state)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .with_context(|| format!("failed to start garland {}", words.join(" ")))?;
-    let seconds = watch.read().as_secs_f64();
-    Ok((
-        seconds,
-        status
-            .code()
-            .with_context(|| format!("`garland {}` was killed: {status}", words.join(" ")))?,
-    ))
-}
-
-impl Row {
-    fn holds(&self) -> bool {
-        let spreads = [&self.up_s, &self.down_s].map(|all| Spread::of(all.clone()));
-        let below = |(spread, goal): (&Option<Spread>, f64)| {
-            spread.is_some_and(|spread| spread.median < goal)
-        };
-        spreads.iter().zip(self.goals_s).all(below)
-    }
-}
-
-fn markdown(report: &Report) -> Result<String> {
-    let mut text = format!("# Building and removing labs: {}\n\n", report.date);
-    writeln!(text, "- command: `{}`", report.command)?;
-    writeln!(text, "- machine: {}", report.machine)?;
-    writeln!(text, "- times: seconds of the whole commands, median (minimum - maximum)\n")?;
-    writeln!(text, "| lab | command | up, s | goal | down, s | goal | runs | repeated |")?;
-    writeln!(text, "|---|---|---|---|---|---|---|---|")?;
-    for row in &report.rows {
-        let [up, down] = [&row.up_s, &row.down_s].map(|all| {
-            Spread::of(all.clone()).map_or_else(
-                || "-".to_owned(),
-                |Spread { median, min, max }| format!("{median:.2} ({min:.2} - {max:.2})"),
-            )
-        });
-        let ([up_goal, down_goal], runs) = (row.goals_s, row.up_s.len());
-        writeln!(
-            text,
-            "| {} | `{}` | {up} | {up_goal} | {down} | {down_goal} | {runs} | {} |",
-            row.name, row.command, row.faults
-        )?;
-    }
-    Ok(text)
 }

@@ -58,6 +58,11 @@ pub(crate) fn version(words: &[&str]) -> String {
     }
 }
 
+/// Returns the version of this repository.
+pub(crate) fn own_version() -> String {
+    version(&["git", "describe", "--always", "--dirty", "--exclude=*"])
+}
+
 fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| format!("unknown: {error}"))
 }

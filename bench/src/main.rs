@@ -38,24 +38,33 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-/// The function of a benchmark; its arguments are the repository and the arguments after the benchmark's
-/// name.
-type Run = fn(&Path, &[String]) -> Result<()>;
+use contest::Usage;
 
-/// All benchmarks: name, usage, function.
-const ALL: [(&str, &str, Run); 12] = [
-    ("chain", options::USAGE, chain::run),
-    ("lab", lab::USAGE, lab::run),
-    ("ping", ping::USAGE, ping::run),
-    ("wires", wires::USAGE, wires::run),
-    ("disk", disk::USAGE, disk::run),
-    ("stripe", stripe::USAGE, stripe::run),
-    ("trees", trees::USAGE, trees::run),
-    ("ways", ways::USAGE, ways::run),
-    ("farm", farm::USAGE, farm::run),
-    ("mount", mount::USAGE, mount::run),
-    ("forecast", forecast::USAGE, forecast::run),
-    ("report", report::USAGE, report::run),
+/// A benchmark.
+trait Bench {
+    /// Returns its name and its options.
+    fn usage(&self) -> Usage;
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If an argument is wrong, a tool fails, or a goal is missed.
+    fn run(&self, root: &Path, args: &[String]) -> Result<()>;
+}
+
+const ALL: [&dyn Bench; 12] = [
+    &chain::Chain,
+    &lab::BENCHMARK,
+    &ping::BENCHMARK,
+    &wires::BENCHMARK,
+    &disk::BENCHMARK,
+    &stripe::BENCHMARK,
+    &trees::BENCHMARK,
+    &ways::BENCHMARK,
+    &farm::BENCHMARK,
+    &mount::BENCHMARK,
+    &forecast::Forecasts,
+    &report::BENCHMARK,
 ];
 
 fn main() -> ExitCode {
@@ -95,19 +104,19 @@ fn pictures(root: &Path, args: &[String]) -> Result<()> {
 /// # Errors
 /// If an argument is wrong, or the benchmark fails.
 fn run(root: &Path, args: &[String]) -> Result<()> {
-    let usages = || ALL.map(|(_, usage, _)| usage).join("\n\n");
+    let usages = || ALL.map(|bench| bench.usage().to_string()).join("\n\n");
     let Some((name, rest)) = args.split_first() else {
         bail!("the name of a benchmark is missing\n\n{}", usages());
     };
     if name == field::SHELL {
         return field::shell(rest);
     }
-    match ALL.iter().find(|(known, ..)| known == name) {
-        Some((_, usage, _)) if rest.iter().any(|word| word == "--help") => {
-            println!("{usage}");
+    match ALL.iter().find(|bench| bench.usage().name == name) {
+        Some(bench) if rest.iter().any(|word| word == "--help") => {
+            println!("{}", bench.usage());
             Ok(())
         }
-        Some((.., run)) => run(root, rest),
+        Some(bench) => bench.run(root, rest),
         None if args.iter().any(|word| word == "--help") => {
             println!("{}", usages());
             Ok(())

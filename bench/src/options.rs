@@ -1,20 +1,9 @@
 //! The arguments of `cargo xtask bench chain`.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 
-/// The usage text.
-pub(crate) const USAGE: &str = "\
-cargo xtask bench chain [options]
-
-  --receivers 1,5,10,20       numbers of receiving nodes
-  --sizes 1GiB,10MB           sizes of the file
-  --rates 1gbit,unshaped      rates of every node's link
-  --peers relay,pipes,...     only these tools (default: all)
-  --runs 3                    runs of each; a run of more than a minute is not repeated
-  --cc reno|bbr               congestion control of every node (reno)
-  --memory pinned|plain       pinned: no free memory is returned to the host
-  --no-write                  print only, leave benches/results/ alone";
+use super::contest::Usage;
 
 /// The parsed arguments.
 #[derive(Clone, Debug, Serialize)]
@@ -38,52 +27,39 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Parses the arguments.
-    pub(crate) fn parse(args: &[String]) -> Result<Self> {
-        let mut options = Self {
-            receivers: vec![1, 5, 10, 20],
-            sizes: vec![1 << 30, 10_000_000],
-            rates: vec![Some(1_000_000_000), None],
-            peers: Vec::new(),
-            runs: 3,
-            congestion: "reno".to_owned(),
-            pinned: true,
-            write: true,
-        };
-        let mut args = args.iter();
-        while let Some(option) = args.next() {
-            if option == "--no-write" {
-                options.write = false;
-                continue;
-            }
-            let value = args.next().with_context(|| {
-                format!("option `{option}` is unknown or its value is missing\n\n{USAGE}")
-            })?;
-            let set = options.set(option, value);
-            set.with_context(|| format!("invalid `{option} {value}`\n\n{USAGE}"))?;
-        }
-        Ok(options)
+    /// The options of `bench chain`.
+    pub(crate) fn usage() -> Usage {
+        let options = vec![
+            ("--receivers", "1,5,10,20", "numbers of receiving nodes"),
+            ("--sizes", "1GiB,10MB", "sizes of the file"),
+            ("--rates", "1gbit,unshaped", "rates of every node's link"),
+            ("--peers", "relay,pipes,...", "only these tools (default: all)"),
+            ("--runs", "3", "runs of each; a run of more than a minute is not repeated"),
+            ("--cc", "reno", "congestion control of every node: reno or bbr"),
+            ("--memory", "pinned", "pinned: no free memory is returned to the host; or plain"),
+        ];
+        Usage { name: "chain", options }
     }
 
-    fn set(&mut self, option: &str, value: &str) -> Result<()> {
-        let parts = value.split(',');
-        match option {
-            "--receivers" => self.receivers = parts.map(receivers).collect::<Result<_>>()?,
-            "--sizes" => self.sizes = parts.map(size).collect::<Result<_>>()?,
-            "--rates" => self.rates = parts.map(rate).collect::<Result<_>>()?,
-            "--peers" => self.peers = parts.map(str::to_owned).collect(),
-            "--runs" => self.runs = value.parse::<usize>()?.max(1),
-            "--cc" => value.clone_into(&mut self.congestion),
-            "--memory" => {
-                self.pinned = match value {
-                    "pinned" => true,
-                    "plain" => false,
-                    _ => bail!("the value must be `pinned` or `plain`"),
-                }
-            }
-            _ => bail!("unknown option"),
-        }
-        Ok(())
+    /// Parses the arguments.
+    pub(crate) fn parse(args: &[String]) -> Result<Self> {
+        let words = Self::usage().parse(args)?;
+        let peers = words.given("--peers").map(|names| names.split(',').map(str::to_owned));
+        Ok(Self {
+            receivers: words
+                .parsed("--receivers", |all| all.split(',').map(receivers).collect())?,
+            sizes: words.parsed("--sizes", |all| all.split(',').map(size).collect())?,
+            rates: words.parsed("--rates", |all| all.split(',').map(rate).collect())?,
+            peers: peers.into_iter().flatten().collect(),
+            runs: words.count("--runs")?,
+            congestion: words.value("--cc").to_owned(),
+            pinned: words.parsed("--memory", |value| match value {
+                "pinned" => Ok(true),
+                "plain" => Ok(false),
+                _ => bail!("the value must be `pinned` or `plain`"),
+            })?,
+            write: words.write,
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::field::Field;
+use super::processes::Processes;
 use xtask::packages::Need;
 
 /// One copy: from `source` to the file `copy` in the directories of nodes 1 to `receivers`.
@@ -54,30 +55,35 @@ pub(crate) struct Extra {
     pub(crate) phases: Vec<(String, u64)>,
 }
 
+/// What is known of a tool beforehand.
+pub(crate) struct Facts {
+    /// The tool's name, as `--peers` takes it.
+    pub(crate) name: &'static str,
+    /// What the tool is and how it is used here, for the text below the table.
+    pub(crate) about: &'static str,
+    /// The Debian packages of the tool.
+    pub(crate) needs: &'static [Need],
+    /// A command that prints the tool's version; empty for that of this repository.
+    pub(crate) version: &'static [&'static str],
+    /// Whether all receivers but the last one forward data.
+    pub(crate) forwards: bool,
+}
+
 /// A tool that copies a file to many nodes.
 pub(crate) trait Peer {
-    /// Returns the tool's name, as `--peers` takes it.
-    fn name(&self) -> &'static str;
-
-    /// Returns what the tool is and how it is used here, for the text below the table.
-    fn about(&self) -> &'static str;
-
-    /// Returns the Debian packages of the tool.
-    fn needs(&self) -> &'static [Need];
-
-    /// Returns a command that prints the tool's version.
-    fn version(&self) -> &'static [&'static str];
-
-    /// Returns how many of `receivers` nodes forward data.
-    fn repeaters(&self, receivers: usize) -> usize;
+    /// Returns what is known of the tool beforehand.
+    fn facts(&self) -> Facts;
 
     /// Returns whether the tool takes part in this job; slow tools skip large files.
     fn takes(&self, _job: &Job) -> bool {
         true
     }
 
-    /// Compiles programs, writes configuration files, and starts the processes that stay between copies.
-    fn prepare(&mut self, root: &Path, field: &Field, job: &Job) -> Result<()>;
+    /// Compiles programs, writes configuration files, and starts the processes that stay between copies. The
+    /// caller kills those that are returned.
+    fn prepare(&mut self, _root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
+        Ok(Processes::default())
+    }
 
     /// Makes one copy. The caller has removed the files of earlier copies.
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing>;
@@ -87,7 +93,7 @@ pub(crate) trait Peer {
         Ok(Extra::default())
     }
 
-    /// Stops what `prepare` started; no process may run on the nodes afterwards.
+    /// Stops what `prepare` started without returning it.
     fn finish(&mut self, _field: &Field) -> Result<()> {
         Ok(())
     }

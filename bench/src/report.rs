@@ -8,20 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use garland_testkit::{Browser, Scratch, random_file};
 
-use super::contest::{Benchmark, Contest, Event, Goal, Heading, Tool, hold};
+use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 use super::peers::garland_program;
 use xtask::clock::Watch;
-
-/// The usage text.
-pub(crate) const USAGE: &str = "\
-cargo xtask bench report [options]
-
-  --rounds 5                  turns of each figure
-  --only WORDS                only contests with these words in their title
-  --no-write                  print only, leave benches/results/ alone";
-
-/// No round begins after this time.
-const TIME: Duration = Duration::from_secs(60);
 
 /// The size of the copied file in bytes.
 const BYTES: u64 = 256 << 20;
@@ -30,8 +19,8 @@ const BYTES: u64 = 256 << 20;
 const FIRST_PAINT: &str = "new Promise((done) => new PerformanceObserver((list) => \
      done(list.getEntries()[0].startTime)).observe({ type: 'paint', buffered: true }))";
 
-const EVENTS: [Event<Place>; 2] = [
-    Event {
+const CONTESTS: [Contest<Place>; 2] = [
+    Contest {
         title: "A report of a copy to 20 nodes, with its whole timeline",
         unit: "s",
         goal: Goal::Below(2.0),
@@ -42,7 +31,7 @@ const EVENTS: [Event<Place>; 2] = [
             measure: made,
         }],
     },
-    Event {
+    Contest {
         title: "The same, opened",
         unit: "s",
         goal: Goal::Below(1.0),
@@ -56,19 +45,22 @@ const EVENTS: [Event<Place>; 2] = [
 ];
 
 /// A state directory with the run of the copy.
-struct Place {
+pub(crate) struct Place {
     scratch: Scratch,
 }
 
 impl Place {
     /// Copies a file to twenty nodes of a lab, and removes the lab.
-    fn make() -> Result<Self> {
+    fn make(_: &Setting<'_>) -> Result<Self> {
         let place = Self { scratch: Scratch::new("bench-report") };
         random_file(&place.scratch.path("file"), BYTES, 20);
         place.garland("lab up --nodes 20 --rate 1gbit")?;
         let copied = place.garland("cp --quiet file lab:n[1-20]:/file");
         place.garland("lab down")?;
-        copied.map(|()| place)
+        copied?;
+        // The report must exist even if `--only` leaves out the contest that makes it.
+        made(&place)?;
+        Ok(place)
     }
 
     fn garland(&self, words: &str) -> Result<()> {
@@ -86,60 +78,42 @@ impl Place {
     }
 }
 
-fn made(place: &Place) -> Result<f64> {
+fn made(place: &Place) -> Result<Figure> {
     let watch = Watch::start();
     place.garland("report -o report.html")?;
-    Ok(watch.read().as_secs_f64())
+    Ok(Figure::of(watch.read().as_secs_f64()))
 }
 
-fn seen(place: &Place) -> Result<f64> {
+fn seen(place: &Place) -> Result<Figure> {
     let mut browser = Browser::start(&place.scratch, (1200, 900));
     browser.open(&place.file());
     let painted = browser.asked(FIRST_PAINT).as_f64();
     browser.end(&place.scratch);
-    Ok(painted.context("chromium did not report a first paint")? / 1e3)
-}
-
-fn all() -> Vec<Contest<Place>> {
-    EVENTS.iter().map(Event::contest).collect()
+    Ok(Figure::of(painted.context("chromium did not report a first paint")? / 1e3))
 }
 
 /// The benchmark.
-const BENCHMARK: Benchmark<Place> = Benchmark {
+pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     bench: Heading { schema: "garland.bench-report/1", name: "report", title: "Reports" },
-    usage: USAGE,
-    rounds: 5,
+    rounds: "5",
     options: &[],
     needs: &[("iproute2", "ip"), ("chromium", "chromium")],
-    contests: all,
+    sandboxed: false,
+    time: Duration::from_secs(60),
+    places: &[contest::Place { make: Place::make, contests: &CONTESTS }],
+    notes: |_, place| {
+        let size = fs::metadata(place.file()).context("failed to inspect the report")?.len();
+        Ok(vec![format!(
+            "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",
+            BYTES >> 20
+        )])
+    },
 };
-
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, the copy failed, or a goal is missed.
-pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
-    let words = BENCHMARK.prepare(root, args)?;
-    let contests = words.choose(all());
-    let place = Place::make()?;
-    // The report must exist even if `--only` leaves out the contest that makes it.
-    made(&place)?;
-    let size = fs::metadata(place.file()).context("failed to inspect the report")?.len();
-    let outcomes = hold(&contests, words.rounds, TIME, &place);
-    let notes = vec![format!(
-        "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",
-        BYTES >> 20
-    )];
-    BENCHMARK.finish(root, args, &words, (outcomes, notes))
-}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::contest::assert_sound;
-
     #[test]
-    fn every_contest_has_a_title_of_its_own_and_a_bound() {
-        assert_sound(&all());
+    fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
+        crate::contest::assert_sound(&super::BENCHMARK);
     }
 }

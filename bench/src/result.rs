@@ -2,21 +2,16 @@
 
 use serde::Serialize;
 
-use super::machine::Machine;
+use super::kept::Head;
 use super::options::Options;
 use super::peer::Extra;
 
 /// The JSON file.
 #[derive(Serialize)]
 pub(crate) struct Report {
-    /// `garland.bench-chain/1`.
-    pub(crate) schema: &'static str,
-    /// The date in UTC.
-    pub(crate) date: String,
-    /// The command line.
-    pub(crate) command: String,
-    /// The machine.
-    pub(crate) machine: Machine,
+    /// The head, `garland.bench-chain/1`.
+    #[serde(flatten)]
+    pub(crate) head: Head,
     /// The options.
     pub(crate) options: Options,
     /// The tools.

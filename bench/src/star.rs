@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::cluster::Cluster;
-use crate::field::wait_listening;
+use crate::cluster::{Cluster, Running};
+use crate::contest::{Figure, Setting};
+use crate::options::size;
 use crate::{memory, sandbox, source};
 use xtask::clock::Watch;
 
@@ -27,7 +28,7 @@ pub(crate) struct Stage {
     /// The file.
     pub(crate) source: PathBuf,
     /// The file's length in bytes.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// The path of the bare relay.
     pub(crate) relay: String,
     /// The directory of all files.
@@ -36,8 +37,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Builds a star of `servers` wires of `rate` with standing agents, and a file of `bytes`.
-    pub(crate) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
+    /// Builds a star of `servers` wires of `rate` with standing agents, and a file whose size is the value of
+    /// `--size`.
+    pub(crate) fn up(setting: &Setting<'_>, servers: usize, rate: Option<&str>) -> Result<Self> {
+        eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
+        let (bytes, root) = (setting.words.parsed("--size", size)?, setting.root);
         memory::check_room(bytes, COPIES)?;
         let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
         let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
@@ -73,7 +77,7 @@ impl Stage {
 
     /// Returns the address of `server`.
     pub(crate) fn address(&self, server: usize) -> Result<String> {
-        Ok(self.cluster.lab()?.address(&format!("io{server}"))?.to_string())
+        self.cluster.address(&format!("io{server}"))
     }
 
     /// Returns the servers as a node list.
@@ -83,23 +87,13 @@ impl Stage {
 
     /// Returns a shell command for a node of the lab.
     pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
-        let mut command = self.cluster.lab()?.command(node, "sh")?;
-        command.args(["-c", line]).current_dir(&self.folder);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        Ok(command)
+        self.cluster.shell(node, line)
     }
 
     /// Starts a shell command on every server, and waits until all listen on `port`.
     pub(crate) fn listen(&self, port: u16, line: impl Fn(usize) -> String) -> Result<Running> {
-        let mut running = Running(Vec::new());
-        for server in 1..=self.servers {
-            let mut command = self.shell(&format!("io{server}"), &line(server))?;
-            running.0.push(command.spawn().context("failed to start a server")?);
-        }
-        for child in &mut running.0 {
-            wait_listening(child, "tcp", port)?;
-        }
-        Ok(running)
+        let lines = (1..=self.servers).map(|server| (format!("io{server}"), Ok(line(server))));
+        self.cluster.start(lines)?.listens(port)
     }
 
     /// Returns the options of ssh on the client.
@@ -126,18 +120,14 @@ impl Stage {
 
     /// Returns a server's root directory.
     pub(crate) fn root(&self, server: usize) -> Result<PathBuf> {
-        Ok(self.cluster.lab()?.root(&format!("io{server}"))?)
+        self.cluster.root(&format!("io{server}"))
     }
 
     /// Returns seconds of shell commands on the client, one for every server, all at once.
     pub(crate) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
-        let mut running = Running(Vec::new());
         let watch = Watch::start();
-        for server in 1..=self.servers {
-            let mut command = self.shell(CLIENT, &line(server)?)?;
-            running.0.push(command.spawn().context("failed to start a client")?);
-        }
-        running.finish()?;
+        let lines = (1..=self.servers).map(|server| (CLIENT.to_owned(), line(server)));
+        self.cluster.start(lines)?.finish()?;
         Ok(watch.read().as_secs_f64())
     }
 
@@ -147,38 +137,12 @@ impl Stage {
     }
 
     /// Returns the file's rate in MB/s if it takes `seconds`.
-    pub(crate) fn rate(&self, seconds: f64) -> f64 {
-        self.bytes as f64 / 1e6 / seconds
+    pub(crate) fn rate(&self, seconds: f64) -> Figure {
+        Figure::of(self.bytes as f64 / 1e6 / seconds)
     }
 
     /// Fails if two files differ.
     pub(crate) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
         source::verify(one, &[other.to_owned()])
-    }
-}
-
-/// Processes that are killed when this is dropped.
-pub(crate) struct Running(Vec<Child>);
-
-impl Running {
-    /// Waits until all have ended; any exit code but 0 is an error.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        for child in &mut self.0 {
-            let status = child.wait().context("failed to wait for a child")?;
-            if !status.success() {
-                bail!("a shell command failed: {status}");
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            // It may have ended already.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }

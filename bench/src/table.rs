@@ -23,17 +23,15 @@ pub(crate) fn markdown(report: &Report) -> String {
 }
 
 fn head(text: &mut String, report: &Report) -> std::fmt::Result {
-    let machine = &report.machine;
-    writeln!(text, "# One file to N nodes: {}\n", report.date)?;
-    writeln!(text, "- command: `{}`", report.command)?;
-    writeln!(text, "- machine: {machine}")?;
+    let head = &report.head;
+    writeln!(text, "# One file to N nodes: {}\n\n{head}", head.date)?;
     writeln!(
         text,
         "- nodes: network namespaces on one bridge, all on these cores; files in memory (tmpfs), no fsync; \
          every copy compared with the source afterwards"
     )?;
     writeln!(text, "- congestion control: {}", report.options.congestion)?;
-    let memory = match (report.options.pinned, machine.page_reporting) {
+    let memory = match (report.options.pinned, head.machine.page_reporting) {
         (true, _) => "pinned: no free 2 MiB block, so none goes back to a host; no huge pages",
         (false, true) => "plain: freed memory goes back to the host (see the column)",
         (false, false) => "plain: this kernel gives nothing back, or doesn't count it",

@@ -2,7 +2,6 @@
 //! hit all tools alike, so ratios are valid even if the absolute times are not.
 
 mod benchmark;
-mod event;
 mod figure;
 mod goal;
 mod report;
@@ -14,51 +13,19 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
-pub(crate) use benchmark::{Benchmark, Findings};
-pub(crate) use event::Event;
 #[cfg(test)]
-pub(crate) use event::assert_sound;
+pub(crate) use benchmark::assert_sound;
+pub(crate) use benchmark::{Benchmark, Place, Setting};
 use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;
 pub(crate) use report::Heading;
-pub(crate) use tool::Tool;
-pub(crate) use words::Words;
+pub(crate) use tool::{Contest, Tool};
+pub(crate) use words::{Choice, Usage};
 
-use super::machine::version;
+use super::machine::{own_version, version};
 use super::result::Tool as Used;
 use xtask::clock::Watch;
-use xtask::packages::{Need, install};
-
-/// A tool that measures something at a place, such as between two nodes or in a directory.
-pub(crate) trait Gauge<P> {
-    /// Returns the tool's name, one word.
-    fn tool(&self) -> &'static str;
-
-    /// Returns what the tool is and how it is used here, for the report.
-    fn about(&self) -> &'static str;
-
-    /// Returns the Debian package of the tool; `None` for Garland.
-    fn need(&self) -> Option<Need>;
-
-    /// Measures once.
-    ///
-    /// # Errors
-    /// If the tool fails, or its output cannot be parsed.
-    fn measure(&self, place: &P) -> Result<Figure>;
-}
-
-/// A quantity that several tools measure, and the goal for Garland.
-pub(crate) struct Contest<P> {
-    /// The contest's title.
-    pub(crate) title: &'static str,
-    /// The unit of figures.
-    pub(crate) unit: &'static str,
-    /// The goal.
-    pub(crate) goal: Goal,
-    /// The tools, Garland first.
-    pub(crate) gauges: Vec<Box<dyn Gauge<P>>>,
-}
 
 /// The figures of a contest.
 #[derive(Serialize)]
@@ -69,22 +36,15 @@ pub(crate) struct Outcome {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Installs the tools' packages.
-fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
-    let needs = contests.iter().flat_map(|contest| &contest.gauges).filter_map(|it| it.need());
-    install(&needs.collect::<Vec<_>>())
-}
-
 /// Returns all tools of all contests, each once, with their versions.
-fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
+fn tools<P>(contests: &[&Contest<P>]) -> Vec<Used> {
     let mut tools: Vec<Used> = Vec::new();
-    for gauge in contests.iter().flat_map(|contest| &contest.gauges) {
-        if tools.iter().all(|tool| tool.name != gauge.tool()) {
-            let version = match gauge.need() {
-                Some((package, _)) => version(&["dpkg-query", "-W", package]),
-                None => version(&["git", "describe", "--always", "--dirty", "--exclude=*"]),
-            };
-            tools.push(Used { name: gauge.tool(), about: gauge.about(), version });
+    for tool in contests.iter().flat_map(|contest| contest.tools) {
+        if tools.iter().all(|used| used.name != tool.name) {
+            let version = tool
+                .need
+                .map_or_else(own_version, |(package, _)| version(&["dpkg-query", "-W", package]));
+            tools.push(Used { name: tool.name, about: tool.about, version });
         }
     }
     tools
@@ -92,13 +52,8 @@ fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
 
 /// Runs up to `rounds` rounds of all contests. No round begins after `time` has passed, except the first.
 /// Each round begins with another tool, so that none is always first.
-pub(crate) fn hold<P>(
-    contests: &[Contest<P>],
-    rounds: usize,
-    time: Duration,
-    place: &P,
-) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = contests.iter().map(Outcome::new).collect();
+fn hold<P>(contests: &[&Contest<P>], rounds: usize, time: Duration, place: &P) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = contests.iter().map(|contest| Outcome::new(contest)).collect();
     let watch = Watch::start();
     for round in 0..rounds {
         if round > 0 && watch.read() > time {
@@ -107,9 +62,9 @@ pub(crate) fn hold<P>(
         }
         for (contest, outcome) in contests.iter().zip(&mut outcomes) {
             eprintln!("round {} of {rounds}: {}", round + 1, contest.title);
-            let count = contest.gauges.len();
+            let count = contest.tools.len();
             for at in (0..count).map(|turn| (turn + round) % count) {
-                outcome.entries[at].enter(contest.gauges[at].measure(place), contest.unit);
+                outcome.entries[at].enter((contest.tools[at].measure)(place), contest.unit);
             }
         }
     }
@@ -122,7 +77,7 @@ impl Outcome {
             title: contest.title,
             unit: contest.unit,
             goal: contest.goal,
-            entries: contest.gauges.iter().map(|gauge| Entry::of(gauge.tool())).collect(),
+            entries: contest.tools.iter().map(|tool| Entry::of(tool.name)).collect(),
         }
     }
 

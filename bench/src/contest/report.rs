@@ -6,22 +6,18 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::super::kept::keep;
-use super::super::machine::Machine;
+use super::super::kept::Head;
 use super::super::result::{Spread, Tool};
 use super::{Entry, Outcome};
-use xtask::clock::today;
 
 /// The names of a benchmark.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy)]
 pub(crate) struct Heading {
     /// The schema of the JSON file.
     pub(crate) schema: &'static str,
     /// The name of the benchmark in `cargo xtask bench NAME`.
-    #[serde(skip)]
     pub(crate) name: &'static str,
     /// The report's title.
-    #[serde(skip)]
     pub(crate) title: &'static str,
 }
 
@@ -29,11 +25,9 @@ pub(crate) struct Heading {
 #[derive(Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
-    bench: Heading,
-    date: String,
-    /// The command line.
-    command: String,
-    machine: Machine,
+    head: Head,
+    #[serde(skip)]
+    title: &'static str,
     /// Notes on where and how it ran.
     notes: Vec<String>,
     rounds: usize,
@@ -52,12 +46,8 @@ impl Report {
     ) -> Self {
         let turns = |outcome: &Outcome| outcome.entries.first().map(|entry| entry.turns.len());
         Self {
-            date: today(),
-            command: format!("cargo xtask bench {} {}", bench.name, args.join(" "))
-                .trim()
-                .to_owned(),
-            bench,
-            machine: Machine::here(),
+            head: Head::new(bench.schema, bench.name, args),
+            title: bench.title,
             notes,
             rounds: outcomes.iter().find_map(turns).unwrap_or(0),
             tools,
@@ -70,11 +60,7 @@ impl Report {
     /// # Errors
     /// If a file cannot be written; after that, if a tool failed or a goal was missed.
     pub(crate) fn finish(&self, root: &Path, write: bool) -> Result<()> {
-        let text = self.to_string();
-        println!("{text}");
-        if write {
-            keep(root, (&self.date, self.bench.name), self, text)?;
-        }
+        self.head.keep(root, self, self.to_string(), write)?;
         let entries = self.outcomes.iter().flat_map(|outcome| &outcome.entries);
         let failed = entries.filter(|entry| entry.failed.is_some()).count();
         let missed = self.outcomes.iter().filter(|outcome| !outcome.is_reached());
@@ -89,9 +75,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# {}: {}\n", self.bench.title, self.date)?;
-        writeln!(f, "- command: `{}`", self.command)?;
-        writeln!(f, "- machine: {}", self.machine)?;
+        writeln!(f, "# {}: {}\n\n{}", self.title, self.head.date, self.head)?;
         self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))?;
         writeln!(
             f,

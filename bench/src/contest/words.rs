@@ -1,77 +1,128 @@
-//! The command-line arguments that benchmarks of contests share.
+//! The command-line arguments of benchmarks: options with a value, and `--no-write`.
 
-use anyhow::{Context, Result, bail};
+use std::fmt;
+
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::Contest;
 
-/// The parsed arguments.
-#[derive(Clone, Debug)]
-pub(crate) struct Words {
-    /// Number of rounds, each with one turn of every tool.
-    pub(crate) rounds: usize,
-    /// Only contests with this text in their title are held.
-    pub(crate) only: String,
-    /// Whether the result is written to files.
-    pub(crate) write: bool,
-    /// The benchmark's own options and their values.
-    others: Vec<(String, String)>,
+/// An option: its name, its default or a placeholder in capitals, and its meaning.
+pub(crate) type Choice = (&'static str, &'static str, &'static str);
+
+/// The options of a benchmark.
+pub(crate) struct Usage {
+    /// The benchmark's name.
+    pub(crate) name: &'static str,
+    /// The options that have a value.
+    pub(crate) options: Vec<Choice>,
 }
 
-impl Words {
-    /// Parses the arguments: `rounds` is the default number of rounds, `own` are the benchmark's own options,
-    /// each with a value.
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "cargo xtask bench {} [options]\n", self.name)?;
+        for (name, shown, about) in &self.options {
+            writeln!(f, "  {:<27} {about}", format!("{name} {shown}"))?;
+        }
+        write!(f, "  {:<27} print only, leave benches/results/ alone", "--no-write")
+    }
+}
+
+impl Usage {
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// If an argument is wrong; the error contains `usage`.
-    pub(crate) fn parse(args: &[String], rounds: usize, own: &[&str], usage: &str) -> Result<Self> {
-        let mut words = Self { rounds, only: String::new(), write: true, others: Vec::new() };
-        let mut args = args.iter().map(String::as_str);
+    /// If an option is unknown or lacks its value; the error contains the usage text.
+    pub(crate) fn parse(self, args: &[String]) -> Result<Words> {
+        let mut words = Words { usage: self, write: true, given: Vec::new() };
+        let mut args = args.iter();
         while let Some(option) = args.next() {
             if option == "--no-write" {
                 words.write = false;
                 continue;
             }
-            let known = ["--rounds", "--only"].contains(&option) || own.contains(&option);
-            let Some(value) = args.next().filter(|_| known) else {
+            let known = words.usage.options.iter().find(|(name, ..)| name == option);
+            let (Some((name, ..)), Some(value)) = (known, args.next()) else {
+                let usage = words.usage;
                 bail!("option `{option}` is unknown or its value is missing\n\n{usage}");
             };
-            match option {
-                "--rounds" => {
-                    let rounds = value
-                        .parse()
-                        .with_context(|| format!("`--rounds {value}` is not a number"))?;
-                    words.rounds =
-                        Some(rounds).filter(|&rounds| rounds > 0).with_context(|| {
-                            format!("`--rounds 0`: at least one round is needed\n\n{usage}")
-                        })?;
-                }
-                "--only" => value.clone_into(&mut words.only),
-                _ => words.others.push((option.to_owned(), value.to_owned())),
-            }
+            words.given.push((name, value.clone()));
         }
         Ok(words)
     }
+}
 
-    /// Returns the last value given for `option`, one of the benchmark's own options.
-    pub(crate) fn other(&self, option: &str) -> Option<&str> {
-        let found = self.others.iter().rfind(|(name, _)| name == option);
+/// The parsed arguments.
+pub(crate) struct Words {
+    usage: Usage,
+    /// Whether the result is written to files.
+    pub(crate) write: bool,
+    /// The options with their values, in the order of the command line.
+    given: Vec<(&'static str, String)>,
+}
+
+impl Words {
+    /// Returns the last value that was given for `option`.
+    pub(crate) fn given(&self, option: &str) -> Option<&str> {
+        let found = self.given.iter().rfind(|(name, _)| *name == option);
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Returns the value of `option`, which is its default if none was given.
+    pub(crate) fn value(&self, option: &str) -> &str {
+        let default = || self.usage.options.iter().find(|(name, ..)| *name == option);
+        self.given(option).or_else(|| default().map(|(_, shown, _)| *shown)).unwrap_or_default()
+    }
+
+    /// Parses the value of `option` by `parse`.
+    ///
+    /// # Errors
+    /// If that fails; the error contains the usage text.
+    pub(crate) fn parsed<'a, T>(
+        &'a self,
+        option: &str,
+        parse: impl FnOnce(&'a str) -> Result<T>,
+    ) -> Result<T> {
+        let value = self.value(option);
+        parse(value).map_err(|error| {
+            let usage = &self.usage;
+            anyhow!("invalid `{option} {value}`: {error:#}\n\n{usage}")
+        })
+    }
+
+    /// Parses the value of `option`, which must be a number above 0.
+    pub(crate) fn count(&self, option: &str) -> Result<usize> {
+        self.parsed(option, |text| {
+            let count: usize = text.parse().context("not a number")?;
+            Some(count).filter(|&count| count > 0).context("at least 1 is needed")
+        })
+    }
+
+    /// Returns the number of rounds, each with one turn of every tool.
+    pub(super) fn rounds(&self) -> Result<usize> {
+        self.count("--rounds")
+    }
+
     /// Returns the contests whose title contains the text of `--only`.
-    pub(crate) fn choose<P>(&self, mut contests: Vec<Contest<P>>) -> Vec<Contest<P>> {
-        contests.retain(|contest| contest.title.contains(&self.only));
-        contests
+    pub(super) fn choose<'c, P>(
+        &self,
+        contests: impl Iterator<Item = &'c Contest<P>>,
+    ) -> Vec<&'c Contest<P>> {
+        let only = self.given("--only").unwrap_or_default();
+        contests.filter(|contest| contest.title.contains(only)).collect()
     }
 
     /// Checks that `--only` chooses at least one contest.
     ///
     /// # Errors
     /// If no title contains the text.
-    pub(crate) fn refuse_nothing<P>(&self, contests: &[Contest<P>]) -> Result<()> {
-        let titles: Vec<_> = contests.iter().map(|contest| contest.title).collect();
-        if !titles.iter().any(|title| title.contains(&self.only)) {
-            bail!("`--only {}` matches none of these titles: {}", self.only, titles.join("; "));
+    pub(super) fn refuse_nothing<'c, P: 'static>(
+        &self,
+        contests: impl Iterator<Item = &'c Contest<P>>,
+    ) -> Result<()> {
+        let only = self.given("--only").unwrap_or_default();
+        let titles: Vec<_> = contests.map(|contest| contest.title).collect();
+        if !titles.iter().any(|title| title.contains(only)) {
+            bail!("`--only {only}` matches none of these titles: {}", titles.join("; "));
         }
         Ok(())
     }
@@ -83,15 +134,24 @@ mod tests {
 
     fn parse(text: &str) -> Result<Words> {
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-        Words::parse(&words, 7, &["--cc"], "usage")
+        let options = vec![
+            ("--cc", "reno", "congestion control"),
+            ("--rounds", "7", "rounds"),
+            ("--only", "WORDS", "titles"),
+        ];
+        let words = Usage { name: "x", options }.parse(&words)?;
+        words.rounds()?;
+        Ok(words)
     }
 
     #[test]
     fn words_are_understood_or_refused() {
         let words = parse("--cc bbr --no-write --only shared --cc reno").unwrap();
-        assert_eq!((words.rounds, words.write, &*words.only), (7, false, "shared"));
-        assert_eq!((words.other("--cc"), words.other("--size")), (Some("reno"), None));
-        assert_eq!(parse("--rounds 3").unwrap().rounds, 3);
+        let only = words.given("--only");
+        assert_eq!((words.rounds().unwrap(), words.write, only), (7, false, Some("shared")));
+        assert_eq!((words.given("--cc"), words.given("--size")), (Some("reno"), None));
+        assert_eq!(words.value("--cc"), "reno");
+        assert_eq!(parse("--rounds 3").unwrap().rounds().unwrap(), 3);
         for text in ["--rounds 0", "--rounds", "--rounds x", "--fast", "--fast 1", "9"] {
             assert!(parse(text).is_err(), "{text}");
         }

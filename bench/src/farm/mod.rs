@@ -4,141 +4,88 @@
 mod encodes;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::contest::{Benchmark, Contest, Event, Goal, Heading, Tool, hold};
-use super::peers::garland_program;
+use super::cluster::Cluster;
+use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 use xtask::clock::Watch;
 
-/// The usage text.
-pub(crate) const USAGE: &str = "\
-cargo xtask bench farm [options]
-
-  --jobs 10000                number of empty jobs
-  --rounds 5                  turns of each tool
-  --only WORDS                only contests with these words in their title
-  --no-write                  print only, leave benches/results/ alone";
-
-/// No round begins after this time.
-const TIME: Duration = Duration::from_secs(300);
-
-/// Node lists: agents on this machine, and the nodes of the benchmark's lab.
-const HERE: &str = "local[1-2]";
-const LAB: &str = "lab:n[1-2]";
+/// The name of the lab for empty jobs.
+const LAB: &str = "bench-farm";
 
 /// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an efficiency
 /// of 95 %.
 const ENCODES: f64 = 1.05;
 
-/// The directory of the measurements, and the number of empty jobs.
-struct Place {
-    folder: PathBuf,
+/// The labs, and the number of empty jobs.
+pub(crate) struct Place {
+    /// Two nodes for empty jobs, and the list of these.
+    cluster: Cluster,
+    encodes: Cluster,
     jobs: usize,
 }
 
 impl Place {
-    /// Creates the directory, writes the list of jobs, and builds both labs.
-    fn make(jobs: usize) -> Result<Self> {
-        let name = format!("garland-bench-farm-{}", std::process::id());
-        let place = Self { folder: std::env::temp_dir().join(name), jobs };
-        fs::create_dir_all(&place.folder).context("failed to create the benchmark's directory")?;
-        fs::write(place.list(), "true\n".repeat(jobs))
+    /// Writes the list of jobs, and builds both labs.
+    fn make(setting: &Setting<'_>) -> Result<Self> {
+        let jobs = setting.words.count("--jobs")?;
+        let mut cluster = Cluster::in_folder(&std::env::temp_dir(), LAB)?;
+        fs::write(cluster.folder.join("jobs"), "true\n".repeat(jobs))
             .context("failed to write the list of jobs")?;
-        place.garland(&["lab", "up", "--nodes", "2", "--rate", "1gbit"])?;
-        encodes::prepare(&place)?;
-        Ok(place)
+        cluster.raise(
+            "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-2]\"\nrate = \"1gbit\"\n",
+        )?;
+        Ok(Self { cluster, encodes: encodes::prepare()?, jobs })
     }
-
-    fn list(&self) -> PathBuf {
-        self.folder.join("jobs")
-    }
-
-    /// Runs garland with a state directory of the benchmark, and returns its standard output.
-    fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
-        let mut command = Command::new(garland_program()?);
-        command.args(words).current_dir(&self.folder);
-        done(command.env("GARLAND_STATE", self.folder.join("state")))
-    }
-
-    fn end(&self) -> Result<()> {
-        let down = [self.garland(&["lab", "down"]).map(drop), encodes::end(self)];
-        let removed = fs::remove_dir_all(&self.folder);
-        down.into_iter().collect::<Result<()>>()?;
-        removed.with_context(|| format!("failed to remove {}", self.folder.display()))
-    }
-}
-
-/// Runs a command, and returns its standard output; any exit code but 0 is an error.
-fn done(command: &mut Command) -> Result<Vec<u8>> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.with_context(|| format!("failed to start {program}"))?;
-    if !output.status.success() {
-        bail!("`{program}` failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(output.stdout)
 }
 
 /// The benchmark.
-const BENCHMARK: Benchmark<Place> = Benchmark {
+pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     bench: Heading { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" },
-    usage: USAGE,
     // A round takes about a minute.
-    rounds: 5,
-    options: &["--jobs"],
+    rounds: "5",
+    options: &[("--jobs", "10000", "number of empty jobs")],
     needs: &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")],
-    contests: all,
+    sandboxed: false,
+    time: Duration::from_secs(300),
+    places: &[contest::Place { make: Place::make, contests: &CONTESTS }],
+    notes: |_, place| {
+        Ok(vec![
+            format!("{} jobs, each runs `true`; the time of the whole command per job", place.jobs),
+            "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
+             GNU parallel: two jobs at a time, without records"
+                .to_owned(),
+            "encodes: each encodes half a minute of noise by `lame -q 0`, on nodes with half a processor \
+             each, files through the mount; the time from the start of the run to the end of its last job, \
+             divided by the least time in which the nodes could run these jobs without splitting one"
+                .to_owned(),
+        ])
+    },
 };
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// If an argument is wrong, a lab cannot be built, a tool failed, or a goal is missed.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = BENCHMARK.prepare(root, args)?;
-    let contests = words.choose(all());
-    let jobs = words.other("--jobs").unwrap_or("10000");
-    let jobs: usize = jobs.parse().context("the value of --jobs is not a number")?;
-    let place = Place::make(jobs)?;
-    let outcomes = hold(&contests, words.rounds, TIME, &place);
-    place.end()?;
-    let notes = vec![
-        format!("{jobs} jobs, each runs `true`; the time of the whole command per job"),
-        "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
-         GNU parallel: two jobs at a time, without records"
-            .to_owned(),
-        "encodes: each encodes half a minute of noise by `lame -q 0`, on nodes with half a processor each, \
-         files through the mount; the time from the start of the run to the end of its last job, divided by \
-         the least time in which the nodes could run these jobs without splitting one"
-            .to_owned(),
-    ];
-    BENCHMARK.finish(root, args, &words, (outcomes, notes))
-}
-
-const EVENTS: [Event<Place>; 4] = [
-    Event {
+const CONTESTS: [Contest<Place>; 4] = [
+    Contest {
         title: "Jobs on this machine, beside xargs",
         unit: "ms a job",
         goal: Goal::AtMost(1.3),
         tools: &[GARLAND, XARGS],
     },
-    Event {
+    Contest {
         title: "Jobs on this machine, beside GNU parallel",
         unit: "ms a job",
         goal: Goal::AtMost(0.5),
         tools: &[GARLAND, PARALLEL],
     },
-    Event {
+    Contest {
         title: "Jobs on two nodes of a lab",
         unit: "ms a job",
         goal: Goal::Below(1.0),
         tools: &[IN_LAB],
     },
-    Event {
+    Contest {
         title: "24 encodes on three nodes of a lab, beside what whole jobs take",
         unit: "times",
         goal: Goal::Below(ENCODES),
@@ -150,10 +97,11 @@ const GARLAND: Tool<Place> = Tool {
     name: "garland",
     about: "`garland farm run jobs NODES --slots 1`",
     need: None,
-    measure: |place| farm(place, HERE),
+    measure: |place| farm(place, &["local[1-2]"]),
 };
 
-const IN_LAB: Tool<Place> = Tool { measure: |place| farm(place, LAB), ..GARLAND };
+const IN_LAB: Tool<Place> =
+    Tool { measure: |place| farm(place, &["lab:n[1-2]", "--lab", LAB]), ..GARLAND };
 
 const XARGS: Tool<Place> = Tool {
     name: "xargs",
@@ -171,34 +119,32 @@ const PARALLEL: Tool<Place> = Tool {
     },
 };
 
-fn all() -> Vec<Contest<Place>> {
-    EVENTS.iter().map(Event::contest).collect()
+fn farm(place: &Place, nodes: &[&str]) -> Result<Figure> {
+    let words = [&["farm", "run", "jobs", "--slots", "1", "--quiet"], nodes].concat();
+    let (seconds, _) = place.cluster.garland(&words)?;
+    Ok(each(place, seconds))
 }
 
-fn farm(place: &Place, nodes: &str) -> Result<f64> {
-    each(place, || place.garland(&["farm", "run", "jobs", nodes, "--slots", "1", "--quiet"]))
-}
-
-fn by(place: &Place, words: &[&str]) -> Result<f64> {
-    each(place, || done(Command::new(words[0]).args(&words[1..]).current_dir(&place.folder)))
-}
-
-/// Runs `work`, and returns its time in milliseconds per job.
-fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<f64> {
+fn by(place: &Place, words: &[&str]) -> Result<Figure> {
     let watch = Watch::start();
-    work()?;
-    Ok(watch.read().as_secs_f64() * 1e3 / place.jobs as f64)
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(&place.cluster.folder).stdin(Stdio::null());
+    let output = command.output().with_context(|| format!("failed to start {}", words[0]))?;
+    if !output.status.success() {
+        bail!("`{}` failed: {}", words[0], String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(each(place, watch.read().as_secs_f64()))
+}
+
+/// Returns milliseconds per job of a run that took `seconds`.
+fn each(place: &Place, seconds: f64) -> Figure {
+    Figure::of(seconds * 1e3 / place.jobs as f64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::contest::assert_sound;
-
     #[test]
     fn every_contest_has_a_title_of_its_own_and_a_peer_or_a_bound() {
-        assert_sound(&all());
-        let first = |contest: &Contest<Place>| contest.gauges[0].tool().starts_with("garland");
-        assert!(all().iter().all(first));
+        crate::contest::assert_sound(&super::BENCHMARK);
     }
 }

@@ -2,12 +2,14 @@
 //! head, each pinned to a processor of its own.
 
 use std::fs::{self, File};
+use std::ops::Deref;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
+use super::super::contest::Setting;
 use super::super::field::{Field, LAB, name, wait_listening, wait_listening_outside};
 use super::super::peers::garland_program;
 use super::super::processes::{Processes, alone};
@@ -83,41 +85,50 @@ impl Duet<'_> {
     }
 }
 
-/// Garland's standing agents on both nodes, pinned to the nodes' processors; they stay between turns, as
-/// other tools' servers do.
-pub(crate) struct Agents<'a>(&'a Field);
+/// Two nodes with Garland's standing agents, pinned to the nodes' processors. The agents stay between turns,
+/// as other tools' servers do.
+pub(crate) struct Pair(Field);
 
 /// Both nodes, as a node list.
 pub(super) const NODES: &str = "lab:n[0-1]";
 
-impl<'a> Agents<'a> {
-    /// Starts the agents.
-    ///
-    /// # Errors
-    /// If an agent cannot be started or pinned.
-    pub(crate) fn up(field: &'a Field) -> Result<Self> {
-        let mut command = field.outside(&garland_program()?)?;
-        command.args(["up", "--lab", LAB, NODES]);
-        alone(field, 0, command).context("garland up")?;
-        let agents = Self(field);
-        for (node, cpu) in cpus()?.into_iter().enumerate() {
-            for pid in field.residents(node)? {
-                let mut command = field.outside("taskset")?;
-                command.args(["-a", "-c", "-p", &cpu.to_string(), &pid]);
-                alone(field, 0, command)
-                    .with_context(|| format!("failed to pin {} to CPU {cpu}", name(node)))?;
-            }
-        }
-        Ok(agents)
+impl Deref for Pair {
+    type Target = Field;
+
+    fn deref(&self) -> &Field {
+        &self.0
     }
 }
 
-impl Drop for Agents<'_> {
+impl Pair {
+    /// Builds the nodes with links of `rate` bit/s, and starts the agents.
+    ///
+    /// # Errors
+    /// If a node cannot be built, or an agent cannot be started or pinned.
+    pub(crate) fn up(setting: &Setting<'_>, rate: Option<u64>) -> Result<Self> {
+        let field = Field::up(setting.run, 1, rate, setting.words.value("--cc"));
+        let pair = Self(field.context("failed to set up two nodes")?);
+        let mut command = pair.outside(&garland_program()?)?;
+        command.args(["up", "--lab", LAB, NODES]);
+        alone(&pair, 0, command).context("garland up")?;
+        for (node, cpu) in cpus()?.into_iter().enumerate() {
+            for pid in pair.residents(node)? {
+                let mut command = pair.outside("taskset")?;
+                command.args(["-a", "-c", "-p", &cpu.to_string(), &pid]);
+                alone(&pair, 0, command)
+                    .with_context(|| format!("failed to pin {} to CPU {cpu}", name(node)))?;
+            }
+        }
+        Ok(pair)
+    }
+}
+
+impl Drop for Pair {
     fn drop(&mut self) {
         let down = garland_program().and_then(|program| {
             let mut command = self.0.outside(&program)?;
             command.args(["down", "--lab", LAB, NODES]);
-            alone(self.0, 0, command)
+            alone(&self.0, 0, command)
         });
         if let Err(error) = down {
             eprintln!("`garland down` failed: {error:#}");

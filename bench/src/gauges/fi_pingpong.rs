@@ -2,26 +2,25 @@
 
 use anyhow::{Context, Result};
 
-use super::super::contest::Tool;
-use super::super::field::Field;
+use super::super::contest::{Figure, Tool};
 use super::SIZE;
-use super::duet::{Duet, Inside};
+use super::duet::{Duet, Inside, Pair};
 
 /// Half a round trip of a message over the `tcp` provider, which busy-polls for completions.
-pub(crate) const PINGPONG: Tool<Field> = Tool {
+pub(crate) const PINGPONG: Tool<Pair> = Tool {
     name: "fi_pingpong",
     about: "`-p tcp -e msg -S 8 -I 50000`: libfabric's TCP provider, busy polling; the mean",
     need: Some(("libfabric-bin", "fi_pingpong")),
     measure,
 };
 
-fn measure(field: &Field) -> Result<f64> {
-    let address = field.address(1)?;
+fn measure(pair: &Pair) -> Result<Figure> {
+    let address = pair.address(1)?;
     let server = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", SIZE, "-I", "50000"];
     let client = [&server[..], &[&address]].concat();
     let duet =
         Duet { server: &server, listens: ("tcp", 47_592), client: &client, place: Inside::Lab };
-    transfer(&duet.play(field)?)
+    transfer(&duet.play(pair)?).map(Figure::of)
 }
 
 /// Parses the microseconds in the column `usec/xfer`.

@@ -5,78 +5,73 @@ use std::fs::{self, File};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::super::contest::{Figure, Gauge};
+use super::super::contest::{Figure, Tool};
 use super::super::field::{DIR, Field, LAB};
 use super::super::peers::garland_program;
 use super::super::processes::alone;
 use super::SIZE;
-use super::duet::NODES;
-use xtask::packages::Need;
+use super::duet::{NODES, Pair};
 
-/// A measurement by `garland ping`.
-pub(crate) struct Ping {
-    /// The arguments.
-    pub(crate) words: &'static [&'static str],
+const PING: Tool<Pair> = Tool {
+    name: "garland",
+    about: "`garland ping`, three times 0.3 s a turn: `-f msg --wait block` and `--wait poll` there and back; \
+            `--transport shm -f msg`, a store that the other side waits for and answers; `--transport \
+            shm -f put -b 64`, stores that nobody waits for but this side, every 64; `-f get --wait poll \
+            -b 32`, emulated by the other CPU as everywhere over TCP",
+    need: None,
+    measure: |pair| pings(pair, &["-f", "msg", "--wait", "block"]),
+};
+
+/// Messages there and back, blocking.
+pub(crate) const BLOCKING: Tool<Pair> = PING;
+
+/// Messages there and back, polling.
+pub(crate) const POLLING: Tool<Pair> =
+    Tool { measure: |pair| pings(pair, &["-f", "msg", "--wait", "poll"]), ..PING };
+
+/// Messages there and back through shared memory.
+pub(crate) const SHARED: Tool<Pair> =
+    Tool { measure: |pair| pings(pair, &["-f", "msg", "--transport", "shm"]), ..PING };
+
+/// Puts into shared memory, one after the other.
+pub(crate) const PUTS: Tool<Pair> =
+    Tool { measure: |pair| pings(pair, &["-f", "put", "--transport", "shm", "-b", "64"]), ..PING };
+
+/// Gets with 32 in flight.
+pub(crate) const GETS: Tool<Pair> =
+    Tool { measure: |pair| pings(pair, &["-f", "get", "--wait", "poll", "-b", "32"]), ..PING };
+
+/// The rate of one stream.
+pub(crate) const WIRES: Tool<Pair> = Tool {
+    name: "garland",
+    about: "`garland wires --streams STREAMS`: the rate that the receivers count once it is steady",
+    need: None,
+    measure: |pair| rate(pair, "rate", "1"),
+};
+
+/// The rate of four streams together.
+pub(crate) const WIRES_OF_4: Tool<Pair> =
+    Tool { measure: |pair| rate(pair, "streams_rate", "4"), ..WIRES };
+
+fn pings(pair: &Pair, words: &[&str]) -> Result<Figure> {
+    // Measure for as long as the other tools do, even if the figure is precise earlier.
+    let time = ["ping", "--lab", LAB, NODES, SIZE, "-n", "4000000000", "--time", "0.3"];
+    let third = |_| {
+        let result = garland(pair, &[&time, words].concat())?;
+        ping(&result)
+            .with_context(|| format!("unexpected result of garland ping: {}", result["pairs"]))
+    };
+    (0..3).map(third).collect::<Result<Vec<_>>>().map(|thirds| whole(&thirds))
 }
 
-/// One of the rates of `garland wires`.
-pub(crate) struct Wires {
-    /// The key of the rate in the JSON result.
-    pub(crate) rate: &'static str,
-    /// The value of `--streams`.
-    pub(crate) streams: &'static str,
-}
-
-impl Gauge<Field> for Ping {
-    fn tool(&self) -> &'static str {
-        "garland"
-    }
-
-    fn about(&self) -> &'static str {
-        "`garland ping`, three times 0.3 s a turn: `-f msg --wait block` and `--wait poll` there and back; \
-         `--transport shm -f msg`, a store that the other side waits for and answers; `--transport \
-         shm -f put -b 64`, stores that nobody waits for but this side, every 64; `-f get --wait poll \
-         -b 32`, emulated by the other CPU as everywhere over TCP"
-    }
-
-    fn need(&self) -> Option<Need> {
-        None
-    }
-
-    fn measure(&self, field: &Field) -> Result<Figure> {
-        // Measure for as long as the other tools do, even if the figure is precise earlier.
-        let words = ["ping", "--lab", LAB, NODES, SIZE, "-n", "4000000000", "--time", "0.3"];
-        let third = |_| {
-            let result = garland(field, &[&words, self.words].concat())?;
-            ping(&result)
-                .with_context(|| format!("unexpected result of garland ping: {}", result["pairs"]))
-        };
-        (0..3).map(third).collect::<Result<Vec<_>>>().map(|thirds| whole(&thirds))
-    }
-}
-
-impl Gauge<Field> for Wires {
-    fn tool(&self) -> &'static str {
-        "garland"
-    }
-
-    fn about(&self) -> &'static str {
-        "`garland wires --streams STREAMS`: the rate that the receivers count once it is steady"
-    }
-
-    fn need(&self) -> Option<Need> {
-        None
-    }
-
-    fn measure(&self, field: &Field) -> Result<Figure> {
-        let result = garland(field, &["wires", "--lab", LAB, NODES, "--streams", self.streams])?;
-        let ways = result["directions"].as_array().map_or(&[][..], Vec::as_slice);
-        let way = ways.iter().find(|way| way["from"] == "lab:n0");
-        let rate = way.and_then(|way| way[self.rate].as_f64());
-        let rate =
-            rate.with_context(|| format!("the result of garland wires has no {}", self.rate))?;
-        Ok(Figure::of(rate / 1e6))
-    }
+/// Returns the rate at `key` of the JSON result of `garland wires`.
+fn rate(pair: &Pair, key: &str, streams: &str) -> Result<Figure> {
+    let result = garland(pair, &["wires", "--lab", LAB, NODES, "--streams", streams])?;
+    let ways = result["directions"].as_array().map_or(&[][..], Vec::as_slice);
+    let way = ways.iter().find(|way| way["from"] == "lab:n0");
+    let rate = way.and_then(|way| way[key].as_f64());
+    let rate = rate.with_context(|| format!("the result of garland wires has no {key}"))?;
+    Ok(Figure::of(rate / 1e6))
 }
 
 /// Runs garland on the head, and returns its JSON result.

@@ -2,39 +2,28 @@
 
 use anyhow::{Context, Result};
 
-use super::super::contest::{Figure, Gauge};
-use super::super::field::Field;
+use super::super::contest::{Figure, Tool};
 use super::SIZE;
-use super::duet::{Duet, Inside};
-use xtask::packages::Need;
+use super::duet::{Duet, Inside, Pair};
 
 /// NetPIPE with blocking reads and writes.
-pub(crate) struct Netpipe;
+pub(crate) const NETPIPE: Tool<Pair> = Tool {
+    name: "NetPIPE",
+    about: "`NPtcp -l 8 -u 8 -p 0 -n 10000`: blocking reads and writes; the best of three means",
+    need: Some(("netpipe-tcp", "NPtcp")),
+    measure,
+};
 
-impl Gauge<Field> for Netpipe {
-    fn tool(&self) -> &'static str {
-        "NetPIPE"
-    }
-
-    fn about(&self) -> &'static str {
-        "`NPtcp -l 8 -u 8 -p 0 -n 10000`: blocking reads and writes; the best of three means"
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("netpipe-tcp", "NPtcp"))
-    }
-
-    fn measure(&self, field: &Field) -> Result<Figure> {
-        let address = field.address(1)?;
-        // NetPIPE prints its results to standard error.
-        let told = ["sh", "-c", "exec \"$@\" 2>&1", "sh"];
-        let points = ["-l", SIZE, "-u", SIZE, "-p", "0", "-n", "10000", "-o", "/dev/null"];
-        let server = [&["NPtcp"][..], &points].concat();
-        let client = [&told[..], &["NPtcp", "-h", &address], &points].concat();
-        let duet =
-            Duet { server: &server, listens: ("tcp", 5002), client: &client, place: Inside::Lab };
-        Ok(Figure { best: Some(best(&duet.play(field)?)?), ..Figure::default() })
-    }
+fn measure(pair: &Pair) -> Result<Figure> {
+    let address = pair.address(1)?;
+    // NetPIPE prints its results to standard error.
+    let told = ["sh", "-c", "exec \"$@\" 2>&1", "sh"];
+    let points = ["-l", SIZE, "-u", SIZE, "-p", "0", "-n", "10000", "-o", "/dev/null"];
+    let server = [&["NPtcp"][..], &points].concat();
+    let client = [&told[..], &["NPtcp", "-h", &address], &points].concat();
+    let duet =
+        Duet { server: &server, listens: ("tcp", 5002), client: &client, place: Inside::Lab };
+    Ok(Figure { best: Some(best(&duet.play(pair)?)?), ..Figure::default() })
 }
 
 /// Parses the microseconds at the end of `0: 8 bytes 10000 times --> 2.36 Mbps in 25.9 usec`.

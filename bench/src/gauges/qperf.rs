@@ -2,25 +2,24 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::super::contest::Tool;
-use super::super::field::Field;
+use super::super::contest::{Figure, Tool};
 use super::SIZE;
-use super::duet::{Duet, Inside};
+use super::duet::{Duet, Inside, Pair};
 
 /// qperf with blocking reads and writes.
-pub(crate) const QPERF: Tool<Field> = Tool {
+pub(crate) const QPERF: Tool<Pair> = Tool {
     name: "qperf",
     about: "`tcp_lat -m 8 -t 1`: blocking reads and writes; the mean",
     need: Some(("qperf", "qperf")),
     measure,
 };
 
-fn measure(field: &Field) -> Result<f64> {
-    let address = field.address(1)?;
+fn measure(pair: &Pair) -> Result<Figure> {
+    let address = pair.address(1)?;
     let client = ["qperf", "-t", "1", "-m", SIZE, &address, "tcp_lat"];
     let duet =
         Duet { server: &["qperf"], listens: ("tcp6", 19_765), client: &client, place: Inside::Lab };
-    latency(&duet.play(field)?)
+    latency(&duet.play(pair)?).map(Figure::of)
 }
 
 /// Parses `latency  =  27.3 us`, and returns microseconds.

@@ -2,111 +2,93 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::super::contest::{Figure, Gauge};
-use super::super::field::Field;
+use super::super::contest::{Figure, Tool};
 use super::SIZE;
-use super::duet::{Duet, Inside};
-use xtask::packages::Need;
+use super::duet::{Duet, Inside, Pair};
 
-/// A test of `ucx_perftest` over one transport.
-pub(crate) struct Ucx {
-    tool: &'static str,
+const fn tool(
+    name: &'static str,
     about: &'static str,
-    /// The arguments, without size, iterations and address.
-    words: &'static [&'static str],
-    /// The value of `UCX_TLS`.
-    transports: &'static str,
-    iterations: &'static str,
+    measure: fn(&Pair) -> Result<Figure>,
+) -> Tool<Pair> {
+    Tool { name, about, need: Some(("ucx-utils", "ucx_perftest")), measure }
 }
 
-impl Ucx {
-    /// Round trips of active messages over TCP.
-    pub(crate) const AM_TCP: Self = Self {
-        tool: "ucx am",
-        about: "`ucx_perftest -x tcp -t am_lat`: active messages, busy polling",
-        words: &["-d", "eth0", "-x", "tcp", "-t", "am_lat"],
-        transports: "tcp",
-        iterations: "50000",
-    };
+/// Round trips of active messages over TCP.
+pub(crate) const AM_TCP: Tool<Pair> =
+    tool("ucx am", "`ucx_perftest -x tcp -t am_lat`: active messages, busy polling", |pair| {
+        over_tcp(pair, &["-d", "eth0", "-x", "tcp", "-t", "am_lat"])
+    });
 
-    /// Gets over TCP, with as many in flight as Garland has.
-    pub(crate) const GET_TCP: Self = Self {
-        tool: "ucx get",
-        about: "`ucx_perftest -t ucp_get -O 32` over TCP, over which UCX emulates gets, as every tool must",
-        words: &["-t", "ucp_get", "-O", "32"],
-        transports: "tcp",
-        iterations: "50000",
-    };
+/// Gets over TCP, with as many in flight as Garland has.
+pub(crate) const GET_TCP: Tool<Pair> = tool(
+    "ucx get",
+    "`ucx_perftest -t ucp_get -O 32` over TCP, over which UCX emulates gets, as every tool must",
+    |pair| over_tcp(pair, &["-t", "ucp_get", "-O", "32"]),
+);
 
-    /// Round trips of puts into shared memory, over each transport of UCX.
-    pub(crate) const PUT_LATENCY: [Self; 3] = [
-        Self {
-            tool: "ucx put_lat posix",
-            about: "`ucx_perftest -d memory -x posix -t put_lat`: half the time of a put there and a put back",
-            words: &["-d", "memory", "-x", "posix", "-t", "put_lat"],
-            transports: "posix",
-            iterations: "1000000",
-        },
-        Self {
-            tool: "ucx put_lat sysv",
-            about: "`ucx_perftest -d memory -x sysv -t put_lat`: as above, by System V shared memory",
-            words: &["-d", "memory", "-x", "sysv", "-t", "put_lat"],
-            transports: "sysv",
-            iterations: "1000000",
-        },
-        Self {
-            tool: "ucx put_lat cma",
-            about: "`ucx_perftest -d memory -x cma -t put_lat -D zcopy`: as above, by process_vm_writev(2)",
-            words: &["-d", "memory", "-x", "cma", "-t", "put_lat", "-D", "zcopy"],
-            transports: "cma",
-            iterations: "100000",
-        },
-    ];
+/// Round trips of puts into POSIX shared memory.
+pub(crate) const POSIX_LATENCY: Tool<Pair> = tool(
+    "ucx put_lat posix",
+    "`ucx_perftest -d memory -x posix -t put_lat`: half the time of a put there and a put back",
+    |pair| in_memory(pair, "posix", "put_lat", "1000000", &[]),
+);
 
-    /// Puts into shared memory, one after the other, over each transport of UCX.
-    pub(crate) const PUT_RATE: [Self; 2] = [
-        Self {
-            tool: "ucx put_bw posix",
-            about: "`ucx_perftest -d memory -x posix -t put_bw`: puts one after the other",
-            words: &["-d", "memory", "-x", "posix", "-t", "put_bw"],
-            transports: "posix",
-            iterations: "10000000",
-        },
-        Self {
-            tool: "ucx put_bw sysv",
-            about: "`ucx_perftest -d memory -x sysv -t put_bw`: as above, by System V shared memory",
-            words: &["-d", "memory", "-x", "sysv", "-t", "put_bw"],
-            transports: "sysv",
-            iterations: "10000000",
-        },
-    ];
+/// Round trips of puts into System V shared memory.
+pub(crate) const SYSV_LATENCY: Tool<Pair> = tool(
+    "ucx put_lat sysv",
+    "`ucx_perftest -d memory -x sysv -t put_lat`: as above, by System V shared memory",
+    |pair| in_memory(pair, "sysv", "put_lat", "1000000", &[]),
+);
+
+/// Round trips of puts by `process_vm_writev(2)`.
+pub(crate) const CMA_LATENCY: Tool<Pair> = tool(
+    "ucx put_lat cma",
+    "`ucx_perftest -d memory -x cma -t put_lat -D zcopy`: as above, by process_vm_writev(2)",
+    |pair| in_memory(pair, "cma", "put_lat", "100000", &["-D", "zcopy"]),
+);
+
+/// Puts into POSIX shared memory, one after the other.
+pub(crate) const POSIX_RATE: Tool<Pair> = tool(
+    "ucx put_bw posix",
+    "`ucx_perftest -d memory -x posix -t put_bw`: puts one after the other",
+    |pair| in_memory(pair, "posix", "put_bw", "10000000", &[]),
+);
+
+/// Puts into System V shared memory, one after the other.
+pub(crate) const SYSV_RATE: Tool<Pair> = tool(
+    "ucx put_bw sysv",
+    "`ucx_perftest -d memory -x sysv -t put_bw`: as above, by System V shared memory",
+    |pair| in_memory(pair, "sysv", "put_bw", "10000000", &[]),
+);
+
+fn over_tcp(pair: &Pair, words: &[&str]) -> Result<Figure> {
+    measure(pair, (Inside::Lab, &pair.address(1)?), "tcp", &[words, &["-n", "50000"]].concat())
 }
 
-impl Gauge<Field> for Ucx {
-    fn tool(&self) -> &'static str {
-        self.tool
-    }
+fn in_memory(
+    pair: &Pair,
+    transport: &str,
+    test: &str,
+    iterations: &str,
+    more: &[&str],
+) -> Result<Figure> {
+    let words = ["-d", "memory", "-x", transport, "-t", test, "-n", iterations];
+    measure(pair, (Inside::Machine, "127.0.0.1"), transport, &[&words, more].concat())
+}
 
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("ucx-utils", "ucx_perftest"))
-    }
-
-    fn measure(&self, field: &Field) -> Result<Figure> {
-        let (place, address) = match self.transports {
-            "tcp" => (Inside::Lab, field.address(1)?),
-            _ => (Inside::Machine, "127.0.0.1".to_owned()),
-        };
-        let transports = format!("UCX_TLS={}", self.transports);
-        let server = ["env", &transports, "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"];
-        let test = ["-f", "-s", SIZE, "-n", self.iterations, "-w", "5000", &address];
-        let client = [&server[..], self.words, &test].concat();
-        let duet = Duet { server: &server, listens: ("tcp", 13_337), client: &client, place };
-        figure(&duet.play(field)?)
-    }
+/// Runs a test with these arguments between both ends, one of which is at `address`.
+fn measure(
+    pair: &Pair,
+    (place, address): (Inside, &str),
+    transports: &str,
+    words: &[&str],
+) -> Result<Figure> {
+    let transports = format!("UCX_TLS={transports}");
+    let server = ["env", &transports, "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"];
+    let client = [&server[..], words, &["-f", "-s", SIZE, "-w", "5000", address]].concat();
+    let duet = Duet { server: &server, listens: ("tcp", 13_337), client: &client, place };
+    figure(&duet.play(pair)?)
 }
 
 /// Parses the only line of numbers, in microseconds: iterations, median, average, overall, and four rates;

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::contest::{self, Figure};
+use crate::sandbox;
 use crate::star::{CLIENT, LAB, Stage};
-use crate::{contest, sandbox};
 
 /// A tool of this benchmark.
 pub(super) type Tool = contest::Tool<Stage>;
@@ -26,11 +27,11 @@ const SECONDS: u32 = 3;
 const GARLAND: &str = "garland mount of a node with a standing agent";
 const SSHFS: &str = "sshfs with its default options, to an sshd on the server";
 
-const fn ours(measure: fn(&Stage) -> Result<f64>) -> Tool {
+const fn ours(measure: fn(&Stage) -> Result<Figure>) -> Tool {
     Tool { name: "garland-mount", about: GARLAND, need: None, measure }
 }
 
-const fn sshfs(measure: fn(&Stage) -> Result<f64>) -> Tool {
+const fn sshfs(measure: fn(&Stage) -> Result<Figure>) -> Tool {
     Tool { name: "sshfs", about: SSHFS, need: Some(("sshfs", "sshfs")), measure }
 }
 
@@ -137,11 +138,11 @@ impl Mount {
     }
 }
 
-fn read(stage: &Stage, mount: Mount) -> Result<f64> {
+fn read(stage: &Stage, mount: Mount) -> Result<Figure> {
     Ok(stage.rate(mount.time(stage, "dd if=large of=/dev/null bs=1M status=none")?))
 }
 
-fn write(stage: &Stage, mount: Mount) -> Result<f64> {
+fn write(stage: &Stage, mount: Mount) -> Result<Figure> {
     let source = stage.source.display();
     let seconds = mount.time(stage, &format!("dd if={source} of=written bs=1M status=none"))?;
     let written = stage.root(1)?.join("written");
@@ -150,12 +151,12 @@ fn write(stage: &Stage, mount: Mount) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-fn list(stage: &Stage, mount: Mount) -> Result<f64> {
+fn list(stage: &Stage, mount: Mount) -> Result<Figure> {
     let seconds = mount.time(stage, "ls -lR tree > /dev/null")?;
-    Ok(FILES as f64 / seconds)
+    Ok(Figure::of(FILES as f64 / seconds))
 }
 
-fn random(stage: &Stage, mount: Mount) -> Result<f64> {
+fn random(stage: &Stage, mount: Mount) -> Result<Figure> {
     let line = format!(
         "fio --name=r --filename=large --readonly --rw=randread --bs={SMALL} --ioengine=psync \
          --norandommap --time_based --runtime={SECONDS} --output-format=json"
@@ -163,10 +164,11 @@ fn random(stage: &Stage, mount: Mount) -> Result<f64> {
     let said = mount.with(stage, &line)?;
     let told = said.find('{').map_or("", |begin| &said[begin..]);
     let result: Value = serde_json::from_str(told).context("failed to parse fio's result")?;
-    result["jobs"][0]["read"]["iops"].as_f64().context("fio's result has no rate")
+    let rate = result["jobs"][0]["read"]["iops"].as_f64();
+    rate.map(Figure::of).context("fio's result has no rate")
 }
 
-fn copy(stage: &Stage, from: &str, to: &str) -> Result<f64> {
+fn copy(stage: &Stage, from: &str, to: &str) -> Result<Figure> {
     let words = ["cp", "-q", "--lab", LAB, "--whole", "--no-fsync", from, to];
     let (seconds, _) = stage.garland(&words)?;
     for copied in [stage.folder.join("back"), stage.root(1)?.join("copied")] {
@@ -177,7 +179,7 @@ fn copy(stage: &Stage, from: &str, to: &str) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-fn round_trips(stage: &Stage) -> Result<f64> {
+fn round_trips(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 7005;
     let fetch = stage.folder.join("fetch").display().to_string();
     let server = stage.listen(PORT, |_| format!("exec {fetch} serve {PORT}"))?;
@@ -187,5 +189,6 @@ fn round_trips(stage: &Stage) -> Result<f64> {
     ensure!(status.success(), "fetch failed: {status}");
     server.finish()?;
     let told = fs::read_to_string(&said).context("failed to read the tool's output")?;
-    told.trim().parse().with_context(|| format!("the output of fetch is not a rate: {told}"))
+    let rate = told.trim().parse();
+    rate.map(Figure::of).with_context(|| format!("the output of fetch is not a rate: {told}"))
 }

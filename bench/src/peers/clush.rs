@@ -5,50 +5,35 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::super::field::Field;
-use super::super::peer::{Job, Peer, Timing};
+use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
 use super::sshd::{self, HERE};
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 /// Size of the largest file in bytes; larger ones take minutes, since the head sends each copy over ssh.
 const LARGEST: u64 = 100_000_000;
 
 /// `clush --copy` to an sshd on every node.
-#[derive(Default)]
-pub(crate) struct Clush {
-    daemons: Option<Processes>,
-}
+pub(crate) struct Clush;
 
 impl Peer for Clush {
-    fn name(&self) -> &'static str {
-        "clush"
-    }
-
-    fn about(&self) -> &'static str {
-        "clush --copy over ssh (scp, 64 at once) to an sshd on every node, no connection kept; files up to \
-         100 MB only"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[("clustershell", "clush"), sshd::NEEDS[0], sshd::NEEDS[1]]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["clush", "--version"]
-    }
-
-    fn repeaters(&self, _receivers: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "clush",
+            about: "clush --copy over ssh (scp, 64 at once) to an sshd on every node, no connection kept; files up to \
+         100 MB only",
+            needs: &[("clustershell", "clush"), sshd::NEEDS[0], sshd::NEEDS[1]],
+            version: &["clush", "--version"],
+            forwards: false,
+        }
     }
 
     fn takes(&self, job: &Job) -> bool {
         job.bytes <= LARGEST
     }
 
-    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
-        self.daemons = Some(sshd::start(field, job.receivers)?);
-        Ok(())
+    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<Processes> {
+        sshd::start(field, job.receivers)
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
@@ -63,11 +48,5 @@ impl Peer for Clush {
         let watch = Watch::start();
         alone(field, 0, command)?;
         Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
-    }
-
-    fn finish(&mut self, field: &Field) -> Result<()> {
-        self.daemons = None;
-        field.kill();
-        Ok(())
     }
 }

@@ -8,10 +8,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::super::field::{DIR, Field, LAB};
-use super::super::peer::{Extra, Job, Peer, Timing};
-use super::super::processes::alone;
+use super::super::peer::{Extra, Facts, Job, Peer, Timing};
+use super::super::processes::{Processes, alone};
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 /// Garland with one set of options.
 pub(crate) struct Garland {
@@ -58,34 +57,19 @@ impl Garland {
 }
 
 impl Peer for Garland {
-    fn name(&self) -> &'static str {
-        self.name
+    fn facts(&self) -> Facts {
+        Facts { name: self.name, about: self.about, needs: &[], version: &[], forwards: true }
     }
 
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["git", "describe", "--always", "--dirty", "--exclude=*"]
-    }
-
-    fn repeaters(&self, receivers: usize) -> usize {
-        receivers - 1
-    }
-
-    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
+    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<Processes> {
         if !self.up {
-            return Ok(());
+            return Ok(Processes::default());
         }
         let mut command = field.outside(&program()?)?;
         command.args(["up", "--lab", LAB, &Self::nodes(job)]);
         alone(field, 0, command).context("garland up")?;
-        field.adopt()
+        field.adopt()?;
+        Ok(Processes::default())
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {

@@ -7,23 +7,21 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::super::field::{DIR, Field, STATE};
-use super::super::peer::{Extra, Job, Peer, Timing};
+use super::super::peer::{Extra, Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
 use super::garland::{program, result, told};
 use super::sshd::{self, HERE};
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 /// `garland cp` to an sshd on every node.
 pub(crate) struct GarlandSsh {
     congestion: String,
-    daemons: Option<Processes>,
 }
 
 impl GarlandSsh {
     /// Returns Garland over ssh; its data links use the congestion control `congestion`.
     pub(crate) fn new(congestion: &str) -> Self {
-        Self { congestion: congestion.to_owned(), daemons: None }
+        Self { congestion: congestion.to_owned() }
     }
 }
 
@@ -32,35 +30,26 @@ fn cluster() -> String {
 }
 
 impl Peer for GarlandSsh {
-    fn name(&self) -> &'static str {
-        "garland-ssh"
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "garland-ssh",
+            about: "garland cp over ssh to an sshd on every node, no connection kept, no agent up; the program is \
+         on the nodes already",
+            needs: &sshd::NEEDS,
+            version: &[],
+            forwards: true,
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "garland cp over ssh to an sshd on every node, no connection kept, no agent up; the program is \
-         on the nodes already"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &sshd::NEEDS
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["git", "describe", "--always", "--dirty", "--exclude=*"]
-    }
-
-    fn repeaters(&self, receivers: usize) -> usize {
-        receivers - 1
-    }
-
-    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
-        self.daemons = Some(sshd::start(field, job.receivers)?);
+    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<Processes> {
+        let daemons = sshd::start(field, job.receivers)?;
         let mut text = format!("version = 1\n[ssh]\noptions = [\"-F\", \"{}\"]\n", sshd::config());
         for node in 1..=job.receivers {
             let address = field.address(node)?;
             text += &format!("[[nodes]]\nnames = \"n{node}\"\naddress = \"{address}\"\n");
         }
-        fs::write(cluster(), text).context("failed to write the cluster file")
+        fs::write(cluster(), text).context("failed to write the cluster file")?;
+        Ok(daemons)
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
@@ -89,11 +78,5 @@ impl Peer for GarlandSsh {
 
     fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
         told(false)
-    }
-
-    fn finish(&mut self, field: &Field) -> Result<()> {
-        self.daemons = None;
-        field.kill();
-        Ok(())
     }
 }

@@ -22,9 +22,9 @@ pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
         Box::new(pipes::Pipes::default()),
         Box::new(mpi::Mpi::default()),
         Box::new(udpcast::Udpcast),
-        Box::new(uftp::Uftp::default()),
-        Box::new(rsync::Rsync::default()),
-        Box::new(clush::Clush::default()),
+        Box::new(uftp::Uftp),
+        Box::new(rsync::Rsync),
+        Box::new(clush::Clush),
     ];
     for way in garland::Garland::ways(congestion) {
         peers.push(Box::new(way));

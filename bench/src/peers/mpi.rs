@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::super::field::{DIR, Field};
-use super::super::peer::{Job, Peer, Timing};
+use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
 use super::super::sandbox;
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 /// The program `benches/peers/bcast.c`.
 #[derive(Default)]
@@ -18,30 +17,20 @@ pub(crate) struct Mpi {
 }
 
 impl Peer for Mpi {
-    fn name(&self) -> &'static str {
-        "mpi"
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "mpi",
+            about: "Open MPI, MPI_Bcast in pieces of 1 MiB over its TCP transport, ranks yielding when idle; the time \
+         is that of mpirun, which starts a daemon on every node by a remote shell without any cost of ssh",
+            needs: &[("openmpi-bin", "mpirun"), ("libopenmpi-dev", "mpicc")],
+            version: &["mpirun", "--version"],
+            forwards: true,
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "Open MPI, MPI_Bcast in pieces of 1 MiB over its TCP transport, ranks yielding when idle; the time \
-         is that of mpirun, which starts a daemon on every node by a remote shell without any cost of ssh"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[("openmpi-bin", "mpirun"), ("libopenmpi-dev", "mpicc")]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["mpirun", "--version"]
-    }
-
-    fn repeaters(&self, receivers: usize) -> usize {
-        receivers - 1
-    }
-
-    fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<()> {
+    fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
         self.program = sandbox::compile(root, "mpicc", "benches/peers/bcast.c", "bcast")?;
-        Ok(())
+        Ok(Processes::default())
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {

@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::super::field::{Field, wait_listening};
-use super::super::peer::{Job, Peer, Timing};
+use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
 use super::super::sandbox;
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 const PORT: u16 = 7001;
 
@@ -20,30 +19,20 @@ pub(crate) struct Relay {
 }
 
 impl Peer for Relay {
-    fn name(&self) -> &'static str {
-        "relay"
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "relay",
+            about: "the lower bound: a chain of bare C relays (256 KiB blocking reads and writes), no check of any kind; \
+         started for every copy, straight in the nodes without a remote shell",
+            needs: &[("gcc", "cc")],
+            version: &["cc", "--version"],
+            forwards: true,
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "the lower bound: a chain of bare C relays (256 KiB blocking reads and writes), no check of any kind; \
-         started for every copy, straight in the nodes without a remote shell"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[("gcc", "cc")]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["cc", "--version"]
-    }
-
-    fn repeaters(&self, receivers: usize) -> usize {
-        receivers - 1
-    }
-
-    fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<()> {
+    fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
         self.program = sandbox::compile(root, "cc", "benches/peers/relay.c", "relay")?;
-        Ok(())
+        Ok(Processes::default())
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {

@@ -5,42 +5,28 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::super::field::{DIR, Field, wait_listening};
-use super::super::peer::{Job, Peer, Timing};
+use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 const PORT: u16 = 873;
 
 /// An rsync daemon on the head, from which every node pulls.
-#[derive(Default)]
-pub(crate) struct Rsync {
-    daemon: Option<Processes>,
-}
+pub(crate) struct Rsync;
 
 impl Peer for Rsync {
-    fn name(&self) -> &'static str {
-        "rsync"
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "rsync",
+            about: "rsync in parallel: every node pulls the whole file from a daemon on the head, no ssh; the daemon \
+         stands between copies",
+            needs: &[("rsync", "rsync")],
+            version: &["rsync", "--version"],
+            forwards: false,
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "rsync in parallel: every node pulls the whole file from a daemon on the head, no ssh; the daemon \
-         stands between copies"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[("rsync", "rsync")]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["rsync", "--version"]
-    }
-
-    fn repeaters(&self, _receivers: usize) -> usize {
-        0
-    }
-
-    fn prepare(&mut self, _root: &Path, field: &Field, _job: &Job) -> Result<()> {
+    fn prepare(&mut self, _root: &Path, field: &Field, _job: &Job) -> Result<Processes> {
         let configuration = format!("{DIR}/rsyncd.conf");
         let text = format!(
             "use chroot = no\nuid = root\ngid = root\nlisten backlog = 128\n[bench]\npath = {DIR}\n"
@@ -51,8 +37,7 @@ impl Peer for Rsync {
         let mut daemon = Processes::default();
         wait_listening(daemon.start(0, command)?, "tcp", PORT)
             .context("failed to start rsync's daemon")?;
-        self.daemon = Some(daemon);
-        Ok(())
+        Ok(daemon)
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
@@ -67,11 +52,5 @@ impl Peer for Rsync {
         }
         processes.finish(field)?;
         Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
-    }
-
-    fn finish(&mut self, field: &Field) -> Result<()> {
-        self.daemon = None;
-        field.kill();
-        Ok(())
     }
 }

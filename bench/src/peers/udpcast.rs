@@ -1,14 +1,11 @@
 //! udpcast: multicast with acknowledgements.
 
-use std::path::Path;
-
 use anyhow::Result;
 
 use super::super::field::{Field, wait_listening};
-use super::super::peer::{Job, Peer, Timing};
+use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 /// The port for data; the next one is for control.
 const PORT: u16 = 9000;
@@ -17,28 +14,14 @@ const PORT: u16 = 9000;
 pub(crate) struct Udpcast;
 
 impl Peer for Udpcast {
-    fn name(&self) -> &'static str {
-        "udpcast"
-    }
-
-    fn about(&self) -> &'static str {
-        "udpcast, multicast in full-duplex mode, no limit of its own on the rate; started for every copy"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[("udpcast", "udp-sender")]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["dpkg-query", "-W", "udpcast"]
-    }
-
-    fn repeaters(&self, _receivers: usize) -> usize {
-        0
-    }
-
-    fn prepare(&mut self, _root: &Path, _field: &Field, _job: &Job) -> Result<()> {
-        Ok(())
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "udpcast",
+            about: "udpcast, multicast in full-duplex mode, no limit of its own on the rate; started for every copy",
+            needs: &[("udpcast", "udp-sender")],
+            version: &["dpkg-query", "-W", "udpcast"],
+            forwards: false,
+        }
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {

@@ -5,42 +5,28 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::super::field::{DIR, Field, wait_listening};
-use super::super::peer::{Job, Peer, Timing};
+use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
 use xtask::clock::Watch;
-use xtask::packages::Need;
 
 const PORT: u16 = 1044;
 
 /// `uftp` and the daemons `uftpd`.
-#[derive(Default)]
-pub(crate) struct Uftp {
-    daemons: Option<Processes>,
-}
+pub(crate) struct Uftp;
 
 impl Peer for Uftp {
-    fn name(&self) -> &'static str {
-        "uftp"
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "uftp",
+            about: "uftp, multicast at 90 % of the link's rate (unshaped: as fast as it can), no encryption, the \
+         receivers named beforehand; its daemons stay between copies",
+            needs: &[("uftp", "uftp")],
+            version: &["dpkg-query", "-W", "uftp"],
+            forwards: false,
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "uftp, multicast at 90 % of the link's rate (unshaped: as fast as it can), no encryption, the \
-         receivers named beforehand; its daemons stay between copies"
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[("uftp", "uftp")]
-    }
-
-    fn version(&self) -> &'static [&'static str] {
-        &["dpkg-query", "-W", "uftp"]
-    }
-
-    fn repeaters(&self, _receivers: usize) -> usize {
-        0
-    }
-
-    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<()> {
+    fn prepare(&mut self, _root: &Path, field: &Field, job: &Job) -> Result<Processes> {
         let mut daemons = Processes::default();
         for node in 1..=job.receivers {
             let mut command = field.command(node, "uftpd")?;
@@ -50,8 +36,7 @@ impl Peer for Uftp {
             daemons.start(node, command)?;
         }
         daemons.each(|child| wait_listening(child, "udp", PORT))?;
-        self.daemons = Some(daemons);
-        Ok(())
+        Ok(daemons)
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
@@ -65,12 +50,6 @@ impl Peer for Uftp {
         let watch = Watch::start();
         alone(field, 0, command)?;
         Ok(Timing { start: std::time::Duration::ZERO, transfer: watch.read() })
-    }
-
-    fn finish(&mut self, field: &Field) -> Result<()> {
-        self.daemons = None;
-        field.kill();
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::contest;
+use crate::contest::{self, Figure};
 use crate::star::{LAB, Stage};
 
 /// A tool of this benchmark.
@@ -37,14 +37,14 @@ pub(super) const SECONDS: Tool = Tool {
     name: "garland-traced",
     about: "garland cp --stripe --no-fsync, with its trace: seconds",
     need: None,
-    measure: |stage| put(stage, &[]),
+    measure: |stage| put(stage, &[]).map(Figure::of),
 };
 
 pub(super) const UNTRACED_SECONDS: Tool = Tool {
     name: "garland-untraced",
     about: "garland cp --stripe --no-fsync --no-trace: seconds",
     need: None,
-    measure: |stage| put(stage, &["--no-trace"]),
+    measure: |stage| put(stage, &["--no-trace"]).map(Figure::of),
 };
 
 pub(super) const GAPS: Tool = Tool {
@@ -58,7 +58,7 @@ pub(super) const IPERF3: Tool = Tool {
     name: "iperf3",
     about: "a stream to each server at once for 4 s, after a first second that is not counted: the limit",
     need: Some(("iperf3", "iperf3")),
-    measure: |stage| Ok(goodput(stage)? / 1e6),
+    measure: |stage| Ok(Figure::of(goodput(stage)? / 1e6)),
 };
 
 pub(super) const RSYNC: Tool = Tool {
@@ -133,7 +133,7 @@ fn back(stage: &Stage) -> Result<f64> {
 }
 
 /// Returns the share of a copy's stream in percent in which both ends waited for each other.
-fn gaps(stage: &Stage) -> Result<f64> {
+fn gaps(stage: &Stage) -> Result<Figure> {
     put(stage, &[])?;
     let (_, said) = stage.garland(&["explain", "--json"])?;
     let told: Value = serde_json::from_slice(&said).context("failed to read what explain says")?;
@@ -145,7 +145,7 @@ fn gaps(stage: &Stage) -> Result<f64> {
     let wall = told["wall_ns"].as_u64().context("the result of garland explain has no wall_ns")?;
     let stream = wall.saturating_sub(sum(&["set-up", "teardown", "fsync"]));
     let waited = sum(&["control round trips", "pipeline bubble", "pause"]);
-    Ok(waited as f64 / stream.max(1) as f64 * 100.0)
+    Ok(Figure::of(waited as f64 / stream.max(1) as f64 * 100.0))
 }
 
 fn tar(stage: &Stage) -> Result<f64> {

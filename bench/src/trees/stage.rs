@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cluster::Cluster;
-use crate::field::wait_listening;
+use crate::cluster::{Cluster, Running};
+use crate::contest::Figure;
+use crate::source::Noise;
 use crate::{memory, sandbox};
 
 /// The lab's name.
@@ -21,7 +22,7 @@ pub(super) const SIZE: usize = 4096;
 const PER_FOLDER: usize = 100;
 
 /// The lab, and its files, all in memory; dropping it removes both.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     /// Number of receiving nodes.
     pub(super) nodes: usize,
     /// Number of files.
@@ -65,7 +66,7 @@ impl Stage {
 
     /// Returns the root directory of `node`, for Garland.
     pub(super) fn root(&self, node: usize) -> Result<PathBuf> {
-        Ok(self.cluster.lab()?.root(&format!("n{node}"))?)
+        self.cluster.root(&format!("n{node}"))
     }
 
     /// Returns the receiving nodes as a node list.
@@ -75,15 +76,12 @@ impl Stage {
 
     /// Returns the address of `node`; the head is 0.
     pub(super) fn address(&self, node: usize) -> Result<String> {
-        Ok(self.cluster.lab()?.address(&format!("n{node}"))?.to_string())
+        self.cluster.address(&format!("n{node}"))
     }
 
     /// Starts a shell command on a node.
-    pub(super) fn start(&self, node: usize, line: &str) -> Result<Running> {
-        let mut command = self.cluster.lab()?.command(&format!("n{node}"), "bash")?;
-        command.args(["-o", "pipefail", "-c", line]).current_dir(&self.folder);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        Ok(Running(command.spawn().with_context(|| format!("failed to start `{line}`"))?))
+    pub(super) fn start(&self, node: usize, line: String) -> Result<Running> {
+        self.cluster.start([(format!("n{node}"), Ok(line))])
     }
 
     /// Runs garland, and returns its seconds.
@@ -92,8 +90,8 @@ impl Stage {
     }
 
     /// Returns files per second at each node if the copy takes `seconds`.
-    pub(super) fn rate(&self, seconds: f64) -> f64 {
-        self.files as f64 / seconds
+    pub(super) fn rate(&self, seconds: f64) -> Figure {
+        Figure::of(self.files as f64 / seconds)
     }
 
     /// Checks that each of `copies` has all files and that the last one equals the tree, and removes them.
@@ -121,20 +119,14 @@ impl Stage {
     }
 
     fn make_tree(&self) -> Result<()> {
-        let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
         let mut bytes = vec![0; SIZE];
         for at in 0..self.files {
             let folder = self.tree().join((at / PER_FOLDER).to_string());
             if at % PER_FOLDER == 0 {
                 fs::create_dir_all(&folder).context("failed to create a folder")?;
             }
-            for word in bytes.chunks_exact_mut(8) {
-                // xorshift64: nothing can be compressed.
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                word.copy_from_slice(&state.to_le_bytes());
-            }
+            noise.fill(&mut bytes);
             fs::write(folder.join(at.to_string()), &bytes).context("failed to write a file")?;
         }
         for node in 1..=self.nodes {
@@ -171,31 +163,5 @@ impl Stage {
             .trim()
             .parse()
             .context("the output of files is not a number")
-    }
-}
-
-/// A shell command that is killed when this is dropped.
-pub(super) struct Running(Child);
-
-impl Running {
-    /// Waits until the command listens on a TCP port.
-    pub(super) fn listens(mut self, port: u16) -> Result<Self> {
-        wait_listening(&mut self.0, "tcp", port)?;
-        Ok(self)
-    }
-
-    /// Waits for the command; any exit code but 0 is an error.
-    pub(super) fn finish(mut self) -> Result<()> {
-        let status = self.0.wait().context("failed to wait for a line of shell")?;
-        ensure!(status.success(), "a shell command failed: {status}");
-        Ok(())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // The command may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

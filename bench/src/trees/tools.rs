@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::stage::{LAB, Stage};
-use crate::contest;
+use crate::contest::{self, Figure};
 use xtask::clock::Watch;
 
 /// A tool of this benchmark.
@@ -43,7 +43,7 @@ pub(super) const RSYNC: Tool = Tool {
     measure: rsync,
 };
 
-fn garland(stage: &Stage) -> Result<f64> {
+fn garland(stage: &Stage) -> Result<Figure> {
     let (tree, target) = (stage.tree(), format!("{}:/", stage.list()));
     let words = ["cp", "-q", "-r", "--lab", LAB, "--no-fsync", &tree.to_string_lossy(), &target];
     let seconds = stage.garland(&words)?;
@@ -52,7 +52,7 @@ fn garland(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-fn limit(stage: &Stage) -> Result<f64> {
+fn limit(stage: &Stage) -> Result<Figure> {
     let mut best = f64::INFINITY;
     for threads in [1, 2, 4] {
         for way in ["rename", "link"] {
@@ -62,7 +62,7 @@ fn limit(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(best))
 }
 
-fn tar(stage: &Stage) -> Result<f64> {
+fn tar(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 7004;
     let mut nodes = Vec::new();
     for node in (1..=stage.nodes).rev() {
@@ -73,11 +73,11 @@ fn tar(stage: &Stage) -> Result<f64> {
         };
         let line =
             format!("nc.openbsd -l {PORT} | {pass_on}tar xf - -C {}", stage.dir(node).display());
-        nodes.push(stage.start(node, &line)?.listens(PORT)?);
+        nodes.push(stage.start(node, line)?.listens(PORT)?);
     }
     let watch = Watch::start();
     let line = format!("tar cf - tree | nc.openbsd -N {} {PORT}", stage.address(1)?);
-    stage.start(0, &line)?.finish()?;
+    stage.start(0, line)?.finish()?;
     for node in nodes {
         node.finish()?;
     }
@@ -86,7 +86,7 @@ fn tar(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-fn rsync(stage: &Stage) -> Result<f64> {
+fn rsync(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 873;
     let (folder, configuration) = (stage.folder.display(), stage.folder.join("rsyncd.conf"));
     let text = format!(
@@ -94,13 +94,13 @@ fn rsync(stage: &Stage) -> Result<f64> {
     );
     fs::write(&configuration, text).context("failed to write rsyncd.conf")?;
     let line = format!("exec rsync --daemon --no-detach --config {}", configuration.display());
-    let daemon = stage.start(0, &line)?.listens(PORT)?;
+    let daemon = stage.start(0, line)?.listens(PORT)?;
     let head = stage.address(0)?;
     let watch = Watch::start();
     let pull = |node: usize| {
         let to = stage.dir(node);
         let from = format!("rsync://{head}/bench/tree");
-        stage.start(node, &format!("exec rsync -a --whole-file {from} {}/", to.display()))
+        stage.start(node, format!("exec rsync -a --whole-file {from} {}/", to.display()))
     };
     let pulls = (1..=stage.nodes).map(pull).collect::<Result<Vec<_>>>()?;
     for pull in pulls {

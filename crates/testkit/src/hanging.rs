@@ -1,7 +1,7 @@
 //! A file system whose calls never return from a moment on, as those of a broken disk or of a file
 //! server that is gone: a process in one of them can't be killed until it is released.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -95,12 +95,12 @@ impl HangingDisk {
     /// How many calls hang in it now.
     #[must_use]
     pub fn hanging(&self) -> usize {
-        lock(&self.disk).hanging.len()
+        self.disk.lock().hanging.len()
     }
 
     /// Stops hanging; calls that hang get an error.
     pub fn release(&self) {
-        let mut disk = lock(&self.disk);
+        let mut disk = self.disk.lock();
         disk.hangs = None;
         // An answer that is dropped is an error.
         disk.hanging.clear();
@@ -108,7 +108,7 @@ impl HangingDisk {
 
     /// Puts a file of these bytes in it.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
-        let mut disk = lock(&self.disk);
+        let mut disk = self.disk.lock();
         let number = disk.make(1, OsStr::new(name), FileType::RegularFile, 0o644).0;
         let file = disk.files.get_mut(&number).expect("it was made just now");
         file.attr.size = bytes.len() as u64;
@@ -171,10 +171,6 @@ impl Disk {
     }
 }
 
-fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
-    disk.lock()
-}
-
 struct Shared(Arc<Mutex<Disk>>);
 
 /// Keeps an answer for ever if this is the call that hangs.
@@ -188,7 +184,7 @@ macro_rules! hang_if {
 
 impl Filesystem for Shared {
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let disk = lock(&self.0);
+        let disk = self.0.lock();
         match disk.find(parent.0, name).and_then(|number| disk.files.get(&number)) {
             Some(file) => reply.entry(&TTL, &file.attr, Generation(0)),
             None => reply.error(Errno::ENOENT),
@@ -196,7 +192,7 @@ impl Filesystem for Shared {
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        match lock(&self.0).files.get(&ino.0) {
+        match self.0.lock().files.get(&ino.0) {
             Some(file) => reply.attr(&TTL, &file.attr),
             None => reply.error(Errno::ESTALE),
         }
@@ -220,7 +216,7 @@ impl Filesystem for Shared {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let mut disk = lock(&self.0);
+        let mut disk = self.0.lock();
         let Some(file) = disk.files.get_mut(&ino.0) else { return reply.error(Errno::ESTALE) };
         if let Some(size) = size {
             file.attr.size = size;
@@ -248,12 +244,12 @@ impl Filesystem for Shared {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        let (_, attr) = lock(&self.0).make(parent.0, name, FileType::Directory, mode);
+        let (_, attr) = self.0.lock().make(parent.0, name, FileType::Directory, mode);
         reply.entry(&TTL, &attr, Generation(0));
     }
 
     fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        match lock(&self.0).remove(parent.0, name) {
+        match self.0.lock().remove(parent.0, name) {
             true => reply.ok(),
             false => reply.error(Errno::ENOENT),
         }
@@ -273,7 +269,7 @@ impl Filesystem for Shared {
         _flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let mut disk = lock(&self.0);
+        let mut disk = self.0.lock();
         hang_if!(disk, HangsIn::Rename, reply);
         let Some(number) = disk.find(parent.0, name) else { return reply.error(Errno::ENOENT) };
         disk.remove(parent.0, name);
@@ -293,7 +289,7 @@ impl Filesystem for Shared {
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let mut disk = lock(&self.0);
+        let mut disk = self.0.lock();
         hang_if!(disk, HangsIn::Create, reply);
         let (number, attr) = disk.make(parent.0, name, FileType::RegularFile, mode);
         let direct = FopenFlags::FOPEN_DIRECT_IO;
@@ -316,7 +312,7 @@ impl Filesystem for Shared {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let mut disk = lock(&self.0);
+        let mut disk = self.0.lock();
         if let Some(HangsIn::Read(after)) = disk.hangs
             && disk.read >= after
         {
@@ -343,7 +339,7 @@ impl Filesystem for Shared {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let mut disk = lock(&self.0);
+        let mut disk = self.0.lock();
         if let Some(HangsIn::Write(after)) = disk.hangs
             && disk.written >= after
         {
@@ -380,7 +376,7 @@ impl Filesystem for Shared {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        let mut disk = lock(&self.0);
+        let mut disk = self.0.lock();
         hang_if!(disk, HangsIn::Fsync, reply);
         reply.ok();
     }
@@ -393,7 +389,7 @@ impl Filesystem for Shared {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let disk = lock(&self.0);
+        let disk = self.0.lock();
         let Some(folder) = disk.files.get(&ino.0) else { return reply.error(Errno::ESTALE) };
         let mut names: Vec<_> = folder.names.iter().collect();
         names.sort();

@@ -21,11 +21,7 @@ impl Peer {
     /// When no socket listens there.
     #[must_use]
     pub fn connect(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port))
-            .unwrap_or_else(|error| panic!("connecting to port {port}: {error}"));
-        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
-        stream.set_write_timeout(Some(Duration::from_secs(5))).expect("a timeout can be set");
-        Self { stream }
+        Self::connect_from(Ipv4Addr::UNSPECIFIED, port)
     }
 
     /// Connects to `port` from another address of this machine, such as `127.0.0.9`.

@@ -1,6 +1,6 @@
 //! A command that runs in the background of a test.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Running {
     pub fn await_err(&self, text: &str) {
         until(&format!("`{text}` from {}", self.command), || {
             let [_, err] = self.readers.as_ref().expect("taken only at the end");
-            String::from_utf8_lossy(&lock(&err.bytes)).contains(text)
+            String::from_utf8_lossy(&err.bytes.lock()).contains(text)
         });
     }
 
@@ -72,7 +72,7 @@ impl Running {
     pub fn await_out(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         await_some(&format!("{what} from {}", self.command), || {
             let [out, _] = self.readers.as_ref().expect("taken only at the end");
-            let said = String::from_utf8_lossy(&lock(&out.bytes)).into_owned();
+            let said = String::from_utf8_lossy(&out.bytes.lock()).into_owned();
             wanted(&said).then_some(said)
         })
     }
@@ -108,7 +108,7 @@ impl Reader {
             let mut buffer = [0; 16 << 10];
             // What came before an error is still worth showing.
             while let Ok(read @ 1..) = pipe.read(&mut buffer) {
-                lock(&into).extend(&buffer[..read]);
+                into.lock().extend(&buffer[..read]);
             }
         });
         Self { bytes, thread }
@@ -116,10 +116,6 @@ impl Reader {
 
     fn end(self) -> Vec<u8> {
         self.thread.join().expect("a reader doesn't panic");
-        std::mem::take(&mut lock(&self.bytes))
+        std::mem::take(&mut *self.bytes.lock())
     }
-}
-
-fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
-    bytes.lock()
 }

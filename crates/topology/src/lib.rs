@@ -158,6 +158,14 @@ pub enum MediumKind {
     Wire,
 }
 
+impl Node {
+    /// Returns a node that forwards no packets, without limits and without a price.
+    pub(crate) fn new(name: &str, address: Ipv4Addr) -> Self {
+        let price = Price::default();
+        Self { name: name.to_owned(), address, forwards: false, cpu: None, disk: None, price }
+    }
+}
+
 impl MediumKind {
     /// Whether it is a hub.
     pub fn is_hub(self) -> bool {

@@ -1,12 +1,10 @@
 //! A copy of 1 GiB to twenty nodes that already have it. The files are on a disk, since memory is too small.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Place, cluster, copy};
-use crate::contest::Tool;
+use super::{Copies, cluster, copy};
+use crate::contest::{Figure, Setting, Tool};
 use crate::source;
 
 const LAB: &str = "bench-again";
@@ -15,24 +13,24 @@ const BYTES: u64 = 1 << 30;
 
 const ABOUT: &str = "garland cp of a file that all nodes have, to nodes whose agents are up";
 
-pub(crate) const SECONDS: Tool<Place> =
+pub(crate) const SECONDS: Tool<Copies> =
     Tool { name: "garland", about: ABOUT, need: None, measure: seconds };
 
-pub(crate) const CARRIED: Tool<Place> = Tool { name: "garland", measure: carried, ..SECONDS };
+pub(crate) const CARRIED: Tool<Copies> = Tool { name: "garland", measure: carried, ..SECONDS };
 
 /// Builds the lab, and copies the file to all nodes.
-pub(crate) fn make(_: &Path) -> Result<Place> {
+pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-20]\"\n";
     let cluster = cluster(&std::env::temp_dir(), LAB, topology, NODES)?;
     let source = cluster.folder.join("source");
     source::write(&source, BYTES)?;
-    let place = Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") };
+    let place = Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") };
     eprintln!("1 GiB to 20 nodes, for the first time");
     let _ = place.once_more()?;
     Ok(place)
 }
 
-impl Place {
+impl Copies {
     fn once_more(&self) -> Result<f64> {
         let (seconds, _) = copy(&self.cluster, LAB, (&self.source, &self.list), &[])?;
         Ok(seconds)
@@ -49,12 +47,12 @@ impl Place {
     }
 }
 
-fn seconds(place: &Place) -> Result<f64> {
-    place.once_more()
+fn seconds(place: &Copies) -> Result<Figure> {
+    place.once_more().map(Figure::of)
 }
 
-fn carried(place: &Place) -> Result<f64> {
+fn carried(place: &Copies) -> Result<Figure> {
     let before = place.carried()?;
     let _ = place.once_more()?;
-    Ok((place.carried()? - before) / f64::from(1 << 20))
+    Ok(Figure::of((place.carried()? - before) / f64::from(1 << 20)))
 }

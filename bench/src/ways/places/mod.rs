@@ -11,9 +11,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
+use crate::contest::Figure;
 
 /// A lab, and the source of its copies.
-pub(crate) struct Place {
+pub(crate) struct Copies {
     cluster: Cluster,
     /// The lab for comparison, if there is one.
     other: Option<Cluster>,
@@ -43,6 +44,7 @@ fn copy(
 }
 
 /// Returns the rate in MB/s of the bytes of `result` if they take `seconds`.
-fn rate(result: &Value, seconds: f64) -> Result<f64> {
-    Ok(result["bytes"].as_f64().context("the result of garland cp has no bytes")? / 1e6 / seconds)
+fn rate(result: &Value, seconds: f64) -> Result<Figure> {
+    let bytes = result["bytes"].as_f64().context("the result of garland cp has no bytes")?;
+    Ok(Figure::of(bytes / 1e6 / seconds))
 }

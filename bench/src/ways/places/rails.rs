@@ -4,22 +4,22 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Place, cluster, copy, rate};
-use crate::contest::Tool;
+use super::{Copies, cluster, copy, rate};
+use crate::contest::{Figure, Setting, Tool};
 use crate::{memory, source};
 
 const LAB: &str = "bench-rails";
 const NODES: u32 = 4;
 const BYTES: u64 = 1 << 30;
 
-pub(crate) const BOTH: Tool<Place> = Tool {
+pub(crate) const BOTH: Tool<Copies> = Tool {
     name: "two-rails",
     about: "garland cp --whole --no-fsync over both NICs of every node",
     need: None,
     measure: |place| over(place, "2"),
 };
 
-pub(crate) const ONE: Tool<Place> = Tool {
+pub(crate) const ONE: Tool<Copies> = Tool {
     name: "one-rail",
     about: "garland cp --whole --no-fsync over the first NIC of every node",
     need: None,
@@ -27,17 +27,17 @@ pub(crate) const ONE: Tool<Place> = Tool {
 };
 
 /// Builds the lab.
-pub(crate) fn make(_: &Path) -> Result<Place> {
+pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     memory::check_room(BYTES, NODES as usize)?;
     let topology =
         "version = 1\n[topology]\nshape = \"rail\"\nnodes = 5\nrails = 2\nrate = \"1gbit\"\n";
     let cluster = cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
     let source = cluster.folder.join("source");
     source::write(&source, BYTES)?;
-    Ok(Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
+    Ok(Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
 }
 
-fn over(place: &Place, rails: &str) -> Result<f64> {
+fn over(place: &Copies, rails: &str) -> Result<Figure> {
     let what = (&*place.source, &*place.list);
     let (seconds, result) = copy(&place.cluster, LAB, what, &["--whole", "--rails", rails])?;
     rate(&result, seconds)

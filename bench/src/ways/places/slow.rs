@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{Place, cluster, copy};
-use crate::contest::Tool;
+use super::{Copies, cluster, copy};
+use crate::contest::{Figure, Setting, Tool};
 use crate::{memory, source};
 
 const LABS: [&str; 2] = ["bench-slow", "bench-alike"];
@@ -16,14 +16,14 @@ const BYTES: u64 = 512 << 20;
 /// The node with the slow wire.
 const SLOW: &str = "lab:n10";
 
-pub(crate) const WITH: Tool<Place> = Tool {
+pub(crate) const WITH: Tool<Copies> = Tool {
     name: "one-slow",
     about: "garland cp --whole --no-fsync, one of the nodes on a wire of 100 Mbit/s",
     need: None,
     measure: |place| others(place, 0),
 };
 
-pub(crate) const WITHOUT: Tool<Place> = Tool {
+pub(crate) const WITHOUT: Tool<Copies> = Tool {
     name: "none-slow",
     about: "garland cp --whole --no-fsync, all nodes on equal wires",
     need: None,
@@ -31,7 +31,7 @@ pub(crate) const WITHOUT: Tool<Place> = Tool {
 };
 
 /// Builds both labs.
-pub(crate) fn make(_: &Path) -> Result<Place> {
+pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     memory::check_room(BYTES, NODES as usize)?;
     let lab = |name, rate: &str| {
         let topology = format!(
@@ -49,17 +49,17 @@ pub(crate) fn make(_: &Path) -> Result<Place> {
     let source = slow.folder.join("source");
     source::write(&source, BYTES)?;
     let list = format!("lab:n[1-{NODES}]");
-    Ok(Place { cluster: slow, other: Some(alike), source, list })
+    Ok(Copies { cluster: slow, other: Some(alike), source, list })
 }
 
 /// Returns the rate in MB/s until the last of the other nodes has the whole file.
-fn others(place: &Place, which: usize) -> Result<f64> {
+fn others(place: &Copies, which: usize) -> Result<Figure> {
     let own = if which == 0 { Some(&place.cluster) } else { place.other.as_ref() };
     let own = own.context("the second lab is missing")?;
     let (_, result) = copy(own, LABS[which], (&place.source, &place.list), &["--whole"])?;
     // Memory is too small for the files of both labs.
     for node in 1..=NODES {
-        fs::remove_file(own.lab()?.root(&format!("n{node}"))?.join("x"))
+        fs::remove_file(own.root(&format!("n{node}"))?.join("x"))
             .context("failed to remove a copy")?;
     }
     let nodes = result["nodes"].as_array().context("the result of garland cp has no nodes")?.iter();
@@ -67,5 +67,5 @@ fn others(place: &Place, which: usize) -> Result<f64> {
     let rates: Vec<f64> = rates
         .collect::<Option<_>>()
         .context("the result of garland cp has a node without a rate")?;
-    Ok(rates.into_iter().fold(f64::INFINITY, f64::min) / 1e6)
+    Ok(Figure::of(rates.into_iter().fold(f64::INFINITY, f64::min) / 1e6))
 }

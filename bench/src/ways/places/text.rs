@@ -6,22 +6,22 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Place, cluster, copy, rate};
-use crate::contest::Tool;
+use super::{Copies, cluster, copy, rate};
+use crate::contest::{Figure, Setting, Tool};
 use crate::memory;
 
 const LAB: &str = "bench-text";
 const NODES: u32 = 4;
 const BYTES: usize = 1 << 30;
 
-pub(crate) const AUTO: Tool<Place> = Tool {
+pub(crate) const AUTO: Tool<Copies> = Tool {
     name: "auto",
     about: "garland cp --whole --no-fsync --compress auto",
     need: None,
     measure: |place| by(place, "auto"),
 };
 
-pub(crate) const PLAIN: Tool<Place> = Tool {
+pub(crate) const PLAIN: Tool<Copies> = Tool {
     name: "none",
     about: "garland cp --whole --no-fsync, not compressed",
     need: None,
@@ -29,7 +29,7 @@ pub(crate) const PLAIN: Tool<Place> = Tool {
 };
 
 /// Builds the lab, and concatenates the repository's texts.
-pub(crate) fn make(root: &Path) -> Result<Place> {
+pub(crate) fn make(setting: &Setting<'_>) -> Result<Copies> {
     memory::check_room(BYTES as u64, NODES as usize)?;
     let topology =
         "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-4]\"\nrate = \"1gbit\"\n";
@@ -37,7 +37,7 @@ pub(crate) fn make(root: &Path) -> Result<Place> {
     let source = cluster.folder.join("source");
     let mut texts = Vec::new();
     for folder in ["crates", "docs", "xtask", "scenarios"] {
-        gather(&root.join(folder), &mut texts)?;
+        gather(&setting.root.join(folder), &mut texts)?;
     }
     ensure!(
         texts.len() > 1 << 20,
@@ -51,7 +51,7 @@ pub(crate) fn make(root: &Path) -> Result<Place> {
         file.write_all(&texts[..part]).context("failed to write the source")?;
         left -= part;
     }
-    Ok(Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
+    Ok(Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
 }
 
 /// Appends all regular files below a directory to `into`.
@@ -72,7 +72,7 @@ fn gather(folder: &Path, into: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn by(place: &Place, how: &str) -> Result<f64> {
+fn by(place: &Copies, how: &str) -> Result<Figure> {
     let what = (&*place.source, &*place.list);
     let (seconds, result) = copy(&place.cluster, LAB, what, &["--whole", "--compress", how])?;
     rate(&result, seconds)

@@ -77,53 +77,45 @@ impl Cause {
 
     /// Returns its name in the ledger.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::SetUp => "set-up",
-            Self::Queue => "busy agents",
-            Self::Control => "control round trips",
-            Self::SourceDisk => "source disk",
-            Self::SourceCpu => "source CPU",
-            Self::Seal => "seal",
-            Self::BlockedByPeer => "send blocked by peer",
-            Self::BlockedByBuffer => "send blocked by local buffer",
-            Self::Wire => "wire",
-            Self::Relay => "relay",
-            Self::Processor => "processor",
-            Self::Open => "open",
-            Self::SinkDisk => "sink disk",
-            Self::Fsync => "fsync",
-            Self::FinalAck => "final acknowledgement",
-            Self::Bubble => "pipeline bubble",
-            Self::Straggler => "straggler",
-            Self::Pause => "pause",
-            Self::Emulator => "emulator",
-            Self::ClockError => "clock error",
-            Self::Undecided => "undecided",
-            Self::Unattributed => "unattributed",
-            Self::Teardown => "teardown",
-        }
+        self.words().0
     }
 
     /// Returns advice on how to reduce time with this cause.
     pub fn remedy(self) -> &'static str {
+        self.words().1
+    }
+
+    /// Returns the name and the remedy.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::SetUp => "keep agents running (garland up)",
-            Self::Queue => "run fewer concurrent copies to these nodes",
-            Self::Control | Self::FinalAck | Self::Teardown => "none: every copy needs it",
-            Self::SourceDisk => "use a faster source, or a cached one",
-            Self::SourceCpu => "give the head more processor time",
-            Self::Seal => "disable encryption on a trusted network (--no-encrypt)",
-            Self::BlockedByPeer => "enlarge the receive buffer there (net.ipv4.tcp_rmem)",
-            Self::BlockedByBuffer => "enlarge the send buffer there (net.ipv4.tcp_wmem)",
-            Self::Wire => "use a faster network, or more rails",
-            Self::Relay | Self::Open | Self::Processor => "give the node more processor time",
-            Self::SinkDisk => "use a faster disk there, or exclude the node",
-            Self::Fsync => "use a disk that flushes faster, or --no-fsync",
-            Self::Bubble => "use more blocks in flight, or smaller blocks",
-            Self::Straggler => "repair or exclude the node (--min-ok)",
-            Self::Pause => "find out what suspended the node",
-            Self::Emulator => "use a machine with more CPUs, or slower wires",
-            Self::ClockError | Self::Undecided | Self::Unattributed => "collect more traces",
+            Self::SetUp => ("set-up", "keep agents running (garland up)"),
+            Self::Queue => ("busy agents", "run fewer concurrent copies to these nodes"),
+            Self::Control => ("control round trips", "none: every copy needs it"),
+            Self::SourceDisk => ("source disk", "use a faster source, or a cached one"),
+            Self::SourceCpu => ("source CPU", "give the head more processor time"),
+            Self::Seal => ("seal", "disable encryption on a trusted network (--no-encrypt)"),
+            Self::BlockedByPeer => {
+                ("send blocked by peer", "enlarge the receive buffer there (net.ipv4.tcp_rmem)")
+            }
+            Self::BlockedByBuffer => (
+                "send blocked by local buffer",
+                "enlarge the send buffer there (net.ipv4.tcp_wmem)",
+            ),
+            Self::Wire => ("wire", "use a faster network, or more rails"),
+            Self::Relay => ("relay", "give the node more processor time"),
+            Self::Processor => ("processor", "give the node more processor time"),
+            Self::Open => ("open", "give the node more processor time"),
+            Self::SinkDisk => ("sink disk", "use a faster disk there, or exclude the node"),
+            Self::Fsync => ("fsync", "use a disk that flushes faster, or --no-fsync"),
+            Self::FinalAck => ("final acknowledgement", "none: every copy needs it"),
+            Self::Bubble => ("pipeline bubble", "use more blocks in flight, or smaller blocks"),
+            Self::Straggler => ("straggler", "repair or exclude the node (--min-ok)"),
+            Self::Pause => ("pause", "find out what suspended the node"),
+            Self::Emulator => ("emulator", "use a machine with more CPUs, or slower wires"),
+            Self::ClockError => ("clock error", "collect more traces"),
+            Self::Undecided => ("undecided", "collect more traces"),
+            Self::Unattributed => ("unattributed", "collect more traces"),
+            Self::Teardown => ("teardown", "none: every copy needs it"),
         }
     }
 

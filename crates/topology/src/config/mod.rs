@@ -73,29 +73,27 @@ impl Format {
     /// files are removed if they are not part of the new configuration.
     #[must_use]
     pub fn owns(self, path: &str) -> bool {
-        let named = |folder: &str, ends: &[&str]| {
-            path.strip_prefix(folder).is_some_and(|name| {
-                name.starts_with(PREFIX) && ends.iter().any(|end| name.ends_with(end))
-            })
-        };
-        match self {
-            Self::Ifupdown => path == ifupdown::PATH,
-            Self::Networkd => named(networkd::FOLDER, &[".network", ".netdev"]),
-            Self::Netplan => path == netplan::PATH,
-            Self::NetworkManager => named(networkmanager::FOLDER, &[".nmconnection"]),
-            Self::Iproute2 => path == iproute2::PATH,
-        }
+        let (folder, files) = self.place();
+        let named = |name: &str, end: &str| name.starts_with(PREFIX) && name.ends_with(end);
+        files.iter().any(|file| {
+            path == *file || path.strip_prefix(folder).is_some_and(|name| named(name, file))
+        })
     }
 
     /// Returns the directory of the files that [`Self::owns`] recognizes.
     #[must_use]
     pub fn folder(self) -> &'static str {
+        self.place().0
+    }
+
+    /// Returns the directory of the files, and the path of its only file or the ends of their names.
+    fn place(self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Self::Networkd => networkd::FOLDER,
-            Self::NetworkManager => networkmanager::FOLDER,
-            Self::Ifupdown => "/etc/network/interfaces.d/",
-            Self::Netplan => "/etc/netplan/",
-            Self::Iproute2 => "/etc/garland/",
+            Self::Ifupdown => ("/etc/network/interfaces.d/", &[ifupdown::PATH]),
+            Self::Networkd => (networkd::FOLDER, &[".network", ".netdev"]),
+            Self::Netplan => ("/etc/netplan/", &[netplan::PATH]),
+            Self::NetworkManager => (networkmanager::FOLDER, &[".nmconnection"]),
+            Self::Iproute2 => ("/etc/garland/", &[iproute2::PATH]),
         }
     }
 }

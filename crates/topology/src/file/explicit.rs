@@ -21,17 +21,10 @@ pub(super) const MEDIUM_KEYS: [&str; 2] = ["kind", "backplane"];
 pub(super) const NODE_KEYS: [&str; 2] = ["address", "forwards"];
 
 pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<Topology, Fault> {
-    let node = |name: &String| Node {
-        name: name.clone(),
-        address: Ipv4Addr::UNSPECIFIED,
-        forwards: false,
-        cpu: None,
-        disk: None,
-        price: Price::default(),
-    };
+    let names = basis.nodes.iter();
     let mut topology = Topology {
         name: basis.name.clone(),
-        nodes: basis.nodes.iter().map(node).collect(),
+        nodes: names.map(|name| Node::new(name, Ipv4Addr::UNSPECIFIED)).collect(),
         media: media(section, basis)?,
         ..Topology::default()
     };

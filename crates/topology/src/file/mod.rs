@@ -30,8 +30,6 @@ mod overrides;
 mod parse;
 mod price;
 mod print;
-#[cfg(test)]
-mod properties;
 mod routes;
 mod shape;
 #[cfg(test)]

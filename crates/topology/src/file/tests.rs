@@ -1,3 +1,5 @@
+mod properties;
+
 use super::*;
 use crate::*;
 use garland_core::units::{Nanos, Rate};

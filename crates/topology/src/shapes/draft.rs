@@ -19,14 +19,7 @@ pub(super) struct Draft<'b> {
 impl<'b> Draft<'b> {
     /// Creates a draft with all nodes, each with its address in the network of the basis.
     pub(super) fn new(basis: &'b Basis) -> Self {
-        let node = |(number, name): (u32, &String)| Node {
-            name: name.clone(),
-            address: basis.subnet.address(number),
-            forwards: false,
-            cpu: None,
-            disk: None,
-            price: Price::default(),
-        };
+        let node = |(number, name): (u32, &String)| Node::new(name, basis.subnet.address(number));
         let topology = Topology {
             name: basis.name.clone(),
             nodes: (0..).zip(&basis.nodes).map(node).collect(),

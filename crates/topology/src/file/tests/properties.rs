@@ -2,9 +2,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::tests::{DEN, EXPLICIT};
-use super::*;
+use super::{DEN, EXPLICIT};
 use crate::Selector;
+use crate::file::*;
 use crate::shapes::*;
 use garland_core::units::Rate;
 
