@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod farm;
 pub mod form;
 pub mod histogram;
+pub mod malformed;
 pub mod nearest;
 pub mod nic_facts;
 pub mod plan;
