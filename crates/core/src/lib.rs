@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod command_error;
 pub mod farm;
 pub mod form;
 pub mod histogram;

@@ -1,6 +1,7 @@
 //! Cabling faults, for labs in which the cabling check is tested or practised. A fault changes
 //! cables, rates or MTUs; addresses and routes stay as planned.
 
+use garland_core::command_error::CommandError;
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
@@ -51,6 +52,8 @@ pub enum MiswiringError {
     #[error("{0}: both NICs are the same; name two different ones")]
     Same(String),
 }
+
+impl CommandError for MiswiringError {}
 
 /// Returns the topology with the cabling faults applied.
 ///
