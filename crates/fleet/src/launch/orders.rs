@@ -9,6 +9,7 @@ use garland_protocol::{ClockFault, ReadyLine};
 use super::binary::hexadecimal;
 use super::cancellation::Cancellation;
 use super::child::{LaunchedChild, Starting};
+use super::error::{LaunchError, cannot};
 
 /// An agent that was started and can be connected to.
 pub struct Launched {
@@ -68,12 +69,12 @@ pub fn start_confined(
     root: &Path,
     orders: &Orders,
     log: &Path,
-) -> Result<(ReadyLine, LaunchedChild), String> {
+) -> Result<(ReadyLine, LaunchedChild), LaunchError> {
     command.args(orders.arguments()).arg("--root").arg(root);
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
     let starting = Starting::start(command, log, &orders.cancellation)
-        .map_err(|error| format!("cannot start the agent of {name}: {error}"))?;
+        .map_err(cannot(format!("start the agent of {name}")))?;
     starting.ready()
 }
