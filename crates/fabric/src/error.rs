@@ -21,6 +21,9 @@ pub enum FabricError {
     /// The agent has exited.
     #[error("the agent has exited")]
     AgentExited,
+    /// Two rings of this number of bytes cannot be allocated.
+    #[error("cannot allocate two rings of {0} bytes")]
+    Memory(u64),
     /// An order does not fit the endpoint.
     #[error("protocol error: {0}")]
     Order(&'static str),

@@ -29,10 +29,7 @@ impl<'l> Port<'l> {
     /// When the provider is missing or does not support an operation.
     pub fn open(library: &'l Library, wish: &Open) -> Result<Self, FabricError> {
         let (offers, delivers) = provider::find(library, &wish.provider, wish.source, wish.puts)?;
-        let memory = Memory::new(wish.ring).ok_or_else(|| {
-            let ring = wish.ring;
-            FabricError::Unsuitable(format!("cannot allocate two rings of {ring} bytes"))
-        })?;
+        let memory = Memory::new(wish.ring).ok_or(FabricError::Memory(wish.ring))?;
         let depth = wish.depth.max(1) as usize;
         let room = || UnsafeCell::new(Context { internal: [ptr::null_mut(); 8] });
         let mut port = Self {
@@ -110,15 +107,10 @@ impl<'l> Port<'l> {
     fn open_queue(&mut self, sleep: bool) -> Result<bool, FabricError> {
         let domain = self.domain;
         let mut open = |wait| {
-            let mut attr = CqAttr {
-                size: COMPLETIONS.max(2 * self.depth + 16),
-                flags: 0,
-                format: FI_CQ_FORMAT_CONTEXT,
-                wait_obj: wait,
-                signaling_vector: 0,
-                wait_cond: 0,
-                wait_set: ptr::null_mut(),
-            };
+            // SAFETY: it has only numbers and pointers, which can be zero.
+            let mut attr: CqAttr = unsafe { std::mem::zeroed() };
+            attr.size = COMPLETIONS.max(2 * self.depth + 16);
+            (attr.format, attr.wait_obj) = (FI_CQ_FORMAT_CONTEXT, wait);
             // SAFETY: the domain is open; its table has this since 1.0; the attributes are whole.
             unsafe {
                 ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut self.cq, ptr::null_mut())
@@ -129,15 +121,9 @@ impl<'l> Port<'l> {
         self.check("opening the completion queue", answer)?;
         // SAFETY: as in `check_limits`.
         let kind = unsafe { (*(*self.offers.best()).domain_attr).av_type };
-        let mut attr = AvAttr {
-            kind,
-            rx_ctx_bits: 0,
-            count: 1,
-            ep_per_node: 0,
-            name: ptr::null(),
-            map_addr: ptr::null_mut(),
-            flags: 0,
-        };
+        // SAFETY: it has only numbers and pointers, which can be zero.
+        let mut attr: AvAttr = unsafe { std::mem::zeroed() };
+        (attr.kind, attr.count) = (kind, 1);
         // SAFETY: as above.
         let answer = unsafe {
             ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut self.av, ptr::null_mut())
@@ -157,11 +143,11 @@ impl<'l> Port<'l> {
         self.control(self.ep.cast(), "enabling the endpoint")
     }
 
-    fn bind(&self, to: *mut Fid, flags: u64, operation: &'static str) -> Result<(), FabricError> {
+    fn bind(&self, to: *mut Fid, flags: u64, what: &'static str) -> Result<(), FabricError> {
         let fid: *mut Fid = self.ep.cast();
         // SAFETY: both are open.
         let answer = unsafe { ((*(*fid).ops).bind)(fid, to, flags) };
-        self.check(operation, answer)
+        self.check(what, answer)
     }
 
     fn control(&self, fid: *mut Fid, operation: &'static str) -> Result<(), FabricError> {

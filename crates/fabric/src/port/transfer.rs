@@ -196,20 +196,8 @@ impl Port<'_> {
 
     /// Returns the reason why an operation failed.
     fn failure(&mut self) -> FabricError {
-        let mut entry = CqErrEntry {
-            op_context: ptr::null_mut(),
-            flags: 0,
-            len: 0,
-            buf: ptr::null_mut(),
-            data: 0,
-            tag: 0,
-            olen: 0,
-            err: 0,
-            prov_errno: 0,
-            err_data: ptr::null_mut(),
-            err_data_size: 0,
-            more: [0; 8],
-        };
+        // SAFETY: it has only numbers and pointers, which can be zero.
+        let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
         let cq = self.cq;
         // SAFETY: the queue is open; the entry has room for what later versions add, and none for
         // the provider's own data, as it says.

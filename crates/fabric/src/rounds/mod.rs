@@ -22,13 +22,11 @@ pub use reach::attempt;
 /// When a call fails, the other node is silent, or bytes arrive changed.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let memory = engine.port.memory();
-    match round.kind {
-        Kind::Put => memory.stamp(Ring::Source, round.size, round.serial),
-        Kind::Get => memory.clear(Ring::Sink, round.size),
-        Kind::Msg => {
-            memory.stamp(Ring::Source, round.size, round.serial);
-            memory.clear(Ring::Sink, round.size);
-        }
+    if round.kind != Kind::Get {
+        memory.stamp(Ring::Source, round.size, round.serial);
+    }
+    if round.kind != Kind::Put {
+        memory.clear(Ring::Sink, round.size);
     }
     let ran = match round.kind {
         Kind::Get | Kind::Put => reach::run(engine, round)?,
