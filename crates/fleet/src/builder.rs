@@ -20,8 +20,8 @@ use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
-    Cancellation, HURRY, LaunchError, Launched, LaunchedChild, Launchers, Orders, REAPING, after,
-    cannot, lab, local,
+    Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders, REAPING,
+    after, cannot, lab, local,
 };
 use crate::reach::{self, Unreached};
 use crate::standing::{RecordDir, Standing};
@@ -268,7 +268,7 @@ impl FleetBuilder<'_> {
         let agent =
             self.connect(node, &standing, keys).map_err(|error| match self.is_real(node) {
                 true => LaunchError::Refused(error.after_login()),
-                false => error.into(),
+                false => LaunchError::Refused(error.to_string()),
             })?;
         if self.stay.is_some() {
             standing.keep(records)?;
@@ -295,12 +295,7 @@ impl FleetBuilder<'_> {
         self.out_of_band && self.is_real(node) && node.name == process::host_name()
     }
 
-    fn start(
-        &self,
-        node: &Node,
-        orders: &Orders,
-        launchers: &Launchers<'_>,
-    ) -> Result<Launched, LaunchError> {
+    fn start(&self, node: &Node, orders: &Orders, launchers: &Launchers<'_>) -> LaunchResult {
         // A run's directory may be removed while a standing agent lives.
         let folder = match self.stay {
             Some(_) => self.places.folder("agents")?,
@@ -311,7 +306,7 @@ impl FleetBuilder<'_> {
             let root = match (&self.here, &self.launch.local_root) {
                 (Some(shared), _) => shared.clone(),
                 (None, Some(roots)) => std::path::absolute(roots)
-                    .map_err(cannot(format!("find the directory {}", roots.display())))?
+                    .map_err(cannot(format!("find the directory {}", roots.display()), ""))?
                     .join(&node.name),
                 (None, None) => self.places.folder("local")?.join(&node.name),
             };

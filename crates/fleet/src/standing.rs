@@ -74,7 +74,7 @@ impl Standing {
         let path = records.path(&self.name);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         text.and_then(|text| write_private(&path, &text))
-            .map_err(cannot(format!("write {}", path.display())))
+            .map_err(cannot(format!("write {}", path.display()), ""))
     }
 
     /// Removes the record.

@@ -129,13 +129,7 @@ impl Starting {
             }
             waited += Cancellation::POLL;
         }
-        let seconds = PATIENCE.as_secs();
-        Err(LaunchError::Stalled(format!("its agent did not start within {seconds} s")))
-    }
-
-    /// Waits for the agent's ready line.
-    pub fn ready(self) -> Result<(ReadyLine, LaunchedChild), LaunchError> {
-        self.ready_after(|_, _| Ok(()))
+        Err(LaunchError::Stalled("its agent did not start within", PATIENCE.as_secs()))
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every line before that, which may

@@ -8,7 +8,6 @@ use garland_terminal::failure::Failure;
 use thiserror::Error;
 
 use super::resolve::Unresolved;
-use crate::reach::Unreached;
 
 /// The reason why a node has no agent. In results its text is the node's reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -23,9 +22,10 @@ pub enum LaunchError {
     /// The launched process ended before its agent was ready: its last words, or its exit status.
     #[error("{0}")]
     Ended(String),
-    /// The launched process printed nothing, or read nothing, for too long.
-    #[error("{0}")]
-    Stalled(String),
+    /// The launched process printed nothing, or read nothing, for too long: what has not come to
+    /// pass, and the seconds.
+    #[error("{0} {1} s")]
+    Stalled(&'static str, u64),
     /// The name of the node cannot be resolved.
     #[error("{0}; set its `address` in the cluster file")]
     Unresolved(#[from] Unresolved),
@@ -52,20 +52,11 @@ impl From<Failure> for LaunchError {
     }
 }
 
-impl From<Unreached> for LaunchError {
-    fn from(error: Unreached) -> Self {
-        Self::Refused(error.to_string())
-    }
-}
-
-/// Returns a function that adds the attempted action, such as `run ssh`, to a system error.
-pub fn cannot(action: impl Into<String>) -> impl FnOnce(io::Error) -> LaunchError {
-    move |error| LaunchError::System(action.into(), reason(&error), "")
-}
-
-/// Returns a function that makes the error of a launcher's `program` that cannot be run, with a
-/// `hint`, such as `; install it`.
-pub fn cannot_run(program: &str, hint: &'static str) -> impl FnOnce(io::Error) -> LaunchError {
-    let action = format!("run {program}");
-    move |error| LaunchError::System(action, reason(&error), hint)
+/// Returns a function that adds the attempted action, such as `run ssh`, and a `hint`, such as
+/// `; install it`, to a system error.
+pub fn cannot(
+    action: impl Into<String>,
+    hint: &'static str,
+) -> impl FnOnce(io::Error) -> LaunchError {
+    move |error| LaunchError::System(action.into(), reason(&error), hint)
 }

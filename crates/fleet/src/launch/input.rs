@@ -48,13 +48,12 @@ impl Input {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.cancellation.check()?;
                     if clock::now_ns().saturating_sub(taken_ns) > timeout_ns {
-                        let seconds = TIMEOUT.as_secs();
-                        let stalled = format!("sending the program stalled for {seconds} s");
-                        return Err(LaunchError::Stalled(stalled));
+                        let what = "sending the program stalled for";
+                        return Err(LaunchError::Stalled(what, TIMEOUT.as_secs()));
                     }
                     let room = Interest { fd: self.pipe.as_fd(), write: true };
                     event::wait(&[room], Some(Cancellation::POLL))
-                        .map_err(cannot("wait to send the program"))?;
+                        .map_err(cannot("wait to send the program", ""))?;
                 }
                 Err(_) => return Ok(()),
             }

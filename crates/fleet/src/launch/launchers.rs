@@ -11,7 +11,7 @@ use garland_core::cluster::{Cluster, Launcher, Node};
 use super::binary::Binary;
 use super::child::LaunchedChild;
 use super::error::{LaunchError, cannot};
-use super::orders::{Launched, Orders};
+use super::orders::{LaunchResult, Orders};
 use super::slurm::SlurmStep;
 use super::spread::Spread;
 use super::ssh::Logins;
@@ -61,7 +61,7 @@ impl<'a> Launchers<'a> {
     }
 
     /// Starts the agent of `node`, with the log file `log`.
-    pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> Result<Launched, LaunchError> {
+    pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> LaunchResult {
         match self.launcher {
             Launcher::Ssh => self.logins()?.launch(node, orders, log, &self.spread),
             Launcher::Slurm => self.slurm_step(orders, log)?.take(node),
@@ -106,7 +106,7 @@ impl<'a> Launchers<'a> {
 }
 
 fn running() -> Result<Binary, LaunchError> {
-    Binary::running().map_err(cannot("read the running program"))
+    Binary::running().map_err(cannot("read the running program", ""))
 }
 
 /// Returns whether all of `nodes` are in the node list of an allocation.

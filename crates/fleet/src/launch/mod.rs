@@ -22,4 +22,4 @@ pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting};
 pub use error::{LaunchError, cannot};
 pub use garland_dataplane::leaving::after;
 pub use launchers::Launchers;
-pub use orders::{Launched, Orders};
+pub use orders::{LaunchResult, Launched, Orders};

@@ -22,6 +22,9 @@ pub struct Launched {
     pub child: Option<LaunchedChild>,
 }
 
+/// A started agent, or why its node has none.
+pub type LaunchResult = Result<Launched, LaunchError>;
+
 /// The parameters of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
@@ -62,19 +65,21 @@ impl Orders {
 }
 
 /// Starts the agent of the node `name` with `command` on this machine, confined to the directory
-/// `root`; waits until it is ready.
+/// `root`; waits until it is ready at `addresses`.
 pub fn start_confined(
     mut command: Command,
     name: &str,
     root: &Path,
+    addresses: Vec<IpAddr>,
     orders: &Orders,
     log: &Path,
-) -> Result<(ReadyLine, LaunchedChild), LaunchError> {
+) -> LaunchResult {
     command.args(orders.arguments()).arg("--root").arg(root);
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
     let starting = Starting::start(command, log, &orders.cancellation)
-        .map_err(cannot(format!("start the agent of {name}")))?;
-    starting.ready()
+        .map_err(cannot(format!("start the agent of {name}"), ""))?;
+    let (ready, child) = starting.ready_after(|_, _| Ok(()))?;
+    Ok(Launched { ready, addresses, child: Some(child) })
 }

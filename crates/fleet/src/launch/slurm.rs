@@ -16,13 +16,13 @@ use garland_protocol::ReadyLine;
 use super::binary::Binary;
 use super::bootstrap::{self, BootstrapLine};
 use super::child::{LaunchedChild, Starting};
-use super::error::{LaunchError, cannot_run};
-use super::orders::{Launched, Orders};
+use super::error::{LaunchError, cannot};
+use super::orders::{LaunchResult, Launched, Orders};
 use super::resolve::{Lookup, Unresolved};
 
 /// The agents started by one `srun`.
 pub struct SlurmStep {
-    launched: Mutex<HashMap<String, Result<Launched, LaunchError>>>,
+    launched: Mutex<HashMap<String, LaunchResult>>,
     child: Option<LaunchedChild>,
 }
 
@@ -74,7 +74,7 @@ impl SlurmStep {
             .collect();
         let mut starting =
             Starting::start(command(nodes, binary, orders), log, &orders.cancellation)
-                .map_err(cannot_run("srun", "; install Slurm's client commands"))?;
+                .map_err(cannot("run srun", "; install Slurm's client commands"))?;
         let mut step = Step::new(nodes);
         let ended = loop {
             if step.settled() {
@@ -115,7 +115,7 @@ impl SlurmStep {
     }
 
     /// Removes and returns the agent of `node`.
-    pub fn take(&self, node: &Node) -> Result<Launched, LaunchError> {
+    pub fn take(&self, node: &Node) -> LaunchResult {
         let mut launched = self.launched.lock();
         launched
             .remove(&node.name)

@@ -11,11 +11,11 @@ use garland_core::cluster::{Node, Ssh};
 use super::complaint;
 use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, BootstrapLine};
-use crate::launch::error::{LaunchError, cannot_run};
+use crate::launch::error::{LaunchError, cannot};
 use crate::launch::input::Input;
 use crate::launch::resolve::{Lookup, Unresolved};
 use crate::launch::spread::{ProgramSource, Spread};
-use crate::launch::{Launched, Orders, Starting};
+use crate::launch::{LaunchResult, Launched, Orders, Starting};
 
 /// The options for ssh, which the user's options override: no prompts, timeouts, and none of the
 /// forwardings of interactive logins.
@@ -52,11 +52,11 @@ impl Logins {
         orders: &Orders,
         log: &Path,
         spread: &Spread,
-    ) -> Result<Launched, LaunchError> {
+    ) -> LaunchResult {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
         let command = self.command(node, orders)?;
         let starting = Starting::start(command, log, &orders.cancellation)
-            .map_err(cannot_run("ssh", "; install the OpenSSH client"))?;
+            .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
         let mut login_address = None;
         let started = starting.ready_after(|line, input| match BootstrapLine::parse(line) {
             BootstrapLine::At(_, address) => {
