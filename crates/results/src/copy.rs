@@ -259,15 +259,8 @@ impl CopyResult {
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
-        if self.interrupted {
-            Exit::Interrupted
-        } else if ok >= min_ok.unwrap_or(self.nodes.len()) && whole {
-            Exit::Done
-        } else if ok == 0 {
-            Exit::Nothing
-        } else {
-            Exit::SomeFailed
-        }
+        let all = ok >= min_ok.unwrap_or(self.nodes.len()) && whole;
+        Exit::of_work(all, ok > 0, self.interrupted)
     }
 }
 

@@ -27,6 +27,17 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Returns the exit code of work on several nodes: whether all of it succeeded, whether any of
+    /// it was done, and whether the user interrupted it.
+    pub fn of_work(all: bool, any: bool, interrupted: bool) -> Self {
+        match (all, any) {
+            _ if interrupted => Self::Interrupted,
+            (true, _) => Self::Done,
+            (false, true) => Self::SomeFailed,
+            (false, false) => Self::Nothing,
+        }
+    }
+
     /// The number of the code.
     pub fn code(self) -> u8 {
         match self {
