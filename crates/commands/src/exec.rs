@@ -97,17 +97,9 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
         output::warn(folded(verdicts));
     }
-    Ok(if interrupted { Exit::Interrupted } else { exit(&ends) })
-}
-
-fn exit(ends: &[CommandEnd]) -> Exit {
-    let ok = ends.iter().filter(|end| **end == CommandEnd::Exited(0)).count();
-    let never = ends.iter().filter(|end| matches!(end, CommandEnd::Failed(_))).count();
-    match (ok, never) {
-        (ok, _) if ok == ends.len() => Exit::Done,
-        (_, never) if never == ends.len() => Exit::Nothing,
-        _ => Exit::SomeFailed,
-    }
+    let all = ends.iter().all(|end| *end == CommandEnd::Exited(0));
+    let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
+    Ok(Exit::of_work(all, any, interrupted))
 }
 
 fn reason(end: &CommandEnd) -> Option<String> {

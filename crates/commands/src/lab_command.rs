@@ -48,9 +48,9 @@ pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
 fn spec(what: &What) -> Result<Spec, Failure> {
     let (lab, roots) = (what.lab.as_str(), what.roots.clone());
     let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
-    let rate = rate.map_err(Failure::usage)?.map(|rate| rate.bits_per_second());
+    let rate = rate?.map(|rate| rate.bits_per_second());
     let faults = what.fault.iter().map(|fault| fault.parse()).collect::<Result<Vec<_>, _>>();
-    let faults = faults.map_err(Failure::usage)?;
+    let faults = faults?;
     let spec = match (&what.topology, what.nodes) {
         (Some(argument), _) => {
             Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots, faults }
@@ -68,18 +68,18 @@ fn spec(what: &What) -> Result<Spec, Failure> {
 
 fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let lab = Lab::up(&state(&Places::open()?)?, spec).map_err(Failure::nothing)?;
+    let lab = Lab::up(&state(&Places::open()?)?, spec)?;
     let took = phases.end("build");
     if !context.json {
         let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
         output::print(format_args!("{name} is up in {took}: the head {head} and lab:{others}\n"))?;
     }
-    let report = check.then(|| lab.check()).transpose().map_err(Failure::nothing)?;
+    let report = check.then(|| lab.check()).transpose()?;
     if check {
         phases.end("check");
     }
     let exit = if report.as_ref().is_none_or(Report::holds) { Exit::Done } else { Exit::Fault };
-    let status = lab.status().map_err(Failure::nothing)?;
+    let status = lab.status()?;
     let head = Head::new("garland.lab-up/2", None, phases);
     let result = UpResult { head, lab: status, check: report };
     if context.json {
@@ -94,9 +94,9 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let state = state(&Places::open()?)?;
     let mut labs = Vec::new();
-    for record in state.list().map_err(Failure::nothing)? {
+    for record in state.list()? {
         if let Ok(lab) = Lab::open(&state, &record.spec.name) {
-            labs.push(lab.status().map_err(Failure::nothing)?);
+            labs.push(lab.status()?);
         }
     }
     phases.end("ask");
@@ -106,11 +106,11 @@ fn status(context: &Context) -> Result<Exit, Failure> {
 }
 
 fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
-    let lab = Lab::open(&state(&Places::open()?)?, lab).map_err(Failure::nothing)?;
+    let lab = Lab::open(&state(&Places::open()?)?, lab)?;
     let (program, words) =
         words.split_first().ok_or_else(|| Failure::usage("no command is given"))?;
     let node = node.strip_prefix(LAB_PREFIX).unwrap_or(node);
-    let mut command = lab.command(node, program).map_err(Failure::nothing)?;
+    let mut command = lab.command(node, program)?;
     let status = command.args(words).status();
     let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
     Ok(Exit::Code(code_of(status)))
@@ -119,7 +119,7 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
 fn down(context: &Context, name: &str) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let was_up = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
+    let was_up = Lab::end(&state(&places)?, name)?;
     RecordDir::open(&places, Some(name))?.clear();
     phases.end("end");
     let head = Head::new("garland.lab-down/2", None, phases);

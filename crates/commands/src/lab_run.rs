@@ -48,7 +48,7 @@ pub fn run(
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
     let places = Places::open()?;
     let up = Lab::up_meanwhile(&state(&places)?, spec, Vec::new());
-    let (lab, warden) = up.map_err(Failure::nothing)?;
+    let (lab, warden) = up?;
     let name = lab.name().to_owned();
     let took = phases.end("build");
     if !context.json {
@@ -88,7 +88,7 @@ fn check_and_run(
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     if check {
-        let report = lab.check().map_err(Failure::nothing)?;
+        let report = lab.check()?;
         phases.end("check");
         if !context.json {
             output::print(&report)?;

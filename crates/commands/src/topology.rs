@@ -67,7 +67,7 @@ fn only(text: &str, name: &str) -> Result<Topology, Failure> {
         let problem = format!("{name} compares several topologies and has none of its own");
         return Err(Failure::usage(problem).hint(format!("they are {}", several.join(", "))));
     }
-    Ok(parse(text, name).map_err(Failure::usage)?.topology)
+    Ok(parse(text, name)?.topology)
 }
 
 /// Returns the text of a built-in scenario.

@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod command_error;
 pub mod farm;
 pub mod form;
 pub mod histogram;
+pub mod malformed;
 pub mod nearest;
 pub mod nic_facts;
 pub mod plan;

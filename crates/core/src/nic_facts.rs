@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::malformed::Malformed;
+
 /// The state of a NIC as reported by its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicFacts {
@@ -73,16 +75,13 @@ impl fmt::Display for Ethernet {
 
 /// Parses `02:88:00:00:00:01`.
 impl FromStr for Ethernet {
-    type Err = String;
+    type Err = Malformed;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Malformed> {
         let byte = |pair: &str| (pair.len() == 2).then(|| u8::from_str_radix(pair, 16).ok())?;
         let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
         let six = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
-        six.map(Self).ok_or_else(|| {
-            format!(
-                "{text:?} is not an Ethernet address: write six bytes such as 02:88:00:00:00:01"
-            )
-        })
+        let form = "an Ethernet address: write six bytes such as 02:88:00:00:00:01";
+        six.map(Self).ok_or_else(|| Malformed::new(text, form))
     }
 }

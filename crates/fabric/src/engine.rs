@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
+use super::error::FabricError;
 use super::port::{Done, Port};
 
 /// The maximum time in nanoseconds without a completion while operations are in flight.
@@ -60,7 +61,7 @@ impl<'p, 'l> Engine<'p, 'l> {
 
     /// Waits from `now`, the time just read from the clock, and returns the time afterwards. With `busy`,
     /// operations are in flight and must complete in time.
-    pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, String> {
+    pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, FabricError> {
         self.done.clear();
         if self.sleeps && until != Until::Room {
             self.doze(until, busy)
@@ -69,7 +70,7 @@ impl<'p, 'l> Engine<'p, 'l> {
         }
     }
 
-    fn poll(&mut self, since: u64, until: Until, busy: bool) -> Result<u64, String> {
+    fn poll(&mut self, since: u64, until: Until, busy: bool) -> Result<u64, FabricError> {
         for looks in 1_u32.. {
             self.port.look(&mut self.done)?;
             if !self.done.is_empty() {
@@ -104,7 +105,7 @@ impl<'p, 'l> Engine<'p, 'l> {
         Ok(now)
     }
 
-    fn doze(&mut self, until: Until, busy: bool) -> Result<u64, String> {
+    fn doze(&mut self, until: Until, busy: bool) -> Result<u64, FabricError> {
         loop {
             let time = match until {
                 Until::Due(due) => clock::until(due).min(NAP),
@@ -123,15 +124,12 @@ impl<'p, 'l> Engine<'p, 'l> {
         }
     }
 
-    fn check(&self, now: u64, busy: bool) -> Result<(), String> {
+    fn check(&self, now: u64, busy: bool) -> Result<(), FabricError> {
         if self.over.load(Ordering::Relaxed) {
-            return Err("the agent has exited".to_owned());
+            return Err(FabricError::AgentExited);
         }
         if busy && now.saturating_sub(self.heard_ns) > SILENCE_NS {
-            let seconds = SILENCE_NS / 1_000_000_000;
-            return Err(format!(
-                "libfabric: timed out after {seconds} s waiting for the other node"
-            ));
+            return Err(FabricError::Silent(SILENCE_NS / 1_000_000_000));
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::error::FabricError;
+
 /// The helper's name.
 const NAME: &str = "garland-fabric";
 
@@ -17,7 +19,7 @@ const VARIABLE: &str = "GARLAND_FABRIC";
 ///
 /// # Errors
 /// The places that were searched, and what to do.
-pub fn find() -> Result<PathBuf, String> {
+pub fn find() -> Result<PathBuf, FabricError> {
     let beside = std::fs::read_link("/proc/self/exe").ok();
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     let named = std::env::var_os(VARIABLE);
@@ -31,21 +33,21 @@ fn look(
     named: Option<&OsStr>,
     beside: Option<&Path>,
     others: impl Iterator<Item = PathBuf>,
-) -> Result<PathBuf, String> {
+) -> Result<PathBuf, FabricError> {
     if let Some(named) = named {
         let named = PathBuf::from(named);
         let missing = format!("{VARIABLE} is {}, which is not a file", named.display());
-        return if named.is_file() { Ok(named) } else { Err(missing) };
+        return if named.is_file() { Ok(named) } else { Err(FabricError::Unsuitable(missing)) };
     }
     let folders = beside.map(Path::to_path_buf).into_iter().chain(others);
     let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
     found.ok_or_else(|| {
         let beside = beside.map_or(String::new(), |folder| format!("in {}, ", folder.display()));
-        format!(
+        FabricError::Unsuitable(format!(
             "there is no {NAME} on this node ({beside}in PATH, in ~/{OWN}, or named by {VARIABLE}), \
              which a fabric needs besides libfabric: `make fabric` builds it, beside garland on the \
              head, which brings it to nodes that lack it; without it there are: tcp, shm"
-        )
+        ))
     })
 }
 
@@ -59,7 +61,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join(NAME);
         let nowhere = || std::iter::once(PathBuf::from("/nowhere"));
-        let error = look(None, Some(&folder), nowhere()).unwrap_err();
+        let error = look(None, Some(&folder), nowhere()).unwrap_err().to_string();
         assert!(error.contains("make fabric") && error.contains("tcp, shm"), "{error}");
         std::fs::write(&file, "").unwrap();
         assert_eq!(look(None, Some(&folder), nowhere()).as_ref(), Ok(&file));
@@ -67,7 +69,7 @@ mod tests {
         assert_eq!(look(None, None, others).as_ref(), Ok(&file));
         assert_eq!(look(Some(file.as_os_str()), None, nowhere()).as_ref(), Ok(&file));
         let error = look(Some(OsStr::new("/nowhere/x")), Some(&folder), nowhere()).unwrap_err();
-        assert!(error.contains("/nowhere/x"), "{error}");
+        assert!(error.to_string().contains("/nowhere/x"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -5,8 +5,11 @@
 
 #![allow(unsafe_code)]
 
+mod error;
 pub mod find;
 pub mod words;
+
+pub use error::FabricError;
 
 #[cfg(feature = "helper")]
 mod abi;

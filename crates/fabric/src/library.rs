@@ -6,6 +6,7 @@ use std::mem::transmute_copy;
 use std::os::unix::ffi::OsStrExt;
 
 use super::abi::{API, Fabric, FabricAttr, Info};
+use super::error::FabricError;
 
 /// The library's name since 1.0; 2.x has kept it.
 const NAME: &str = "libfabric.so.1";
@@ -37,30 +38,29 @@ impl Library {
     ///
     /// # Errors
     /// When the file is missing, is not libfabric, or is older than 1.17; says what to do.
-    pub fn load() -> Result<Self, String> {
+    pub fn load() -> Result<Self, FabricError> {
         let other = std::env::var_os(VARIABLE);
         let name = other.as_deref().map_or(NAME.as_bytes(), OsStrExt::as_bytes);
         let shown = String::from_utf8_lossy(name).into_owned();
-        let file = CString::new(name).map_err(|_| format!("{shown}: not a file name"))?;
+        let file = CString::new(name)
+            .map_err(|_| FabricError::Unsuitable(format!("{shown}: not a file name")))?;
         // SAFETY: the name ends with a zero byte; what the library does as it is loaded is its own.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) };
         if handle.is_null() {
-            return Err(format!(
+            return Err(FabricError::Unsuitable(format!(
                 "loading libfabric: {}: install it (libfabric1 on Debian), or name its file in \
                  {VARIABLE}",
                 trouble()
-            ));
+            )));
         }
-        let found = Self::find(handle).ok_or_else(|| format!("{shown} is not libfabric"))?;
-        match found.version {
-            API.. => Ok(found),
-            _ => {
+        Err(FabricError::Unsuitable(match Self::find(handle) {
+            Some(found) if found.version >= API => return Ok(found),
+            Some(found) => {
                 let (major, minor) = found.version();
-                Err(format!(
-                    "{shown} is libfabric {major}.{minor}: version 1.17 or later is required"
-                ))
+                format!("{shown} is libfabric {major}.{minor}: version 1.17 or later is required")
             }
-        }
+            None => format!("{shown} is not libfabric"),
+        }))
     }
 
     fn find(handle: *mut c_void) -> Option<Self> {
@@ -101,16 +101,18 @@ impl Library {
         ((self.version >> 16) as u16, (self.version & 0xffff) as u16)
     }
 
-    /// Returns the text of an error, which the library reports as a negative number.
-    pub fn meaning(&self, error: isize) -> String {
+    /// Returns the error of a call that began `operation`; the library reports it as a negative
+    /// number.
+    pub fn error(&self, operation: &'static str, error: isize) -> FabricError {
         let number = c_int::try_from(error.unsigned_abs()).unwrap_or(c_int::MAX);
         // SAFETY: it takes any number and returns text that is never freed.
         let text = unsafe { (self.strerror)(number) };
         if text.is_null() {
-            return format!("error {number}");
+            return FabricError::Call(operation, format!("error {number}"));
         }
         // SAFETY: as above: it isn't null, and ends with a zero byte.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().to_lowercase()
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        FabricError::Call(operation, text.to_lowercase())
     }
 }
 

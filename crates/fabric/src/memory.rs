@@ -29,22 +29,14 @@ pub enum Ring {
 }
 
 impl Memory {
-    /// Allocates two rings of `ring` bytes.
-    ///
-    /// # Errors
-    /// When there is not enough memory.
-    pub fn new(ring: u64) -> Result<Self, String> {
-        let refused = || format!("cannot allocate two rings of {ring} bytes");
-        let ring = usize::try_from(ring).ok().map(|ring| ring.max(1).next_multiple_of(PAGE));
-        let bytes = ring.and_then(|ring| ring.checked_mul(2)?.checked_add(PAGE));
-        let bytes = bytes.ok_or_else(refused)?;
-        let layout = Layout::from_size_align(bytes, PAGE).map_err(|_| refused())?;
+    /// Allocates two rings of `ring` bytes; `None` if there is not enough memory.
+    pub fn new(ring: u64) -> Option<Self> {
+        let ring = usize::try_from(ring).ok()?.max(1).checked_next_multiple_of(PAGE)?;
+        let bytes = ring.checked_mul(2)?.checked_add(PAGE)?;
+        let layout = Layout::from_size_align(bytes, PAGE).ok()?;
         // SAFETY: the layout isn't of size 0.
         let start = unsafe { alloc_zeroed(layout) };
-        if start.is_null() {
-            return Err(refused());
-        }
-        Ok(Self { start, layout, ring: ring.unwrap_or(0) })
+        (!start.is_null()).then_some(Self { start, layout, ring })
     }
 
     /// Returns the address of its first byte, for the library.

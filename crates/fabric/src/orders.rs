@@ -11,8 +11,9 @@ use std::time::Duration;
 use garland_sys::{clock, threads};
 
 use super::engine::{Engine, Until};
+use super::error::FabricError;
 use super::library::Library;
-use super::port::{Done, Port};
+use super::port::{Done, NO_ENDPOINT, Port};
 use super::provider;
 use super::rounds;
 use super::words::{self, Answer, ORDER_MAX, Order, PREFIX, Round, SAMPLES_MAX, VERSION};
@@ -72,7 +73,7 @@ fn keep_output() -> io::Result<File> {
 /// Passes orders on until there are no more, then makes sure that the helper exits.
 fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     let mut input = io::stdin().lock();
-    while let Ok(order) = read_order(&mut input) {
+    while let Some(order) = read_order(&mut input) {
         if orders.send(order).is_err() {
             return;
         }
@@ -85,12 +86,12 @@ fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     unsafe { libc::_exit(1) };
 }
 
-fn read_order(input: &mut impl Read) -> Result<Order, String> {
+fn read_order(input: &mut impl Read) -> Option<Order> {
     let mut prefix = [0; PREFIX];
-    input.read_exact(&mut prefix).map_err(|error| error.to_string())?;
-    let mut bytes = vec![0; words::length(prefix, ORDER_MAX)?];
-    input.read_exact(&mut bytes).map_err(|error| error.to_string())?;
-    words::message(&bytes)
+    input.read_exact(&mut prefix).ok()?;
+    let mut bytes = vec![0; words::length(prefix, ORDER_MAX).ok()?];
+    input.read_exact(&mut bytes).ok()?;
+    words::message(&bytes).ok()
 }
 
 fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Result<()> {
@@ -99,7 +100,8 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
     let mut session = HelperSession { library: library.as_ref(), port: None, pending: false, over };
     // No more orders: the agent has exited or is done.
     while let Ok(order) = orders.recv() {
-        let answer = session.obey(&order).unwrap_or_else(Answer::Refused);
+        let answer =
+            session.obey(&order).unwrap_or_else(|error| Answer::Refused(error.to_string()));
         output.write_all(&words::frame(&answer))?;
     }
     Ok(())
@@ -107,7 +109,7 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
 
 /// The state of the helper.
 struct HelperSession<'l> {
-    library: Result<&'l Library, &'l String>,
+    library: Result<&'l Library, &'l FabricError>,
     port: Option<Port<'l>>,
     /// Whether an operation of a trial is still in flight.
     pending: bool,
@@ -115,7 +117,7 @@ struct HelperSession<'l> {
 }
 
 impl<'l> HelperSession<'l> {
-    fn obey(&mut self, order: &Order) -> Result<Answer, String> {
+    fn obey(&mut self, order: &Order) -> Result<Answer, FabricError> {
         let library = self.library.map_err(Clone::clone)?;
         match order {
             Order::List(source) => provider::names(library, *source).map(Answer::Providers),
@@ -123,8 +125,7 @@ impl<'l> HelperSession<'l> {
                 // The memory of the previous endpoint is released first.
                 self.port = None;
                 let port = self.port.insert(Port::open(library, wish)?);
-                let opened = port.opened().cloned().ok_or("no endpoint is open")?;
-                Ok(Answer::Opened(opened))
+                Ok(Answer::Opened(port.opened()?.clone()))
             }
             Order::Meet(peer) => self.port()?.meet(peer).map(|()| Answer::Done),
             Order::Run(round) => rounds::run(&mut self.engine(round)?, round).map(Answer::Ran),
@@ -141,21 +142,21 @@ impl<'l> HelperSession<'l> {
         }
     }
 
-    fn port(&mut self) -> Result<&mut Port<'l>, String> {
-        self.port.as_mut().ok_or_else(|| "no endpoint is open".to_owned())
+    fn port(&mut self) -> Result<&mut Port<'l>, FabricError> {
+        self.port.as_mut().ok_or(NO_ENDPOINT)
     }
 
-    fn engine(&mut self, round: &Round) -> Result<Engine<'_, 'l>, String> {
+    fn engine(&mut self, round: &Round) -> Result<Engine<'_, 'l>, FabricError> {
         let over = self.over;
         let port = self.port()?;
         let fits = round.size >= 1 && (1..=port.depth()).contains(&(round.depth as usize));
         if !fits || round.count > SAMPLES_MAX {
-            return Err("protocol error: the parameters of a round exceed the limits".to_owned());
+            return Err(FabricError::Order("the parameters of a round exceed the limits"));
         }
         Ok(Engine::new(port, over))
     }
 
-    fn settle(&mut self) -> Result<(), String> {
+    fn settle(&mut self) -> Result<(), FabricError> {
         let (over, pending) = (self.over, std::mem::take(&mut self.pending));
         let mut engine = Engine::new(self.port()?, over);
         let mut now = clock::now_ns();

@@ -10,6 +10,7 @@ use super::abi::{
     FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_SOURCE, FI_THREAD_DOMAIN,
     FI_WRITE, Info,
 };
+use super::error::FabricError;
 use super::library::Library;
 use super::words;
 
@@ -34,7 +35,7 @@ struct Wish<'a> {
 ///
 /// # Errors
 /// When the library reports an error.
-pub fn names(library: &Library, source: Option<IpAddr>) -> Result<Vec<String>, String> {
+pub fn names(library: &Library, source: Option<IpAddr>) -> Result<Vec<String>, FabricError> {
     let mut names: Vec<String> = Vec::new();
     // Not every provider selects by address.
     for source in [source, None] {
@@ -57,7 +58,7 @@ pub fn find<'l>(
     provider: &str,
     source: Option<IpAddr>,
     puts: bool,
-) -> Result<(Offers<'l>, bool), String> {
+) -> Result<(Offers<'l>, bool), FabricError> {
     let layered = format!("{provider}{LAYER}");
     let full = [provider, &layered];
     let tries = if provider.contains(';') { &full[..1] } else { &full[..] };
@@ -77,12 +78,12 @@ pub fn find<'l>(
         none if none.is_empty() => "none with the needed operations".to_owned(),
         names => names.join(", "),
     };
-    Err(format!(
+    Err(FabricError::Unsuitable(format!(
         "libfabric {major}.{minor} has no suitable provider {provider} on this node; suitable ones: {there}"
-    ))
+    )))
 }
 
-fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, String> {
+fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, FabricError> {
     let node = wish.source.map(|source| source.to_canonical().to_string());
     let node = node.and_then(|node| CString::new(node).ok());
     let flags = if node.is_some() { FI_SOURCE | FI_NUMERICHOST } else { 0 };
@@ -97,19 +98,19 @@ fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, 
         0 if first.is_null() => Ok(None),
         0 => Ok(Some(Offers { library, first })),
         error if -error == libc::ENODATA as isize || -error == libc::ENOSYS as isize => Ok(None),
-        error => Err(format!("asking for providers: {}", library.meaning(error))),
+        error => Err(library.error("asking for providers", error)),
     }
 }
 
-fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, String> {
+fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, FabricError> {
     // SAFETY: a duplicate of nothing is a new one with all its parts.
     let first = unsafe { (library.dupinfo)(ptr::null()) };
     if first.is_null() {
-        return Err("not enough memory for libfabric".to_owned());
+        return Err(FabricError::Unsuitable("not enough memory for libfabric".to_owned()));
     }
     let hints = Offers { library, first };
-    let name = wish.provider.map(|name| CString::new(name).map_err(|_| "a provider's name"));
-    let name = name.transpose()?;
+    let name = wish.provider.map(CString::new).transpose();
+    let name = name.map_err(|_| FabricError::Order("a provider's name has a zero byte"))?;
     let modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
     // SAFETY: the library has made all parts of it, and nobody else has it; the name is a copy by
     // the C library, whose `free` libfabric calls on it.

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::error::FabricError;
+
 /// The version of these messages; agent and helper must have the same.
 pub const VERSION: u16 = 1;
 
@@ -202,19 +204,19 @@ pub fn frame(message: &impl Serialize) -> Vec<u8> {
 ///
 /// # Errors
 /// When it is above `most`.
-pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, String> {
+pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, FabricError> {
     let length = u32::from_le_bytes(prefix) as usize;
-    if length <= most { Ok(length) } else { Err(format!("a message of {length} bytes")) }
+    if length <= most { Ok(length) } else { Err(FabricError::Length(length)) }
 }
 
 /// The message of a frame without its length.
 ///
 /// # Errors
 /// When it is none.
-pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FabricError> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
-        _ => Err("protocol error: an unknown message".to_owned()),
+        _ => Err(FabricError::Message),
     }
 }
 

@@ -3,7 +3,7 @@
 mod late;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,7 +20,8 @@ use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
-    Cancellation, HURRY, Launched, LaunchedChild, Launchers, Orders, REAPING, after, lab, local,
+    Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders, REAPING,
+    after, cannot, lab, local,
 };
 use crate::reach::{self, Unreached};
 use crate::standing::{RecordDir, Standing};
@@ -70,11 +71,11 @@ struct Starter<'a> {
 }
 
 /// An agent and the process that keeps it alive, or the error.
-type Started = Result<(Agent, Option<LaunchedChild>), String>;
+type Started = Result<(Agent, Option<LaunchedChild>), LaunchError>;
 
 /// The agents of all nodes, in the nodes' order.
 pub struct Fleet {
-    /// The agent or the error of each node.
+    /// The agent of each node, or the reason why it has none, as results state it.
     pub agents: Vec<Result<Agent, String>>,
     /// The processes that keep the agents alive.
     pub children: Children,
@@ -155,7 +156,7 @@ impl FleetBuilder<'_> {
             .into_iter()
             .map(|result| match result {
                 Ok((agent, child)) => (Ok(agent), child),
-                Err(reason) => (Err(reason), None),
+                Err(error) => (Err(error.to_string()), None),
             })
             .unzip();
         children.push(child);
@@ -245,14 +246,16 @@ impl FleetBuilder<'_> {
         if let Some(standing) = Standing::find(records, &node.name) {
             if clock.is_some() {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
-                return Err(why.to_owned());
+                return Err(why.into());
             }
             match self.connect(node, &standing, keys) {
                 Ok(agent) => return Ok((agent, None)),
                 // The agent ended after its idle time, or its machine was restarted.
                 Err(error) if error.is_refused() => standing.forget(records),
                 // The agent may be stopped or busy: do not start a second standing agent.
-                Err(error) if self.stay.is_some() => return Err(error.of_standing()),
+                Err(error) if self.stay.is_some() => {
+                    return Err(LaunchError::Refused(error.of_standing()));
+                }
                 // Start another agent, which ends with this command.
                 Err(_) => {}
             }
@@ -264,8 +267,8 @@ impl FleetBuilder<'_> {
         let standing = Standing::of(&node.name, &launched);
         let agent =
             self.connect(node, &standing, keys).map_err(|error| match self.is_real(node) {
-                true => error.after_login(),
-                false => error.to_string(),
+                true => LaunchError::Refused(error.after_login()),
+                false => LaunchError::Refused(error.to_string()),
             })?;
         if self.stay.is_some() {
             standing.keep(records)?;
@@ -292,23 +295,21 @@ impl FleetBuilder<'_> {
         self.out_of_band && self.is_real(node) && node.name == process::host_name()
     }
 
-    fn start(
-        &self,
-        node: &Node,
-        orders: &Orders,
-        launchers: &Launchers<'_>,
-    ) -> Result<Launched, String> {
+    fn start(&self, node: &Node, orders: &Orders, launchers: &Launchers<'_>) -> LaunchResult {
         // A run's directory may be removed while a standing agent lives.
         let folder = match self.stay {
-            Some(_) => self.places.folder("agents").map_err(|failure| failure.to_string())?,
+            Some(_) => self.places.folder("agents")?,
             None => self.logs.clone(),
         };
         let log = folder.join(log_name(&node.name));
         if inventory::is_local(&node.name) || self.is_own(node) {
-            if let Some(folder) = &self.here {
-                return local::launch(&node.name, folder, orders, &log);
-            }
-            let root = local_root(self.places, self.launch.local_root.as_deref(), &node.name)?;
+            let root = match (&self.here, &self.launch.local_root) {
+                (Some(shared), _) => shared.clone(),
+                (None, Some(roots)) => std::path::absolute(roots)
+                    .map_err(cannot(format!("find the directory {}", roots.display()), ""))?
+                    .join(&node.name),
+                (None, None) => self.places.folder("local")?.join(&node.name),
+            };
             return local::launch(&node.name, &root, orders, &log);
         }
         if let Some(lab) = self.lab {
@@ -321,13 +322,4 @@ impl FleetBuilder<'_> {
 /// Returns the file name of a node's agent log.
 pub fn log_name(node: &str) -> String {
     format!("{}.log", node.replace(['/', ':'], "_"))
-}
-
-/// Returns the root directory of a local node; `given` is the user's parent directory for these.
-pub fn local_root(places: &Places, given: Option<&Path>, name: &str) -> Result<PathBuf, String> {
-    let base = match given {
-        Some(given) => std::path::absolute(given).map_err(|error| error.to_string())?,
-        None => places.folder("local").map_err(|failure| failure.to_string())?,
-    };
-    Ok(base.join(name))
 }

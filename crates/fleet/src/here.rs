@@ -62,7 +62,7 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     }
     let mut text = String::new();
     file.read_to_string(&mut text).or_nothing(doing())?;
-    let cluster = Cluster::parse(&text, &shown.to_string()).map_err(Failure::usage)?;
+    let cluster = Cluster::parse(&text, &shown.to_string())?;
     match fault_of_ssh(&cluster.ssh) {
         Some(why) => Err(unused(path, &why)),
         None => Ok(cluster),

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::nodelist::{self, Sources};
+use garland_core::cluster::nodelist::{self, Origin, SourceError, Sources};
 use garland_core::cluster::{Cluster, Node};
+use garland_sys::error::reason;
 
 use crate::context::Context;
 use crate::here;
@@ -69,19 +70,17 @@ pub fn is_local(name: &str) -> bool {
 }
 
 impl Sources for Inventory {
-    fn file(&self, path: &str) -> Result<String, String> {
-        std::fs::read_to_string(path).map_err(|error| error.to_string())
-    }
-
-    fn group(&self, name: &str) -> Result<Option<String>, String> {
-        match &self.cluster {
-            Some(cluster) => Ok(cluster.group_list(name)),
-            None => Err("groups are defined in the cluster file, and there is none".to_owned()),
+    fn text(&self, of: &Origin) -> Result<Option<String>, SourceError> {
+        match (of, &self.cluster) {
+            (Origin::File(path), _) => std::fs::read_to_string(path)
+                .map(Some)
+                .map_err(|error| SourceError::Unreadable(reason(&error))),
+            (Origin::Group(name), Some(cluster)) => Ok(cluster.group_list(name)),
+            (Origin::Group(_), None) => Err(SourceError::Forbidden(
+                "groups are defined in the cluster file, and there is none",
+            )),
+            (Origin::Given | Origin::Slurm, _) => Ok(std::env::var("SLURM_JOB_NODELIST").ok()),
         }
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Ok(std::env::var("SLURM_JOB_NODELIST").ok())
     }
 }
 

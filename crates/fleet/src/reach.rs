@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
+use garland_lab::LabError;
 use garland_transport::ConnectionError;
 use thiserror::Error;
 
@@ -13,8 +14,8 @@ pub enum Unreached {
     #[error("the record of its agent has no address")]
     NoAddress,
     /// The lab of its node cannot be entered.
-    #[error("{0}")]
-    Lab(String),
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// The connection failed.
     #[error(transparent)]
     Connection(#[from] ConnectionError),

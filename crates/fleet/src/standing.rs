@@ -1,6 +1,7 @@
 //! Standing agents (`garland up`), which outlive the command that starts them. Each has a record in
 //! the private state directory, with which later commands connect without starting an agent.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use garland_protocol::KeyPair;
 use garland_transport::connect_agent;
 use serde::{Deserialize, Serialize};
 
-use crate::launch::Launched;
+use crate::launch::{LaunchError, Launched, cannot};
 use crate::reach::Unreached;
 use garland_results::places::{Places, write_private};
 use garland_terminal::failure::Failure;
@@ -69,11 +70,11 @@ impl Standing {
     }
 
     /// Writes the record.
-    pub fn keep(&self, records: &RecordDir) -> Result<(), String> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
+    pub fn keep(&self, records: &RecordDir) -> Result<(), LaunchError> {
         let path = records.path(&self.name);
-        write_private(&path, &text)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))
+        let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
+        text.and_then(|text| write_private(&path, &text))
+            .map_err(cannot(format!("write {}", path.display()), ""))
     }
 
     /// Removes the record.

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use garland_core::command_error::{CommandError, ErrorKind};
+
 /// An error of a lab. The message names the operation, its object and the reason, and says what to
 /// do where the user can do something about it.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +125,12 @@ pub enum LabError {
         /// What failed, and why.
         reason: String,
     },
+}
+
+impl CommandError for LabError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Nothing
+    }
 }
 
 impl LabError {

@@ -63,7 +63,7 @@ pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<
 }
 
 fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
-    let size = bytes::parse(&disk.size).map_err(Failure::usage)?;
+    let size = bytes::parse(&disk.size)?;
     if !DISK_SIZES.contains(&size) {
         let (least, most) = DISK_SIZES.into_inner();
         let [least, most] = [least, most].map(bytes::format);
@@ -71,7 +71,7 @@ fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
         return Err(Failure::usage(message)
             .hint("a file that fits in memory does not measure the disk: choose a file larger than memory"));
     }
-    let time: Nanos = disk.time.parse().map_err(Failure::usage)?;
+    let time: Nanos = disk.time.parse()?;
     let only = only(&disk.only)?;
     let order = DiskOrder { path, size, time_ns: time.0, depth: disk.depth, only };
     order.check().map_err(|reason| Failure::usage(format!("--time {}: {reason}", disk.time)))?;

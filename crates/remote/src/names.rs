@@ -14,12 +14,14 @@ use ureq::unversioned::transport::NextTimeout;
 #[derive(Clone)]
 pub struct Names(Arc<Find>);
 
-type Find = dyn Fn(&str) -> Result<IpAddr, String> + Send + Sync;
+type Find = dyn Fn(&str) -> Result<IpAddr, Error> + Send + Sync;
 
 impl Names {
     /// Creates a resolver that calls `find`.
-    pub fn new(find: impl Fn(&str) -> Result<IpAddr, String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(find))
+    pub fn new<E: std::error::Error + Send + Sync + 'static>(
+        find: impl Fn(&str) -> Result<IpAddr, E> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(move |name| find(name).map_err(|error| Error::Other(error.into()))))
     }
 }
 
@@ -34,7 +36,7 @@ impl Resolver for Names {
         let host = uri.host().ok_or(Error::HostNotFound)?;
         let port =
             uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
-        let address = (self.0)(host).map_err(|reason| Error::Other(reason.into()))?;
+        let address = (self.0)(host)?;
         let mut found = self.empty();
         found.push(SocketAddr::new(address, port));
         Ok(found)

@@ -259,15 +259,8 @@ impl CopyResult {
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
-        if self.interrupted {
-            Exit::Interrupted
-        } else if ok >= min_ok.unwrap_or(self.nodes.len()) && whole {
-            Exit::Done
-        } else if ok == 0 {
-            Exit::Nothing
-        } else {
-            Exit::SomeFailed
-        }
+        let all = ok >= min_ok.unwrap_or(self.nodes.len()) && whole;
+        Exit::of_work(all, ok > 0, self.interrupted)
     }
 }
 
@@ -405,13 +398,18 @@ impl CopyResult {
         Ok(())
     }
 
+    /// Groups the names of nodes by an amount; without nodes for which it is 0.
+    fn groups(&self, amount: fn(&NodeResult) -> u64) -> BTreeMap<u64, Vec<&str>> {
+        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| amount(node) > 0) {
+            groups.entry(amount(node)).or_default().push(&node.name);
+        }
+        groups
+    }
+
     /// Writes the number of names that nodes have removed, largest number first.
     fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-        for node in self.nodes.iter().filter(|node| node.removed > 0) {
-            groups.entry(node.removed).or_default().push(&node.name);
-        }
-        groups.iter().rev().try_for_each(|(removed, names)| {
+        self.groups(|node| node.removed).iter().rev().try_for_each(|(removed, names)| {
             let what = if *removed == 1 { "name" } else { "names" };
             writeln!(f, "removed {}: {removed} {what}", nodelist::fold(names))
         })
@@ -420,10 +418,7 @@ impl CopyResult {
     /// Writes the bytes that nodes had before the copy, or have read by themselves.
     fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
-        let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-        for node in self.nodes.iter().filter(|node| node.already > 0) {
-            groups.entry(node.already).or_default().push(&node.name);
-        }
+        let groups = self.groups(|node| node.already);
         if let Some(all) = groups.get(&self.bytes)
             && self.nodes.iter().all(|node| !node.end.is_ok() || node.already == self.bytes)
         {

@@ -111,19 +111,13 @@ impl StandingResult {
     /// dead.
     pub fn status(&self) -> Exit {
         let count = |verdict| self.nodes.iter().filter(|node| node.is(verdict)).count();
-        match (count(NodeVerdict::Ok), count(NodeVerdict::Dead)) {
-            (0, 0) => Exit::Nothing,
-            (up, _) if up == self.nodes.len() => Exit::Done,
-            _ => Exit::SomeFailed,
-        }
+        let (up, dead) = (count(NodeVerdict::Ok), count(NodeVerdict::Dead));
+        Exit::of_work(up > 0 && up == self.nodes.len(), up + dead > 0, false)
     }
 
     /// Returns the exit code of a command, where `fine` decides which nodes are as requested.
     pub fn exit(&self, fine: impl Fn(&NodeState) -> bool) -> Exit {
-        match self.nodes.iter().filter(|node| fine(node)).count() {
-            all if all == self.nodes.len() => Exit::Done,
-            0 => Exit::Nothing,
-            _ => Exit::SomeFailed,
-        }
+        let fine = self.nodes.iter().filter(|node| fine(node)).count();
+        Exit::of_work(fine == self.nodes.len(), fine > 0, false)
     }
 }

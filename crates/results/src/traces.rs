@@ -2,11 +2,13 @@
 //! per node, has a directory of traces per copy.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use garland_core::plan::Plan;
-use garland_core::trace::{Cut, Record, Trace, file_stem};
+use garland_core::trace::{Cut, Record, Trace, TraceError, file_stem};
+use garland_sys::error::reason;
+use thiserror::Error;
 
 use crate::places::Places;
 use crate::run::{LAST, Run, TRACES};
@@ -119,16 +121,25 @@ fn last_of_head(folder: &Path) -> u64 {
     ends.max().unwrap_or(0)
 }
 
+/// The reason why a trace cannot be read.
+#[derive(Debug, Error)]
+pub enum UnreadTrace {
+    /// The file cannot be read.
+    #[error("{}", reason(.0))]
+    File(#[from] io::Error),
+    /// The file is larger than any trace.
+    #[error("it is not a trace: it has more than {} MiB", LARGEST >> 20)]
+    TooLarge,
+    /// The file does not contain a trace.
+    #[error(transparent)]
+    Content(#[from] TraceError),
+}
+
 /// Reads a trace file. If the file is truncated, returns the complete part and where it ends.
-pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), String> {
-    let bytes = || -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = bytes().map_err(|error| garland_sys::error::reason(&error))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("it is not a trace: it has more than {} MiB", LARGEST >> 20));
+pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), UnreadTrace> {
+    let mut bytes = Vec::new();
+    if File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
+        return Err(UnreadTrace::TooLarge);
     }
-    Trace::decode(&bytes).map_err(|error| error.to_string())
+    Ok(Trace::decode(&bytes)?)
 }

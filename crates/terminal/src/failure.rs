@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use garland_core::command_error::{CommandError, ErrorKind};
 use garland_sys::error::reason;
 
 /// The exit codes of commands, on which scripts rely (docs/scripts.md).
@@ -26,6 +27,17 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Returns the exit code of work on several nodes: whether all of it succeeded, whether any of
+    /// it was done, and whether the user interrupted it.
+    pub fn of_work(all: bool, any: bool, interrupted: bool) -> Self {
+        match (all, any) {
+            _ if interrupted => Self::Interrupted,
+            (true, _) => Self::Done,
+            (false, true) => Self::SomeFailed,
+            (false, false) => Self::Nothing,
+        }
+    }
+
     /// The number of the code.
     pub fn code(self) -> u8 {
         match self {
@@ -55,25 +67,28 @@ pub struct Failure {
 }
 
 impl Failure {
+    fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, message: message.to_string(), hints: Vec::new() }
+    }
+
     /// Returns the failure of an invalid request.
     pub fn usage(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Usage, message: message.to_string(), hints: Vec::new() }
+        Self::new(Exit::Usage, message)
     }
 
     /// Returns the failure of a command that did nothing.
     pub fn nothing(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Nothing, message: message.to_string(), hints: Vec::new() }
+        Self::new(Exit::Nothing, message)
     }
 
     /// Returns the failure of a check that found a fault.
     pub fn fault(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Fault, message: message.to_string(), hints: Vec::new() }
+        Self::new(Exit::Fault, message)
     }
 
     /// Returns the failure of an `operation` that the user interrupted.
     pub fn interrupted(operation: impl fmt::Display) -> Self {
-        let message = format!("{operation}: interrupted");
-        Self { exit: Exit::Interrupted, message, hints: Vec::new() }
+        Self::new(Exit::Interrupted, format!("{operation}: interrupted"))
     }
 
     /// Adds a hint.
@@ -90,6 +105,16 @@ impl Failure {
     /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         self.exit
+    }
+}
+
+/// The exit code of an error that ends a command follows from its kind.
+impl<E: CommandError> From<E> for Failure {
+    fn from(error: E) -> Self {
+        match error.kind() {
+            ErrorKind::Usage => Self::usage(error),
+            ErrorKind::Nothing => Self::nothing(error),
+        }
     }
 }
 
@@ -126,7 +151,36 @@ fn text_of(error: &impl fmt::Display) -> String {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::units::bytes;
+
     use super::*;
+
+    #[test]
+    fn the_exit_codes_are_those_of_the_documentation() {
+        let kinds = [
+            (Exit::Done, "success"),
+            (Exit::SomeFailed, "some nodes failed"),
+            (Exit::Usage, "wrong usage or configuration"),
+            (Exit::Nothing, "nothing done"),
+            (Exit::Fault, "a check found a fault"),
+            (Exit::Interrupted, "interrupted"),
+        ];
+        let page = include_str!("../../../docs/scripts.md");
+        let rows: Vec<(u8, &str)> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+            .filter_map(|(code, meaning)| Some((code.parse().ok()?, meaning)))
+            .map(|(code, meaning)| (code, meaning.split(" (").next().unwrap_or(meaning)))
+            .collect();
+        assert_eq!(rows, kinds.map(|(exit, meaning)| (exit.code(), meaning)));
+    }
+
+    #[test]
+    fn the_kind_of_an_error_decides_the_exit_code() {
+        let wrong = Failure::from(bytes::parse("many").unwrap_err());
+        assert_eq!(wrong.exit(), Exit::Usage);
+        assert!(wrong.message().starts_with("`many` is not a number of bytes"), "{wrong}");
+    }
 
     #[test]
     fn system_errors_have_no_number() {

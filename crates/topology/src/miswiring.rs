@@ -1,15 +1,15 @@
 //! Cabling faults, for labs in which the cabling check is tested or practised. A fault changes
 //! cables, rates or MTUs; addresses and routes stay as planned.
 
+use garland_core::command_error::CommandError;
+use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::{Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink};
 use garland_core::nic_facts::Ethernet;
 use garland_core::units::Rate;
+use serde::{Deserialize, Serialize};
 
 /// The minimum MTU of an IPv4 host.
 const LEAST_MTU: u16 = 576;
@@ -31,7 +31,7 @@ pub enum Miswiring {
 }
 
 /// An error of a cabling fault that cannot be parsed or applied.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MiswiringError {
     /// The text cannot be parsed.
     #[error(
@@ -52,6 +52,8 @@ pub enum MiswiringError {
     #[error("{0}: both NICs are the same; name two different ones")]
     Same(String),
 }
+
+impl CommandError for MiswiringError {}
 
 /// Returns the topology with the cabling faults applied.
 ///
@@ -175,11 +177,12 @@ impl FromStr for Miswiring {
     type Err = MiswiringError;
 
     fn from_str(text: &str) -> Result<Self, MiswiringError> {
-        read(text).map_err(|reason| MiswiringError::Unreadable(text.to_owned(), reason))
+        let unreadable = |why| MiswiringError::Unreadable(text.to_owned(), format!("{why}"));
+        read(text).map_err(unreadable)
     }
 }
 
-fn read(text: &str) -> Result<Miswiring, String> {
+fn read(text: &str) -> Result<Miswiring, Box<dyn Error>> {
     let (kind, rest) = text.split_once(':').ok_or("the colon is missing")?;
     let pair = |by: char| rest.split_once(by).ok_or_else(|| format!("{by:?} is missing"));
     Ok(match kind {
@@ -191,15 +194,14 @@ fn read(text: &str) -> Result<Miswiring, String> {
         "missing" => Miswiring::Missing(rest.parse()?),
         "slow" => {
             let (nic, rate) = pair('=')?;
-            let rate = rate.parse::<Rate>().map_err(|error| error.to_string())?;
-            Miswiring::Slow(nic.parse()?, rate)
+            Miswiring::Slow(nic.parse()?, rate.parse()?)
         }
         "mtu" => {
             let (nic, mtu) = pair('=')?;
             let mtu = mtu.parse().map_err(|_| format!("{mtu:?} is not an MTU"))?;
             Miswiring::Mtu(nic.parse()?, mtu)
         }
-        other => return Err(format!("{other:?} is not a kind of fault")),
+        other => return Err(format!("{other:?} is not a kind of fault").into()),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use garland_core::malformed::Malformed;
 use serde::{Deserialize, Serialize};
 
 use super::{NicId, Topology};
@@ -39,22 +40,22 @@ impl fmt::Display for NicName {
 }
 
 impl FromStr for NicName {
-    type Err = String;
+    type Err = Malformed;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Malformed> {
         match text.split_once('/') {
             Some((node, nic)) if !node.is_empty() && !nic.is_empty() => {
                 Ok(Self { node: node.to_owned(), nic: nic.to_owned() })
             }
-            _ => Err(format!("{text:?} is not the name of a NIC: write NODE/NIC, such as n2/eth0")),
+            _ => Err(Malformed::new(text, "the name of a NIC: write NODE/NIC, such as n2/eth0")),
         }
     }
 }
 
 impl TryFrom<String> for NicName {
-    type Error = String;
+    type Error = Malformed;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Malformed> {
         text.parse()
     }
 }

@@ -1,6 +1,7 @@
 //! Computes how many nodes a point-to-point star, or two joined stars, can have with the cards that
 //! fit into a server.
 
+use garland_core::command_error::CommandError;
 use serde::Serialize;
 
 use super::Price;
@@ -88,6 +89,8 @@ pub enum SizeError {
     #[error("a faster card needs a slot, but the server has none")]
     NoSlot,
 }
+
+impl CommandError for SizeError {}
 
 impl Server {
     /// Returns the number of all its ports.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
+use garland_core::malformed::Malformed;
 use serde::{Deserialize, Serialize};
 
 use super::NodeId;
@@ -107,19 +108,21 @@ impl fmt::Display for Subnet {
 }
 
 impl FromStr for Subnet {
-    type Err = String;
+    type Err = Malformed;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a network: write one such as 10.88.0.0/16");
-        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-        let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
-        let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(net, bits)| Some((net.parse().ok()?, bits.parse().ok()?)));
+        let Some((address, prefix)) = parts else {
+            return Err(Malformed::new(text, "a network: write one such as 10.88.0.0/16"));
+        };
         if !(8..=30).contains(&prefix) {
-            return Err(format!("{text} has the prefix {prefix}, which must be 8 to 30"));
+            return Err(Malformed::new(text, "a usable network: its prefix must be 8 to 30"));
         }
         let subnet = Self::new(address, prefix);
         if subnet.network != address {
-            return Err(format!("{text} has bits beyond its prefix: write {subnet}"));
+            let why = format!("a network: it has bits beyond its prefix: write {subnet}");
+            return Err(Malformed::new(text, why));
         }
         Ok(subnet)
     }

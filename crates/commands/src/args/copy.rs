@@ -1,6 +1,7 @@
 //! Arguments of `garland cp` and `exec`.
 
 use garland_fleet::args::Launch;
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
-use garland_core::units::{Nanos, UnitError};
+use garland_core::units::Nanos;
 use garland_dataplane::Packing;
 use garland_protocol::SlowNodes;
 
@@ -279,22 +280,22 @@ pub enum ShapeName {
 }
 
 /// Parses a share such as `50%` or `12.5%`; returns thousandths.
-fn share(text: &str) -> Result<u16, String> {
+fn share(text: &str) -> Result<u16, &'static str> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
     let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
-    thousandths.ok_or_else(|| "a share must be from 0.1% to 90%".to_owned())
+    thousandths.ok_or("a share must be from 0.1% to 90%")
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "the minimum is 1".to_owned())
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|count| *count > 0).ok_or("the minimum is 1")
 }
 
 /// Parses a time of at least 5 s, such as `60s` or `10min`; returns nanoseconds.
-fn stuck_after(text: &str) -> Result<u64, String> {
+fn stuck_after(text: &str) -> Result<u64, Box<dyn Error + Send + Sync>> {
     const LEAST: u64 = 5_000_000_000;
-    let Nanos(time) = text.parse().map_err(|error: UnitError| error.to_string())?;
-    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the minimum is 5s".to_owned())
+    let Nanos(time) = text.parse()?;
+    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the minimum is 5s".into())
 }
 
 /// `garland exec`.

@@ -36,13 +36,13 @@ impl Chain {
                 (Order::Wires(rates(&baseline, nodes.len())), Some(baseline))
             }
             list => {
-                let names = nodelist::expand(list, inventory).map_err(Failure::usage)?;
+                let names = nodelist::expand(list, inventory)?;
                 (Order::Given(names), None)
             }
         };
         let rack = |node: &Node| node.rack.clone().or_else(|| switch_of(lab?, node));
         let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), rack(node))).collect();
-        let sequence = chain_order(&order, &racks).map_err(Failure::usage)?;
+        let sequence = chain_order(&order, &racks)?;
         let why = match (&order, baseline) {
             (Order::Wires(rates), Some(baseline)) => {
                 Some(by_wires(&baseline.run, rates, &sequence, nodes))

@@ -51,6 +51,7 @@ const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
 const COPY: Kinds = TO_NODES | FROM_NODES;
 
 /// The kinds of copies on which an option has an effect.
+#[derive(Clone, Copy)]
 struct Rule {
     /// The name of the option on the command line, without dashes.
     option: &'static str,
@@ -79,7 +80,14 @@ const NONE_APART: &str = "no node can be fed on the side in this copy: each node
 const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
 const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 
-/// The rules of all options. Conflicts that depend on values, on other options or on the type of a
+/// The options that have an effect on all copies. `whole` does, too: copies without a comparison
+/// send everything anyway.
+const OF_ALL_COPIES: &str = "\
+    whole no-fsync no-encrypt dry-run save-plan rails buffers congestion bwlimit verify \
+    checksum no-trace progress launcher stuck-after keep-traces mptcp lab from local-root \
+    cluster";
+
+/// The rules of all other options. Conflicts that depend on values, on other options or on the type of a
 /// file are reported elsewhere: by the argument parser, or when the source is opened.
 const RULES: &[Rule] = &[
     rule("join", JOIN, ""),
@@ -90,24 +98,18 @@ const RULES: &[Rule] = &[
     rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("delete", TREE | OBJECT, "copies from nodes add and replace files, but never remove any"),
     rule("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
-    // Copies without a comparison send everything anyway.
-    rule("whole", COPY, ""),
     // With a stream, the option is refused later, when the source is opened.
     rule(
         "shared",
         FILE | STREAM,
         "it applies only to one regular file of this machine, which nodes see at the same path",
     ),
-    rule("no-fsync", COPY, ""),
     rule(
         "force-device",
         FILE | OBJECT | STREAM | FROM_FILES | FROM_STRIPES,
         "this copy writes to no device",
     ),
-    rule("no-encrypt", COPY, ""),
     rule("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
-    rule("dry-run", COPY, ""),
-    rule("save-plan", COPY, ""),
     rule("order", TO_NODES, "copies from nodes read from all nodes at once")
         .same(FROM_NODES, &["list"]),
     rule(
@@ -118,35 +120,23 @@ const RULES: &[Rule] = &[
     .same(STREAM, &["auto", "chain"]),
     rule("on-slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
     rule("slow-below", BROADCAST & !STREAM, NONE_APART),
-    rule("rails", COPY, ""),
     rule(
         "block-size",
         COPY & !FROM_STRIPES,
         "stripes are read in blocks of the size in their manifest",
     ),
-    rule("buffers", COPY, ""),
     rule("op-size", STRIPES, "only a striped copy to nodes is cut into operations"),
     rule("op-overlap", STRIPES, "only a striped copy to nodes is cut into operations"),
-    rule("congestion", COPY, ""),
-    rule("bwlimit", COPY, ""),
-    rule("verify", COPY, ""),
-    rule("checksum", COPY, ""),
     rule("min-ok", COPY & !STRIPES & !FROM_STRIPES, ""),
     rule("inject", TO_NODES, ONLY_TO_NODES),
-    rule("no-trace", COPY, ""),
     rule("quiet", COPY | JOIN, ""),
-    rule("progress", COPY, ""),
-    rule("launcher", COPY, ""),
-    rule("stuck-after", COPY, ""),
-    rule("keep-traces", COPY, ""),
-    rule("mptcp", COPY, ""),
-    rule("lab", COPY, ""),
-    rule("from", COPY, ""),
-    rule("local-root", COPY, ""),
-    // Options that all commands have.
-    rule("cluster", COPY, ""),
     rule("json", COPY | JOIN, ""),
 ];
+
+fn rules() -> impl Iterator<Item = Rule> {
+    let plain = OF_ALL_COPIES.split(' ').map(|option| rule(option, COPY, ""));
+    RULES.iter().copied().chain(plain)
+}
 
 /// Returns the kind of copy that a command line with this task asks for.
 ///
@@ -177,7 +167,7 @@ pub fn kind_of(cp: &Cp, task: &Task) -> Result<Kind, Failure> {
 /// # Errors
 /// If the user specified such an option.
 pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
-    for rule in RULES {
+    for rule in rules() {
         let mut typed = cp.typed.iter().filter(|(option, _)| option == rule.option);
         let Some(value) = typed.next().map(|(_, value)| value.as_str()) else { continue };
         if !rule.allows(kind, value) {
@@ -283,7 +273,7 @@ mod tests {
         let arguments = cp.get_arguments().chain(command.get_arguments());
         let mut names: Vec<_> = arguments.filter_map(|argument| argument.get_long()).collect();
         names.sort_unstable();
-        let mut rules: Vec<_> = RULES.iter().map(|rule| rule.option).collect();
+        let mut rules: Vec<_> = rules().map(|rule| rule.option).collect();
         rules.sort_unstable();
         assert_eq!(names, rules);
     }

@@ -30,22 +30,21 @@ pub fn plan(
     if request.args.shared {
         refuse_unshareable(given, path)?;
         let layout = given.layout(block)?;
-        let plan = Plan::shared(layout, &names, READERS, rails).map_err(Failure::usage)?;
+        let plan = Plan::shared(layout, &names, READERS, rails)?;
         return Ok((plan, None));
     }
     let Some(unit) = &request.args.stripe else {
-        let plan = Plan::broadcast(given.layout(block)?, &names, rails).map_err(Failure::usage)?;
+        let plan = Plan::broadcast(given.layout(block)?, &names, rails)?;
         return Ok((shaped(request, lab, plan)?, None));
     };
-    let unit = bytes::parse(unit).map_err(Failure::usage)?;
-    let stripes =
-        Stripes::new(given.content().length(), unit, nodes.len()).map_err(Failure::usage)?;
+    let unit = bytes::parse(unit)?;
+    let stripes = Stripes::new(given.content().length(), unit, nodes.len())?;
     let layout = match block {
         None => stripes.fitting_layout(),
         Some(block) => stripes.layout(block),
     };
-    let layout = layout.map_err(Failure::usage)?;
-    let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
+    let layout = layout?;
+    let plan = Plan::striped(layout, stripes, &names, rails)?;
     Ok((plan, Some(stripes)))
 }
 

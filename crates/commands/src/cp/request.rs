@@ -156,12 +156,12 @@ fn excludes(args: &Cp) -> Result<Vec<Pattern>, Failure> {
 }
 
 fn block_size(text: &str) -> Result<u32, Failure> {
-    let size = bytes::parse(text).map_err(Failure::usage)?;
+    let size = bytes::parse(text)?;
     Ok(u32::try_from(size).unwrap_or(u32::MAX))
 }
 
 fn pipeline(args: &Cp) -> Result<Pipeline, Failure> {
-    let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
+    let cut = |text: &String| match bytes::parse(text)? {
         0 => Err(Failure::usage("--op-size must be at least 1")),
         size => Ok(Cut { size, overlap: args.op_overlap }),
     };

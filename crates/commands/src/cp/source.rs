@@ -86,7 +86,7 @@ impl CopySource {
                 .hint("write the stream to a file first"));
         }
         let block = request.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
-        let layout = Layout::open_ended(block).map_err(Failure::usage)?;
+        let layout = Layout::open_ended(block)?;
         let (name, opened) = match target::parse(source.as_os_str()) {
             Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) if line.trim_ascii().is_empty() => {

@@ -45,7 +45,7 @@ impl Drawn {
         };
         let mut drawn = Self { name: name.to_owned(), text, known: HashMap::new() };
         if let Some(rate) = rate {
-            let _: Rate = rate.parse().map_err(Failure::usage)?;
+            let _: Rate = rate.parse()?;
             drawn.text = drawn.changed(|topology| {
                 topology.insert("rate".to_owned(), Value::String(rate.to_owned()));
                 Ok(())
@@ -76,7 +76,7 @@ impl Drawn {
 
     /// Returns the topology with the nodes of its file.
     pub fn as_written(&self) -> Result<Topology, Failure> {
-        Ok(parse(&self.text, &self.name).map_err(Failure::usage)?.topology)
+        Ok(parse(&self.text, &self.name)?.topology)
     }
 
     fn changed(

@@ -29,7 +29,7 @@ pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let mut measured = Measured::read(&Places::open()?, &asked.runs, &asked.points)?;
     let ahead = counts(&asked.nodes)?;
-    let length = asked.copy.as_deref().map(bytes::parse).transpose().map_err(Failure::usage)?;
+    let length = asked.copy.as_deref().map(bytes::parse).transpose()?;
     let copied = length.or(measured.copied);
     let drawn = match &asked.topology {
         Some(name) => Some(Drawn::load(name, asked.rate.as_deref(), asked.nics)?),

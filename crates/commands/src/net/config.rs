@@ -23,8 +23,8 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
         return all(options, &topology, format);
     }
     let node = node(&topology, options.node.as_deref())?;
-    let config = NodeConfig::of(&topology, node, &names).map_err(Failure::usage)?;
-    let files = format.files(&topology, &config).map_err(Failure::usage)?;
+    let config = NodeConfig::of(&topology, node, &names)?;
+    let files = format.files(&topology, &config)?;
     if options.diff {
         return diff::run(&options.root, format, &files);
     }
@@ -47,8 +47,8 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
 fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit, Failure> {
     let mut nodes = Vec::new();
     for (node, this) in topology.nodes.iter().enumerate() {
-        let config = NodeConfig::of(topology, node, &NicNames::new()).map_err(Failure::usage)?;
-        nodes.push((this, format.files(topology, &config).map_err(Failure::usage)?));
+        let config = NodeConfig::of(topology, node, &NicNames::new())?;
+        nodes.push((this, format.files(topology, &config)?));
     }
     for (node, files) in nodes {
         match &options.output {

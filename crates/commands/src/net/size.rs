@@ -46,7 +46,7 @@ pub fn run(context: &Context, size: &NetSize) -> Result<Exit, Failure> {
         return Err(Failure::usage("a server without ports cannot be the centre of a star")
             .hint("add ports, for instance by --onboard 1"));
     }
-    let clusters = rows(&server, &prices, size.nodes).map_err(Failure::usage)?;
+    let clusters = rows(&server, &prices, size.nodes)?;
     phases.end("compute");
     if context.json {
         let head = Head::new("garland.net-size/2", None, phases);

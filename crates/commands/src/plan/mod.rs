@@ -65,7 +65,7 @@ const BETTER: f64 = 0.98;
 pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     let PlanCommand::Suggest(asked) = command;
     let mut phases = Phases::begin();
-    let length = bytes::parse(&asked.bytes).map_err(Failure::usage)?;
+    let length = bytes::parse(&asked.bytes)?;
     let (topology, nodes) = topology(asked)?;
     phases.end("read");
     let plans = tried(&topology, length, nodes).map_err(|way| {

@@ -107,8 +107,9 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
                 let cut = cut.map(|cut| cut.to_string());
                 known.push(Known { path, origin: trace.origin, stay, records, cut });
             }
-            Err(reason) => {
-                missing.push(NodeResult::without(stem(&path), NodeVerdict::Failed, reason))
+            Err(error) => {
+                let (name, reason) = (stem(&path), error.to_string());
+                missing.push(NodeResult::without(name, NodeVerdict::Failed, reason));
             }
         }
     }

@@ -105,7 +105,7 @@ impl Cluster {
         names.iter().map(find).collect()
     }
 
-    /// Returns the node list of a group, for [`Sources::group`](super::nodelist::Sources::group);
+    /// Returns the node list of a group, for [`Sources`](super::nodelist::Sources);
     /// `all` is every node.
     pub fn group_list(&self, group: &str) -> Option<String> {
         match group {

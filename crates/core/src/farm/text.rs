@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::malformed::Malformed;
+
 /// A name, a path or a word of a command, as arbitrary bytes.
 ///
 /// In JSON and on a terminal it is text: invalid UTF-8 and control characters become `\xHH`, a
@@ -29,8 +31,8 @@ impl Text {
     /// Parses the output of [`Text::escaped`].
     ///
     /// # Errors
-    /// A message if a backslash is not followed by `\` or `xHH`.
-    pub fn unescape(text: &str) -> Result<Self, String> {
+    /// When a backslash is not followed by `\` or `xHH`.
+    pub fn unescape(text: &str) -> Result<Self, Malformed> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find('\\') {
@@ -43,9 +45,8 @@ impl Text {
             }
             let hex = after.strip_prefix('x').and_then(|after| after.get(..2));
             let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-            bytes.push(byte.ok_or_else(|| {
-                format!("{text:?} has a backslash that is not followed by \\ or xHH")
-            })?);
+            let form = "escaped text: a backslash must be followed by \\ or xHH";
+            bytes.push(byte.ok_or_else(|| Malformed::new(text, form))?);
             rest = &after[3..];
         }
         bytes.extend(rest.as_bytes());

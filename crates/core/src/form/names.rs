@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Fault, FormProblem, Text};
-use crate::cluster::nodelist::{NodeListError, Origin, Sources, expand};
+use crate::cluster::nodelist::{NodeListError, Origin, SourceError, Sources, expand};
 
 /// Expands the node list in `text`; an error points to the position in the list.
 pub fn expand_text(
@@ -37,15 +37,12 @@ fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usiz
 pub struct Alone(pub &'static str);
 
 impl Sources for Alone {
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Err(format!("{} must list its nodes itself", self.0))
-    }
-
-    fn group(&self, _name: &str) -> Result<Option<String>, String> {
-        Err("groups can contain nodes, but `nodes` cannot contain groups".into())
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Err(format!("{} must list its nodes itself", self.0))
+    fn text(&self, of: &Origin) -> Result<Option<String>, SourceError> {
+        Err(match of {
+            Origin::Group(_) => SourceError::Forbidden(
+                "groups can contain nodes, but `nodes` cannot contain groups",
+            ),
+            _ => SourceError::Elsewhere(self.0),
+        })
     }
 }

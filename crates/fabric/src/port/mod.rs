@@ -8,12 +8,16 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 
 use super::abi::{Av, Context, Cq, Domain, Ep, Fabric, Fid, Mr};
+use super::error::FabricError;
 use super::library::Library;
 use super::memory::Memory;
 use super::provider::Offers;
 use super::words::Opened;
 
 pub use transfer::{Done, Sent};
+
+/// The error of an order that needs an endpoint, before one is open.
+pub const NO_ENDPOINT: FabricError = FabricError::Order("no endpoint is open");
 
 /// An open endpoint. Pointers are null until their object is open.
 pub struct Port<'l> {
@@ -60,10 +64,10 @@ impl Port<'_> {
         self.depth
     }
 
-    fn check(&self, what: &str, answer: c_int) -> Result<(), String> {
+    fn check(&self, operation: &'static str, answer: c_int) -> Result<(), FabricError> {
         match isize::try_from(answer).unwrap_or(0) {
             0 => Ok(()),
-            error => Err(format!("libfabric: {what}: {}", self.library.meaning(error))),
+            error => Err(self.library.error(operation, error)),
         }
     }
 }

@@ -9,11 +9,12 @@ use super::super::abi::{
     FI_MR_ENDPOINT, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ,
     FI_REMOTE_WRITE, FI_SEND, FI_TRANSMIT, FI_WAIT_FD, FI_WAIT_NONE, FI_WRITE, Fid,
 };
+use super::super::error::FabricError;
 use super::super::library::Library;
 use super::super::memory::{Memory, Ring};
 use super::super::provider;
 use super::super::words::{ADDRESS_MAX, Open, Opened, Peer};
-use super::{Port, Remote};
+use super::{NO_ENDPOINT, Port, Remote};
 
 /// The key of the memory region, if the provider does not choose one.
 const KEY: u64 = 0x6761_726c;
@@ -26,14 +27,15 @@ impl<'l> Port<'l> {
     ///
     /// # Errors
     /// When the provider is missing or does not support an operation.
-    pub fn open(library: &'l Library, wish: &Open) -> Result<Self, String> {
+    pub fn open(library: &'l Library, wish: &Open) -> Result<Self, FabricError> {
         let (offers, delivers) = provider::find(library, &wish.provider, wish.source, wish.puts)?;
+        let memory = Memory::new(wish.ring).ok_or(FabricError::Memory(wish.ring))?;
         let depth = wish.depth.max(1) as usize;
         let room = || UnsafeCell::new(Context { internal: [ptr::null_mut(); 8] });
         let mut port = Self {
             library,
             offers,
-            memory: Memory::new(wish.ring)?,
+            memory,
             contexts: (0..=2 * depth).map(|_| room()).collect(),
             depth,
             fabric: ptr::null_mut(),
@@ -58,11 +60,14 @@ impl<'l> Port<'l> {
     }
 
     /// Returns the description of the endpoint.
-    pub fn opened(&self) -> Option<&Opened> {
-        self.opened.as_ref()
+    ///
+    /// # Errors
+    /// When it is not open yet.
+    pub fn opened(&self) -> Result<&Opened, FabricError> {
+        self.opened.as_ref().ok_or(NO_ENDPOINT)
     }
 
-    fn check_limits(&mut self, wish: &Open) -> Result<(), String> {
+    fn check_limits(&mut self, wish: &Open) -> Result<(), FabricError> {
         let info = self.offers.best();
         // SAFETY: the best offer and its parts are there as long as the offers are.
         let (most, sends, receives, inject) = unsafe {
@@ -71,18 +76,19 @@ impl<'l> Port<'l> {
         };
         self.inject = inject;
         let name = &wish.provider;
-        if wish.largest as usize > most {
-            return Err(format!("provider {name} supports at most {most} bytes per operation"));
-        }
         let deepest = sends.min(receives);
+        let limit = if wish.largest as usize > most {
+            format!("{most} bytes per operation")
         // Some providers report 0: unknown.
-        if deepest > 0 && self.depth > deepest {
-            return Err(format!("provider {name} supports at most {deepest} operations in flight"));
-        }
-        Ok(())
+        } else if deepest > 0 && self.depth > deepest {
+            format!("{deepest} operations in flight")
+        } else {
+            return Ok(());
+        };
+        Err(FabricError::Unsuitable(format!("provider {name} supports at most {limit}")))
     }
 
-    fn open_domain(&mut self) -> Result<(), String> {
+    fn open_domain(&mut self) -> Result<(), FabricError> {
         let info = self.offers.best();
         // SAFETY: as in `check_limits`; a null context is fine.
         let answer = unsafe {
@@ -98,18 +104,13 @@ impl<'l> Port<'l> {
     }
 
     /// Opens the completion queue and the address vector; returns whether a thread can sleep on the queue.
-    fn open_queue(&mut self, sleep: bool) -> Result<bool, String> {
+    fn open_queue(&mut self, sleep: bool) -> Result<bool, FabricError> {
         let domain = self.domain;
         let mut open = |wait| {
-            let mut attr = CqAttr {
-                size: COMPLETIONS.max(2 * self.depth + 16),
-                flags: 0,
-                format: FI_CQ_FORMAT_CONTEXT,
-                wait_obj: wait,
-                signaling_vector: 0,
-                wait_cond: 0,
-                wait_set: ptr::null_mut(),
-            };
+            // SAFETY: it has only numbers and pointers, which can be zero.
+            let mut attr: CqAttr = unsafe { std::mem::zeroed() };
+            attr.size = COMPLETIONS.max(2 * self.depth + 16);
+            (attr.format, attr.wait_obj) = (FI_CQ_FORMAT_CONTEXT, wait);
             // SAFETY: the domain is open; its table has this since 1.0; the attributes are whole.
             unsafe {
                 ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut self.cq, ptr::null_mut())
@@ -120,15 +121,9 @@ impl<'l> Port<'l> {
         self.check("opening the completion queue", answer)?;
         // SAFETY: as in `check_limits`.
         let kind = unsafe { (*(*self.offers.best()).domain_attr).av_type };
-        let mut attr = AvAttr {
-            kind,
-            rx_ctx_bits: 0,
-            count: 1,
-            ep_per_node: 0,
-            name: ptr::null(),
-            map_addr: ptr::null_mut(),
-            flags: 0,
-        };
+        // SAFETY: it has only numbers and pointers, which can be zero.
+        let mut attr: AvAttr = unsafe { std::mem::zeroed() };
+        (attr.kind, attr.count) = (kind, 1);
         // SAFETY: as above.
         let answer = unsafe {
             ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut self.av, ptr::null_mut())
@@ -137,32 +132,32 @@ impl<'l> Port<'l> {
         Ok(sleeps)
     }
 
-    fn open_endpoint(&mut self) -> Result<(), String> {
+    fn open_endpoint(&mut self) -> Result<(), FabricError> {
         let (domain, info) = (self.domain, self.offers.best());
         // SAFETY: the domain is open, and of this offer.
         let answer =
             unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut self.ep, ptr::null_mut()) };
         self.check("opening the endpoint", answer)?;
-        self.bind(self.cq.cast(), FI_TRANSMIT | FI_RECV, "the completion queue")?;
-        self.bind(self.av.cast(), 0, "the address vector")?;
+        self.bind(self.cq.cast(), FI_TRANSMIT | FI_RECV, "binding the completion queue")?;
+        self.bind(self.av.cast(), 0, "binding the address vector")?;
         self.control(self.ep.cast(), "enabling the endpoint")
     }
 
-    fn bind(&self, to: *mut Fid, flags: u64, name: &str) -> Result<(), String> {
+    fn bind(&self, to: *mut Fid, flags: u64, what: &'static str) -> Result<(), FabricError> {
         let fid: *mut Fid = self.ep.cast();
         // SAFETY: both are open.
         let answer = unsafe { ((*(*fid).ops).bind)(fid, to, flags) };
-        self.check(&format!("binding {name}"), answer)
-    }
-
-    fn control(&self, fid: *mut Fid, what: &str) -> Result<(), String> {
-        // SAFETY: it is open; enabling takes no argument.
-        let answer = unsafe { ((*(*fid).ops).control)(fid, FI_ENABLE, ptr::null_mut()) };
         self.check(what, answer)
     }
 
+    fn control(&self, fid: *mut Fid, operation: &'static str) -> Result<(), FabricError> {
+        // SAFETY: it is open; enabling takes no argument.
+        let answer = unsafe { ((*(*fid).ops).control)(fid, FI_ENABLE, ptr::null_mut()) };
+        self.check(operation, answer)
+    }
+
     /// Registers the memory for access by NICs and the peer.
-    fn register(&mut self) -> Result<(), String> {
+    fn register(&mut self) -> Result<(), FabricError> {
         let access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
         let domain = self.domain;
         let (start, length) = (self.memory.start(), self.memory.length());
@@ -188,7 +183,7 @@ impl<'l> Port<'l> {
         unsafe { (*(*self.offers.best()).domain_attr).mr_mode }
     }
 
-    fn describe(&self, sleeps: bool, delivers: bool) -> Result<Opened, String> {
+    fn describe(&self, sleeps: bool, delivers: bool) -> Result<Opened, FabricError> {
         let mut address = vec![0_u8; ADDRESS_MAX];
         let mut length = address.len();
         let ep = self.ep;
@@ -224,13 +219,13 @@ impl<'l> Port<'l> {
     ///
     /// # Errors
     /// When the address is not one of this provider's.
-    pub fn meet(&mut self, peer: &Peer) -> Result<(), String> {
-        let own = self.opened.as_ref().map(|opened| &opened.peer).ok_or("no endpoint is open")?;
+    pub fn meet(&mut self, peer: &Peer) -> Result<(), FabricError> {
+        let own = &self.opened()?.peer;
         if peer.provider != own.provider {
-            return Err(format!(
+            return Err(FabricError::Unsuitable(format!(
                 "this node uses provider {}, the other node {}: choose one that both have with --provider",
                 own.provider, peer.provider
-            ));
+            )));
         }
         // SAFETY: as in `check_limits`.
         let is_text = unsafe { (*self.offers.best()).addr_format } == FI_ADDR_STR;
@@ -239,10 +234,10 @@ impl<'l> Port<'l> {
             // Text is read up to its zero byte; other addresses must be as long as our own.
             address.push(0);
         } else if address.len() != own.address.len() {
-            return Err(format!(
+            return Err(FabricError::Unsuitable(format!(
                 "the other node sent an address of {} bytes, which is not this provider's length",
                 address.len()
-            ));
+            )));
         }
         let mut handle = FI_ADDR_NOTAVAIL;
         let av = self.av;
@@ -252,7 +247,8 @@ impl<'l> Port<'l> {
             insert(av, address.as_ptr().cast(), 1, &raw mut handle, 0, ptr::null_mut())
         };
         if inserted != 1 || handle == FI_ADDR_NOTAVAIL {
-            return Err("the other node's address is not one of this provider's".to_owned());
+            let foreign = "the other node's address is not one of this provider's";
+            return Err(FabricError::Unsuitable(foreign.to_owned()));
         }
         self.peer = Some(Remote { address: handle, base: peer.base, key: peer.key });
         Ok(())

@@ -5,6 +5,7 @@ use std::ptr;
 use std::time::Duration;
 
 use super::super::abi::{Context, CqEntry, CqErrEntry, FI_EAVAIL};
+use super::super::error::FabricError;
 use super::super::memory::Ring;
 use super::super::words::Kind;
 use super::{Port, Remote};
@@ -47,7 +48,7 @@ struct Piece {
 
 impl Port<'_> {
     /// Starts the get or put of slot `slot`; returns whether the queue had space.
-    pub fn reach(&mut self, kind: Kind, slot: usize, size: u32) -> Result<bool, String> {
+    pub fn reach(&mut self, kind: Kind, slot: usize, size: u32) -> Result<bool, FabricError> {
         let Remote { address, base, key } = self.remote()?;
         let (near, far) = match kind {
             Kind::Get => (Ring::Sink, Ring::Source),
@@ -81,13 +82,13 @@ impl Port<'_> {
         slot: usize,
         number: usize,
         size: u32,
-    ) -> Result<Sent, String> {
+    ) -> Result<Sent, FabricError> {
         let offset = self.place(ring, slot, size)?;
         self.send_piece(Piece { offset, size: size as usize, context: number })
     }
 
     /// Sends the word that ends a round.
-    pub fn send_word(&mut self) -> Result<Sent, String> {
+    pub fn send_word(&mut self) -> Result<Sent, FabricError> {
         let piece = Piece { offset: self.memory.word(), size: 1, context: 2 * self.depth };
         // The send was not copied: it must make progress before this side stops polling.
         let inject = std::mem::take(&mut self.inject);
@@ -96,7 +97,7 @@ impl Port<'_> {
         sent
     }
 
-    fn send_piece(&mut self, piece: Piece) -> Result<Sent, String> {
+    fn send_piece(&mut self, piece: Piece) -> Result<Sent, FabricError> {
         let address = self.remote()?.address;
         let context = self.context(piece.context)?;
         let start = self.memory.at(piece.offset);
@@ -117,19 +118,19 @@ impl Port<'_> {
     }
 
     /// Posts a receive of `size` bytes into slot `slot`; returns whether the queue had space.
-    pub fn receive(&mut self, slot: usize, size: u32) -> Result<bool, String> {
+    pub fn receive(&mut self, slot: usize, size: u32) -> Result<bool, FabricError> {
         let offset = self.place(Ring::Sink, slot, size)?;
         let context = self.depth + slot;
         self.receive_piece(Piece { offset, size: size as usize, context })
     }
 
     /// Posts the receive of the word that ends a round.
-    pub fn receive_word(&mut self) -> Result<bool, String> {
+    pub fn receive_word(&mut self) -> Result<bool, FabricError> {
         let piece = Piece { offset: self.memory.word() + 8, size: 8, context: 2 * self.depth };
         self.receive_piece(piece)
     }
 
-    fn receive_piece(&mut self, piece: Piece) -> Result<bool, String> {
+    fn receive_piece(&mut self, piece: Piece) -> Result<bool, FabricError> {
         let address = self.remote()?.address;
         let context = self.context(piece.context)?;
         let start = self.memory.at(piece.offset);
@@ -143,16 +144,16 @@ impl Port<'_> {
     }
 
     /// Appends completed operations to `done` without waiting; lets the provider make progress.
-    pub fn look(&mut self, done: &mut Vec<Done>) -> Result<(), String> {
+    pub fn look(&mut self, done: &mut Vec<Done>) -> Result<(), FabricError> {
         self.read(done, None)
     }
 
     /// Waits until an operation completes or `time` has passed; appends completed operations to `done`.
-    pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), String> {
+    pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), FabricError> {
         self.read(done, Some(time))
     }
 
-    fn read(&mut self, done: &mut Vec<Done>, time: Option<Duration>) -> Result<(), String> {
+    fn read(&mut self, done: &mut Vec<Done>, time: Option<Duration>) -> Result<(), FabricError> {
         let mut entries = [CqEntry { op_context: ptr::null_mut() }; BATCH];
         let start = entries.as_mut_ptr().cast::<c_void>();
         let cq = self.cq;
@@ -176,7 +177,7 @@ impl Port<'_> {
             }
             Err(_) if answer == EAGAIN || answer == EINTR => Ok(()),
             Err(_) if answer == -FI_EAVAIL => Err(self.failure()),
-            Err(_) => Err(format!("libfabric: waiting: {}", self.library.meaning(answer))),
+            Err(_) => Err(self.library.error("waiting", answer)),
         }
     }
 
@@ -194,51 +195,37 @@ impl Port<'_> {
     }
 
     /// Returns the reason why an operation failed.
-    fn failure(&mut self) -> String {
-        let mut entry = CqErrEntry {
-            op_context: ptr::null_mut(),
-            flags: 0,
-            len: 0,
-            buf: ptr::null_mut(),
-            data: 0,
-            tag: 0,
-            olen: 0,
-            err: 0,
-            prov_errno: 0,
-            err_data: ptr::null_mut(),
-            err_data_size: 0,
-            more: [0; 8],
-        };
+    fn failure(&mut self) -> FabricError {
+        // SAFETY: it has only numbers and pointers, which can be zero.
+        let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
         let cq = self.cq;
         // SAFETY: the queue is open; the entry has room for what later versions add, and none for
         // the provider's own data, as it says.
         let answer = unsafe { ((*(*cq).ops).readerr)(cq, &raw mut entry, 0) };
         let error = if answer > 0 { entry.err as isize } else { answer };
-        format!("libfabric: an operation failed: {}", self.library.meaning(error))
+        self.library.error("an operation failed", error)
     }
 
-    fn begun(&self, what: &str, answer: isize) -> Result<bool, String> {
+    fn begun(&self, operation: &'static str, answer: isize) -> Result<bool, FabricError> {
         match answer {
             0 => Ok(true),
             EAGAIN => Ok(false),
-            error => Err(format!("libfabric: {what}: {}", self.library.meaning(error))),
+            error => Err(self.library.error(operation, error)),
         }
     }
 
-    fn remote(&self) -> Result<Remote, String> {
-        self.peer.ok_or_else(|| "the address of the other node's endpoint is not known".to_owned())
+    fn remote(&self) -> Result<Remote, FabricError> {
+        self.peer.ok_or(FabricError::Order("the address of the other node's endpoint is not known"))
     }
 
-    fn place(&self, ring: Ring, slot: usize, size: u32) -> Result<usize, String> {
+    fn place(&self, ring: Ring, slot: usize, size: u32) -> Result<usize, FabricError> {
         let place = self.memory.slot(ring, slot, size);
-        place.ok_or_else(|| format!("slot {slot} of {size} bytes is outside of the memory"))
+        place.ok_or(FabricError::Order("a slot is outside of the memory"))
     }
 
-    fn context(&self, number: usize) -> Result<*mut c_void, String> {
-        let context = self
-            .contexts
-            .get(number)
-            .ok_or("more operations in flight than the endpoint was opened for")?;
-        Ok(context.get().cast())
+    fn context(&self, number: usize) -> Result<*mut c_void, FabricError> {
+        let context = self.contexts.get(number).map(|context| context.get().cast());
+        context
+            .ok_or(FabricError::Order("more operations in flight than the endpoint was opened for"))
     }
 }

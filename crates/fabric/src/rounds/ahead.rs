@@ -1,5 +1,6 @@
 //! Posts receives ahead of the messages: one per slot, never more than messages are expected.
 
+use super::super::error::FabricError;
 use super::super::port::Port;
 use super::super::words::Round;
 
@@ -26,7 +27,7 @@ impl Ahead {
     }
 
     /// Posts receives while the queue has space; returns whether all needed ones are posted.
-    pub fn arm(&mut self, port: &mut Port<'_>) -> Result<bool, String> {
+    pub fn arm(&mut self, port: &mut Port<'_>) -> Result<bool, FabricError> {
         while self.left > 0
             && let Some(&slot) = self.idle.last()
         {

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use garland_sys::clock;
 
 use super::super::engine::{Engine, Until};
+use super::super::error::FabricError;
 use super::super::memory::Ring;
 use super::super::port::{Done, Sent};
 use super::super::words::Round;
 use super::ahead::Ahead;
 
 /// Sends all messages of a round back.
-pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<(), String> {
+pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<(), FabricError> {
     let mut ahead = Ahead::new(round);
     let mut owed = VecDeque::new();
     let (mut answered, mut under_way) = (0, 0_u64);

@@ -9,6 +9,7 @@ mod talk;
 use garland_sys::clock;
 
 use super::engine::{Engine, Until};
+use super::error::FabricError;
 use super::memory::Ring;
 use super::port::{Done, Sent};
 use super::words::{Kind, Ran, Round};
@@ -18,16 +19,14 @@ pub use reach::attempt;
 /// Runs a round at the initiator.
 ///
 /// # Errors
-/// The reason, as text.
-pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
+/// When a call fails, the other node is silent, or bytes arrive changed.
+pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let memory = engine.port.memory();
-    match round.kind {
-        Kind::Put => memory.stamp(Ring::Source, round.size, round.serial),
-        Kind::Get => memory.clear(Ring::Sink, round.size),
-        Kind::Msg => {
-            memory.stamp(Ring::Source, round.size, round.serial);
-            memory.clear(Ring::Sink, round.size);
-        }
+    if round.kind != Kind::Get {
+        memory.stamp(Ring::Source, round.size, round.serial);
+    }
+    if round.kind != Kind::Put {
+        memory.clear(Ring::Sink, round.size);
     }
     let ran = match round.kind {
         Kind::Get | Kind::Put => reach::run(engine, round)?,
@@ -42,18 +41,14 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
         // The target checks.
         Kind::Put => true,
     };
-    if right {
-        Ok(ran)
-    } else {
-        Err("libfabric: the received bytes differ from those that were sent".to_owned())
-    }
+    if right { Ok(ran) } else { Err(FabricError::Changed("the received bytes")) }
 }
 
 /// Serves a round at the target; returns the nanoseconds that it was at work.
 ///
 /// # Errors
-/// The reason, as text.
-pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> {
+/// When a call fails, the other node is silent, or bytes arrive changed.
+pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, FabricError> {
     if round.kind == Kind::Msg {
         echo::run(engine, round)?;
     }
@@ -65,9 +60,7 @@ pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> 
     let work_ns = engine.work_ns();
     let memory = engine.port.memory();
     if round.kind == Kind::Put && !memory.holds(Ring::Sink, round.size, round.serial) {
-        return Err(
-            "libfabric: the bytes in this node's memory differ from those that were put".to_owned()
-        );
+        return Err(FabricError::Changed("the bytes in this node's memory"));
     }
     Ok(work_ns)
 }
@@ -75,8 +68,8 @@ pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> 
 /// Sends the target the word that the round is over.
 ///
 /// # Errors
-/// The reason, as text.
-pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), String> {
+/// When a call fails, the other node is silent, or bytes arrive changed.
+pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), FabricError> {
     let mut now = clock::now_ns();
     loop {
         match engine.port.send_word()? {
@@ -87,7 +80,7 @@ pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), String> {
     }
 }
 
-fn await_word(engine: &mut Engine<'_, '_>, busy: bool) -> Result<(), String> {
+fn await_word(engine: &mut Engine<'_, '_>, busy: bool) -> Result<(), FabricError> {
     let mut now = clock::now_ns();
     loop {
         now = engine.wait(now, Until::Done, busy)?;

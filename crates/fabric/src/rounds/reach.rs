@@ -3,11 +3,12 @@
 use garland_sys::clock;
 
 use super::super::engine::{Engine, Until};
+use super::super::error::FabricError;
 use super::super::port::Done;
 use super::super::words::{Ran, Round};
 
 /// Runs the gets or puts of a round.
-pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
+pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let depth = round.depth as usize;
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
     let mut free: Vec<usize> = (0..depth).rev().collect();
@@ -56,7 +57,7 @@ pub fn attempt(
     engine: &mut Engine<'_, '_>,
     round: &Round,
     millis: u32,
-) -> Result<(u64, bool), String> {
+) -> Result<(u64, bool), FabricError> {
     let mut now = clock::now_ns();
     let due = now + u64::from(millis) * 1_000_000;
     for number in 0..round.count {

@@ -4,13 +4,14 @@
 use garland_sys::clock;
 
 use super::super::engine::{Engine, Until};
+use super::super::error::FabricError;
 use super::super::memory::Ring;
 use super::super::port::{Done, Sent};
 use super::super::words::{Ran, Round};
 use super::ahead::Ahead;
 
 /// Sends the messages of a round, and waits for their answers.
-pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
+pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let depth = u64::from(round.depth);
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
     let mut ahead = Ahead::new(round);

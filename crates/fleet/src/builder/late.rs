@@ -124,7 +124,9 @@ impl LateNodes<'_> {
                         request.answer(&Answer::Joining(names));
                         self.join(nodes)?;
                     }
-                    Err(reason) => request.answer(&Answer::Refused(reason)),
+                    Err(failure) => {
+                        request.answer(&Answer::Refused(failure.message().to_owned()));
+                    }
                 }
             }
             if !missing.is_empty() && clock::until(next_ns).is_zero() {
@@ -166,20 +168,19 @@ impl LateNodes<'_> {
     }
 
     /// Resolves the node list of a join request. Fails if one of the nodes may not join.
-    fn admitted(&self, list: &str) -> Result<Vec<Node>, String> {
-        let inventory = self.builder.inventory.ok_or("no nodes can join this copy")?;
-        let nodes = inventory.nodes(list).map_err(|failure| failure.message().to_owned())?;
+    fn admitted(&self, list: &str) -> Result<Vec<Node>, Failure> {
+        let closed = || Failure::usage("no nodes can join this copy");
+        let nodes = self.builder.inventory.ok_or_else(closed)?.nodes(list)?;
         let planned = self.builder.nodes.iter().map(|node| &node.name);
         let known: Vec<&String> = planned.chain(&self.joined).collect();
         for node in &nodes {
             if known.contains(&&node.name) {
-                return Err(format!("{} already takes part in this copy", node.name));
+                let message = format!("{} already takes part in this copy", node.name);
+                return Err(Failure::usage(message));
             }
             if node.name.starts_with(LAB_PREFIX) != self.builder.lab.is_some() {
-                return Err(format!(
-                    "{}: lab nodes and real nodes cannot be in one copy",
-                    node.name
-                ));
+                let message = "lab nodes and real nodes cannot be in one copy";
+                return Err(Failure::usage(format!("{}: {message}", node.name)));
             }
         }
         Ok(nodes)
@@ -189,7 +190,7 @@ impl LateNodes<'_> {
     fn join(&mut self, nodes: Vec<Node>) -> Result<(), Failure> {
         let results = self.start_all(&nodes)?;
         for (node, result) in nodes.into_iter().zip(results) {
-            let agent = result.map(|(agent, child)| {
+            let agent = result.map_err(|error| error.to_string()).map(|(agent, child)| {
                 self.children.extend(child.map(|child| (None, child)));
                 agent
             });

@@ -8,6 +8,7 @@ use std::time::Duration;
 use garland_protocol::{Preamble, Purpose, Secret};
 
 use super::binary::{Binary, hexadecimal};
+use super::error::LaunchError;
 
 /// The script, with comments.
 const SCRIPT: &str = include_str!("bootstrap.sh");
@@ -86,7 +87,7 @@ fn utf8(path: &Path) -> Option<String> {
 ///
 /// # Errors
 /// When no quoting works in all shells.
-pub fn quote(word: &str) -> Result<String, String> {
+pub fn quote(word: &str) -> Result<String, LaunchError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return Ok(word.to_owned());
@@ -95,7 +96,8 @@ pub fn quote(word: &str) -> Result<String, String> {
     match word.chars().find(|c| "'!\\".contains(*c) || c.is_control()) {
         None => Ok(format!("'{word}'")),
         Some(c) => {
-            Err(format!("{word:?} cannot be passed through all login shells: it contains {c:?}"))
+            let why = "cannot be passed through all login shells: it contains";
+            Err(LaunchError::Refused(format!("{word:?} {why} {c:?}")))
         }
     }
 }
@@ -133,24 +135,24 @@ pub fn fetch(server: SocketAddr, ticket: &Secret, patience: Duration) -> String 
 }
 
 /// Returns the error for `REFUSED`.
-pub fn refused(why: &str) -> String {
+pub fn refused(why: &str) -> LaunchError {
     let hint = match why.contains("it is another program") {
         true => "; remove it, or add its digest to `sha256` under [ssh] in the cluster file",
         false => "",
     };
-    format!("cannot install garland on the node: {why}{hint}")
+    LaunchError::Refused(format!("cannot install garland on the node: {why}{hint}"))
 }
 
 /// Fails if the node's CPU architecture is not that of this program.
-pub fn fits(binary: &Binary, machine: &str) -> Result<(), String> {
+pub fn fits(binary: &Binary, machine: &str) -> Result<(), LaunchError> {
     if machine == binary.machine {
         return Ok(());
     }
-    Err(format!(
+    Err(LaunchError::Refused(format!(
         "the node is {machine}, this program is for {}; install garland there, and set its path as \
          `binary` and its digest as `sha256` under [ssh] in the cluster file",
         binary.machine
-    ))
+    )))
 }
 
 #[cfg(test)]
@@ -228,7 +230,7 @@ mod tests {
             stamp: None,
         };
         assert_eq!(fits(&binary, "x86_64"), Ok(()));
-        let error = fits(&binary, "aarch64").expect_err("it cannot run");
+        let error = fits(&binary, "aarch64").expect_err("it cannot run").to_string();
         assert!(error.starts_with("the node is aarch64, this program is for x86_64"), "{error}");
         let given = arguments(&binary, Some("~/bin/garland"), &["a".to_owned(), "b".to_owned()]);
         assert_eq!(given, ["00", "3", "bin/garland", "-", "-", "a,b"]);

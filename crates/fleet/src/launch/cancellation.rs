@@ -8,6 +8,8 @@ use std::time::Duration;
 use garland_sys::event;
 use garland_sys::signal::Interrupts;
 
+use super::error::LaunchError;
+
 /// Cancels a start on an interrupt, or when the purpose of the start is over. The default never
 /// cancels.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +48,7 @@ impl Cancellation {
     ///
     /// # Errors
     /// When the user interrupted, or the purpose of the start is over.
-    pub fn check(&self) -> Result<(), String> {
-        if self.is_cancelled() { Err("interrupted".to_owned()) } else { Ok(()) }
+    pub fn check(&self) -> Result<(), LaunchError> {
+        if self.is_cancelled() { Err(LaunchError::Cancelled) } else { Ok(()) }
     }
 }

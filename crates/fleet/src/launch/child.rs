@@ -16,6 +16,7 @@ use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::BootstrapLine;
 use super::cancellation::Cancellation;
+use super::error::LaunchError;
 use super::input::Input;
 use super::stdout::pass_on;
 
@@ -118,30 +119,25 @@ impl Starting {
     ///
     /// # Errors
     /// When the process has ended, the timeout has passed, or the start is cancelled.
-    pub fn next_line(&mut self) -> Result<String, String> {
+    pub fn next_line(&mut self) -> Result<String, LaunchError> {
         let mut waited = Duration::ZERO;
         while waited < PATIENCE {
             match self.lines.recv_timeout(Cancellation::POLL) {
                 Ok(line) => return Ok(line.trim_end().to_owned()),
                 Err(RecvTimeoutError::Timeout) => self.cancellation.check()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(self.reason()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
             }
             waited += Cancellation::POLL;
         }
-        Err(format!("its agent did not start within {} s", PATIENCE.as_secs()))
-    }
-
-    /// Waits for the agent's ready line.
-    pub fn ready(self) -> Result<(ReadyLine, LaunchedChild), String> {
-        self.ready_after(|_, _| Ok(()))
+        Err(LaunchError::Stalled("its agent did not start within", PATIENCE.as_secs()))
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every line before that, which may
     /// write to the process; an error of `answer` ends the wait.
     pub fn ready_after(
         mut self,
-        mut answer: impl FnMut(&str, &mut Input) -> Result<(), String>,
-    ) -> Result<(ReadyLine, LaunchedChild), String> {
+        mut answer: impl FnMut(&str, &mut Input) -> Result<(), LaunchError>,
+    ) -> Result<(ReadyLine, LaunchedChild), LaunchError> {
         loop {
             let next = self.next_line().and_then(|line| {
                 let ready = ReadyLine::parse(&line);
@@ -153,11 +149,11 @@ impl Starting {
             match next {
                 Ok(None) => {}
                 Ok(Some(ready)) => return Ok((ready, self.keep())),
-                Err(reason) => {
+                Err(error) => {
                     // Without the agent the process is useless.
                     self.child.kill();
                     self.child.reap(after(REAPING));
-                    return Err(reason);
+                    return Err(error);
                 }
             }
         }
@@ -170,7 +166,7 @@ impl Starting {
 
     /// Returns why the process ended: the last lines of its standard error, or, if there are none,
     /// its exit status.
-    fn reason(&mut self) -> String {
+    fn last_words(&mut self) -> LaunchError {
         let status = self.child.child.wait();
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let mut bytes = Vec::new();
@@ -179,7 +175,7 @@ impl Starting {
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         let last = &lines[lines.len().saturating_sub(ERROR_LINES)..];
-        if last.is_empty() { status } else { last.join("; ") }
+        LaunchError::Ended(if last.is_empty() { status } else { last.join("; ") })
     }
 }
 

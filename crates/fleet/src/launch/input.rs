@@ -9,6 +9,7 @@ use garland_sys::clock;
 use garland_sys::event::{self, Interest};
 
 use super::cancellation::Cancellation;
+use super::error::{LaunchError, cannot};
 
 /// Timeout for a write without progress.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,7 +35,7 @@ impl Input {
     ///
     /// # Errors
     /// When the process reads nothing for 30 seconds, or the start is cancelled.
-    pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+    pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), LaunchError> {
         let timeout_ns = u64::try_from(TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
         let mut taken_ns = clock::now_ns();
         while !bytes.is_empty() {
@@ -47,12 +48,12 @@ impl Input {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.cancellation.check()?;
                     if clock::now_ns().saturating_sub(taken_ns) > timeout_ns {
-                        let seconds = TIMEOUT.as_secs();
-                        return Err(format!("sending the program stalled for {seconds} s"));
+                        let what = "sending the program stalled for";
+                        return Err(LaunchError::Stalled(what, TIMEOUT.as_secs()));
                     }
                     let room = Interest { fd: self.pipe.as_fd(), write: true };
                     event::wait(&[room], Some(Cancellation::POLL))
-                        .map_err(|error| format!("cannot wait to send the program: {error}"))?;
+                        .map_err(cannot("wait to send the program", ""))?;
                 }
                 Err(_) => return Ok(()),
             }

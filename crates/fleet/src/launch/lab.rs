@@ -10,7 +10,8 @@ use garland_lab::{Lab, StateDir};
 use garland_protocol::KeyPair;
 
 use super::binary::own_binary;
-use super::orders::{Launched, Orders, start_confined};
+use super::error::cannot;
+use super::orders::{LaunchResult, Orders, start_confined};
 use crate::args::Launch;
 use crate::inventory::LAB_PREFIX;
 use crate::reach::Unreached;
@@ -61,7 +62,7 @@ pub fn enter(
 ) -> Result<Option<Lab>, Failure> {
     let lab = find(nodes, places, name)?;
     match (&lab, at) {
-        (Some(lab), at) => lab.enter(at.unwrap_or(lab.head())).map_err(Failure::nothing)?,
+        (Some(lab), at) => lab.enter(at.unwrap_or(lab.head()))?,
         (None, Some(at)) => {
             return Err(Failure::usage(format!("--from {at} applies only to lab nodes"))
                 .hint("other copies are sent by the machine on which the command runs"));
@@ -104,23 +105,16 @@ pub fn connect_out_of_band(
     keys: &KeyPair,
 ) -> Result<Agent, Unreached> {
     let node = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
-    let connected = lab.within(node, || standing.connect_at(IpAddr::V4(Ipv4Addr::LOCALHOST), keys));
-    connected.map_err(|error| Unreached::Lab(error.to_string()))?
+    lab.within(node, || standing.connect_at(IpAddr::V4(Ipv4Addr::LOCALHOST), keys))?
 }
 
 /// Starts the agent of the lab's node `name` (with its prefix), confined to the node's directory.
-pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> Result<Launched, String> {
+pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> LaunchResult {
     let node = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
-    let root = lab.root(node).map_err(|error| error.to_string())?;
-    let addresses = lab.rails(node).map_err(|error| error.to_string())?;
-    let binary = std::fs::read_link(own_binary()).map_err(|error| error.to_string())?;
-    let command = lab.command(node, binary).map_err(|error| error.to_string())?;
-    let disk = lab.disk(node).map_err(|error| error.to_string())?;
-    let orders = Orders { disk, ..orders.clone() };
-    let (ready, child) = start_confined(command, name, &root, &orders, log)?;
-    Ok(Launched {
-        ready,
-        addresses: addresses.into_iter().map(IpAddr::V4).collect(),
-        child: Some(child),
-    })
+    let binary =
+        std::fs::read_link(own_binary()).map_err(cannot("find the running program", ""))?;
+    let command = lab.command(node, binary)?;
+    let orders = Orders { disk: lab.disk(node)?, ..orders.clone() };
+    let addresses = lab.rails(node)?.into_iter().map(IpAddr::V4).collect();
+    start_confined(command, name, &lab.root(node)?, addresses, &orders, log)
 }

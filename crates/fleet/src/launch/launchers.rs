@@ -10,7 +10,8 @@ use garland_core::cluster::{Cluster, Launcher, Node};
 
 use super::binary::Binary;
 use super::child::LaunchedChild;
-use super::orders::{Launched, Orders};
+use super::error::{LaunchError, cannot};
+use super::orders::{LaunchResult, Orders};
 use super::slurm::SlurmStep;
 use super::spread::Spread;
 use super::ssh::Logins;
@@ -21,8 +22,8 @@ pub struct Launchers<'a> {
     nodes: &'a [Node],
     cluster: Option<&'a Cluster>,
     launcher: Launcher,
-    slurm_step: OnceLock<Result<SlurmStep, String>>,
-    logins: OnceLock<Result<Logins, String>>,
+    slurm_step: OnceLock<Result<SlurmStep, LaunchError>>,
+    logins: OnceLock<Result<Logins, LaunchError>>,
     spread: Spread,
 }
 
@@ -60,14 +61,14 @@ impl<'a> Launchers<'a> {
     }
 
     /// Starts the agent of `node`, with the log file `log`.
-    pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> Result<Launched, String> {
+    pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> LaunchResult {
         match self.launcher {
             Launcher::Ssh => self.logins()?.launch(node, orders, log, &self.spread),
             Launcher::Slurm => self.slurm_step(orders, log)?.take(node),
-            Launcher::Local => Err(format!(
+            Launcher::Local => Err(LaunchError::Refused(format!(
                 "{} is not a local node; the launcher local starts only local1, local2 and so on",
                 node.name
-            )),
+            ))),
         }
     }
 
@@ -86,7 +87,7 @@ impl<'a> Launchers<'a> {
     }
 
     /// Returns the Slurm step. The first caller starts the step; others wait for it.
-    fn slurm_step(&self, orders: &Orders, log: &Path) -> Result<&SlurmStep, String> {
+    fn slurm_step(&self, orders: &Orders, log: &Path) -> Result<&SlurmStep, LaunchError> {
         let made = self.slurm_step.get_or_init(|| {
             let binary = running()?;
             SlurmStep::launch(self.nodes, &binary, orders, &log.with_file_name("srun.log"))
@@ -94,7 +95,7 @@ impl<'a> Launchers<'a> {
         made.as_ref().map_err(Clone::clone)
     }
 
-    fn logins(&self) -> Result<&Logins, String> {
+    fn logins(&self) -> Result<&Logins, LaunchError> {
         let made = self.logins.get_or_init(|| {
             let binary = running()?;
             let ssh = self.cluster.map(|cluster| cluster.ssh.clone()).unwrap_or_default();
@@ -104,8 +105,8 @@ impl<'a> Launchers<'a> {
     }
 }
 
-fn running() -> Result<Binary, String> {
-    Binary::running().map_err(|error| format!("cannot read the running program: {error}"))
+fn running() -> Result<Binary, LaunchError> {
+    Binary::running().map_err(cannot("read the running program", ""))
 }
 
 /// Returns whether all of `nodes` are in the node list of an allocation.

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::process::Command;
 
 use super::binary::own_binary;
-use super::orders::{Launched, Orders, start_confined};
+use super::error::cannot;
+use super::orders::{LaunchResult, Orders, start_confined};
 
 /// Starts the agent of the local node `name`, confined to the directory `root`.
-pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<Launched, String> {
+pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> LaunchResult {
     std::fs::create_dir_all(root)
-        .map_err(|error| format!("cannot create its directory {}: {error}", root.display()))?;
-    let command = Command::new(own_binary());
-    let (ready, child) = start_confined(command, name, root, orders, log)?;
+        .map_err(cannot(format!("create its directory {}", root.display()), ""))?;
     let addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    Ok(Launched { ready, addresses, child: Some(child) })
+    start_confined(Command::new(own_binary()), name, root, addresses, orders, log)
 }

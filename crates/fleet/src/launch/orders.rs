@@ -9,6 +9,7 @@ use garland_protocol::{ClockFault, ReadyLine};
 use super::binary::hexadecimal;
 use super::cancellation::Cancellation;
 use super::child::{LaunchedChild, Starting};
+use super::error::{LaunchError, cannot};
 
 /// An agent that was started and can be connected to.
 pub struct Launched {
@@ -20,6 +21,9 @@ pub struct Launched {
     /// share one process.
     pub child: Option<LaunchedChild>,
 }
+
+/// A started agent, or why its node has none.
+pub type LaunchResult = Result<Launched, LaunchError>;
 
 /// The parameters of an agent.
 #[derive(Clone, Debug, Default)]
@@ -61,19 +65,21 @@ impl Orders {
 }
 
 /// Starts the agent of the node `name` with `command` on this machine, confined to the directory
-/// `root`; waits until it is ready.
+/// `root`; waits until it is ready at `addresses`.
 pub fn start_confined(
     mut command: Command,
     name: &str,
     root: &Path,
+    addresses: Vec<IpAddr>,
     orders: &Orders,
     log: &Path,
-) -> Result<(ReadyLine, LaunchedChild), String> {
+) -> LaunchResult {
     command.args(orders.arguments()).arg("--root").arg(root);
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
     let starting = Starting::start(command, log, &orders.cancellation)
-        .map_err(|error| format!("cannot start the agent of {name}: {error}"))?;
-    starting.ready()
+        .map_err(cannot(format!("start the agent of {name}"), ""))?;
+    let (ready, child) = starting.ready_after(|_, _| Ok(()))?;
+    Ok(Launched { ready, addresses, child: Some(child) })
 }

@@ -7,10 +7,21 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::process::{Child, Command, Stdio};
 
+use garland_sys::error::reason;
+use thiserror::Error;
+
 /// A lookup of a name, which may run in the background.
 pub struct Lookup {
     name: String,
     state: State,
+}
+
+/// A host name that cannot be resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cannot resolve {name}: {why}")]
+pub struct Unresolved {
+    name: String,
+    why: String,
 }
 
 enum State {
@@ -36,19 +47,15 @@ impl Lookup {
         Self { name: name.to_owned(), state }
     }
 
-    /// Waits for the address of a node; prefers IPv4.
-    pub fn finish(self) -> Result<IpAddr, String> {
-        let in_file = |reason| format!("{reason}; set its `address` in the cluster file");
-        self.address().map_err(in_file)
-    }
-
-    /// Waits for the address of a host; prefers IPv4.
-    pub fn address(self) -> Result<IpAddr, String> {
-        let name = self.name;
+    /// Waits for the address; prefers IPv4.
+    pub fn address(self) -> Result<IpAddr, Unresolved> {
+        let unresolved = |why: String| Unresolved { name: self.name, why };
         let mut child = match self.state {
             State::Known(address) => return Ok(address),
-            State::Asked(child) => child
-                .map_err(|error| format!("cannot resolve {name}: cannot run getent: {error}"))?,
+            State::Asked(Ok(child)) => child,
+            State::Asked(Err(error)) => {
+                return Err(unresolved(format!("cannot run getent: {}", reason(&error))));
+            }
         };
         let mut text = String::new();
         let read = child.stdout.take().map(|mut output| output.read_to_string(&mut text));
@@ -56,7 +63,7 @@ impl Lookup {
         let _ = child.wait();
         match (read, prefer(&text)) {
             (Some(Ok(_)), Some(address)) => Ok(address),
-            _ => Err(format!("cannot resolve {name}: unknown host name")),
+            _ => Err(unresolved("unknown host name".to_owned())),
         }
     }
 }
@@ -80,13 +87,13 @@ mod tests {
         for (name, address) in
             [("10.1.0.3", "10.1.0.3"), ("[fd00::3]", "fd00::3"), ("localhost", "127.0.0.1")]
         {
-            let found = Lookup::begin(name).finish();
+            let found = Lookup::begin(name).address();
             assert_eq!(found, Ok(address.parse().expect("an address")), "{name}");
         }
         // It is longer than a DNS label can be, so no name server is queried.
         let impossible = "n".repeat(64);
-        let error = Lookup::begin(&impossible).finish().expect_err("no name");
-        assert!(error.contains("nnn: unknown host name"), "{error}");
+        let error = Lookup::begin(&impossible).address().expect_err("no name");
+        assert!(error.to_string().contains("nnn: unknown host name"), "{error}");
     }
 
     #[test]

@@ -16,12 +16,13 @@ use garland_protocol::ReadyLine;
 use super::binary::Binary;
 use super::bootstrap::{self, BootstrapLine};
 use super::child::{LaunchedChild, Starting};
-use super::orders::{Launched, Orders};
-use super::resolve::Lookup;
+use super::error::{LaunchError, cannot};
+use super::orders::{LaunchResult, Launched, Orders};
+use super::resolve::{Lookup, Unresolved};
 
 /// The agents started by one `srun`.
 pub struct SlurmStep {
-    launched: Mutex<HashMap<String, Result<Launched, String>>>,
+    launched: Mutex<HashMap<String, LaunchResult>>,
     child: Option<LaunchedChild>,
 }
 
@@ -32,7 +33,7 @@ enum Task {
     /// The task waits for the program.
     Needing,
     /// The task's agent is ready, or has failed.
-    Settled(Result<ReadyLine, String>),
+    Settled(Result<ReadyLine, LaunchError>),
 }
 
 /// The tasks of a step.
@@ -54,17 +55,17 @@ impl SlurmStep {
         binary: &Binary,
         orders: &Orders,
         log: &Path,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, LaunchError> {
         if std::env::var_os("SLURM_JOB_ID").is_none() {
             return Err("not inside a Slurm allocation; run the command under salloc or in an \
                         sbatch script"
-                .to_owned());
+                .into());
         }
         if orders.stay.is_some() {
             return Err(
                 "no standing agents inside a Slurm allocation: Slurm kills them when the step ends; \
                  copies start their own agents"
-                    .to_owned(),
+                    .into(),
             );
         }
         let lookups: Vec<Vec<Lookup>> = nodes
@@ -72,9 +73,8 @@ impl SlurmStep {
             .map(|node| node.addresses.iter().map(|name| Lookup::begin(name)).collect())
             .collect();
         let mut starting =
-            Starting::start(command(nodes, binary, orders), log, &orders.cancellation).map_err(
-                |error| format!("cannot run srun: {error}; install Slurm's client commands"),
-            )?;
+            Starting::start(command(nodes, binary, orders), log, &orders.cancellation)
+                .map_err(cannot("run srun", "; install Slurm's client commands"))?;
         let mut step = Step::new(nodes);
         let ended = loop {
             if step.settled() {
@@ -86,37 +86,40 @@ impl SlurmStep {
                 let sent = starting.input().map_or(Ok(()), |input| {
                     input.write_all(bootstrap::SEND).and_then(|()| input.write_all(&binary.bytes))
                 });
-                if let Err(reason) = sent {
-                    break Some(reason);
+                if let Err(error) = sent {
+                    break Some(error);
                 }
                 continue;
             }
             match starting.next_line() {
                 Ok(line) => step.handle(&line, binary),
-                Err(reason) => break Some(format!("srun: {reason}")),
+                Err(LaunchError::Ended(words)) => {
+                    break Some(LaunchError::Ended(format!("srun: {words}")));
+                }
+                Err(error) => break Some(error),
             }
         };
         let mut launched = HashMap::new();
         for (node, lookups) in nodes.iter().zip(lookups) {
             let ready = match step.tasks.remove(&node.name) {
                 Some(Task::Settled(ready)) => ready,
-                _ => Err(ended.clone().unwrap_or_else(|| "srun started no task on it".to_owned())),
+                _ => Err(ended.clone().unwrap_or_else(|| "srun started no task on it".into())),
             };
-            let addresses = lookups.into_iter().map(Lookup::finish);
-            let addresses = addresses.collect::<Result<Vec<IpAddr>, String>>();
-            let both = ready.and_then(|ready| Ok((ready, addresses?)));
-            let made = both.map(|(ready, addresses)| Launched { ready, addresses, child: None });
+            let addresses = lookups.into_iter().map(Lookup::address);
+            let addresses = addresses.collect::<Result<Vec<IpAddr>, Unresolved>>();
+            let made =
+                ready.and_then(|ready| Ok(Launched { ready, addresses: addresses?, child: None }));
             launched.insert(node.name.clone(), made);
         }
         Ok(Self { launched: Mutex::new(launched), child: Some(starting.keep()) })
     }
 
     /// Removes and returns the agent of `node`.
-    pub fn take(&self, node: &Node) -> Result<Launched, String> {
+    pub fn take(&self, node: &Node) -> LaunchResult {
         let mut launched = self.launched.lock();
         launched
             .remove(&node.name)
-            .unwrap_or_else(|| Err("it is not part of this Slurm step".to_owned()))
+            .unwrap_or_else(|| Err("it is not part of this Slurm step".into()))
     }
 
     /// Returns the process that keeps all agents alive.
@@ -148,16 +151,15 @@ impl Step {
             BootstrapLine::Need { machine, .. } => {
                 *task = match bootstrap::fits(binary, &machine) {
                     Ok(()) => Task::Needing,
-                    Err(reason) => Task::Settled(Err(reason)),
+                    Err(error) => Task::Settled(Err(error)),
                 }
             }
             BootstrapLine::Refused(why) => {
                 *task = Task::Settled(Err(bootstrap::refused(&why)));
             }
             BootstrapLine::Ended(status) => {
-                *task = Task::Settled(Err(format!(
-                    "its agent ended with status {status} before it was ready"
-                )));
+                let words = format!("its agent ended with status {status} before it was ready");
+                *task = Task::Settled(Err(LaunchError::Ended(words)));
             }
             BootstrapLine::At(..) | BootstrapLine::Unserved(_) => {}
             BootstrapLine::Other => {
@@ -240,7 +242,9 @@ mod tests {
         step.handle(&format!("0: {ready}"), &binary());
         assert!(step.settled());
         let wrong = step.tasks.remove("n3");
-        assert!(matches!(wrong, Some(Task::Settled(Err(reason))) if reason.contains("aarch64")));
+        assert!(
+            matches!(wrong, Some(Task::Settled(Err(error))) if error.to_string().contains("aarch64"))
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use garland_protocol::{Secret, ToAgent};
 use garland_sys::{clock, random};
 
 use super::cancellation::Cancellation;
+use super::error::LaunchError;
 
 /// The maximum number of concurrent uploads by the head if other nodes can wait for a node to serve
 /// the program.
@@ -104,7 +105,7 @@ impl Spread {
         node: &str,
         why_not: Option<&str>,
         cancellation: &Cancellation,
-    ) -> Result<ProgramSource, String> {
+    ) -> Result<ProgramSource, LaunchError> {
         let mut state = self.state.lock();
         state.turns.remove(node);
         let from = loop {

@@ -79,14 +79,14 @@ impl BalanceRequest {
 }
 
 fn block(text: &str) -> Result<u32, Failure> {
-    let size = bytes::parse(text).map_err(Failure::usage)?;
+    let size = bytes::parse(text)?;
     let size = u32::try_from(size).unwrap_or(u32::MAX);
     Layout::new(0, size).map(|layout| layout.block_size).map_err(Failure::usage)
 }
 
 fn size(text: &str) -> Result<(String, u64), Failure> {
     let text = text.trim();
-    let size = bytes::parse(text).map_err(Failure::usage)?;
+    let size = bytes::parse(text)?;
     if !BALANCE_SIZES.contains(&size) {
         let (least, most) = BALANCE_SIZES.into_inner();
         let [least, most] = [least, most].map(bytes::format);

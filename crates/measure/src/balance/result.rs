@@ -75,11 +75,8 @@ impl BalanceResult {
 
     /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
-        match () {
-            () if self.interrupted => Exit::Interrupted,
-            () if self.points.is_empty() => Exit::Nothing,
-            () if self.nodes.iter().any(|node| node.end.reason.is_some()) => Exit::SomeFailed,
-            () => Exit::Done,
-        }
+        let any = !self.points.is_empty();
+        let all = any && self.nodes.iter().all(|node| node.end.reason.is_none());
+        Exit::of_work(all, any, self.interrupted)
     }
 }

@@ -70,12 +70,8 @@ impl DiskResult {
     /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
-        match ok {
-            _ if self.interrupted => Exit::Interrupted,
-            ok if ok == self.nodes.len() => Exit::Done,
-            0 if self.nodes.iter().all(|node| node.measurements.is_empty()) => Exit::Nothing,
-            _ => Exit::SomeFailed,
-        }
+        let any = ok > 0 || self.nodes.iter().any(|node| !node.measurements.is_empty());
+        Exit::of_work(ok == self.nodes.len(), any, self.interrupted)
     }
 
     fn find_notes(&self) -> Vec<String> {

@@ -96,7 +96,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
 
 fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
     let size = |text: &str| {
-        let bytes = bytes::parse(text).map_err(Failure::usage)?;
+        let bytes = bytes::parse(text)?;
         u32::try_from(bytes).ok().filter(|&bytes| bytes <= PING_SIZE_MAX).ok_or_else(|| {
             let most = bytes::format(u64::from(PING_SIZE_MAX));
             Failure::usage(format!(

@@ -191,11 +191,6 @@ impl PingResult {
     pub fn exit(&self) -> Exit {
         let ok = self.pairs.iter().filter(|pair| pair.verdict == NodeVerdict::Ok).count();
         let some = self.pairs.iter().any(|pair| !pair.points.is_empty());
-        match (self.interrupted, ok) {
-            (true, _) => Exit::Interrupted,
-            (_, ok) if ok == self.pairs.len() => Exit::Done,
-            (_, 0) if !some => Exit::Nothing,
-            _ => Exit::SomeFailed,
-        }
+        Exit::of_work(ok == self.pairs.len(), ok > 0 || some, self.interrupted)
     }
 }

@@ -153,13 +153,10 @@ fn warnings(
 }
 
 fn exit(result: &WiresFindings) -> Exit {
-    match () {
-        () if result.measured.interrupted => Exit::Interrupted,
-        () if result.directions.is_empty() => Exit::Nothing,
-        () if !result.faults.is_empty() => Exit::Fault,
-        () if !result.failed.is_empty() || result.nodes.iter().any(|n| !n.end.is_ok()) => {
-            Exit::SomeFailed
-        }
-        () => Exit::Done,
+    let any = !result.directions.is_empty();
+    let whole = result.failed.is_empty() && result.nodes.iter().all(|node| node.end.is_ok());
+    match Exit::of_work(any && whole, any, result.measured.interrupted) {
+        Exit::Done | Exit::SomeFailed if !result.faults.is_empty() => Exit::Fault,
+        exit => exit,
     }
 }

@@ -1,5 +1,6 @@
 //! Errors of network configurations.
 
+use garland_core::command_error::CommandError;
 use thiserror::Error;
 
 use super::Format;
@@ -64,6 +65,8 @@ pub enum ConfigFault {
         nic: String,
     },
 }
+
+impl CommandError for ConfigFault {}
 
 fn list(formats: &[Format]) -> String {
     match formats {

@@ -51,8 +51,8 @@ fn destination(
     if to.value == "0.0.0.0/0" {
         return Ok((Ipv4Addr::UNSPECIFIED, 0));
     }
-    let subnet: Subnet = to.value.parse().map_err(|reason: String| {
-        value(entry, "to", &format!("{reason}, an address, or the name of a node"))
+    let subnet: Subnet = to.value.parse().map_err(|error| {
+        value(entry, "to", &format!("{error}, an address, or the name of a node"))
     })?;
     Ok((subnet.network(), subnet.prefix()))
 }

@@ -43,7 +43,7 @@ pub fn run(
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(list)?;
-    let target = target::parse(request.args.destination()).map_err(Failure::usage)?;
+    let target = target::parse(request.args.destination())?;
     let here = Here::new(place(request, &target)?, path, &nodes, request)?;
     request.refuse_unreachable(nodes.len())?;
     if !here.is_kept() {

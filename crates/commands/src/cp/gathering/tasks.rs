@@ -193,12 +193,12 @@ fn files(
         });
         let layout = match block {
             None => Layout::fitting(length),
-            Some(block) => Layout::new(length, block).map_err(Failure::usage)?,
+            Some(block) => Layout::new(length, block)?,
         };
         let rails = u16::try_from(node.addresses.len().max(1)).unwrap_or(1);
         let rails = request.args.rails.unwrap_or(rails);
         let names = [node.name.clone()];
-        let plan = Plan::broadcast(layout, &names, rails).map_err(Failure::usage)?;
+        let plan = Plan::broadcast(layout, &names, rails)?;
         let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
         let fitting = u16::try_from(fitting.clamp(*BUFFERS.start(), *BUFFERS.end())).ok();
         let number = tree.map(|tree| tree.number);
@@ -295,7 +295,7 @@ fn stripes(
         chosen.push(Ok(agent));
     }
     let rails = request.args.rails.unwrap_or(1);
-    let plan = Plan::striped(layout, stripes, &names, rails).map_err(Failure::usage)?;
+    let plan = Plan::striped(layout, stripes, &names, rails)?;
     let digests = servers.iter().map(|server| server.digest).collect();
     let destination = here.file(request, None, mode, modified);
     let policy =

@@ -73,11 +73,9 @@ impl VerifyResult {
     /// How the command ends.
     pub fn exit(&self) -> Exit {
         let failed = self.nodes.iter().filter(|node| !node.end.is_ok()).count();
-        match failed {
-            _ if !self.findings.is_empty() => Exit::Fault,
-            0 => Exit::Done,
-            failed if failed == self.nodes.len() => Exit::Nothing,
-            _ => Exit::SomeFailed,
+        match self.findings.is_empty() {
+            true => Exit::of_work(failed == 0, failed < self.nodes.len(), false),
+            false => Exit::Fault,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::error::{ClusterFileProblem, Fault};
 use crate::cluster::inventory::Node;
-use crate::cluster::nodelist::Sources;
+use crate::cluster::nodelist::{Origin, SourceError, Sources};
 use crate::form::{Section, Text, expand_text, text};
 use crate::nearest::nearest;
 
@@ -60,19 +60,18 @@ struct Siblings<'a> {
 }
 
 impl Sources for Siblings<'_> {
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Err("groups of a cluster file can only contain nodes and groups of that file".into())
-    }
-
-    fn group(&self, name: &str) -> Result<Option<String>, String> {
-        if name == "all" {
-            let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-            return Ok(Some(names.join(",")));
+    fn text(&self, of: &Origin) -> Result<Option<String>, SourceError> {
+        match of {
+            Origin::Group(name) if name == "all" => {
+                let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+                Ok(Some(names.join(",")))
+            }
+            Origin::Group(name) => {
+                Ok(self.texts.get(name.as_str()).map(|text| text.value.to_owned()))
+            }
+            _ => Err(SourceError::Forbidden(
+                "groups of a cluster file can only contain nodes and groups of that file",
+            )),
         }
-        Ok(self.texts.get(name).map(|text| text.value.to_owned()))
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Err("groups of a cluster file can only contain nodes and groups of that file".into())
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::limits::{LONGEST_NAME, MOST_NAMES};
+use super::sources::SourceError;
 
 /// The error for a node list that cannot be expanded: a problem and its position.
 ///
@@ -114,7 +115,7 @@ pub enum NodeListProblem {
         /// The source.
         what: Origin,
         /// The source's reason.
-        reason: String,
+        reason: SourceError,
     },
     /// A group or file contains itself.
     #[error("this group or file contains itself: {0}")]

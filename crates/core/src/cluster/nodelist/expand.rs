@@ -63,18 +63,16 @@ impl Expander<'_> {
         let mut put = |name: &str| {
             if item.exclude { set.remove(name) } else { set.insert(name) }
         };
-        let (origin, text) = match &item.kind {
+        let origin = match &item.kind {
             ItemKind::Names(pattern) => {
                 self.spend(pattern.count()).map_err(wrong)?;
                 return pattern.each(&mut put).map_err(wrong);
             }
-            ItemKind::File(path) => {
-                (Origin::File((*path).into()), self.sources.file(path).map(Some))
-            }
-            ItemKind::Group("slurm") => (Origin::Slurm, self.sources.slurm()),
-            ItemKind::Group(group) => (Origin::Group((*group).into()), self.sources.group(group)),
+            ItemKind::File(path) => Origin::File((*path).into()),
+            ItemKind::Group("slurm") => Origin::Slurm,
+            ItemKind::Group(group) => Origin::Group((*group).into()),
         };
-        let text = match (text, &origin) {
+        let text = match (self.sources.text(&origin), &origin) {
             (Ok(Some(text)), _) => text,
             (Ok(None), Origin::Group(name)) => {
                 return Err(wrong(NodeListProblem::UnknownGroup(name.clone())));

@@ -32,7 +32,7 @@ pub use error::{NodeListError, NodeListProblem, Origin, Place};
 pub use expand::expand;
 pub use fold::fold;
 pub use limits::{LONGEST_NAME, MOST_NAMES};
-pub use sources::{NoSources, Sources};
+pub use sources::{NoSources, SourceError, Sources};
 
 #[cfg(test)]
 mod properties;

@@ -1,35 +1,42 @@
+use thiserror::Error;
+
+use super::error::Origin;
+
 /// The texts that a node list can refer to: files, groups and the Slurm allocation.
 ///
-/// The caller provides them, since this crate does no I/O. By default there are none.
+/// The caller provides them, since this crate does no I/O.
 pub trait Sources {
-    /// Returns the text of the file for `^path`.
+    /// Returns the text of a source; `None` if no group has this name, or outside of a Slurm
+    /// allocation (`SLURM_JOB_NODELIST`).
     ///
     /// # Errors
-    /// The reason why it cannot be read, as a lower-case fragment such as `no such file`.
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Err("files are not allowed here".into())
-    }
+    /// When the file cannot be read, or this list may not refer to such a source.
+    fn text(&self, of: &Origin) -> Result<Option<String>, SourceError>;
+}
 
-    /// Returns the node list of the group for `@name`, or `None` if no group has this name.
-    ///
-    /// # Errors
-    /// The reason why groups cannot be looked up, as a lower-case fragment.
-    fn group(&self, _name: &str) -> Result<Option<String>, String> {
-        Ok(None)
-    }
-
-    /// Returns the node list of the current Slurm allocation (`SLURM_JOB_NODELIST`), or `None`
-    /// outside of one.
-    ///
-    /// # Errors
-    /// The reason why it is unknown, as a lower-case fragment.
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Ok(None)
-    }
+/// The reason why the text of a source is not available.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SourceError {
+    /// The list may not refer to the source, and why.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// The list is in a file of this kind, such as `a cluster file`, which refers to no other text.
+    #[error("{0} must list its nodes itself")]
+    Elsewhere(&'static str),
+    /// The file cannot be read, and why: a lower-case fragment such as `no such file`.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 /// Sources without any text, for lists that must not refer to anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSources;
 
-impl Sources for NoSources {}
+impl Sources for NoSources {
+    fn text(&self, of: &Origin) -> Result<Option<String>, SourceError> {
+        match of {
+            Origin::File(_) => Err(SourceError::Forbidden("files are not allowed here")),
+            _ => Ok(None),
+        }
+    }
+}

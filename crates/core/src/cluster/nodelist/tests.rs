@@ -11,16 +11,15 @@ pub(super) struct Table {
 }
 
 impl Sources for Table {
-    fn file(&self, path: &str) -> Result<String, String> {
-        self.files.get(path).map(|text| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
-    }
-
-    fn group(&self, name: &str) -> Result<Option<String>, String> {
-        Ok(self.groups.get(name).cloned())
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Ok(self.slurm.map(str::to_owned))
+    fn text(&self, of: &Origin) -> Result<Option<String>, SourceError> {
+        let missing = || SourceError::Unreadable("no such file".to_owned());
+        match of {
+            Origin::File(path) => {
+                self.files.get(path.as_str()).map(|text| Some((*text).into())).ok_or_else(missing)
+            }
+            Origin::Group(name) => Ok(self.groups.get(name).cloned()),
+            Origin::Given | Origin::Slurm => Ok(self.slurm.map(str::to_owned)),
+        }
     }
 }
 

@@ -11,10 +11,11 @@ use garland_core::cluster::{Node, Ssh};
 use super::complaint;
 use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, BootstrapLine};
+use crate::launch::error::{LaunchError, cannot};
 use crate::launch::input::Input;
-use crate::launch::resolve::Lookup;
+use crate::launch::resolve::{Lookup, Unresolved};
 use crate::launch::spread::{ProgramSource, Spread};
-use crate::launch::{Launched, Orders, Starting};
+use crate::launch::{LaunchResult, Launched, Orders, Starting};
 
 /// The options for ssh, which the user's options override: no prompts, timeouts, and none of the
 /// forwardings of interactive logins.
@@ -51,51 +52,46 @@ impl Logins {
         orders: &Orders,
         log: &Path,
         spread: &Spread,
-    ) -> Result<Launched, String> {
+    ) -> LaunchResult {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
         let command = self.command(node, orders)?;
         let starting = Starting::start(command, log, &orders.cancellation)
-            .map_err(|error| format!("cannot run ssh: {error}; install the OpenSSH client"))?;
+            .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
         let mut login_address = None;
-        // An error of this process; if there is none, ssh's own messages are translated.
-        let mut known = None;
-        let started = starting.ready_after(|line, input| {
-            let answered = match BootstrapLine::parse(line) {
-                BootstrapLine::At(_, address) => {
-                    login_address = address;
-                    Ok(())
-                }
-                BootstrapLine::Need { machine, missing } => {
-                    let why_not = missing.map(|programs| format!("the node has no {programs}"));
-                    bootstrap::fits(&self.binary, &machine)
-                        .and_then(|()| {
-                            spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)
-                        })
-                        .and_then(|from| self.supply(&from, input))
-                }
-                BootstrapLine::Unserved(why) => {
-                    let why = spread.unserved(&node.name, &why);
-                    let from = spread.turn(&node.name, Some(&why), &orders.cancellation);
-                    from.and_then(|from| self.supply(&from, input))
-                }
-                BootstrapLine::Refused(why) => Err(bootstrap::refused(&why)),
-                BootstrapLine::Ended(_) | BootstrapLine::Other => Ok(()),
-            };
-            answered.inspect_err(|reason| known = Some(reason.clone()))
+        let started = starting.ready_after(|line, input| match BootstrapLine::parse(line) {
+            BootstrapLine::At(_, address) => {
+                login_address = address;
+                Ok(())
+            }
+            BootstrapLine::Need { machine, missing } => {
+                let why_not = missing.map(|programs| format!("the node has no {programs}"));
+                bootstrap::fits(&self.binary, &machine)?;
+                let from = spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)?;
+                self.supply(&from, input)
+            }
+            BootstrapLine::Unserved(why) => {
+                let why = spread.unserved(&node.name, &why);
+                let from = spread.turn(&node.name, Some(&why), &orders.cancellation)?;
+                self.supply(&from, input)
+            }
+            BootstrapLine::Refused(why) => Err(bootstrap::refused(&why)),
+            BootstrapLine::Ended(_) | BootstrapLine::Other => Ok(()),
         });
-        let (ready, child) = started
-            .map_err(|words| known.unwrap_or_else(|| complaint::reason(&words, &node.host)))?;
+        let (ready, child) = started.map_err(|error| match error {
+            LaunchError::Ended(words) => LaunchError::Ended(complaint::reason(&words, &node.host)),
+            error => error,
+        })?;
         let alone = node.addresses.len() == 1;
-        let found = lookups.into_iter().map(|lookup| match (lookup.finish(), login_address) {
+        let found = lookups.into_iter().map(|lookup| match (lookup.address(), login_address) {
             // Only ssh can resolve host names that its configuration defines.
             (Err(_), Some(address)) if alone => Ok(address),
             (found, _) => found,
         });
-        let addresses = found.collect::<Result<Vec<IpAddr>, String>>()?;
+        let addresses = found.collect::<Result<Vec<IpAddr>, Unresolved>>()?;
         Ok(Launched { ready, addresses, child: Some(child) })
     }
 
-    fn command(&self, node: &Node, orders: &Orders) -> Result<Command, String> {
+    fn command(&self, node: &Node, orders: &Orders) -> Result<Command, LaunchError> {
         let mut arguments =
             bootstrap::arguments(&self.binary, self.ssh.binary.as_deref(), &self.ssh.sha256);
         arguments.extend(orders.arguments());
@@ -119,7 +115,7 @@ impl Logins {
     }
 
     /// Sends the program, or the instructions for fetching it from another node.
-    fn supply(&self, from: &ProgramSource, input: &mut Input) -> Result<(), String> {
+    fn supply(&self, from: &ProgramSource, input: &mut Input) -> Result<(), LaunchError> {
         let bytes = &self.binary.bytes;
         match from {
             ProgramSource::Head => {

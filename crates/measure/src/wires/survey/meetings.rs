@@ -23,16 +23,6 @@ pub struct PairFindings {
     pub conditions: [Conditions; 2],
 }
 
-/// The end of a pair's measurement.
-pub enum MeetingEnd {
-    /// The measurement is complete.
-    Done(Box<PairFindings>),
-    /// The measurement failed: the node that seems to be at fault, and the error.
-    Failed(usize, String),
-    /// The user interrupted.
-    Interrupted,
-}
-
 /// Agents that measure between pairs, until the user interrupts.
 pub struct Meetings<'a> {
     party: Party,
@@ -52,13 +42,14 @@ impl<'a> Meetings<'a> {
         self.party.has(node)
     }
 
-    /// Measures all pairs at once. Returns the end of each, in the same order.
-    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MeetingEnd>, Failure> {
-        if self.interrupted {
-            return Ok(meetings.iter().map(|_| MeetingEnd::Interrupted).collect());
-        }
+    /// Measures all pairs at once. Returns the end and the findings of each, in the same order; the
+    /// findings are complete only if the end is [`PairEnd::Done`].
+    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<(PairEnd, PairFindings)>, Failure> {
         let mut found: Vec<PairFindings> =
             meetings.iter().map(|_| PairFindings::default()).collect();
+        if self.interrupted {
+            return Ok(found.into_iter().map(|none| (PairEnd::Interrupted, none)).collect());
+        }
         let mut take = |at: usize, node: usize, finding: Finding| {
             if let (Some(got), Some(pair)) = (found.get_mut(at), meetings.get(at)) {
                 got.take(finding, node == pair.to);
@@ -66,13 +57,8 @@ impl<'a> Meetings<'a> {
         };
         let ends = self.party.round(meetings, Some(self.interrupts), &mut take);
         let ends = ends.or_nothing("failed to wait for the agents")?;
-        let met = |(end, got): (PairEnd, PairFindings)| match end {
-            PairEnd::Done => MeetingEnd::Done(Box::new(got)),
-            PairEnd::Failed(node, reason) => MeetingEnd::Failed(node, reason),
-            PairEnd::Interrupted => MeetingEnd::Interrupted,
-        };
         self.interrupted |= ends.contains(&PairEnd::Interrupted);
-        Ok(ends.into_iter().zip(found).map(met).collect())
+        Ok(ends.into_iter().zip(found).collect())
     }
 }
 

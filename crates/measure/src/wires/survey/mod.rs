@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
+use garland_control::PairEnd;
 use garland_protocol::Task;
 
-pub use self::meetings::{MeetingEnd, Meetings, PairFindings};
+pub use self::meetings::{Meetings, PairFindings};
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_terminal::failure::Failure;
@@ -238,11 +239,9 @@ impl<'a> Survey<'a> {
             meetings.extend(pairs.map(|pair| meeting(pair, number, 2, &task)));
         }
         let met = self.meetings.round(&meetings)?;
-        let sum = met.iter().map(|met| match met {
-            MeetingEnd::Done(got) => got.forward + got.backward,
-            MeetingEnd::Failed(..) | MeetingEnd::Interrupted => 0.0,
-        });
-        self.bisection = Some(sum.sum()).filter(|&sum: &f64| sum > 0.0);
+        let done = met.iter().filter(|(end, _)| *end == PairEnd::Done);
+        let sum = done.map(|(_, got)| got.forward + got.backward).sum();
+        self.bisection = Some(sum).filter(|&sum: &f64| sum > 0.0);
         Ok(())
     }
 
@@ -252,23 +251,23 @@ impl<'a> Survey<'a> {
         pairs: &[MatchUp],
         streams: u16,
         task: &Task,
-    ) -> Result<Vec<Option<Box<PairFindings>>>, Failure> {
+    ) -> Result<Vec<Option<PairFindings>>, Failure> {
         let (now, rail) = (self.now, &self.rails[self.now]);
         let tried: Vec<usize> = (0..pairs.len()).filter(|&at| rail.may(&pairs[at])).collect();
         let meetings: Vec<_> =
             tried.iter().map(|&at| meeting(pairs[at], now, streams, task)).collect();
         let met = self.meetings.round(&meetings)?;
-        let mut all: Vec<Option<Box<PairFindings>>> = pairs.iter().map(|_| None).collect();
-        for (&at, met) in tried.iter().zip(met) {
+        let mut all: Vec<Option<PairFindings>> = pairs.iter().map(|_| None).collect();
+        for (&at, (end, got)) in tried.iter().zip(met) {
             let (a, b) = pairs[at];
-            match met {
-                MeetingEnd::Done(got) => {
+            match end {
+                PairEnd::Done => {
                     let strikes = &mut self.rail().strikes;
                     (strikes[a], strikes[b]) = (0, 0);
                     all[at] = Some(got);
                 }
-                MeetingEnd::Failed(node, reason) => self.strike(pairs[at], node, &reason),
-                MeetingEnd::Interrupted => {}
+                PairEnd::Failed(node, reason) => self.strike(pairs[at], node, &reason),
+                PairEnd::Interrupted => {}
             }
         }
         Ok(all)

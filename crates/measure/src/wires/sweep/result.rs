@@ -102,13 +102,8 @@ impl PointResult {
 impl SweepResult {
     /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
-        let some_failed =
-            !self.failed.is_empty() || self.nodes.iter().any(|node| !node.end.is_ok());
-        match () {
-            () if self.measured.interrupted => Exit::Interrupted,
-            () if self.points.is_empty() => Exit::Nothing,
-            () if some_failed => Exit::SomeFailed,
-            () => Exit::Done,
-        }
+        let any = !self.points.is_empty();
+        let whole = self.failed.is_empty() && self.nodes.iter().all(|node| node.end.is_ok());
+        Exit::of_work(any && whole, any, self.measured.interrupted)
     }
 }

@@ -70,7 +70,7 @@ impl<'a> Helper<'a> {
         let (path, name, hint) = match (find(), &meeting.helper) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
-            (Err(missing), None) => return Err(missing.into()),
+            (Err(missing), None) => return Err(missing.to_string().into()),
         };
         let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let mut command = Command::new(path);
