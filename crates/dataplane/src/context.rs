@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
-    CopyId, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall,
+    CopyId, CopyView, DigestKey, DigestWindows, Keys, Landing, LaneReport, LaneView, PendingCall,
     RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::error::reason;
@@ -298,6 +298,13 @@ impl CopyContext {
     /// Returns a lane of this copy.
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.all_lanes().get(usize::from(number))
+    }
+
+    /// Passes the result of writing block `index` to the block's lane, whose relay notes it.
+    pub fn land(&self, index: u64, landing: Landing) {
+        if let Some(lane) = self.all_lanes().iter().find(|lane| lane.has(index)) {
+            lane.post(LaneCommand::Event(RelayEvent::Landed(index, landing)));
+        }
     }
 
     /// Cuts silent links if this node is on several lanes. With only one lane, and a dead wire, the

@@ -142,9 +142,7 @@ impl Bringing {
             member.fail_to_write(&error);
             return false;
         }
-        member.sink().landed(index, if is_same { Landing::Written } else { Landing::Changed });
-        member.wake_all();
-        member.tell_if_complete();
+        member.land(index, if is_same { Landing::Written } else { Landing::Changed });
         true
     }
 }

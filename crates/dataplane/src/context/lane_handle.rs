@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use garland_core::plan::LaneBlocks;
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
@@ -40,6 +41,7 @@ struct Link {
 
 /// The handle of a lane's thread.
 pub struct LaneHandle {
+    blocks: LaneBlocks,
     command: Sender<LaneCommand>,
     /// Raised with every command.
     pub wake: Wake,
@@ -56,14 +58,15 @@ pub struct LaneHandle {
 }
 
 impl LaneHandle {
-    /// Returns a handle, and the receiver of its commands.
+    /// Returns the handle of a lane with these blocks, and the receiver of its commands.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
-    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
+    pub fn new(blocks: LaneBlocks) -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
         let (command, commands) = channel();
         let wake = Wake::new()?;
         let handle = Self {
+            blocks,
             command,
             wake,
             links: Mutex::default(),
@@ -73,6 +76,11 @@ impl LaneHandle {
             at_rest: AtomicBool::new(false),
         };
         Ok((Arc::new(handle), commands))
+    }
+
+    /// Returns whether block `index` belongs to the lane.
+    pub fn has(&self, index: u64) -> bool {
+        self.blocks.ordinal(index).is_some()
     }
 
     /// Sends a command. Ignored if the thread has ended.
