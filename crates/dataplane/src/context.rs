@@ -23,7 +23,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 pub use self::flow::{Awaited, Flow};
-pub use self::lane_handle::{LaneCommand, LaneHandle};
+pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
 pub use self::notice::Notice;
 use self::side_feeds::SideFeeds;
 pub use self::side_feeds::Starter;
@@ -261,7 +261,7 @@ impl CopyContext {
             finishing: self.finishing.load(Ordering::Relaxed),
             lanes: lanes
                 .clone()
-                .filter(|(_, lane)| lane.is_used())
+                .filter(|(_, lane)| lane.is_used)
                 .map(|(number, lane)| {
                     let view = lane.flow.view(number);
                     LaneView { went: view.went + self.side_feeds.sent(number), ..view }

@@ -1,6 +1,6 @@
 //! Moves blocks: receives, forwards, sends and writes them.
 
-use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, RelayEvent, Store, TAG_LEN};
+use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, LinkSide, RelayEvent, Store, TAG_LEN};
 
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;
@@ -220,7 +220,8 @@ impl Engine<'_> {
         };
         self.nodes[place].tell(lane, event);
         for epoch in work.lost {
-            self.nodes[place].tell(lane, RelayEvent::DownLost(epoch, "it broke".to_owned()));
+            self.nodes[place]
+                .tell(lane, RelayEvent::Lost(LinkSide::Down, epoch, "it broke".to_owned()));
         }
         self.pump(place, lane);
     }
