@@ -11,8 +11,9 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent};
+use garland_sys::clock;
 use garland_sys::mptcp::Transport;
-use garland_sys::{clock, threads};
+use garland_sys::threads::{self, Joined};
 
 use self::ends::Ends;
 use crate::agent::Agent;
@@ -51,8 +52,8 @@ pub struct CopyTask {
 /// The final steps of a copy.
 #[derive(Default)]
 struct Finishing {
-    /// The threads that prepare, commit and settle, in sequence.
-    steps: Mutex<Vec<JoinHandle<()>>>,
+    /// The thread of the last step: to prepare, commit or settle. It waits for the one before it.
+    last: Mutex<Option<JoinHandle<()>>>,
     /// Whether the file was prepared before the commit.
     is_prepared: AtomicBool,
 }
@@ -222,18 +223,17 @@ impl CopyTask {
 
     /// Runs a final step in a thread, after the previous steps.
     fn finish(&self, step: impl FnOnce() + Send + 'static) {
-        let mut steps = self.finishing.steps.lock();
-        let before = std::mem::take(&mut *steps);
+        let mut last = self.finishing.last.lock();
+        let before = last.take();
         let member = Arc::clone(&self.member);
         let teller = Arc::clone(&member);
         let thread = threads::spawn("commit", move || {
-            // Panics have been printed already.
-            before.into_iter().for_each(|step| drop(step.join()));
+            drop(before.map(Joined::from));
             member.finish();
             step();
         });
         match thread {
-            Ok(thread) => steps.push(thread),
+            Ok(thread) => *last = Some(thread),
             Err(error) => teller.tell(Notice::Failed(reason(&error))),
         }
     }
@@ -270,12 +270,10 @@ impl CopyTask {
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
         let CopyConfig { store, trace, .. } = &self.member.config;
         let began = trace.now();
-        let finishing = std::mem::take(&mut *self.finishing.steps.lock());
-        let side = self.member.take_side_threads();
-        for thread in self.threads.into_iter().chain(finishing).chain(side) {
-            // A panic has been printed already.
-            let _ = thread.join();
-        }
+        let finishing = self.finishing.last.lock().take();
+        let threads = self.threads.into_iter().chain(finishing);
+        let threads = threads.chain(self.member.take_side_threads());
+        threads.for_each(|thread| drop(Joined::from(thread)));
         then(&self.member);
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;

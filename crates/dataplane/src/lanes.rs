@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::LaneBlocks;
 use garland_protocol::{Relay, Route};
-use garland_sys::threads;
+use garland_sys::threads::{self, Joined};
 
 use crate::context::{CopyContext, LaneHandle, Starter};
 use crate::feed::{Feeder, StoreFeeder};
@@ -59,10 +59,7 @@ pub fn start(
         // End the threads that were started; nothing of the copy stays.
         member.close();
         drop(arrived);
-        for thread in begun {
-            // A panic has been printed already.
-            let _ = thread.join();
-        }
+        begun.into_iter().for_each(|thread| drop(Joined::from(thread)));
         return Err(error);
     }
     Ok(begun)

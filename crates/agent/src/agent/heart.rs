@@ -3,11 +3,10 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_protocol::FromAgent;
-use garland_sys::threads;
+use garland_sys::threads::{self, Joined};
 
 use super::copies::Parts;
 use crate::session::Session;
@@ -17,10 +16,10 @@ use garland_dataplane::recorder::Pulse;
 /// Interval between heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// The thread that sends heartbeats.
+/// The thread that sends heartbeats. Dropping this stops it.
 pub struct Heart {
-    stop: Sender<()>,
-    beat: JoinHandle<()>,
+    _stop: Sender<()>,
+    _beat: Joined,
 }
 
 impl Heart {
@@ -52,12 +51,7 @@ impl Heart {
                 pulse.rest();
             }
         })?;
-        Ok(Self { stop, beat })
-    }
-
-    pub fn stop(self) {
-        drop(self.stop);
-        // A panic has been printed already.
-        let _ = self.beat.join();
+        // The sender is dropped first, which ends the thread.
+        Ok(Self { _stop: stop, _beat: beat.into() })
     }
 }

@@ -92,7 +92,7 @@ impl Agent {
             }
         };
         session.end();
-        heart.stop();
+        drop(heart);
         drop((jobs, surveyor, balance, waiter, comparing, mounts));
         stands.into_iter().for_each(|order| self.expected.remove(order));
         commands.into_iter().for_each(exec::Running::end);
