@@ -12,7 +12,6 @@ use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent};
 use garland_sys::clock;
-use garland_sys::mptcp::Transport;
 use garland_sys::threads::{self, Joined};
 
 use self::ends::Ends;
@@ -23,7 +22,6 @@ use crate::error::{OrderError, cannot};
 use crate::expected::Expected;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::compress::Packing;
 use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
 use garland_dataplane::lanes;
 use garland_dataplane::leaving;
@@ -85,37 +83,19 @@ impl CopyTask {
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
-        let faults = Faults::new(&begin.injections);
-        let late = faults.control();
+        let late = Faults::new(&begin.injections).control();
         let member = Arc::new_cyclic(|member: &std::sync::Weak<CopyContext>| {
             let member = member.clone();
             let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
-            let config = CopyConfig {
-                copy,
-                me: begin.me,
-                secret: begin.secret.clone(),
-                digest_key: begin.digest_key.clone(),
-                sealed: begin.sealed,
-                is_source: source.is_some(),
-                buffers,
-                acknowledge: begin.acknowledge,
-                packing: Packing::None,
-                lane_count: lanes,
-                store,
-                congestion: begin.congestion.clone(),
-                transport: Transport::mptcp_if(begin.mptcp),
-                pace: begin.pace,
-                link_pool: agent.link_pool.clone(),
-                awake: Arc::clone(&agent.awake),
-                trace: Arc::clone(&trace),
-                faults,
-                notices: Box::new(move |notice| {
-                    let message = to_message(copy, notice, &report);
-                    let answer =
-                        matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
-                    teller.send_after(if answer { late } else { Duration::ZERO }, message);
-                }),
+            let notices = move |notice| {
+                let message = to_message(copy, notice, &report);
+                let answer = matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
+                teller.send_after(if answer { late } else { Duration::ZERO }, message);
             };
+            let (notices, traced) = (Box::new(notices), Arc::clone(&trace));
+            let config =
+                CopyConfig::of(&begin, source.is_some(), store, traced, &agent.awake, notices);
+            let config = CopyConfig { link_pool: agent.link_pool.clone(), ..config };
             CopyContext::new(config, sink)
         });
         member.watch_store();

@@ -15,8 +15,8 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
-    CopyId, CopyView, DigestKey, DigestWindows, Keys, Landing, LaneReport, LaneView, PendingCall,
-    RelayEvent, Report, Route, Secret, Sink, Summed,
+    Begin, CopyId, CopyView, DigestKey, DigestWindows, Keys, Landing, LaneReport, LaneView,
+    PendingCall, RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
@@ -126,6 +126,41 @@ pub struct CopyConfig {
     pub awake: Arc<Awake>,
     /// Receives reports of the threads.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
+}
+
+impl CopyConfig {
+    /// Returns the parameters of an agent's copy that the head described by `begin`. Its links end
+    /// with the copy.
+    pub fn of(
+        begin: &Begin,
+        is_source: bool,
+        store: Box<dyn Store>,
+        trace: Arc<Collector>,
+        awake: &Arc<Awake>,
+        notices: Box<dyn Fn(Notice) + Send + Sync>,
+    ) -> Self {
+        Self {
+            copy: begin.copy,
+            me: begin.me,
+            secret: begin.secret.clone(),
+            digest_key: begin.digest_key.clone(),
+            sealed: begin.sealed,
+            is_source,
+            buffers: Some(begin.buffers).filter(|&buffers| buffers > 0),
+            acknowledge: begin.acknowledge,
+            packing: Packing::None,
+            lane_count: begin.own_lanes().count(),
+            store,
+            congestion: begin.congestion.clone(),
+            transport: Transport::mptcp_if(begin.mptcp),
+            pace: begin.pace,
+            link_pool: None,
+            trace,
+            faults: Faults::new(&begin.injections),
+            awake: Arc::clone(awake),
+            notices,
+        }
+    }
 }
 
 impl CopyContext {
