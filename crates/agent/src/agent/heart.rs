@@ -8,9 +8,8 @@ use std::time::Duration;
 use garland_protocol::FromAgent;
 use garland_sys::threads::{self, Joined};
 
-use super::copies::Parts;
+use super::copies::InProgress;
 use crate::session::Session;
-use garland_dataplane::calls::Calls;
 use garland_dataplane::recorder::Pulse;
 
 /// Interval between heartbeats.
@@ -23,12 +22,11 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// Starts the thread. It reports on the copies `parts`, and on files that are being opened
-    /// (`opening`).
+    /// Starts the thread. It reports on the copies that are `in_progress`.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(session: Arc<Session>, (parts, opening): (Parts, Arc<Calls>)) -> io::Result<Self> {
+    pub fn start(session: Arc<Session>, in_progress: Arc<InProgress>) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
@@ -36,10 +34,10 @@ impl Heart {
                 // Lock the list only to clone the contexts: the end of a copy must not wait for a
                 // heartbeat.
                 let members: Vec<_> =
-                    parts.lock().iter().map(|part| Arc::clone(&part.member)).collect();
+                    in_progress.tasks.lock().iter().map(|part| Arc::clone(&part.member)).collect();
                 let stood = pulse.beat();
                 let mut report = members.first().map(|member| Box::new(member.report()));
-                if let Some(call) = opening.pending(0) {
+                if let Some(call) = in_progress.opening.pending(0) {
                     report.get_or_insert_default().pending.get_or_insert(call);
                 }
                 session.send(&FromAgent::Heartbeat(report));
