@@ -39,23 +39,23 @@ impl Relay {
     }
 
     pub(super) fn lost(&mut self, side: LinkSide, epoch: u32, reason: String) {
-        match side {
-            LinkSide::Up => {
-                if self.route.epoch_up() != Some(epoch) {
-                    return;
-                }
-                self.up_is_open = false;
-            }
-            LinkSide::Down => {
-                if !self.down_lost(epoch) {
-                    return;
-                }
-            }
+        let known = match side {
+            LinkSide::Up => self.up_lost(epoch),
+            LinkSide::Down => self.down_lost(epoch),
+        };
+        if known {
+            self.orders.push_back(RelayOrder::ReportLost(side, epoch, reason));
         }
-        self.orders.push_back(RelayOrder::ReportLost(side, epoch, reason));
     }
 
-    /// Returns whether the link was known.
+    /// Returns whether the link is that of the route.
+    fn up_lost(&mut self, lost: u32) -> bool {
+        let known = self.route.epoch_up() == Some(lost);
+        self.up_is_open &= !known;
+        known
+    }
+
+    /// Returns whether the link is part of the route.
     fn down_lost(&mut self, lost: u32) -> bool {
         if let Busy::Feeding { to, .. } = &mut self.busy {
             to.retain(|&epoch| epoch != lost);
