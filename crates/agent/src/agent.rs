@@ -80,7 +80,7 @@ impl Agent {
         let now = clock::now_ns();
         Ok(Self {
             activity: Arc::new(Activity::new(config.root.as_deref())),
-            disk: config.disk.map(|rate| Arc::new(Pace::new(rate))),
+            disk: Pace::of(config.disk),
             usage: Arc::default(),
             awake: Arc::default(),
             keys: config.keys.clone().unwrap_or_else(KeyPair::generate),

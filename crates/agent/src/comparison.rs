@@ -2,12 +2,12 @@
 //! has.
 
 use parking_lot::Mutex;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::part_reader::read_part;
 use crate::session::Session;
-use garland_dataplane::block_index::Reuse;
 use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY};
+use garland_dataplane::block_index::{Existing, Reuse};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::leaving::after;
 use garland_dataplane::store::{Left, remove_stale, target};
@@ -61,19 +61,11 @@ struct State {
 #[derive(Default)]
 struct Found {
     /// The existing file.
-    old: Option<Old>,
+    old: Option<Existing>,
     /// The partial file of an interrupted copy.
     left: Option<(Holding, Left)>,
     /// The part of a shared source that this node has read.
     shared: Option<Holding>,
-}
-
-/// The existing file: its directory, name, path and digests.
-struct Old {
-    folder: OwnedFd,
-    name: OsString,
-    path: PathBuf,
-    holding: Holding,
 }
 
 impl Comparison {
@@ -123,7 +115,8 @@ impl Comparison {
         let found = share.as_ref().and_then(|_| self.find(controller));
         let Some(found) = found else { return Compared::Nothing };
         let old = found.old.as_ref().map(|old| &old.holding);
-        let (root, length) = (old.and_then(Holding::root), old.map(|old| old.stamp.length));
+        let root = old.and_then(|old| old.digests.root());
+        let length = old.map(|old| old.stamp.length);
         let mut state = self.state.lock();
         (state.found, state.share) = (Some(found), share);
         Compared::Found { length, root: root.unwrap_or_default() }
@@ -161,7 +154,7 @@ impl Comparison {
         let Some(coming) = self.state.lock().coming.take() else { return Compared::Nothing };
         let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
         let found = coming.read(layout, disk, progress(session), &self.stop);
-        let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
+        let root = found.as_ref().and_then(|found| found.digests.root()).unwrap_or_default();
         let mut state = self.state.lock();
         if found.is_none() {
             state.share = None;
@@ -200,7 +193,7 @@ impl Comparison {
             Some((holding(file).ok()?, left))
         });
         let path = folder_path.join(&name);
-        let old = old.map(|holding| Old { folder, name, path, holding });
+        let old = old.map(|holding| Existing { folder, name, path, holding });
         Some(Found { old, left, shared: None })
     }
 
@@ -216,17 +209,17 @@ impl Comparison {
         }
         let State { found, told, tree, .. } = &*state;
         if let Some(tree) = tree {
-            let has = |(index, digest): &(u64, &[u8; 32])| tree.has(*index, digest);
+            let has = |(index, digest): &(u64, &[u8; 32])| tree.digests.has(*index, digest);
             let blocks = (0..).zip(told).filter(has).count() as u64;
             return Some(Compared::Has { blocks, left: None });
         }
         let found = found.as_ref()?;
         let (mut all, mut of_left) = (0, 0);
         for (index, digest) in (0..).zip(told) {
-            let left = found.left.as_ref().is_some_and(|(left, _)| left.has(index, digest));
+            let left = found.left.as_ref().is_some_and(|(left, _)| left.digests.has(index, digest));
             let own = found.old.as_ref().map(|old| &old.holding);
             let others = own.into_iter().chain(&found.shared);
-            let has = left || others.into_iter().any(|other| other.has(index, digest));
+            let has = left || others.into_iter().any(|other| other.digests.has(index, digest));
             of_left += u64::from(left);
             all += u64::from(has);
         }
@@ -250,17 +243,16 @@ impl Comparison {
             return None;
         }
         let known = begin.known?;
-        let is_whole = |Old { holding, .. }: &Old| {
-            holding.stamp.length == layout.length && holding.root() == Some(known)
+        let is_whole = |Existing { holding, .. }: &Existing| {
+            holding.stamp.length == layout.length && holding.digests.root() == Some(known)
         };
         match old {
             Some(old) if is_whole(&old) => {
-                let Old { folder, name, path, holding } = old;
                 // The partial file is not needed.
                 drop(left);
-                remove_stale(&folder, &name);
-                let (file, stamp, digests) = holding.into_whole()?;
-                Some(Reuse::Whole { folder, name, path, file, stamp, digests })
+                remove_stale(&old.folder, &old.name);
+                let digests = old.holding.digests.all()?;
+                Some(Reuse::Whole(old, digests))
             }
             old => {
                 let whole = told.len() as u64 == layout.blocks();
@@ -278,11 +270,7 @@ impl Comparison {
         let Compare { path: asked, layout, .. } = &self.asked;
         let same = matches!(&begin.end, End::Sink(Destination::Tree(tree)) if tree.path == *asked);
         let known = begin.known.filter(|_| same && begin.layout == *layout)?;
-        let digests = if tree.root() == Some(known) {
-            tree.digests.iter().copied().collect::<Option<Vec<_>>>()?
-        } else {
-            told
-        };
+        let digests = if tree.digests.root() == Some(known) { tree.digests.all()? } else { told };
         let whole = digests.len() as u64 == layout.blocks() && root_digest(&digests) == known;
         whole.then_some(Reuse::Tree { digests, tree })
     }

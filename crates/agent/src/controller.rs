@@ -1,5 +1,6 @@
 //! A controller that an agent serves.
 
+use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -7,7 +8,7 @@ use garland_protocol::FromAgent;
 use garland_sys::threads;
 
 use crate::agent::Agent;
-use crate::session::Session;
+use crate::session::{SLOTS, Session};
 use garland_sys::error::reason;
 
 /// The agent, and the session of a controller that it serves.
@@ -20,8 +21,9 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Runs `work` in a thread. If no thread can be started, sends the message that `failed`
-    /// creates from the reason.
+    /// Runs `work` in a thread. If the controller has too many threads already, or none can be
+    /// started, sends the message that `failed` creates from the reason. A thread that hangs on a
+    /// disk keeps its place.
     pub fn spawn(
         &self,
         name: &str,
@@ -29,7 +31,18 @@ impl Controller {
         failed: impl FnOnce(String) -> FromAgent,
     ) -> Option<JoinHandle<()>> {
         let controller = self.clone();
-        let thread = threads::spawn(name, move || work(&controller));
+        let thread = self.session.slots.take().ok_or_else(too_many).and_then(|slot| {
+            threads::spawn(name, move || {
+                let _slot = slot;
+                work(&controller);
+            })
+        });
         thread.map_err(|error| self.session.send(&failed(reason(&error)))).ok()
     }
+}
+
+fn too_many() -> io::Error {
+    io::Error::other(format!(
+        "{SLOTS} operations of this controller are in progress, or hang on the node's disks"
+    ))
 }

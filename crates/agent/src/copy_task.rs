@@ -11,8 +11,8 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent};
-use garland_sys::mptcp::Transport;
-use garland_sys::{clock, threads};
+use garland_sys::clock;
+use garland_sys::threads::{self, Joined};
 
 use self::ends::Ends;
 use crate::agent::Agent;
@@ -22,7 +22,6 @@ use crate::error::{OrderError, cannot};
 use crate::expected::Expected;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::compress::Packing;
 use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
 use garland_dataplane::lanes;
 use garland_dataplane::leaving;
@@ -51,8 +50,8 @@ pub struct CopyTask {
 /// The final steps of a copy.
 #[derive(Default)]
 struct Finishing {
-    /// The threads that prepare, commit and settle, in sequence.
-    steps: Mutex<Vec<JoinHandle<()>>>,
+    /// The thread of the last step: to prepare, commit or settle. It waits for the one before it.
+    last: Mutex<Option<JoinHandle<()>>>,
     /// Whether the file was prepared before the commit.
     is_prepared: AtomicBool,
 }
@@ -84,37 +83,19 @@ impl CopyTask {
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
-        let faults = Faults::new(&begin.injections);
-        let late = faults.control();
+        let late = Faults::new(&begin.injections).control();
         let member = Arc::new_cyclic(|member: &std::sync::Weak<CopyContext>| {
             let member = member.clone();
             let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
-            let config = CopyConfig {
-                copy,
-                me: begin.me,
-                secret: begin.secret.clone(),
-                digest_key: begin.digest_key.clone(),
-                sealed: begin.sealed,
-                is_source: source.is_some(),
-                buffers,
-                acknowledge: begin.acknowledge,
-                packing: Packing::None,
-                lane_count: lanes,
-                store,
-                congestion: begin.congestion.clone(),
-                transport: Transport::mptcp_if(begin.mptcp),
-                pace: begin.pace,
-                link_pool: agent.link_pool.clone(),
-                awake: Arc::clone(&agent.awake),
-                trace: Arc::clone(&trace),
-                faults,
-                notices: Box::new(move |notice| {
-                    let message = to_message(copy, notice, &report);
-                    let answer =
-                        matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
-                    teller.send_after(if answer { late } else { Duration::ZERO }, message);
-                }),
+            let notices = move |notice| {
+                let message = to_message(copy, notice, &report);
+                let answer = matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
+                teller.send_after(if answer { late } else { Duration::ZERO }, message);
             };
+            let (notices, traced) = (Box::new(notices), Arc::clone(&trace));
+            let config =
+                CopyConfig::of(&begin, source.is_some(), store, traced, &agent.awake, notices);
+            let config = CopyConfig { link_pool: agent.link_pool.clone(), ..config };
             CopyContext::new(config, sink)
         });
         member.watch_store();
@@ -222,18 +203,17 @@ impl CopyTask {
 
     /// Runs a final step in a thread, after the previous steps.
     fn finish(&self, step: impl FnOnce() + Send + 'static) {
-        let mut steps = self.finishing.steps.lock();
-        let before = std::mem::take(&mut *steps);
+        let mut last = self.finishing.last.lock();
+        let before = last.take();
         let member = Arc::clone(&self.member);
         let teller = Arc::clone(&member);
         let thread = threads::spawn("commit", move || {
-            // Panics have been printed already.
-            before.into_iter().for_each(|step| drop(step.join()));
+            drop(before.map(Joined::from));
             member.finish();
             step();
         });
         match thread {
-            Ok(thread) => steps.push(thread),
+            Ok(thread) => *last = Some(thread),
             Err(error) => teller.tell(Notice::Failed(reason(&error))),
         }
     }
@@ -270,12 +250,10 @@ impl CopyTask {
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
         let CopyConfig { store, trace, .. } = &self.member.config;
         let began = trace.now();
-        let finishing = std::mem::take(&mut *self.finishing.steps.lock());
-        let side = self.member.take_side_threads();
-        for thread in self.threads.into_iter().chain(finishing).chain(side) {
-            // A panic has been printed already.
-            let _ = thread.join();
-        }
+        let finishing = self.finishing.last.lock().take();
+        let threads = self.threads.into_iter().chain(finishing);
+        let threads = threads.chain(self.member.take_side_threads());
+        threads.for_each(|thread| drop(Joined::from(thread)));
         then(&self.member);
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;

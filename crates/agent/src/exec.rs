@@ -8,10 +8,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::thread::JoinHandle;
 
 use garland_protocol::FromAgent;
-use garland_sys::{event, limits, process, threads};
+use garland_sys::threads::{self, Joined};
+use garland_sys::{event, limits, process};
 
 use crate::controller::Controller;
 use crate::farm::Pipes;
@@ -21,7 +21,7 @@ use garland_sys::error::reason;
 /// A running command, and the thread that waits for it.
 pub struct Running {
     group: Option<u32>,
-    waiting: Option<JoinHandle<()>>,
+    waiting: Option<Joined>,
 }
 
 /// Starts `command`, and sends its output and exit code to `session`.
@@ -52,7 +52,7 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
             let group = Some(child.id());
             // Cannot fail: the thread waits to receive them.
             let _ = give.send((child, pipes));
-            Running { group, waiting: Some(waiting) }
+            Running { group, waiting: Some(waiting.into()) }
         }
         Err(error) => {
             let program = program.to_string_lossy();
@@ -66,15 +66,11 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
 }
 
 impl Running {
-    /// Kills the command with its process group, if it still runs.
+    /// Kills the command with its process group, if it still runs, and waits for its thread.
     pub fn end(self) {
-        let over = self.waiting.as_ref().is_none_or(JoinHandle::is_finished);
+        let over = self.waiting.as_ref().is_none_or(Joined::is_finished);
         if let (Some(group), false) = (self.group, over) {
             process::kill_group(group);
-        }
-        if let Some(waiting) = self.waiting {
-            // A panic has been printed already.
-            let _ = waiting.join();
         }
     }
 }

@@ -11,7 +11,8 @@ use garland_protocol::{
     Channel, ChannelError, FromAgent, Handshake, KeyPair, Message, PREAMBLE_LEN, PublicKey,
     Purpose, Role, ToAgent,
 };
-use garland_sys::{tcp, threads};
+use garland_sys::tcp;
+use garland_sys::threads::{self, Slots};
 
 use crate::conditions;
 use garland_dataplane::tree::TreeSource;
@@ -26,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The most trees that a head may keep open: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
+/// The most threads that work for one head at a time.
+pub const SLOTS: usize = 128;
+
 /// An open control channel to a head. Threads share it: any may send, one receives.
 pub struct Session {
     channel: Mutex<Channel>,
@@ -34,6 +38,8 @@ pub struct Session {
     /// Trees that were scanned for the head, which may copy them.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
+    /// The slots for threads that work for the head.
+    pub slots: Arc<Slots>,
 }
 
 impl Session {
@@ -65,6 +71,7 @@ impl Session {
             receiving: Mutex::new((receiving, Vec::new())),
             trees: Mutex::default(),
             over: AtomicBool::new(false),
+            slots: Slots::new(SLOTS),
         };
         session.await_proof(peer)?;
         Ok(session)

@@ -2,10 +2,10 @@
 
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use garland_dataplane::budget::{QueueTicket, Reservation};
 use garland_protocol::{CopyId, FromAgent};
+use garland_sys::threads::Joined;
 
 use crate::controller::Controller;
 
@@ -13,7 +13,7 @@ use crate::controller::Controller;
 pub struct Waiter {
     ticket: Arc<QueueTicket>,
     share: Arc<Mutex<Option<Reservation>>>,
-    waiting: Option<JoinHandle<()>>,
+    _waiting: Joined,
 }
 
 impl Waiter {
@@ -31,7 +31,7 @@ impl Waiter {
             }
         };
         let waiting = controller.spawn("queue", work, |reason| FromAgent::Failed(copy, reason))?;
-        Some(Self { ticket, share, waiting: Some(waiting) })
+        Some(Self { ticket, share, _waiting: waiting.into() })
     }
 
     /// Returns the memory, if it is granted.
@@ -42,10 +42,7 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
+        // Ends the thread.
         self.ticket.leave();
-        if let Some(waiting) = self.waiting.take() {
-            // A panic has been printed already.
-            let _ = waiting.join();
-        }
     }
 }

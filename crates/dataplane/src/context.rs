@@ -15,15 +15,15 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
-    CopyId, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall,
-    RelayEvent, Report, Route, Secret, Sink, Summed,
+    Begin, CopyId, CopyView, DigestKey, DigestWindows, Keys, Landing, LaneReport, LaneView,
+    PendingCall, RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
 pub use self::flow::{Awaited, Flow};
-pub use self::lane_handle::{LaneCommand, LaneHandle};
+pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
 pub use self::notice::Notice;
 use self::side_feeds::SideFeeds;
 pub use self::side_feeds::Starter;
@@ -126,6 +126,41 @@ pub struct CopyConfig {
     pub awake: Arc<Awake>,
     /// Receives reports of the threads.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
+}
+
+impl CopyConfig {
+    /// Returns the parameters of an agent's copy that the head described by `begin`. Its links end
+    /// with the copy.
+    pub fn of(
+        begin: &Begin,
+        is_source: bool,
+        store: Box<dyn Store>,
+        trace: Arc<Collector>,
+        awake: &Arc<Awake>,
+        notices: Box<dyn Fn(Notice) + Send + Sync>,
+    ) -> Self {
+        Self {
+            copy: begin.copy,
+            me: begin.me,
+            secret: begin.secret.clone(),
+            digest_key: begin.digest_key.clone(),
+            sealed: begin.sealed,
+            is_source,
+            buffers: Some(begin.buffers).filter(|&buffers| buffers > 0),
+            acknowledge: begin.acknowledge,
+            packing: Packing::None,
+            lane_count: begin.own_lanes().count(),
+            store,
+            congestion: begin.congestion.clone(),
+            transport: Transport::mptcp_if(begin.mptcp),
+            pace: begin.pace,
+            link_pool: None,
+            trace,
+            faults: Faults::new(&begin.injections),
+            awake: Arc::clone(awake),
+            notices,
+        }
+    }
 }
 
 impl CopyContext {
@@ -261,7 +296,7 @@ impl CopyContext {
             finishing: self.finishing.load(Ordering::Relaxed),
             lanes: lanes
                 .clone()
-                .filter(|(_, lane)| lane.is_used())
+                .filter(|(_, lane)| lane.is_used)
                 .map(|(number, lane)| {
                     let view = lane.flow.view(number);
                     LaneView { went: view.went + self.side_feeds.sent(number), ..view }
@@ -298,6 +333,13 @@ impl CopyContext {
     /// Returns a lane of this copy.
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.all_lanes().get(usize::from(number))
+    }
+
+    /// Passes the result of writing block `index` to the block's lane, whose relay notes it.
+    pub fn land(&self, index: u64, landing: Landing) {
+        if let Some(lane) = self.all_lanes().iter().find(|lane| lane.has(index)) {
+            lane.post(LaneCommand::Event(RelayEvent::Landed(index, landing)));
+        }
     }
 
     /// Cuts silent links if this node is on several lanes. With only one lane, and a dead wire, the

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 
 use garland_sys::tcp;
 
+use crate::context::Link;
 use crate::recorder::LaneTracer;
 
 /// The number of bytes that one call reads or writes at most.
@@ -18,22 +19,18 @@ pub const SLICE_MAX: usize = 64 << 10;
 
 /// A downstream which receives a block.
 #[derive(Debug)]
-pub struct DownstreamWriter<'a> {
-    /// The epoch of the link to the downstream.
-    pub epoch: u32,
-    /// The index of the downstream in the plan.
-    pub peer: u16,
-    /// The socket of the link.
-    pub stream: &'a TcpStream,
+pub struct DownstreamWriter {
+    /// The link to the downstream.
+    pub link: Link,
     /// The error that broke the link; nothing is written after it.
     pub error: Option<io::Error>,
 }
 
-impl DownstreamWriter<'_> {
+impl DownstreamWriter {
     /// Writes `bytes`, unless the link is broken.
     pub fn give(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
-            self.error = self.stream.write_all(bytes).err();
+            self.error = (&*self.link.stream).write_all(bytes).err();
         }
     }
 }
@@ -61,7 +58,7 @@ impl Forwarder {
     pub fn transfer(
         &mut self,
         up: &TcpStream,
-        downs: &mut [DownstreamWriter<'_>],
+        downs: &mut [DownstreamWriter],
         keep: Option<&mut [u8]>,
         length: usize,
         tracer: &mut LaneTracer,
@@ -74,7 +71,7 @@ impl Forwarder {
     fn relay(
         &mut self,
         up: &TcpStream,
-        downs: &mut [DownstreamWriter<'_>],
+        downs: &mut [DownstreamWriter],
         mut keep: Option<&mut [u8]>,
         length: usize,
         tracer: &mut LaneTracer,
@@ -94,7 +91,7 @@ impl Forwarder {
             now = tracer.received(now, came.len());
             for down in &mut *downs {
                 down.give(came);
-                now = tracer.sent(now, down.peer, came.len());
+                now = tracer.sent(now, down.link.peer, came.len());
             }
             done += came.len();
         }
@@ -129,7 +126,7 @@ fn take_slice<'a>(
     }
 }
 
-fn pad(down: &mut DownstreamWriter<'_>, length: usize) {
+fn pad(down: &mut DownstreamWriter, length: usize) {
     let zeros = vec![0; SLICE.min(length)];
     let mut left = length;
     while left > 0 && down.error.is_none() {
@@ -143,6 +140,9 @@ fn pad(down: &mut DownstreamWriter<'_>, length: usize) {
 mod tests {
     use std::io::Read;
     use std::net::TcpListener;
+    use std::sync::Arc;
+
+    use garland_protocol::LinkSide;
 
     use super::*;
 
@@ -156,14 +156,16 @@ mod tests {
         (0..length).map(|at| (at * 7 % 251) as u8).collect()
     }
 
-    fn to(stream: &TcpStream) -> DownstreamWriter<'_> {
-        DownstreamWriter { epoch: 0, peer: 0, stream, error: None }
+    fn to(stream: &TcpStream) -> DownstreamWriter {
+        let stream = Arc::new(stream.try_clone().unwrap());
+        let link = Link { side: LinkSide::Down, epoch: 0, peer: 0, stream };
+        DownstreamWriter { link, error: None }
     }
 
     /// Moves `length` bytes by a new forwarder.
     fn transfer(
         up: &TcpStream,
-        downs: &mut [DownstreamWriter<'_>],
+        downs: &mut [DownstreamWriter],
         keep: Option<&mut [u8]>,
         length: usize,
     ) -> io::Result<()> {
@@ -191,7 +193,7 @@ mod tests {
                     .iter()
                     .map(|(_, sink)| scope.spawn(move || received(sink, length)))
                     .collect();
-                let mut downs: Vec<DownstreamWriter<'_>> =
+                let mut downs: Vec<DownstreamWriter> =
                     pairs.iter().map(|(down, _)| to(down)).collect();
                 transfer(&up, &mut downs, Some(&mut kept), bytes.len()).unwrap();
                 assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");

@@ -15,15 +15,14 @@ use std::sync::mpsc::{Receiver, Sender};
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
 use garland_protocol::{
-    DigestWindows, Downstream, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent,
-    RelayOrder, Route,
+    DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 
 use self::sent_digests::SentDigests;
-use crate::context::{CopyContext, LaneCommand, LaneHandle, Notice};
+use crate::context::{CopyContext, LaneCommand, LaneHandle, Link, Notice};
 use crate::feed::Feeder;
 use crate::forwarder::Forwarder;
-use crate::recorder::{LaneTracer, Recorder};
+use crate::recorder::{LaneTracer, Recorder, peer_index};
 use crate::writer::Arrived;
 
 /// The number of slices in which a relay forwards a block. A chain of N nodes takes the time of N
@@ -40,13 +39,9 @@ pub struct Lane {
     feeder: Box<dyn Feeder>,
     writer: Option<Sender<Arrived>>,
     forwarder: Forwarder,
-    up: Option<(u32, TcpStream)>,
-    downs: Vec<(u32, TcpStream)>,
     /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// The present route of the lane.
-    route: Route,
     /// Whether this lane fed a downstream on the side and is no longer needed.
     is_over: bool,
     /// Links that neighbours opened before the route that names the links arrived.
@@ -82,11 +77,8 @@ impl Lane {
             feeder,
             writer,
             forwarder: Forwarder::new(slice),
-            up: None,
-            downs: Vec::new(),
             windows,
             sent_digests: SentDigests::default(),
-            route: Route { lane: number, upstream: None, downstreams: Vec::new() },
             is_over: false,
             early: Vec::new(),
             header: None,
@@ -186,13 +178,10 @@ impl Lane {
                 }
             }
             LaneCommand::Link(side, epoch, stream) => {
-                let expected: Vec<u32> = match side {
-                    LinkSide::Up => self.route.epoch_up().into_iter().collect(),
-                    LinkSide::Down => self.route.epochs_down().collect(),
-                };
-                if expected.contains(&epoch) {
-                    self.open(side, epoch, stream);
-                } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
+                if let Some((node, _)) = self.relay.route().peer(side, epoch) {
+                    let (peer, stream) = (peer_index(node), Arc::new(stream));
+                    self.open(Link { side, epoch, peer, stream });
+                } else if self.relay.route().precedes(side, epoch) {
                     self.early.push((side, epoch, stream));
                 }
                 // Otherwise the link comes from a neighbour that was replaced, or from a connection
@@ -203,38 +192,22 @@ impl Lane {
 
     fn take_route(&mut self, route: Route) {
         self.tracer.route(&route);
-        self.handle.note_peers(&route);
         self.is_over = self.relay.is_side_feed() && route.downstreams.is_empty();
-        let before = std::mem::replace(&mut self.route, route.clone()).epoch_up();
-        let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
         self.handle(RelayEvent::Route(route));
-        if let Some((_, epoch, Some(address))) = up {
-            self.dial(LinkSide::Up, epoch, address);
-        }
         for (side, epoch, stream) in std::mem::take(&mut self.early) {
             self.apply_command(LaneCommand::Link(side, epoch, stream));
         }
     }
 
-    /// Returns the downstream of the link with this epoch, by the present route.
-    fn downstream(&self, epoch: u32) -> Option<&Downstream> {
-        self.route.downstreams.iter().find(|down| down.epoch == epoch)
+    /// Returns the link to the upstream, if it is open.
+    fn up(&self) -> Option<Link> {
+        self.handle.link(LinkSide::Up, self.relay.route().epoch_up()?)
     }
 
     fn obey(&mut self, order: RelayOrder) {
         match order {
-            RelayOrder::OpenDown(_, epoch) => {
-                if let Some(address) = self.downstream(epoch).and_then(|down| down.address) {
-                    self.dial(LinkSide::Down, epoch, address);
-                }
-            }
-            RelayOrder::CloseDown(epoch) => {
-                self.forget(LinkSide::Down, epoch);
-                self.downs.retain(|(of, _)| *of != epoch);
-            }
-            RelayOrder::CloseUp => {
-                self.close_up();
-            }
+            RelayOrder::Open(side, node, epoch) => self.dial(side, node, epoch),
+            RelayOrder::Close(side, epoch) => drop(self.close(side, epoch)),
             RelayOrder::SendUp(kind, index) => self.send_up(&self.frame(kind, index)),
             RelayOrder::SendHave(first, bits) => {
                 self.send_up(&Frame { bits, ..self.frame(Kind::Have, first) });
@@ -243,10 +216,7 @@ impl Lane {
                 if kind == Kind::End {
                     self.send_all_digests(epoch, index);
                 }
-                if let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) {
-                    let sent = self.send(stream, &self.frame(kind, index));
-                    self.after_down(epoch, sent);
-                }
+                self.send(LinkSide::Down, epoch, &self.frame(kind, index), &[]);
             }
             RelayOrder::Receive { store, forward, .. } => self.receive(store, &forward),
             RelayOrder::Feed { index, incarnation, again, to } => {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::LaneBlocks;
 use garland_protocol::{Relay, Route};
-use garland_sys::threads;
+use garland_sys::threads::{self, Joined};
 
 use crate::context::{CopyContext, LaneHandle, Starter};
 use crate::feed::{Feeder, StoreFeeder};
@@ -29,9 +29,9 @@ pub fn start(
     let (arrived, arrivals) = channel();
     let (mut handles, mut lanes) = (Vec::new(), Vec::new());
     for (number, &blocks) in (0..).zip(all) {
-        let (handle, commands) = LaneHandle::new()?;
+        let (handle, commands) = LaneHandle::new(blocks, on(number))?;
         handles.push(Arc::clone(&handle));
-        if on(number) {
+        if handle.is_used {
             lanes.push((number, blocks, handle, commands));
         }
     }
@@ -59,10 +59,7 @@ pub fn start(
         // End the threads that were started; nothing of the copy stays.
         member.close();
         drop(arrived);
-        for thread in begun {
-            // A panic has been printed already.
-            let _ = thread.join();
-        }
+        begun.into_iter().for_each(|thread| drop(Joined::from(thread)));
         return Err(error);
     }
     Ok(begun)
@@ -83,7 +80,7 @@ fn side_starter(
         let number = route.lane;
         let blocks = all.get(usize::from(number)).copied().ok_or_else(gone)?;
         let epoch = route.epochs_down().next().ok_or_else(gone)?;
-        let (handle, commands) = LaneHandle::new()?;
+        let (handle, commands) = LaneHandle::new(blocks, true)?;
         let outside = Arc::clone(&handle);
         let relay = Relay::side_feed(blocks, epoch);
         let feeder = feeder(&member, source.as_ref(), number, blocks)?;

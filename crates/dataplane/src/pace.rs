@@ -1,6 +1,7 @@
 //! Emulated disks, which limit the rate of reads and writes on nodes of a lab.
 
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_sys::clock;
@@ -37,6 +38,11 @@ impl Pace {
     /// Returns an idle disk with this rate.
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
+    }
+
+    /// Returns an idle disk with this rate, if there is one.
+    pub fn of(bytes_per_second: Option<u64>) -> Option<Arc<Self>> {
+        bytes_per_second.map(|rate| Arc::new(Self::new(rate)))
     }
 
     /// Runs `work`, which reads or writes `bytes` bytes. Returns no earlier than the emulated disk

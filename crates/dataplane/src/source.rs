@@ -150,12 +150,6 @@ impl Source {
         Ok(Self { length, room: length, disk, usage: Some(usage), ..whole })
     }
 
-    /// Puts the file on an emulated disk with this rate in bytes per second.
-    #[must_use]
-    pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
-        Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
-    }
-
     /// Puts the file on the emulated disk that the copies of a node share.
     #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Landing, RelayEvent, content_digest};
+use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Landing, content_digest};
 use garland_sys::clock;
 
 use crate::compress::{Unpacker, Zeros};
-use crate::context::{CopyContext, LaneCommand, Notice};
+use crate::context::{CopyContext, Notice};
 use crate::recorder::{At, Recorder};
 
 /// A received block, complete.
@@ -49,7 +49,7 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
         if !sound {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
-            land(member, &arrived.frame, Landing::Changed);
+            member.land(arrived.frame.index, Landing::Changed);
         } else if let Some(order) = &mut order {
             order.enter(member, arrived);
         } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
@@ -70,8 +70,9 @@ fn at(frame: &Frame) -> At {
 struct OrderedWrites {
     next: u64,
     early: BTreeMap<u64, Arrived>,
-    /// The number of bytes of the next block that need not be written any more.
-    done: usize,
+    /// The number of bytes of the next block that need not be written any more, if it was present
+    /// before and has changed.
+    done: Option<usize>,
     /// A buffer for blocks that are present already.
     buffer: Vec<u8>,
 }
@@ -79,7 +80,7 @@ struct OrderedWrites {
 impl OrderedWrites {
     fn enter(&mut self, member: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
-            land(member, &arrived.frame, Landing::Opened);
+            member.land(arrived.frame.index, Landing::Opened);
         }
         self.early.insert(arrived.frame.index, arrived);
     }
@@ -93,7 +94,7 @@ impl OrderedWrites {
         recorder: &mut Recorder,
     ) -> bool {
         loop {
-            if member.sink().is_brought(self.next) {
+            if self.done.is_none() && member.sink().is_brought(self.next) {
                 if member.is_closing() {
                     return false;
                 }
@@ -101,11 +102,11 @@ impl OrderedWrites {
                     return false;
                 };
                 if done < member.block_length(self.next) as usize {
-                    self.done = done;
+                    self.done = Some(done);
                     continue;
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
-                let done = std::mem::take(&mut self.done);
+                let done = self.done.take().unwrap_or(0);
                 if !write(member, unwrapping, recorder, (arrived, done)) {
                     return false;
                 }
@@ -132,9 +133,7 @@ fn bring(
     recorder.took(Stage::Write, At::HERE.of(index), began, length);
     let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
-    member.sink().landed(index, landing);
-    member.wake_all();
-    member.tell_if_complete();
+    member.land(index, landing);
     Some(done)
 }
 
@@ -253,13 +252,6 @@ fn write(
     }
     member.pool.give(buffer);
     member.stages.write.leave();
-    land(member, &frame, Landing::Written);
+    member.land(frame.index, Landing::Written);
     true
-}
-
-/// Reports the result for a block to its lane.
-fn land(member: &CopyContext, frame: &Frame, landing: Landing) {
-    if let Some(lane) = member.lane(frame.lane) {
-        lane.post(LaneCommand::Event(RelayEvent::Landed(frame.index, landing)));
-    }
 }

@@ -12,7 +12,7 @@ pub type NodeAddress = Vec<SocketAddr>;
 /// The hops of a lane as one node sees them. The address of the other end is given for links that
 /// this node opens. A node opens the links to its downstreams; but the head may be unreachable, so
 /// it opens the link from its upstream itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// The lane's number.
     pub lane: u16,
@@ -57,6 +57,31 @@ impl Route {
     /// Returns the epochs of the downstream links.
     pub fn epochs_down(&self) -> impl Iterator<Item = u32> {
         self.downstreams.iter().map(|down| down.epoch)
+    }
+
+    /// Returns the node at the other end of a link, and its address if this node opens the link;
+    /// `None` if the link is not part of the route.
+    #[must_use]
+    pub fn peer(&self, side: LinkSide, epoch: u32) -> Option<(NodeId, Option<SocketAddr>)> {
+        match side {
+            LinkSide::Up => {
+                self.upstream.filter(|(_, of, _)| *of == epoch).map(|(node, _, at)| (node, at))
+            }
+            LinkSide::Down => {
+                let down = self.downstreams.iter().find(|down| down.epoch == epoch);
+                down.map(|down| (down.node, down.address))
+            }
+        }
+    }
+
+    /// Whether a link belongs to a later route: epochs grow.
+    #[must_use]
+    pub fn precedes(&self, side: LinkSide, epoch: u32) -> bool {
+        let newest = match side {
+            LinkSide::Up => self.epoch_up(),
+            LinkSide::Down => self.epochs_down().max(),
+        };
+        newest.is_none_or(|newest| newest < epoch)
     }
 
     /// Returns the epoch of the link from upstream.

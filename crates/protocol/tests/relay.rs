@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use garland_core::plan::{LaneBlocks, Layout, NodeId};
+use garland_protocol::LinkSide::{Down, Up};
 use garland_protocol::{
-    Downstream, Kind, Landing, LinkSide, Relay, RelayEvent as Event, RelayOrder as Order, Route,
-    Sink, Store,
+    Downstream, Kind, Landing, Relay, RelayEvent as Event, RelayOrder as Order, Route, Sink, Store,
 };
 
 const CONTENT: [u8; 32] = [4; 32];
@@ -59,9 +59,9 @@ impl Middle {
     /// A relay whose upstream and downstream are open; the downstream is at the lane's start.
     fn open() -> Self {
         let mut middle = Self::new(false);
-        assert_eq!(middle.after(route(Some(1), Some(2))), [Order::OpenDown(NodeId(3), 2)]);
-        assert_eq!(middle.after(Event::UpOpened(1)), [Order::SendUp(Kind::Resume, 0)]);
-        middle.after(Event::DownOpened(2));
+        assert_eq!(middle.after(route(Some(1), Some(2))), [Order::Open(Down, NodeId(3), 2)]);
+        assert_eq!(middle.after(Event::Opened(Up, 1)), [Order::SendUp(Kind::Resume, 0)]);
+        middle.after(Event::Opened(Down, 2));
         assert!(!middle.may_read(), "nothing is read before the downstream is ready");
         middle.after(Event::Requested(DOWN, Kind::Resume, 0));
         assert!(middle.may_read());
@@ -107,16 +107,16 @@ fn blocks_are_forwarded_while_they_arrive() {
 fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
-    head.after(Event::DownOpened(1));
+    head.after(Event::Opened(Down, 1));
     let feed = |index, link: u32| feed(index, link.into(), link);
     assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1)]);
     assert_eq!(head.after(Event::Fed), [feed(1, 1)]);
-    let lost = Order::ReportLost(LinkSide::Down, 1, "gone".to_owned());
-    assert_eq!(head.after(Event::DownLost(1, "gone".to_owned())), [lost]);
+    let lost = Order::ReportLost(Down, 1, "gone".to_owned());
+    assert_eq!(head.after(Event::Lost(Down, 1, "gone".to_owned())), [lost]);
     // Another link never carries blocks that were sealed with the first link's key.
     let orders = head.after(route(None, Some(2)));
-    assert_eq!(orders, [Order::CloseDown(1), Order::OpenDown(NodeId(3), 2)]);
-    head.after(Event::DownOpened(2));
+    assert_eq!(orders, [Order::Close(Down, 1), Order::Open(Down, NodeId(3), 2)]);
+    head.after(Event::Opened(Down, 2));
     assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed(1, 2)]);
 }
 
@@ -124,7 +124,7 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
 fn requested_blocks_are_sealed_with_a_new_key() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
-    head.after(Event::DownOpened(1));
+    head.after(Event::Opened(Down, 1));
     head.after(Event::Requested(1, Kind::Resume, 8));
     let orders = head.after(Event::Requested(1, Kind::Again, 3));
     assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, again: true, to: vec![1] }]);
@@ -135,7 +135,7 @@ fn requested_blocks_are_sealed_with_a_new_key() {
 fn repairs_do_not_change_the_lanes_key() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
-    head.after(Event::DownOpened(1));
+    head.after(Event::Opened(Down, 1));
     assert_eq!(head.after(Event::Requested(1, Kind::Resume, 2)), [feed(2, 1, 1)]);
     head.after(Event::Requested(1, Kind::Again, 0));
     let again = Order::Feed { index: 0, incarnation: 2, again: true, to: vec![1] };
@@ -154,12 +154,12 @@ fn repairs_do_not_change_the_lanes_key() {
 fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
-    head.after(Event::DownOpened(1));
+    head.after(Event::Opened(Down, 1));
     assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1, 1)]);
     head.after(Event::Fed);
     let orders = head.after(Event::Requested(1, Kind::Resume, 0));
     let reason = "protocol error: second Resume on one link".to_owned();
-    assert_eq!(orders, [Order::CloseDown(1), Order::ReportLost(LinkSide::Down, 1, reason)]);
+    assert_eq!(orders, [Order::Close(Down, 1), Order::ReportLost(Down, 1, reason)]);
     assert_eq!(head.after(Event::Requested(1, Kind::Again, 0)), [], "the link is over");
 }
 
@@ -169,7 +169,7 @@ fn side_links_never_share_a_key_however_often_they_repair() {
         let mut middle = Middle::new(true);
         middle.relay = Relay::side_feed(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, epoch);
         middle.after(route(None, Some(epoch)));
-        middle.after(Event::DownOpened(epoch));
+        middle.after(Event::Opened(Down, epoch));
         middle.after(Event::Requested(epoch, Kind::Resume, 8));
         let mut last = 0;
         for _ in 0..repairs {
@@ -226,11 +226,11 @@ fn the_rest_of_a_cut_off_block_is_declared_void() {
     assert_eq!(middle.after(Event::CutOff), [void(0)]);
     assert!(middle.sink.wants(0));
     assert_eq!(
-        middle.after(Event::UpLost(1, "gone".to_owned())),
-        [Order::ReportLost(LinkSide::Up, 1, "gone".to_owned())]
+        middle.after(Event::Lost(Up, 1, "gone".to_owned())),
+        [Order::ReportLost(Up, 1, "gone".to_owned())]
     );
     assert_eq!(middle.after(route(Some(5), Some(2))), []);
-    assert_eq!(middle.after(Event::UpOpened(5)), [Order::SendUp(Kind::Resume, 0)]);
+    assert_eq!(middle.after(Event::Opened(Up, 5)), [Order::SendUp(Kind::Resume, 0)]);
 }
 
 #[test]
@@ -238,8 +238,8 @@ fn a_lost_upstream_leaves_its_last_block_in_doubt() {
     let mut middle = Middle::open();
     middle.after(Event::Block(0, CONTENT));
     middle.after(stored());
-    assert_eq!(middle.after(route(Some(5), Some(2))), [Order::CloseUp]);
-    assert_eq!(middle.after(Event::UpOpened(5)), [Order::SendUp(Kind::Resume, 1)]);
+    assert_eq!(middle.after(route(Some(5), Some(2))), [Order::Close(Up, 1)]);
+    assert_eq!(middle.after(Event::Opened(Up, 5)), [Order::SendUp(Kind::Resume, 1)]);
     assert!(!middle.may_read(), "until it has landed");
     // No fault is reported, the downstream is told, and the block is requested again.
     assert_eq!(middle.after(Event::Landed(0, Landing::Changed)), [void(0), again(0)]);
@@ -253,7 +253,7 @@ fn a_new_downstream_gets_missing_blocks_from_this_nodes_sink() {
     middle.after(Event::Block(3, CONTENT));
     middle.after(stored());
     middle.after(route(Some(1), Some(9)));
-    middle.after(Event::DownOpened(9));
+    middle.after(Event::Opened(Down, 9));
     let feed = |index| feed(index, 2, 9);
     assert_eq!(middle.after(Event::Requested(9, Kind::Resume, 2)), [feed(2)]);
     assert_eq!(middle.after(Event::Fed), []);
@@ -267,7 +267,7 @@ fn a_new_downstream_gets_missing_blocks_from_this_nodes_sink() {
 fn a_detached_node_fetches_dropped_blocks_at_its_own_rate() {
     let mut middle = Middle::new(false);
     middle.after(route(Some(1), None));
-    middle.after(Event::UpOpened(1));
+    middle.after(Event::Opened(Up, 1));
     middle.after(Event::Detached);
     for index in 0..8 {
         let orders = middle.after(Event::Block(index, CONTENT));
@@ -296,17 +296,31 @@ fn a_relay_waits_for_its_upstream_and_then_for_its_writer() {
     assert!(!middle.relay.is_behind_writer(&middle.sink), "all is written");
 }
 
+#[test]
+fn a_changed_block_of_the_node_itself_is_requested_and_no_neighbour_is_blamed() {
+    let mut middle = Middle::new(false);
+    middle.sink.bring(0);
+    middle.sink.bring(1);
+    middle.after(route(Some(1), None));
+    middle.after(Event::Opened(Up, 1));
+    middle.after(Event::Block(2, CONTENT));
+    middle.after(stored());
+    assert_eq!(middle.after(Event::Landed(0, Landing::Written)), []);
+    assert!(middle.sink.can_serve(0));
+    assert_eq!(middle.after(Event::Landed(1, Landing::Changed)), [again(1)]);
+}
+
 /// A relay with two downstreams, on links 2 and 3, both at the lane's start.
 fn forked() -> Middle {
     let mut middle = Middle::new(false);
     let Event::Route(mut both) = route(Some(1), Some(2)) else { panic!("it is a route") };
     both.downstreams.push(down_to(4, 3));
-    let opened = [Order::OpenDown(NodeId(3), 2), Order::OpenDown(NodeId(4), 3)];
+    let opened = [Order::Open(Down, NodeId(3), 2), Order::Open(Down, NodeId(4), 3)];
     assert_eq!(middle.after(Event::Route(both)), opened);
-    middle.after(Event::UpOpened(1));
+    middle.after(Event::Opened(Up, 1));
     for epoch in [2, 3] {
         assert!(!middle.may_read(), "not before all can take it");
-        middle.after(Event::DownOpened(epoch));
+        middle.after(Event::Opened(Down, epoch));
         middle.after(Event::Requested(epoch, Kind::Resume, 0));
     }
     assert!(middle.may_read());
@@ -339,8 +353,8 @@ fn a_late_downstream_is_fed_alone_until_it_is_as_far_as_the_other() {
     let Event::Route(mut next) = route(Some(1), Some(2)) else { panic!("it is a route") };
     next.downstreams.push(down_to(5, 7));
     let orders = middle.after(Event::Route(next));
-    assert_eq!(orders, [Order::CloseDown(3), Order::OpenDown(NodeId(5), 7)]);
-    middle.after(Event::DownOpened(7));
+    assert_eq!(orders, [Order::Close(Down, 3), Order::Open(Down, NodeId(5), 7)]);
+    middle.after(Event::Opened(Down, 7));
     let feed = |index| feed(index, 3, 7);
     assert_eq!(middle.after(Event::Requested(7, Kind::Resume, 0)), [feed(0)]);
     assert_eq!(middle.after(Event::Fed), [feed(1)]);
@@ -358,7 +372,7 @@ fn a_side_feed_waits_for_blocks_that_are_not_held_yet() {
     let mut middle = Middle::new(false);
     middle.relay = Relay::side_feed(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, 5);
     middle.after(route(None, Some(5)));
-    middle.after(Event::DownOpened(5));
+    middle.after(Event::Opened(Down, 5));
     assert_eq!(middle.after(Event::Requested(5, Kind::Resume, 0)), [], "nothing is held");
     middle.sink.take(0, CONTENT).unwrap();
     middle.sink.landed(0, Landing::Written);

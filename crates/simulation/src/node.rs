@@ -90,7 +90,6 @@ pub(crate) struct LaneThread {
 /// A block with the writer.
 #[derive(Debug)]
 pub(crate) struct Written {
-    pub(crate) lane: usize,
     pub(crate) index: u64,
     pub(crate) garbled: bool,
     pub(crate) sealed: Option<Box<Sealed>>,
@@ -170,7 +169,7 @@ impl Node {
     /// Removes and returns the next block of a stream, if it is present.
     pub(crate) fn in_turn(&mut self) -> Option<Written> {
         let index = self.turn;
-        let old = Written { lane: 0, index, garbled: false, sealed: None, brought: true };
+        let old = Written { index, garbled: false, sealed: None, brought: true };
         let old = Some(old).filter(|_| self.sink.is_brought(index));
         let block = old.or_else(|| self.early.remove(&index))?;
         self.turn += 1;

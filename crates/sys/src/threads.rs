@@ -1,8 +1,65 @@
-//! Starts threads with names. If the system allows no more threads, the caller gets an error, not a
-//! panic.
+//! Starts threads with names, joins them and bounds their number. If the system allows no more
+//! threads, the caller gets an error, not a panic.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+
+/// A thread that is joined when this is dropped.
+#[derive(Debug)]
+pub struct Joined(Option<JoinHandle<()>>);
+
+impl Joined {
+    /// Returns whether the thread has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.0.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl From<JoinHandle<()>> for Joined {
+    fn from(thread: JoinHandle<()>) -> Self {
+        Self(Some(thread))
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        // A panic has been printed already.
+        self.0.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// A bounded number of slots, one for each thread of a kind.
+#[derive(Debug)]
+pub struct Slots(AtomicUsize);
+
+/// A slot, which is free again when this is dropped.
+#[derive(Debug)]
+pub struct Slot(Arc<Slots>);
+
+impl Slots {
+    /// Returns `count` free slots.
+    #[must_use]
+    pub fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self(AtomicUsize::new(count)))
+    }
+
+    /// Takes a slot, if one is free.
+    #[must_use]
+    pub fn take(self: &Arc<Self>) -> Option<Slot> {
+        let one_less = |free: usize| free.checked_sub(1);
+        let taken = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        taken.is_ok().then(|| Slot(Arc::clone(self)))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
 
 /// Starts a thread.
 ///
@@ -81,5 +138,21 @@ mod tests {
         assert_eq!(name.unwrap().join().unwrap().as_deref(), Some("named"));
         let sum = std::thread::scope(|scope| spawn_in(scope, "sum", || 1 + 1).unwrap().join());
         assert_eq!(sum.unwrap(), 2);
+    }
+
+    #[test]
+    fn a_thread_keeps_its_slot_until_it_ends() {
+        let slots = Slots::new(1);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let slot = slots.take().expect("one is free");
+        let thread = spawn("slot", move || {
+            let _slot = slot;
+            let _ = ended.recv();
+        });
+        let thread = Joined::from(thread.unwrap());
+        assert!(slots.take().is_none() && !thread.is_finished());
+        drop(end);
+        drop(thread);
+        assert!(slots.take().is_some());
     }
 }

@@ -18,8 +18,14 @@ use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
 
-/// The running copies.
-pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
+/// The copies in progress, which the thread that sends heartbeats reports on.
+#[derive(Default)]
+pub struct InProgress {
+    /// The copies that have begun.
+    pub tasks: Mutex<Vec<CopyTask>>,
+    /// The calls that open files.
+    pub opening: Calls,
+}
 
 /// How long to wait, when the head is gone, for a copy that is opening its files. If it takes
 /// longer, its disk is considered to hang.
@@ -28,9 +34,7 @@ const OPENING: Duration = Duration::from_secs(1);
 /// The copies that one controller started on this agent.
 pub struct Copies {
     controller: Controller,
-    parts: Parts,
-    /// The calls in progress that open files. Heartbeats report those that make no progress.
-    opening: Arc<Calls>,
+    in_progress: Arc<InProgress>,
     /// Copies that are opening their files, each with the orders received for it so far.
     beginning: HashMap<CopyId, Vec<ToAgent>>,
     tell: SyncSender<Event>,
@@ -40,10 +44,10 @@ impl Copies {
     /// Creates an empty set of copies. `tell` sends events to the thread that executes orders.
     pub fn new(
         controller: Controller,
-        (parts, opening): (Parts, Arc<Calls>),
+        in_progress: Arc<InProgress>,
         tell: SyncSender<Event>,
     ) -> Self {
-        Self { controller, parts, opening, beginning: HashMap::new(), tell }
+        Self { controller, in_progress, beginning: HashMap::new(), tell }
     }
 
     /// Begins a copy.
@@ -55,10 +59,10 @@ impl Copies {
     ) {
         let copy = begin.copy;
         self.beginning.insert(copy, Vec::new());
-        let (opening, tell) = (Arc::clone(&self.opening), self.tell.clone());
+        let (in_progress, tell) = (Arc::clone(&self.in_progress), self.tell.clone());
         let work = move |controller: &Controller| {
             let path = path_of(&begin).into();
-            let begun = opening.during(DiskCall::Open, &path, 0, || {
+            let begun = in_progress.opening.during(DiskCall::Open, &path, 0, || {
                 CopyTask::begin(controller, begin, share, compared.as_deref())
             });
             // The controller is gone: end the copy.
@@ -100,7 +104,7 @@ impl Copies {
         let answer = match result {
             Ok(part) => {
                 late = part.member.config.faults.control();
-                self.parts.lock().push(part);
+                self.in_progress.tasks.lock().push(part);
                 FromAgent::Ready(copy)
             }
             Err(OrderError::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
@@ -120,7 +124,7 @@ impl Copies {
         if matches!(order, ToAgent::Close(_)) {
             return self.close(copy);
         }
-        let parts = self.parts.lock();
+        let parts = self.in_progress.tasks.lock();
         let Some(part) = parts.iter().find(|part| part.member.config.copy == copy) else {
             return;
         };
@@ -138,7 +142,7 @@ impl Copies {
     /// Ends a copy, and sends its trace after all other messages of the copy.
     fn close(&self, copy: CopyId) {
         let part = {
-            let mut parts = self.parts.lock();
+            let mut parts = self.in_progress.tasks.lock();
             let at = parts.iter().position(|part| part.member.config.copy == copy);
             at.map(|at| parts.swap_remove(at))
         };
@@ -165,7 +169,7 @@ impl Copies {
                 Err(_) => break,
             }
         }
-        for part in std::mem::take(&mut *self.parts.lock()) {
+        for part in std::mem::take(&mut *self.in_progress.tasks.lock()) {
             log(&format!("the head is gone: {} is not committed", part.name()));
             part.end();
         }

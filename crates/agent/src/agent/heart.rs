@@ -3,33 +3,30 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_protocol::FromAgent;
-use garland_sys::threads;
+use garland_sys::threads::{self, Joined};
 
-use super::copies::Parts;
+use super::copies::InProgress;
 use crate::session::Session;
-use garland_dataplane::calls::Calls;
 use garland_dataplane::recorder::Pulse;
 
 /// Interval between heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// The thread that sends heartbeats.
+/// The thread that sends heartbeats. Dropping this stops it.
 pub struct Heart {
-    stop: Sender<()>,
-    beat: JoinHandle<()>,
+    _stop: Sender<()>,
+    _beat: Joined,
 }
 
 impl Heart {
-    /// Starts the thread. It reports on the copies `parts`, and on files that are being opened
-    /// (`opening`).
+    /// Starts the thread. It reports on the copies that are `in_progress`.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(session: Arc<Session>, (parts, opening): (Parts, Arc<Calls>)) -> io::Result<Self> {
+    pub fn start(session: Arc<Session>, in_progress: Arc<InProgress>) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
@@ -37,10 +34,10 @@ impl Heart {
                 // Lock the list only to clone the contexts: the end of a copy must not wait for a
                 // heartbeat.
                 let members: Vec<_> =
-                    parts.lock().iter().map(|part| Arc::clone(&part.member)).collect();
+                    in_progress.tasks.lock().iter().map(|part| Arc::clone(&part.member)).collect();
                 let stood = pulse.beat();
                 let mut report = members.first().map(|member| Box::new(member.report()));
-                if let Some(call) = opening.pending(0) {
+                if let Some(call) = in_progress.opening.pending(0) {
                     report.get_or_insert_default().pending.get_or_insert(call);
                 }
                 session.send(&FromAgent::Heartbeat(report));
@@ -52,12 +49,7 @@ impl Heart {
                 pulse.rest();
             }
         })?;
-        Ok(Self { stop, beat })
-    }
-
-    pub fn stop(self) {
-        drop(self.stop);
-        // A panic has been printed already.
-        let _ = self.beat.join();
+        // The sender is dropped first, which ends the thread.
+        Ok(Self { _stop: stop, _beat: beat.into() })
     }
 }

@@ -7,7 +7,7 @@ use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 
 use super::Agent;
-use super::copies::{Copies, Parts};
+use super::copies::{Copies, InProgress};
 use super::heart::Heart;
 use crate::balance::BalanceService;
 use crate::chain;
@@ -23,7 +23,6 @@ use crate::session::Session;
 use crate::stat;
 use crate::survey::Surveyor;
 use crate::waiter::Waiter;
-use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
@@ -31,10 +30,9 @@ impl Agent {
     /// Serves one controller until it is gone, then cleans up.
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         let controller = Controller { agent: Arc::clone(self), session: Arc::clone(session) };
-        let parts: Parts = Arc::default();
-        let opening: Arc<Calls> = Arc::default();
-        let seen = (Arc::clone(&parts), Arc::clone(&opening));
-        let Some((heart, (tell, given))) = attend(&controller, seen) else { return };
+        let in_progress: Arc<InProgress> = Arc::default();
+        let attended = attend(&controller, Arc::clone(&in_progress));
+        let Some((heart, (tell, given))) = attended else { return };
         self.sessions.fetch_add(1, Ordering::AcqRel);
         let age_ns = clock::now_ns() - self.started_ns;
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
@@ -42,7 +40,7 @@ impl Agent {
         let (mut surveyor, mut mounts) = (Surveyor::new(&controller), files::Mounts::new(self));
         let (mut meetings, mut helper_program) = (Vec::new(), probe::HelperProgram::default());
         let mut waiter = None;
-        let mut copies = Copies::new(controller.clone(), (parts, opening), tell);
+        let mut copies = Copies::new(controller.clone(), in_progress, tell);
         let mut balance = BalanceService::new(&controller);
         let mut comparing = Comparing::new(&controller);
         let mut jobs = farm::JobService::new(&controller);
@@ -92,7 +90,7 @@ impl Agent {
             }
         };
         session.end();
-        heart.stop();
+        drop(heart);
         drop((jobs, surveyor, balance, waiter, comparing, mounts));
         stands.into_iter().for_each(|order| self.expected.remove(order));
         commands.into_iter().for_each(exec::Running::end);
@@ -120,8 +118,8 @@ impl Agent {
 }
 
 /// Starts the threads of a session. If that fails, closes the session, which the controller detects.
-fn attend(controller: &Controller, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
-    let heart = Heart::start(Arc::clone(&controller.session), seen);
+fn attend(controller: &Controller, in_progress: Arc<InProgress>) -> Option<(Heart, Orders)> {
+    let heart = Heart::start(Arc::clone(&controller.session), in_progress);
     let begun = heart.and_then(|heart| Ok((heart, orders::read(controller)?)));
     let told = |error| log(&format!("closed a controller's session: {}", reason(&error)));
     begun.map_err(told).ok()

@@ -8,20 +8,17 @@ use garland_core::plan::HEAD;
 use garland_protocol::{
     BalanceEvent, Begin, CopyId, FeedEvent, FromAgent, Route, Sink, TAG_LEN, TxStats,
 };
-use garland_sys::mptcp::Transport;
 
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::probe::stream::tx_stats;
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::compress::Packing;
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::lanes;
 use garland_dataplane::leaving;
 use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::source::{AHEAD, Content, Source};
-use garland_dataplane::stall::Faults;
-use garland_dataplane::store;
+use garland_dataplane::store::NoStore;
 
 /// How long to wait for the threads of a copy to end. Threads that hang on the disk are not
 /// awaited.
@@ -59,28 +56,10 @@ impl Feeding {
                 teller.send(&FromAgent::Balance(BalanceEvent::Fed(copy, event)));
             }
         };
-        let config = CopyConfig {
-            copy,
-            me: HEAD,
-            secret: begin.secret,
-            digest_key: begin.digest_key,
-            sealed: begin.sealed,
-            packing: Packing::None,
-            is_source: true,
-            buffers: None,
-            acknowledge: false,
-            lane_count: begin.lanes.len(),
-            store: Box::new(store::NoStore),
-            congestion: begin.congestion,
-            transport: Transport::mptcp_if(begin.mptcp),
-            pace: 0,
-            // Every round has connections of its own: their statistics start at zero.
-            link_pool: None,
-            awake: Arc::clone(&agent.awake),
-            trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
-            faults: Faults::default(),
-            notices: Box::new(tell),
-        };
+        let trace = Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None);
+        // Every round has connections of its own: their statistics start at zero.
+        let config =
+            CopyConfig::of(&begin, true, Box::new(NoStore), trace, &agent.awake, Box::new(tell));
         let member = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
         let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
             .map_err(cannot("start the copy's lanes"))?;

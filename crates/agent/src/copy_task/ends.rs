@@ -14,7 +14,7 @@ use crate::error::OrderError;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
 use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
-use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
+use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Present, Store, StoreError};
 
 /// This agent's endpoint of a copy.
 pub struct Ends {
@@ -59,19 +59,18 @@ impl Ends {
         reuse: Option<Reuse>,
     ) -> Result<Self, StoreError> {
         let (root, layout, disk) = (&agent.root, begin.layout, agent.disk.as_ref());
-        let create =
-            || store::open(destination, root, layout, begin.stripe, tag, disk, &agent.usage);
+        let create = |present| {
+            let parts = (layout, begin.stripe);
+            store::open(destination, root, parts, present, tag, disk, &agent.usage)
+        };
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
             CopyContext::buffer_count(layout, begin.own_lanes().count(), buffers)
         };
         let (store, sink, bringing) = match (reuse, destination) {
-            (
-                Some(Reuse::Whole { folder, name, path, file, stamp, digests }),
-                Destination::File { mode, times, fsync, .. },
-            ) => {
+            (Some(Reuse::Whole(old, digests)), Destination::File { mode, times, fsync, .. }) => {
                 let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
-                let kept = KeptStore::new((folder, name, path), file, stamp, metadata);
+                let kept = KeptStore::new(old, metadata);
                 let mut sink = Sink::new(layout, true).with_digests(digests);
                 (0..layout.blocks()).for_each(|index| sink.hold(index));
                 (store::on_disk(disk, kept), sink, None)
@@ -81,18 +80,15 @@ impl Ends {
                 let (sink, bringing) = sink_of(layout, digests, (others, disk), holding.as_ref());
                 // Unused files must not stay locked.
                 drop(holding);
-                let store = match left.filter(|_| sink.held() > 0) {
-                    Some(left) => store::resume(destination, root, layout, tag, disk, left),
-                    None => create(),
-                };
-                (store?, sink, bringing)
+                let left = left.filter(|_| sink.held() > 0);
+                (create(left.map_or(Present::Nothing, Present::Left))?, sink, bringing)
             }
             (Some(Reuse::Tree { digests, tree }), _) => {
                 let (sink, old) = sink_of_tree(layout, digests, tree, window());
-                (store::refresh(destination, root, tag, disk, old)?, sink, None)
+                (create(Present::Tree(old))?, sink, None)
             }
             _ => {
-                let store = create()?;
+                let store = create(Present::Nothing)?;
                 let sink = if store.is_ordered() {
                     Sink::in_order(layout, window())
                 } else {

@@ -21,7 +21,7 @@ use super::handles::{Handles, Open};
 use super::listing::Listing;
 use super::places::{ANYWHERE, Place, Places, by_descriptor};
 use super::{attr, change};
-use garland_dataplane::pace::Pace;
+use garland_dataplane::pace::{self, Pace};
 
 /// Two changes of a file within this time may leave it with the same change time: the resolution of
 /// file times is a few milliseconds.
@@ -162,9 +162,7 @@ impl FileService {
             }
         }
         have = have.min(length);
-        if let Some(disk) = &self.disk {
-            disk.pass(have, || ());
-        }
+        pace::on(self.disk.as_deref(), have, || ());
         frame.truncate(before + have);
         Ok(Answer::Done)
     }
@@ -182,10 +180,7 @@ impl FileService {
             }
             Ok(Answer::Done)
         };
-        match &self.disk {
-            Some(disk) => disk.pass(payload.len(), write),
-            None => write(),
-        }
+        pace::on(self.disk.as_deref(), payload.len(), write)
     }
 
     fn list(&self, place: &Place<'_>) -> Result<Answer, Errno> {

@@ -1,12 +1,12 @@
 //! A meeting at one agent: a thread that connects, measures, and sends its findings.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_protocol::{Complaint, CopyId, FromAgent, Meeting, Task};
 use garland_sys::pinning;
 use garland_sys::program::Program;
+use garland_sys::threads::Joined;
 
 use super::error::ProbeError;
 use super::guest::Invitation;
@@ -23,7 +23,7 @@ const MOST: usize = 32;
 /// A meeting in progress.
 pub struct Running {
     state: Arc<MeetingState>,
-    thread: JoinHandle<()>,
+    thread: Joined,
 }
 
 impl Running {
@@ -69,7 +69,7 @@ impl Running {
             inside.close();
         };
         match controller.spawn("meeting", work, failed) {
-            Some(thread) => running.push(Self { state, thread }),
+            Some(thread) => running.push(Self { state, thread: thread.into() }),
             None => controller.agent.expected.remove(id),
         }
     }
@@ -82,8 +82,6 @@ impl Running {
     /// Ends the meeting, and waits for its thread.
     pub fn end(self) {
         self.state.end();
-        // A panic has been printed already.
-        let _ = self.thread.join();
     }
 }
 

@@ -11,19 +11,19 @@ mod responder;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
 
 use crate::controller::Controller;
 use garland_sys::error::reason;
+use garland_sys::threads::Joined;
 use responder::Responder;
 
 /// The surveys of one controller. Dropping it ends them.
 pub struct Surveyor {
     controller: Controller,
     responder: Arc<Mutex<Option<Responder>>>,
-    working: Option<JoinHandle<()>>,
+    working: Option<Joined>,
 }
 
 impl Surveyor {
@@ -35,27 +35,14 @@ impl Surveyor {
     /// Executes an order; the answer is sent to the controller when it is ready. Orders are
     /// executed in sequence, each in a bounded time.
     pub fn obey(&mut self, order: SurveyOrder) {
-        self.wait();
+        self.working = None;
         let responder = Arc::clone(&self.responder);
         let failed = |reason| FromAgent::Surveyed(SurveyAnswer::Failed(reason));
         let work = move |controller: &Controller| {
             let answer = answer(order, &responder).map(FromAgent::Surveyed);
             controller.session.send(&answer.unwrap_or_else(|error| failed(reason(&error))));
         };
-        self.working = self.controller.spawn("survey", work, failed);
-    }
-
-    fn wait(&mut self) {
-        if let Some(working) = self.working.take() {
-            // A panic has been printed already.
-            let _ = working.join();
-        }
-    }
-}
-
-impl Drop for Surveyor {
-    fn drop(&mut self) {
-        self.wait();
+        self.working = self.controller.spawn("survey", work, failed).map(Joined::from);
     }
 }
 

@@ -7,14 +7,13 @@ use std::io;
 use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
 use garland_sys::mptcp::Transport;
-use garland_sys::{tcp, threads};
+use garland_sys::tcp;
+use garland_sys::threads::{self, Joined, Slots};
 
 use super::rate;
 
@@ -38,7 +37,7 @@ pub struct Responder {
     pub ports: (u16, u16),
     counts: Arc<Mutex<BTreeMap<u32, u32>>>,
     end: Arc<Wake>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Joined>,
 }
 
 impl Responder {
@@ -52,9 +51,10 @@ impl Responder {
         let mut responder = Self { ports, counts, end, threads: Vec::new() };
         let own = (Arc::clone(&responder.counts), Arc::clone(&responder.end));
         let echo = threads::spawn("echo", move || answer(&datagrams, &own.0, &own.1))?;
-        responder.threads.push(echo);
+        responder.threads.push(echo.into());
         let own = Arc::clone(&responder.end);
-        responder.threads.push(threads::spawn("sink", move || accept(&listener, &own))?);
+        let sink = threads::spawn("sink", move || accept(&listener, &own))?;
+        responder.threads.push(sink.into());
         Ok(responder)
     }
 
@@ -67,10 +67,7 @@ impl Responder {
 impl Drop for Responder {
     fn drop(&mut self) {
         self.end.raise();
-        for thread in self.threads.drain(..) {
-            // A panic has been printed already.
-            let _ = thread.join();
-        }
+        self.threads.clear();
     }
 }
 
@@ -121,7 +118,7 @@ fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wak
 }
 
 fn accept(listener: &TcpListener, end: &Wake) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let slots = Slots::new(CONNECTIONS);
     loop {
         let Ok(ready) = event::wait_readable(&[end.as_fd(), listener.as_fd()], None) else {
             return;
@@ -130,19 +127,12 @@ fn accept(listener: &TcpListener, end: &Wake) {
             return;
         }
         let Ok((stream, _)) = listener.accept() else { continue };
-        if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
-            open.fetch_sub(1, Ordering::AcqRel);
-            continue;
-        }
-        let its = Arc::clone(&open);
-        // The thread ends by itself in a bounded time.
-        let begun = threads::spawn("rate", move || {
+        let Some(slot) = slots.take() else { continue };
+        // The thread ends by itself in a bounded time. Without a thread the connection is closed.
+        let _ = threads::spawn("rate", move || {
+            let _slot = slot;
             // Errors are ignored: a sender that is gone needs no rate.
             let _ = rate::receive(stream);
-            its.fetch_sub(1, Ordering::AcqRel);
         });
-        if begun.is_err() {
-            open.fetch_sub(1, Ordering::AcqRel);
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_dataplane::{Content, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_dataplane::{Content, Pace, ScanError, ScanOptions, Source, StreamSource, TreeSource};
 use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
@@ -53,7 +53,7 @@ impl CopySource {
                 Self::stream(request)
             }
             [file] if !request.args.recursive || is_file(file) => {
-                let source = ends::source(file)?.on_disk_of(disk);
+                let source = ends::source(file)?.on_disk(Pace::of(disk).as_ref());
                 Ok(Self::File(file.clone(), Arc::new(source)))
             }
             _ if !request.args.recursive => {
@@ -71,7 +71,7 @@ impl CopySource {
                     stop: &|| interrupts.have_come(),
                 };
                 let tree = TreeSource::open(sources, &options).map_err(scan_failure)?;
-                Ok(Self::Tree(Arc::new(tree.on_disk_of(disk))))
+                Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
             }
         }
     }

@@ -10,7 +10,7 @@ use super::{CopyJob, Ends};
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::stall::Faults;
-use garland_dataplane::store::{self, NoStore, Store};
+use garland_dataplane::store::{self, NoStore, Present, Store};
 
 /// Creates the copy context of this machine. A source holds every block from the start; a destination
 /// has a store.
@@ -33,8 +33,9 @@ pub(super) fn near_end(
         }
         Ends::In { destination, .. } => {
             let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            let (parts, usage) = ((layout, None), Arc::default());
             let store =
-                store::open(destination, &Root::Free, layout, None, &tag, None, &Arc::default());
+                store::open(destination, &Root::Free, parts, Present::Nothing, &tag, None, &usage);
             let store = store.map_err(std::io::Error::other)?;
             let sink = if store.is_ordered() {
                 let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);

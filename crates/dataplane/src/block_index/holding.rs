@@ -13,6 +13,27 @@ use super::records::Records;
 use super::stamp::stamp;
 use crate::pace::{self, Pace};
 
+/// The digests of blocks, as far as they are known.
+pub struct KnownDigests(pub Vec<Option<[u8; 32]>>);
+
+impl KnownDigests {
+    /// Returns the digests of all blocks, if they are known.
+    pub fn all(&self) -> Option<Vec<[u8; 32]>> {
+        self.0.iter().copied().collect()
+    }
+
+    /// Returns the root digest, if the digests of all blocks are known.
+    pub fn root(&self) -> Option<[u8; 32]> {
+        self.all().map(|digests| root_digest(&digests))
+    }
+
+    /// Returns whether block `index` has this digest.
+    pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
+        let own = usize::try_from(index).ok().and_then(|at| self.0.get(at));
+        own.is_some_and(|own| own.as_ref() == Some(digest))
+    }
+}
+
 /// An open file and the digests of its blocks.
 pub struct Holding {
     /// The file.
@@ -21,8 +42,8 @@ pub struct Holding {
     pub stamp: FileStamp,
     /// The division of the file into blocks.
     layout: Layout,
-    /// The digests of the blocks, as far as they are known.
-    digests: Vec<Option<[u8; 32]>>,
+    /// The digests of the blocks.
+    pub digests: KnownDigests,
 }
 
 impl Holding {
@@ -42,7 +63,7 @@ impl Holding {
         let before = stamp(&file)?;
         let layout = Layout { length: before.length, block_size, open: false };
         if let Some(digests) = records.recall(&file, layout) {
-            return Ok(Self { file, stamp: before, layout, digests });
+            return Ok(Self { file, stamp: before, layout, digests: KnownDigests(digests) });
         }
         progress();
         let read = |index: u64, bytes: &mut [u8]| {
@@ -53,7 +74,8 @@ impl Holding {
         if stamp(&file)? != before {
             return Err(io::Error::other("it changed while it was read"));
         }
-        Ok(Self { file, stamp: before, layout, digests: digests.into_iter().map(Some).collect() })
+        let digests = KnownDigests(digests.into_iter().map(Some).collect());
+        Ok(Self { file, stamp: before, layout, digests })
     }
 
     /// Returns a file of which only `blocks` are known, with the digests `read`. `stamp` is the
@@ -68,25 +90,7 @@ impl Holding {
         for (index, digest) in blocks.indices().zip(read) {
             digests[index as usize] = Some(*digest);
         }
-        Self { file, stamp, layout, digests }
-    }
-
-    /// Returns the root digest of the file, if all blocks are known.
-    pub fn root(&self) -> Option<[u8; 32]> {
-        let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
-        digests.map(|digests| root_digest(&digests))
-    }
-
-    /// Returns the file, its stamp and the digests of all blocks, if they are known.
-    pub fn into_whole(self) -> Option<(File, FileStamp, Vec<[u8; 32]>)> {
-        let digests: Option<Vec<[u8; 32]>> = self.digests.into_iter().collect();
-        Some((self.file, self.stamp, digests?))
-    }
-
-    /// Returns whether block `index` has this digest.
-    pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
-        let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
-        own.is_some_and(|own| own.as_ref() == Some(digest))
+        Self { file, stamp, layout, digests: KnownDigests(digests) }
     }
 
     /// Reads block `index` into a buffer of the block's length. Returns whether the block has this

@@ -12,5 +12,5 @@ pub mod stamp;
 pub mod trees;
 
 pub use records::{Opened, Records};
-pub use reuse::{Bringing, Reuse, bring, sink_of, sink_of_tree};
+pub use reuse::{Bringing, Existing, Reuse, bring, sink_of, sink_of_tree};
 pub use stamp::stamp;

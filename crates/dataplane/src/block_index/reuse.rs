@@ -1,7 +1,6 @@
 //! The parts of a copy that its destination already has, and copying them into the new file.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -9,7 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_core::plan::{BlockSet, Layout};
-use garland_protocol::{FileStamp, Landing, Sink};
+use garland_protocol::{Landing, Sink};
 use garland_sys::threads;
 
 use super::holding::Holding;
@@ -18,23 +17,22 @@ use crate::context::CopyContext;
 use crate::pace::{self, Pace};
 use crate::store::{Left, PreviousTree};
 
+/// The file that exists at a destination.
+pub struct Existing {
+    /// The directory of the file.
+    pub folder: OwnedFd,
+    /// The name of the file in the directory.
+    pub name: OsString,
+    /// The path of the file, for messages.
+    pub path: PathBuf,
+    /// The file, open for reading, and the digests of its blocks.
+    pub holding: Holding,
+}
+
 /// The parts of a copy that its destination already has.
 pub enum Reuse {
-    /// The destination file is equal to the source.
-    Whole {
-        /// The directory of the file.
-        folder: OwnedFd,
-        /// The name of the file in the directory.
-        name: OsString,
-        /// The path of the file, for messages.
-        path: PathBuf,
-        /// The file, open for reading.
-        file: File,
-        /// The stamp of the file when it was compared.
-        stamp: FileStamp,
-        /// The digests of the file's blocks.
-        digests: Vec<[u8; 32]>,
-    },
+    /// The destination file is equal to the source, whose digests are given.
+    Whole(Existing, Vec<[u8; 32]>),
     /// Some blocks of the source may be in these files.
     Some {
         /// The digests of the source.
@@ -73,9 +71,9 @@ pub fn sink_of(
     let mut blocks = Vec::new();
     let mut held = Vec::new();
     for (index, digest) in (0..).zip(&digests) {
-        if left.is_some_and(|left| left.has(index, digest)) {
+        if left.is_some_and(|left| left.digests.has(index, digest)) {
             held.push(index);
-        } else if let Some(file) = files.iter().position(|file| file.has(index, digest)) {
+        } else if let Some(file) = files.iter().position(|it| it.digests.has(index, digest)) {
             blocks.push((index, *digest, file));
         }
     }
@@ -96,7 +94,7 @@ pub fn sink_of_tree(
 ) -> (Sink, PreviousTree) {
     let mut present = BlockSet::new(layout.blocks());
     for (index, digest) in (0..).zip(&digests) {
-        if tree.has(index, digest) {
+        if tree.digests.has(index, digest) {
             present.insert(index);
         }
     }
@@ -142,9 +140,7 @@ impl Bringing {
             member.fail_to_write(&error);
             return false;
         }
-        member.sink().landed(index, if is_same { Landing::Written } else { Landing::Changed });
-        member.wake_all();
-        member.tell_if_complete();
+        member.land(index, if is_same { Landing::Written } else { Landing::Changed });
         true
     }
 }

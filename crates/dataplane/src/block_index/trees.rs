@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_core::plan::Layout;
-use garland_protocol::{TreeOutline, content_digest, root_digest};
+use garland_protocol::{TreeOutline, content_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
+use super::holding::KnownDigests;
 use super::stamp::unsettled_since_ns;
 use crate::pace::{self, Pace};
 use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
@@ -25,8 +26,8 @@ pub struct Coming {
 pub struct FoundTree {
     /// The records of the stream, and the stamps of the files.
     pub index: Index,
-    /// The digests of the stream's blocks; none for those that cannot be generated here.
-    pub digests: Vec<Option<[u8; 32]>>,
+    /// The digests of the stream's blocks, as far as these can be generated here.
+    pub digests: KnownDigests,
 }
 
 impl Coming {
@@ -70,21 +71,7 @@ impl Coming {
             digests.push(is_here.then(|| content_digest(bytes)));
             progress();
         }
-        Some(FoundTree { index: own.index, digests })
-    }
-}
-
-impl FoundTree {
-    /// Returns the root digest of the stream, if all of it is in place.
-    pub fn root(&self) -> Option<[u8; 32]> {
-        let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
-        digests.map(|digests| root_digest(&digests))
-    }
-
-    /// Returns whether block `index` has this digest.
-    pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
-        let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
-        own.is_some_and(|own| own.as_ref() == Some(digest))
+        Some(FoundTree { index: own.index, digests: KnownDigests(digests) })
     }
 }
 

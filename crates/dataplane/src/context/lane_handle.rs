@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use garland_core::plan::LaneBlocks;
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
-use crate::recorder::peer_index;
 
 /// A link is silent if nothing was received for this long and [`VAIN`] retransmissions failed.
 const UNHEARD: Duration = Duration::from_millis(1500);
@@ -28,21 +28,29 @@ pub enum LaneCommand {
     Link(LinkSide, u32, TcpStream),
 }
 
-/// A link of the lane's route.
-struct Link {
-    side: LinkSide,
-    epoch: u32,
+/// An open link of a lane.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The side of this node that the link is on.
+    pub side: LinkSide,
+    /// The epoch of the link.
+    pub epoch: u32,
     /// The index in the plan of the other node.
-    peer: u16,
-    /// A duplicate descriptor while the link is in use, to cut a transfer that hangs in it.
-    stream: Option<TcpStream>,
+    pub peer: u16,
+    /// The socket.
+    pub stream: Arc<TcpStream>,
 }
 
 /// The handle of a lane's thread.
 pub struct LaneHandle {
+    blocks: LaneBlocks,
+    /// Whether this node is on the lane.
+    pub is_used: bool,
     command: Sender<LaneCommand>,
     /// Raised with every command.
     pub wake: Wake,
+    /// The open links. Only the lane's thread adds and removes links; other threads can cut a link
+    /// in which a transfer hangs.
     links: Mutex<Vec<Link>>,
     /// Counts the bytes that the lane transfers, and measures its waits.
     pub flow: Arc<Flow>,
@@ -56,14 +64,20 @@ pub struct LaneHandle {
 }
 
 impl LaneHandle {
-    /// Returns a handle, and the receiver of its commands.
+    /// Returns the handle of a lane with these blocks, which this node is on if `is_used`, and the
+    /// receiver of its commands.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
-    pub fn new() -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
+    pub fn new(
+        blocks: LaneBlocks,
+        is_used: bool,
+    ) -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
         let (command, commands) = channel();
         let wake = Wake::new()?;
         let handle = Self {
+            blocks,
+            is_used,
             command,
             wake,
             links: Mutex::default(),
@@ -75,41 +89,41 @@ impl LaneHandle {
         Ok((Arc::new(handle), commands))
     }
 
+    /// Returns whether block `index` belongs to the lane.
+    pub fn has(&self, index: u64) -> bool {
+        self.blocks.ordinal(index).is_some()
+    }
+
     /// Sends a command. Ignored if the thread has ended.
     pub fn post(&self, command: LaneCommand) {
         let _ = self.command.send(command);
         self.wake.raise();
     }
 
-    /// Sets the stream of a link, so that other threads can cut it; none when the link is closed.
-    pub fn note(&self, side: LinkSide, epoch: u32, stream: Option<&TcpStream>) {
+    /// Adds an open link, in place of an older one of this side and epoch.
+    pub(crate) fn add(&self, link: Link) {
         let mut links = self.links.lock();
-        let link = links.iter_mut().find(|link| link.side == side && link.epoch == epoch);
-        if let Some(link) = link {
-            link.stream = stream.and_then(|stream| stream.try_clone().ok());
-        }
+        links.retain(|old| (old.side, old.epoch) != (link.side, link.epoch));
+        links.push(link);
     }
 
-    /// Sets the links of a route; forgets all others.
-    pub fn note_peers(&self, route: &Route) {
-        let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, peer_index(id)));
-        let downs = route.downstreams.iter();
-        let downs = downs.map(|down| (LinkSide::Down, down.epoch, peer_index(down.node)));
+    /// Removes and returns a link; none if it is not open.
+    pub(crate) fn remove(&self, side: LinkSide, epoch: u32) -> Option<Link> {
         let mut links = self.links.lock();
-        let mut before = std::mem::take(&mut *links);
-        *links = up
-            .into_iter()
-            .chain(downs)
-            .map(|(side, epoch, peer)| {
-                let same = before.iter_mut().find(|link| link.side == side && link.epoch == epoch);
-                Link { side, epoch, peer, stream: same.and_then(|link| link.stream.take()) }
-            })
-            .collect();
+        let at = links.iter().position(|link| (link.side, link.epoch) == (side, epoch))?;
+        Some(links.remove(at))
     }
 
-    /// Returns whether the route has links, so that the node is on this lane.
-    pub fn is_used(&self) -> bool {
-        !self.links.lock().is_empty()
+    /// Returns an open link.
+    pub(crate) fn link(&self, side: LinkSide, epoch: u32) -> Option<Link> {
+        let links = self.links.lock();
+        links.iter().find(|link| (link.side, link.epoch) == (side, epoch)).cloned()
+    }
+
+    /// Returns the open links of one side.
+    pub(crate) fn links(&self, side: LinkSide) -> Vec<Link> {
+        let links = self.links.lock();
+        links.iter().filter(|link| link.side == side).cloned().collect()
     }
 
     /// Calls `question` for every open link on one side. Returns the answers, each with the index
@@ -117,7 +131,7 @@ impl LaneHandle {
     pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
         let links = self.links.lock();
         let used = links.iter().filter(|link| link.side == side);
-        used.filter_map(|link| Some((link.peer, question(link.stream.as_ref()?)))).collect()
+        used.map(|link| (link.peer, question(&link.stream))).collect()
     }
 
     /// Returns the kernel's TCP statistics of the first open link downstream; none over MPTCP.
@@ -131,7 +145,7 @@ impl LaneHandle {
         let links = self.links.lock();
         let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
         let link = down.next().filter(|_| down.next().is_none())?;
-        let info = TcpInfo::of(link.stream.as_ref()?).ok()?;
+        let info = TcpInfo::of(&link.stream).ok()?;
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Some(HopReport {
             epoch: link.epoch,
@@ -146,8 +160,7 @@ impl LaneHandle {
     pub fn cut_silent(&self) {
         let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
         for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {
-            let info = link.stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
-            if info.as_ref().is_some_and(silent) {
+            if TcpInfo::of(&link.stream).as_ref().is_ok_and(silent) {
                 link.cut();
             }
         }
@@ -155,11 +168,7 @@ impl LaneHandle {
 
     pub(super) fn cut_others(&self, route: &Route) {
         for link in self.links.lock().iter() {
-            let stays = match link.side {
-                LinkSide::Up => route.epoch_up() == Some(link.epoch),
-                LinkSide::Down => route.epochs_down().any(|epoch| epoch == link.epoch),
-            };
-            if !stays {
+            if route.peer(link.side, link.epoch).is_none() {
                 link.cut();
             }
         }
@@ -176,9 +185,7 @@ impl LaneHandle {
 
 impl Link {
     fn cut(&self) {
-        if let Some(stream) = &self.stream {
-            // Fails if the link is broken already.
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        // Fails if the link is broken already.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }

@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
-use garland_core::trace::{NONE, Stage};
-use garland_protocol::{Downstream, FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
+use garland_core::trace::Stage;
+use garland_protocol::{FRAME_LEN, Frame, Kind, LinkSide, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
 
 use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};
 use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
-use crate::recorder::{LaneTracer, peer_index};
+use crate::recorder::LaneTracer;
 use crate::writer::Arrived;
 use garland_transport::link::break_reason;
 
@@ -30,7 +30,7 @@ impl Lane {
                 let (began, since) = (self.tracer.begin(), clock::now_ns());
                 self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
-                let mut writers = writers(&self.downs, &self.route.downstreams, to);
+                let mut writers = self.writers(to);
                 send_block(&mut writers, &prepared.header, block, &mut self.tracer);
                 let (peers, errors) = outcome(writers);
                 self.tracer.fed(began, index, prepared.length, &peers);
@@ -39,7 +39,7 @@ impl Lane {
                 self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
                 self.member.packing.sent(bytes, sending, self.member.config.lane_count);
                 self.feeder.recycle(prepared.buffer);
-                self.lose(errors);
+                self.lose_all(errors);
                 self.handle(RelayEvent::Fed);
                 if self.member.config.is_source {
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl Lane {
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
                 let reason = "this node cannot read further blocks";
-                to.iter().for_each(|&epoch| self.lose_down(epoch, reason.to_owned()));
+                to.iter().for_each(|&down| self.lose(LinkSide::Down, down, reason.to_owned()));
                 self.handle(RelayEvent::Fed);
             }
         }
@@ -72,20 +72,21 @@ impl Lane {
         };
         self.tracer.waited(Stage::WaitBuffer, waits);
         self.send_digests(frame.index, forward);
-        let Some((_, up)) = &self.up else { return };
+        let Some(up) = self.up() else { return };
         self.tracer.awaits(Awaited::Up);
         let began = self.tracer.begin();
-        let mut writers = writers(&self.downs, &self.route.downstreams, forward);
+        let mut writers = self.writers(forward);
         writers.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
-        let moved = self.forwarder.transfer(up, &mut writers, keep, length, &mut self.tracer);
+        let moved =
+            self.forwarder.transfer(&up.stream, &mut writers, keep, length, &mut self.tracer);
         let (peers, errors) = outcome(writers);
         self.tracer.passed(began, frame.index, length, &peers);
-        self.lose(errors);
+        self.lose_all(errors);
         if let Err(error) = moved {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
             self.handle(RelayEvent::CutOff);
-            self.lose_up(break_reason(&error));
+            self.lose(LinkSide::Up, up.epoch, break_reason(&error));
             return;
         }
         let stored = buffer.is_some();
@@ -113,10 +114,17 @@ impl Lane {
         })
     }
 
+    /// Returns writers for the open links with the epochs `to`.
+    fn writers(&self, to: &[u32]) -> Vec<DownstreamWriter> {
+        let links = self.handle.links(LinkSide::Down).into_iter();
+        let these = links.filter(|link| to.contains(&link.epoch));
+        these.map(|link| DownstreamWriter { link, error: None }).collect()
+    }
+
     /// Closes the links that broke while a block was sent.
-    fn lose(&mut self, errors: Vec<(u32, io::Error)>) {
+    fn lose_all(&mut self, errors: Vec<(u32, io::Error)>) {
         for (epoch, error) in errors {
-            self.lose_down(epoch, break_reason(&error));
+            self.lose(LinkSide::Down, epoch, break_reason(&error));
         }
     }
 
@@ -150,42 +158,23 @@ impl Lane {
     }
 }
 
-/// Returns writers for the links with the epochs `to`.
-fn writers<'a>(
-    downs: &'a [(u32, TcpStream)],
-    route: &[Downstream],
-    to: &[u32],
-) -> Vec<DownstreamWriter<'a>> {
-    let of = |epoch| route.iter().find(|down| down.epoch == epoch);
-    let peer = |epoch: u32| of(epoch).map_or(NONE, |down| peer_index(down.node));
-    let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
-    these
-        .map(|(epoch, stream)| DownstreamWriter {
-            epoch: *epoch,
-            peer: peer(*epoch),
-            stream,
-            error: None,
-        })
-        .collect()
-}
-
 /// Returns the peers that a block was sent to, and the epochs of links that broke meanwhile.
-fn outcome(writers: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
-    let peers = writers.iter().map(|down| down.peer).collect();
-    let broken = writers.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
+fn outcome(writers: Vec<DownstreamWriter>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+    let peers = writers.iter().map(|down| down.link.peer).collect();
+    let broken = writers.into_iter().filter_map(|down| Some((down.link.epoch, down.error?)));
     (peers, broken.collect())
 }
 
 /// Sends a header and its block: to one downstream in as few calls as possible, to several slice by
 /// slice in turn.
 fn send_block(
-    downs: &mut [DownstreamWriter<'_>],
+    downs: &mut [DownstreamWriter],
     header: &[u8],
     block: &[u8],
     tracer: &mut LaneTracer,
 ) {
     if let [down] = downs {
-        down.error = write_block(down.stream, header, block).err();
+        down.error = write_block(&down.link.stream, header, block).err();
         return;
     }
     downs.iter_mut().for_each(|down| down.give(header));
@@ -193,7 +182,7 @@ fn send_block(
         let mut now = tracer.now();
         for down in downs.iter_mut() {
             down.give(slice);
-            now = tracer.sent(now, down.peer, slice.len());
+            now = tracer.sent(now, down.link.peer, slice.len());
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The signed digests of a lane's blocks: verified on arrival, and sent ahead of the blocks.
 
-use std::io;
-
 use garland_core::plan::LaneBlocks;
 use garland_protocol::{DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW_BYTES_MAX};
 
@@ -13,18 +11,14 @@ use garland_transport::link::break_reason;
 impl Lane {
     /// Records that the downstream of this link begins at `place` in the lane.
     pub(super) fn begin_digests(&mut self, epoch: u32, place: u64) {
-        let downs = &self.downs;
-        let is_open = |epoch| downs.iter().any(|down| down.0 == epoch);
+        let is_open = |epoch| self.handle.link(LinkSide::Down, epoch).is_some();
         self.sent_digests.begin(epoch, place, is_open);
     }
 
     /// Sends the missing digests up to block `index`, which is sent next, over these links.
     pub(super) fn send_digests(&mut self, index: u64, to: &[u32]) {
         let Some(place) = self.blocks.ordinal(index) else { return };
-        for &epoch in to {
-            let sent = self.send_missing(epoch, place);
-            self.after_down(epoch, sent);
-        }
+        to.iter().for_each(|&epoch| self.send_missing(epoch, place));
     }
 
     /// Sends the missing digests of all blocks before `end` over a link: nodes further down the
@@ -32,24 +26,22 @@ impl Lane {
     pub(super) fn send_all_digests(&mut self, epoch: u32, end: u64) {
         let places = LaneBlocks { end, ..self.blocks }.len();
         let Some(last) = places.checked_sub(1) else { return };
-        let sent = self.send_missing(epoch, last);
-        self.after_down(epoch, sent);
+        self.send_missing(epoch, last);
     }
 
-    fn send_missing(&mut self, epoch: u32, place: u64) -> io::Result<()> {
+    fn send_missing(&mut self, epoch: u32, place: u64) {
         match self.sent_digests.missing(epoch, place) {
-            None => Ok(()),
-            Some(Missing::Single) => match self.next_window(place, place) {
-                Some(window) => self.send_window(epoch, &window),
-                None => Ok(()),
-            },
+            None => {}
+            Some(Missing::Single) => {
+                let window = self.next_window(place, place);
+                window.iter().for_each(|window| self.send_window(epoch, window));
+            }
             Some(Missing::From(mut until)) => {
                 while let Some(window) = self.next_window(until, place) {
-                    self.send_window(epoch, &window)?;
+                    self.send_window(epoch, &window);
                     until = window.end;
                 }
                 self.sent_digests.advance(epoch, until.max(place + 1));
-                Ok(())
             }
         }
     }
@@ -60,14 +52,11 @@ impl Lane {
         windows.next(&self.blocks, from, place, &sink)
     }
 
-    fn send_window(&self, epoch: u32, window: &SignedDigests) -> io::Result<()> {
-        let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) else {
-            return Ok(());
-        };
+    fn send_window(&mut self, epoch: u32, window: &SignedDigests) {
         let mut frame = self.frame(Kind::Digests, window.first);
         frame.length = u32::try_from(window.bytes.len()).expect("a window is bounded");
         frame.packed = frame.length;
-        self.send_with(stream, &frame, &window.bytes)
+        self.send(LinkSide::Down, epoch, &frame, &window.bytes);
     }
 
     /// Reads the window that this frame announces, and accepts it if the source signed it.
@@ -77,9 +66,9 @@ impl Lane {
             return self.refuse_digests(DigestError::Malformed);
         }
         let mut bytes = vec![0; length];
-        let Some((_, up)) = &self.up else { return };
+        let Some(up) = self.up() else { return };
         let keep = Some(&mut bytes[..]);
-        let came = self.forwarder.transfer(up, &mut [], keep, length, &mut self.tracer);
+        let came = self.forwarder.transfer(&up.stream, &mut [], keep, length, &mut self.tracer);
         if let Err(error) = came {
             return self.lose_up(break_reason(&error));
         }
@@ -96,8 +85,8 @@ impl Lane {
     }
 
     fn refuse_digests(&mut self, error: DigestError) {
-        if let Some((epoch, _)) = &self.up {
-            self.member.tell(Notice::BadFrame(self.number, *epoch, LinkSide::Up));
+        if let Some(up) = self.up() {
+            self.member.tell(Notice::BadFrame(self.number, up.epoch, LinkSide::Up));
         }
         self.lose_up(format!("its upstream sent {error}"));
     }

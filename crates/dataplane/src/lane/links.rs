@@ -1,56 +1,43 @@
 //! Opens and closes the links of a lane, sends frames, and keeps idle links for the next copy.
 
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use garland_core::trace::{NONE, Stage};
+use garland_core::plan::NodeId;
+use garland_core::trace::Stage;
 use garland_protocol::{Frame, Kind, LinkSide, RelayEvent};
 use garland_sys::{tcp, threads};
 
 use super::Lane;
-use crate::context::{CopyConfig, LaneCommand, Notice};
+use crate::context::{CopyConfig, LaneCommand, Link, Notice};
 use crate::recorder::peer_index;
 use garland_sys::error::reason;
-use garland_transport::link::{self, Hop, LinkError, break_reason};
+use garland_transport::link::{self, Hop, break_reason};
 use garland_transport::link_pool::LinkPool;
 
 impl Lane {
-    pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
-        self.handle.note(side, epoch, Some(&stream));
-        match side {
-            LinkSide::Up => {
-                self.up = Some((epoch, stream));
-                self.handle(RelayEvent::UpOpened(epoch));
-            }
-            LinkSide::Down => {
-                if let Err(error) = tcp::pace(&stream, self.member.config.pace) {
-                    let reason = format!("cannot limit the rate of its link: {}", reason(&error));
-                    return self.member.tell(Notice::Failed(reason));
-                }
-                self.downs.retain(|(of, _)| *of != epoch);
-                self.downs.push((epoch, stream));
-                self.handle(RelayEvent::DownOpened(epoch));
-            }
+    pub(super) fn open(&mut self, link: Link) {
+        let Link { side, epoch, .. } = link;
+        if side == LinkSide::Down
+            && let Err(error) = tcp::pace(&link.stream, self.member.config.pace)
+        {
+            let reason = format!("cannot limit the rate of its link: {}", reason(&error));
+            return self.member.tell(Notice::Failed(reason));
         }
+        self.handle.add(link);
+        self.handle(RelayEvent::Opened(side, epoch));
     }
 
-    /// Connects to a neighbour in a separate thread: a new route may arrive meanwhile.
-    pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
+    /// Connects to a neighbour, if this node opens the link, in a separate thread: a new route may
+    /// arrive meanwhile.
+    pub(super) fn dial(&self, side: LinkSide, node: NodeId, epoch: u32) {
+        let Some((_, Some(address))) = self.relay.route().peer(side, epoch) else { return };
         let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
-        let peer = match side {
-            LinkSide::Up => self.route.upstream.map(|(peer, ..)| peer),
-            LinkSide::Down => self.downstream(epoch).map(|down| down.node),
-        };
-        let at = self.tracer.neighbor(peer.map_or(NONE, peer_index));
+        let at = self.tracer.neighbor(peer_index(node));
         let began = self.tracer.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
-        let lost = move |reason| {
-            LaneCommand::Event(match side {
-                LinkSide::Up => RelayEvent::UpLost(epoch, reason),
-                LinkSide::Down => RelayEvent::DownLost(epoch, reason),
-            })
-        };
+        let lost = move |reason| LaneCommand::Event(RelayEvent::Lost(side, epoch, reason));
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
             let (keys, config) = (&member.keys, &member.config);
@@ -75,65 +62,39 @@ impl Lane {
         Frame::bare(kind, self.member.config.copy, self.number, index)
     }
 
-    pub(super) fn send(&self, mut stream: &TcpStream, frame: &Frame) -> io::Result<()> {
-        stream.write_all(&frame.to_bytes(&self.member.keys))
-    }
-
-    /// Sends a frame and its payload.
-    pub(super) fn send_with(
-        &self,
-        mut stream: &TcpStream,
-        frame: &Frame,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        stream.write_all(&[&frame.to_bytes(&self.member.keys)[..], bytes].concat())
+    /// Sends a frame and its payload over a link, if it is open.
+    pub(super) fn send(&mut self, side: LinkSide, epoch: u32, frame: &Frame, payload: &[u8]) {
+        let Some(link) = self.handle.link(side, epoch) else { return };
+        let bytes = [&frame.to_bytes(&self.member.keys)[..], payload].concat();
+        if let Err(error) = (&*link.stream).write_all(&bytes) {
+            self.lose(side, epoch, break_reason(&error));
+        }
     }
 
     /// Sends a frame to the upstream, if there is one.
     pub(super) fn send_up(&mut self, frame: &Frame) {
-        let Some((_, stream)) = &self.up else { return };
-        if let Err(error) = self.send(stream, frame) {
-            self.lose_up(break_reason(&error));
+        if let Some(epoch) = self.relay.route().epoch_up() {
+            self.send(LinkSide::Up, epoch, frame, &[]);
         }
     }
 
-    pub(super) fn after_down(&mut self, epoch: u32, result: io::Result<()>) {
-        if let Err(error) = result {
-            self.lose_down(epoch, break_reason(&error));
-        }
-    }
-
-    /// Samples a link's counters before it is closed.
-    pub(super) fn forget(&self, side: LinkSide, epoch: u32) {
+    /// Removes and returns a link; none if it is not open. Samples its counters before that.
+    pub(super) fn close(&self, side: LinkSide, epoch: u32) -> Option<Link> {
         self.member.config.trace.sample_link(self.number, &self.handle, side);
-        self.handle.note(side, epoch, None);
+        self.handle.remove(side, epoch)
     }
 
-    /// Closes the link to the upstream. Returns its epoch.
-    pub(super) fn close_up(&mut self) -> Option<u32> {
-        let (epoch, _) = self.up.take()?;
-        self.forget(LinkSide::Up, epoch);
-        Some(epoch)
+    /// Closes a link that is broken.
+    pub(super) fn lose(&mut self, side: LinkSide, epoch: u32, reason: String) {
+        if self.close(side, epoch).is_some() {
+            self.handle(RelayEvent::Lost(side, epoch, reason));
+        }
     }
 
+    /// Closes the link to the upstream, which is broken.
     pub(super) fn lose_up(&mut self, reason: String) {
-        if let Some(epoch) = self.close_up() {
-            self.handle(RelayEvent::UpLost(epoch, reason));
-        }
-    }
-
-    pub(super) fn lose_down(&mut self, epoch: u32, reason: String) {
-        self.forget(LinkSide::Down, epoch);
-        if let Some(at) = self.downs.iter().position(|(of, _)| *of == epoch) {
-            self.downs.remove(at);
-            self.handle(RelayEvent::DownLost(epoch, reason));
-        }
-    }
-
-    /// Reports a corrupt frame. Called before the link is lost: the head forgets replaced links.
-    pub(super) fn tell_if_changed(&self, side: LinkSide, epoch: u32, error: &LinkError) {
-        if let LinkError::Frame(_) = error {
-            self.member.tell(Notice::BadFrame(self.number, epoch, side));
+        if let Some(epoch) = self.relay.route().epoch_up() {
+            self.lose(LinkSide::Up, epoch, reason);
         }
     }
 
@@ -141,36 +102,41 @@ impl Lane {
     /// greeting of the next copy, which the upstream learned of before this node; then the link
     /// goes to the pool. A closed link is lost as usual.
     pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
-        let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
-        if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
-            let up = self.up.take();
-            up.into_iter().for_each(|(epoch, stream)| {
-                self.forget(LinkSide::Up, epoch);
-                link_pool.park(stream, None);
-            });
-        } else {
-            self.read_up();
+        let speaks = |up: &Link| matches!(up.stream.peek(&mut [0]), Ok(1));
+        match self.up().filter(speaks).map(|up| up.epoch) {
+            Some(epoch) => self.park_link(link_pool, LinkSide::Up, epoch, None),
+            None => self.read_up(),
         }
     }
 
-    pub(super) fn park(&mut self, link_pool: &LinkPool) {
-        let up_over = {
-            let sink = self.member.sink();
-            self.relay.is_up_over(&sink)
-        };
-        // Duplicate descriptors would keep a connection open that the next copy closes.
-        if let Some((epoch, stream)) = self.up.take() {
-            self.forget(LinkSide::Up, epoch);
-            Some(stream).filter(|_| up_over).into_iter().for_each(|up| link_pool.park(up, None));
-        }
-        for (epoch, stream) in std::mem::take(&mut self.downs) {
-            self.forget(LinkSide::Down, epoch);
-            let address = self.downstream(epoch).and_then(|down| down.address);
-            // A link keeps its rate limit, so a limited link is not reused.
-            let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;
-            if address.is_some() && fit {
-                link_pool.park(stream, address);
+    /// Closes a link and puts its connection into the pool, if no other thread uses it.
+    fn park_link(
+        &self,
+        link_pool: &LinkPool,
+        side: LinkSide,
+        epoch: u32,
+        dialled: Option<SocketAddr>,
+    ) {
+        let link = self.close(side, epoch);
+        let stream = link.and_then(|link| Arc::into_inner(link.stream));
+        stream.into_iter().for_each(|stream| link_pool.park(stream, dialled));
+    }
+
+    /// Puts the links that are idle and stay idle into the pool, and closes the others.
+    pub(super) fn park(&self, link_pool: &LinkPool) {
+        let route = self.relay.route();
+        let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.member.sink()));
+        up.into_iter().for_each(|epoch| self.park_link(link_pool, LinkSide::Up, epoch, None));
+        // A link keeps its rate limit, so a limited link is not reused.
+        let downs = route.downstreams.iter().filter(|_| self.member.config.pace == 0);
+        for down in downs.filter(|down| self.relay.is_down_over(down.epoch)) {
+            if down.address.is_some() {
+                self.park_link(link_pool, LinkSide::Down, down.epoch, down.address);
             }
+        }
+        for link in [LinkSide::Up, LinkSide::Down].into_iter().flat_map(|it| self.handle.links(it))
+        {
+            self.close(link.side, link.epoch);
         }
     }
 }

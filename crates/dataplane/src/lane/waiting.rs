@@ -10,28 +10,28 @@ use garland_protocol::{Kind, LinkSide, RelayEvent, Sink};
 use garland_sys::event;
 
 use super::Lane;
-use crate::context::Awaited;
-use garland_transport::link;
+use crate::context::{Awaited, Link, Notice};
+use garland_transport::link::{self, LinkError};
 
 impl Lane {
     /// Waits for a command, a frame from upstream if one may be read, or a request from downstream.
     /// Does not wait while there is `more` to send.
     pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
+        let (up, downs) = (self.up(), self.handle.links(LinkSide::Down));
         let (may_read, held, up_over, awaited) = {
             let sink = self.member.sink();
             let may_read = !more && self.relay.may_read(&sink);
             let held = !more && self.relay.is_held(&sink);
-            (may_read, held, self.relay.is_up_over(&sink), self.awaited(may_read, held, &sink))
+            let awaited = self.awaited((up.as_ref(), &downs), (may_read, held), &sink);
+            (may_read, held, self.relay.is_up_over(&sink), awaited)
         };
         let at_rest = !more
-            && (self.up.is_none() || up_over)
-            && self.downs.iter().all(|(epoch, _)| self.relay.is_down_over(*epoch));
+            && (up.is_none() || up_over)
+            && downs.iter().all(|down| self.relay.is_down_over(down.epoch));
         self.handle.at_rest.store(at_rest, Ordering::SeqCst);
-        let up = self.up.as_ref().filter(|_| may_read).map(|(_, stream)| stream.as_fd());
-        let downs = self.downs.iter().map(|(_, stream)| stream.as_fd());
-        let fds: Vec<_> =
-            std::iter::once(self.handle.wake.as_fd()).chain(up).chain(downs).collect();
-        let has_up = up.is_some();
+        let up = up.filter(|_| may_read);
+        let links = up.iter().chain(&downs).map(|link| link.stream.as_fd());
+        let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(links).collect();
         let stage = awaited.filter(|_| !more && !at_rest);
         let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::of));
         // A wait until this node may read the next block of a stream is a wait for its writer, like
@@ -48,11 +48,11 @@ impl Lane {
         if self.member.is_closing() {
             return Ok(());
         }
-        let downs = self.downs.iter().zip(&ready[1 + usize::from(has_up)..]);
-        let asking: Vec<u32> =
-            downs.filter(|(_, ready)| **ready).map(|((epoch, _), _)| *epoch).collect();
-        asking.into_iter().for_each(|epoch| self.read_down(epoch));
-        if has_up && ready[1] {
+        let asking = downs.iter().zip(&ready[1 + usize::from(up.is_some())..]);
+        asking.filter(|(_, ready)| **ready).for_each(|(down, _)| self.read_down(down));
+        if up.is_some() && ready[1] {
+            // A connection goes to the pool only if nothing else uses it.
+            drop(up);
             match self.member.config.link_pool.clone() {
                 Some(link_pool) if up_over => self.hand_over_upstream(&link_pool),
                 _ => self.read_up(),
@@ -63,27 +63,31 @@ impl Lane {
 
     /// Returns what the lane waits for: a buffer, the upstream, the downstream, the writer, or
     /// permission to send.
-    fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
+    fn awaited(
+        &self,
+        (up, downs): (Option<&Link>, &[Link]),
+        (reads, held): (bool, bool),
+        sink: &Sink,
+    ) -> Option<Stage> {
+        let route = self.relay.route();
         if held {
             Some(Stage::WaitBuffer)
-        } else if self.up.is_none() && self.route.upstream.is_some()
-            || reads && self.relay.is_owed()
-        {
+        } else if up.is_none() && route.upstream.is_some() || reads && self.relay.is_owed() {
             Some(Stage::WaitUpstream)
-        } else if self.downs.len() < self.route.downstreams.len() {
+        } else if downs.len() < route.downstreams.len() {
             Some(Stage::WaitDownstream)
         } else if self.relay.is_behind_writer(sink) {
             Some(Stage::WaitBuffer)
-        } else if self.downs.iter().any(|(epoch, _)| !self.relay.is_down_over(*epoch)) {
+        } else if downs.iter().any(|down| !self.relay.is_down_over(down.epoch)) {
             Some(Stage::Control)
         } else {
             None
         }
     }
 
-    fn read_down(&mut self, epoch: u32) {
-        let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) else { return };
-        match link::read_frame(stream, &self.member.keys) {
+    fn read_down(&mut self, down: &Link) {
+        let epoch = down.epoch;
+        match link::read_frame(&*down.stream, &self.member.keys) {
             Ok((frame, _)) => {
                 if frame.kind == Kind::Resume {
                     self.begin_digests(epoch, frame.index);
@@ -93,21 +97,24 @@ impl Lane {
                     kind => RelayEvent::Requested(epoch, kind, frame.index),
                 });
             }
-            Err(error) => {
-                self.tell_if_changed(LinkSide::Down, epoch, &error);
-                self.lose_down(epoch, error.to_string());
-            }
+            Err(error) => self.lose_unreadable(down, &error),
         }
     }
 
     pub(super) fn read_up(&mut self) {
-        let Some((epoch, stream)) = &self.up else { return };
-        match link::read_frame(stream, &self.member.keys) {
+        let Some(up) = self.up() else { return };
+        match link::read_frame(&*up.stream, &self.member.keys) {
             Ok((frame, header)) => self.take_frame(frame, header),
-            Err(error) => {
-                self.tell_if_changed(LinkSide::Up, *epoch, &error);
-                self.lose_up(error.to_string());
-            }
+            Err(error) => self.lose_unreadable(&up, &error),
         }
+    }
+
+    /// Closes a link from which no frame can be read. Reports a corrupt frame before that: the head
+    /// forgets replaced links.
+    fn lose_unreadable(&mut self, Link { side, epoch, .. }: &Link, error: &LinkError) {
+        if let LinkError::Frame(_) = error {
+            self.member.tell(Notice::BadFrame(self.number, *epoch, *side));
+        }
+        self.lose(*side, *epoch, error.to_string());
     }
 }

@@ -1,6 +1,5 @@
 //! A store on a disk: the calls on it are watched, and an emulated disk may limit their rate.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +10,6 @@ use super::{Store, StoreError};
 use crate::calls::Calls;
 use crate::pace::{self, Pace};
 use crate::recorder::Collector;
-use crate::shell::Watcher;
 
 /// Returns `store` as a store on a disk. `pace` is the emulated disk of a lab's node.
 pub fn on_disk(pace: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
@@ -49,6 +47,10 @@ impl DiskStore {
 }
 
 impl Store for DiskStore {
+    fn wrapped(&self) -> Option<&dyn Store> {
+        Some(&*self.store)
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let write = || self.write(bytes.len(), || self.store.write_at(offset, bytes));
         self.paced(bytes.len(), write)
@@ -106,51 +108,11 @@ impl Store for DiskStore {
         self.during(DiskCall::Finish, 0, || self.store.withdraw());
     }
 
-    fn is_holder(&self) -> bool {
-        self.store.is_holder()
-    }
-
-    fn is_ordered(&self) -> bool {
-        self.store.is_ordered()
-    }
-
     fn name(&self) -> String {
         self.store.name()
     }
 
-    fn path(&self) -> Vec<u8> {
-        self.store.path()
-    }
-
-    fn device(&self) -> Option<u64> {
-        self.store.device()
-    }
-
-    fn file(&self) -> Option<&File> {
-        self.store.file()
-    }
-
-    fn removed(&self) -> u64 {
-        self.store.removed()
-    }
-
-    fn steps(&self) -> u64 {
-        self.store.steps()
-    }
-
     fn calls(&self) -> Option<&Calls> {
         Some(&self.calls)
-    }
-
-    fn attach(&self, text: Vec<u8>) {
-        self.store.attach(text);
-    }
-
-    fn watch(&self, watcher: Watcher) {
-        self.store.watch(watcher);
-    }
-
-    fn stop(&self) {
-        self.store.stop();
     }
 }

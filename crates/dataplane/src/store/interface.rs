@@ -16,8 +16,12 @@ use crate::shell::Watcher;
 /// written once.
 ///
 /// The default methods are those of a destination that accepts blocks in any order, and that can be
-/// read back if it is a file.
+/// read back if it is a file. A store that wraps another one has the properties of the wrapped one.
 pub trait Store: Send + Sync {
+    /// Returns the store that this one wraps.
+    fn wrapped(&self) -> Option<&dyn Store> {
+        None
+    }
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Fills `bytes` with the bytes that were written at `offset`.
@@ -55,7 +59,10 @@ pub trait Store: Send + Sync {
     /// Makes the written data stable and drops it from the page cache, so that later reads come
     /// from the medium. A store that cannot be read by blocks compares its files with the digests
     /// of the received bytes, until the copy is `over`.
-    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        if let Some(wrapped) = self.wrapped() {
+            return wrapped.prove(trace, over);
+        }
         let Some(file) = self.file() else {
             return Err(StoreError::refused("verify", self.name(), "nothing can be read back"));
         };
@@ -67,26 +74,29 @@ pub trait Store: Send + Sync {
     fn abandon(&self) {}
     /// Returns whether the written data can be read back.
     fn is_holder(&self) -> bool {
-        self.file().is_some()
+        self.wrapped().map_or_else(|| self.file().is_some(), |wrapped| wrapped.is_holder())
     }
     /// Returns whether blocks must be written in order.
     fn is_ordered(&self) -> bool {
-        false
+        self.wrapped().is_some_and(|wrapped| wrapped.is_ordered())
     }
     /// Returns the name of the destination for messages.
     fn name(&self) -> String;
     /// Returns the path of a file, as raw bytes; for any other store, the name.
     fn path(&self) -> Vec<u8> {
-        self.name().into_bytes()
+        self.wrapped().map_or_else(|| self.name().into_bytes(), |wrapped| wrapped.path())
     }
     /// Returns the number of the block device that the store is on, if any.
     fn device(&self) -> Option<u64> {
-        fstat(self.file()?).ok().map(|stat| stat.st_dev)
+        match self.wrapped() {
+            Some(wrapped) => wrapped.device(),
+            None => fstat(self.file()?).ok().map(|stat| stat.st_dev),
+        }
     }
     /// Returns the file that has the source's bytes at the same offsets as the source, if there is
     /// one.
     fn file(&self) -> Option<&File> {
-        None
+        self.wrapped()?.file()
     }
     /// Leaves the written data for the next copy to resume, instead of removing it. Returns whether
     /// it was left.
@@ -95,7 +105,7 @@ pub trait Store: Send + Sync {
     }
     /// Returns the number of names that were removed because the source does not have them.
     fn removed(&self) -> u64 {
-        0
+        self.wrapped().map_or(0, |wrapped| wrapped.removed())
     }
     /// Removes the files that the commit replaced. Called after all nodes have committed.
     fn settle(&self) {}
@@ -104,17 +114,27 @@ pub trait Store: Send + Sync {
     fn withdraw(&self) {}
     /// Returns a number that grows while a long call makes progress.
     fn steps(&self) -> u64 {
-        0
+        self.wrapped().map_or(0, |wrapped| wrapped.steps())
     }
     /// Returns the calls in progress, if the store is on a disk. Other stores have none: a pipe
     /// that waits for its reader is not stuck.
     fn calls(&self) -> Option<&Calls> {
-        None
+        self.wrapped()?.calls()
     }
     /// Sets the text of the manifest, which is committed together with the store.
-    fn attach(&self, _text: Vec<u8>) {}
+    fn attach(&self, text: Vec<u8>) {
+        if let Some(wrapped) = self.wrapped() {
+            wrapped.attach(text);
+        }
+    }
     /// Calls `watcher` if the store fails between two calls.
-    fn watch(&self, _watcher: Watcher) {}
+    fn watch(&self, watcher: Watcher) {
+        if let Some(wrapped) = self.wrapped() {
+            wrapped.watch(watcher);
+        }
+    }
     /// Ends calls that wait in this store, and its command, if any. Called when the copy is over.
-    fn stop(&self) {}
+    fn stop(&self) {
+        self.wrapped().into_iter().for_each(|wrapped| wrapped.stop());
+    }
 }

@@ -44,6 +44,16 @@ pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;
 
+/// What is in place of a destination before the copy.
+pub enum Present {
+    /// Nothing that the copy uses.
+    Nothing,
+    /// The partial file of an interrupted copy, which is resumed.
+    Left(Left),
+    /// Parts of the tree.
+    Tree(PreviousTree),
+}
+
 /// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden
 /// names contain `tag`; `disk` is the emulated disk of a lab's node. The time during which a
 /// scratch file is in use is added to `usage`.
@@ -53,14 +63,19 @@ pub use tree::PreviousTree;
 pub fn open(
     destination: &Destination,
     root: &Root,
-    layout: Layout,
-    stripe: Option<Stripe>,
+    (layout, stripe): (Layout, Option<Stripe>),
+    present: Present,
     tag: &str,
     disk: Option<&Arc<Pace>>,
     usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
         Destination::File { path, below, name, mode, times, fsync, room, force_device } => {
+            let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
+            if let Present::Left(left) = present {
+                let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
+                return Ok(on_disk(disk, file.with(metadata)));
+            }
             let given = Path::new(OsStr::from_bytes(path));
             let known = (!layout.open).then_some(layout.length);
             if stripe.is_none()
@@ -78,12 +93,18 @@ pub fn open(
                 Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
                 None => FileStore::create(root, path, name, &suffix, size, tag)?,
             };
-            let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
+            let file = file.with(metadata);
             let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
             let files = StripeFiles::of(&file, &suffix, tag)?;
             Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
         }
-        Destination::Tree(tree) => Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, None)?)),
+        Destination::Tree(tree) => {
+            let old = match present {
+                Present::Tree(old) => Some(old),
+                Present::Nothing | Present::Left(_) => None,
+            };
+            Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, old)?))
+        }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
         Destination::Command(line) => {
@@ -100,40 +121,4 @@ pub fn open(
             Ok(Box::new(store))
         }
     }
-}
-
-/// Opens the partial file that an interrupted copy `left`.
-///
-/// # Errors
-/// When it cannot be resumed.
-pub fn resume(
-    destination: &Destination,
-    root: &Root,
-    layout: Layout,
-    tag: &str,
-    disk: Option<&Arc<Pace>>,
-    left: Left,
-) -> Result<Box<dyn Store>, StoreError> {
-    let Destination::File { path, name, mode, times, fsync, .. } = destination else {
-        return Err(StoreError::Failed("only a copy to a file can be resumed".to_owned()));
-    };
-    let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
-    Ok(on_disk(disk, file.with(Metadata { mode: *mode, times: *times, fsync: *fsync })))
-}
-
-/// Opens the destination of a tree of which `old` is already in place.
-///
-/// # Errors
-/// When the directory cannot be opened.
-pub fn refresh(
-    destination: &Destination,
-    root: &Root,
-    tag: &str,
-    disk: Option<&Arc<Pace>>,
-    old: PreviousTree,
-) -> Result<Box<dyn Store>, StoreError> {
-    let Destination::Tree(tree) = destination else {
-        return Err(StoreError::Failed("the destination is not a tree".to_owned()));
-    };
-    Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, Some(old))?))
 }

@@ -7,6 +7,7 @@
 //! restores the older one.
 
 use parking_lot::Mutex;
+use std::fs::File;
 use std::io;
 
 use garland_core::plan::Stripe;
@@ -15,7 +16,6 @@ use garland_protocol::DiskCall;
 use super::file::FileStore;
 use super::stripe_files::{Aside, StripeFiles};
 use super::{Store, StoreError};
-use crate::calls::Calls;
 use crate::recorder::Collector;
 
 /// A store that writes the units of one server to a file, and its manifest.
@@ -57,6 +57,15 @@ impl StripeStore {
 }
 
 impl Store for StripeStore {
+    fn wrapped(&self) -> Option<&dyn Store> {
+        Some(&*self.file)
+    }
+
+    /// The bytes have other offsets than in the source.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_at(self.stripe.offset(offset), bytes)
     }
@@ -111,14 +120,6 @@ impl Store for StripeStore {
         }
     }
 
-    fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        self.file.prove(trace, over)
-    }
-
-    fn path(&self) -> Vec<u8> {
-        self.file.path()
-    }
-
     fn abandon(&self) {
         self.file.abandon();
         let mut phase = self.phase.lock();
@@ -128,20 +129,8 @@ impl Store for StripeStore {
         }
     }
 
-    fn is_holder(&self) -> bool {
-        self.file.is_holder()
-    }
-
-    fn device(&self) -> Option<u64> {
-        self.file.device()
-    }
-
     fn name(&self) -> String {
         self.file.name()
-    }
-
-    fn calls(&self) -> Option<&Calls> {
-        self.file.calls()
     }
 
     fn attach(&self, text: Vec<u8>) {

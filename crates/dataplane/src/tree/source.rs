@@ -69,13 +69,8 @@ impl TreeSource {
         Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
     }
 
-    /// Puts the tree on an emulated disk with this rate in bytes per second.
-    #[must_use]
-    pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
-        Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
-    }
-
     /// Puts the tree on the emulated disk that the copies of a node share.
+    #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }

@@ -79,7 +79,7 @@ impl Stage {
     fn bring_one(&self, node: usize, job: &Job, name: &Text) -> Result<u64, String> {
         let source =
             Source::open(&self.here.join(path(name))).map_err(|error| error.to_string())?;
-        let source = source.on_disk_of(self.disk);
+        let source = source.on_disk(garland_dataplane::Pace::of(self.disk).as_ref());
         let mode = source.mode().map_err(|error| garland_sys::error::reason(&error))?;
         let length = garland_dataplane::Content::length(&source);
         let plan = Plan::broadcast(Layout::fitting(length), &self.names[node..=node], 1);

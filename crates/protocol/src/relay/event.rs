@@ -1,4 +1,4 @@
-//! Events and orders of the relay machine. Downstream links are identified by their epochs.
+//! Events and orders of the relay machine. Links are identified by their sides and epochs.
 
 use crate::frame::Kind;
 use crate::route::{LinkSide, Route};
@@ -10,19 +10,15 @@ use garland_core::plan::NodeId;
 pub enum RelayEvent {
     /// The head changed this lane's hops.
     Route(Route),
-    /// The link to a downstream is open.
-    DownOpened(u32),
-    /// The link to a downstream broke, or could not be opened.
-    DownLost(u32, String),
+    /// The link of this side and epoch is open.
+    Opened(LinkSide, u32),
+    /// A link broke, or could not be opened: its side and epoch, and the reason.
+    Lost(LinkSide, u32, String),
     /// A downstream sent a request: `Resume` with an ordinal, or `Again` with a block's index.
     Requested(u32, Kind, u64),
     /// A downstream reported blocks that it already has: the index of the first of 256 blocks, and
     /// a bit for each.
     Have(u32, u64, [u8; 32]),
-    /// The upstream has opened its link.
-    UpOpened(u32),
-    /// The link from the upstream of this epoch broke.
-    UpLost(u32, String),
     /// A block's header arrived from upstream; the digest is the one that the source signed.
     Block(u64, [u8; 32]),
     /// The upstream declares a block that it sent void.
@@ -66,12 +62,10 @@ pub enum Store {
 /// An order of the relay machine to its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayOrder {
-    /// Connect to a downstream of the route, for this epoch.
-    OpenDown(NodeId, u32),
-    /// Close the link to a downstream.
-    CloseDown(u32),
-    /// Close the link from the upstream.
-    CloseUp,
+    /// Connect to a neighbour of the route, for this epoch.
+    Open(LinkSide, NodeId, u32),
+    /// Close the link of this side and epoch.
+    Close(LinkSide, u32),
     /// Send a frame upstream.
     SendUp(Kind, u64),
     /// Report to the upstream which blocks are present: the index of the first of 256, and a bit

@@ -10,17 +10,20 @@ use crate::sink::Sink;
 const AGAIN_MAX: usize = 64;
 
 impl Relay {
-    pub(super) fn route(&mut self, route: &Route) {
-        let epoch = route.epoch_up();
-        if self.up.map(|(epoch, _)| epoch) != epoch {
-            if matches!(self.up, Some((_, true))) {
-                self.orders.push_back(RelayOrder::CloseUp);
+    pub(super) fn take_route(&mut self, route: Route) {
+        let before = self.route.epoch_up();
+        if before != route.epoch_up() {
+            if let Some(epoch) = before.filter(|_| self.up_is_open) {
+                self.orders.push_back(RelayOrder::Close(LinkSide::Up, epoch));
             }
-            self.up = epoch.map(|epoch| (epoch, false));
+            self.up_is_open = false;
+            if let Some((node, epoch, Some(_))) = route.upstream {
+                self.orders.push_back(RelayOrder::Open(LinkSide::Up, node, epoch));
+            }
         }
         let stays = |epoch: u32| route.epochs_down().any(|other| other == epoch);
         for down in self.downs.iter().filter(|down| !stays(down.epoch)) {
-            self.orders.push_back(RelayOrder::CloseDown(down.epoch));
+            self.orders.push_back(RelayOrder::Close(LinkSide::Down, down.epoch));
         }
         self.downs.retain(|down| stays(down.epoch));
         for block in self.unsettled.iter_mut().chain(&mut self.unverified) {
@@ -29,12 +32,31 @@ impl Relay {
         for &Downstream { node, epoch, .. } in &route.downstreams {
             if self.downs.iter().all(|down| down.epoch != epoch) {
                 self.downs.push(Down::new(epoch));
-                self.orders.push_back(RelayOrder::OpenDown(node, epoch));
+                self.orders.push_back(RelayOrder::Open(LinkSide::Down, node, epoch));
             }
+        }
+        self.route = route;
+    }
+
+    pub(super) fn lost(&mut self, side: LinkSide, epoch: u32, reason: String) {
+        let known = match side {
+            LinkSide::Up => self.up_lost(epoch),
+            LinkSide::Down => self.down_lost(epoch),
+        };
+        if known {
+            self.orders.push_back(RelayOrder::ReportLost(side, epoch, reason));
         }
     }
 
-    pub(super) fn down_lost(&mut self, lost: u32, reason: String) {
+    /// Returns whether the link is that of the route.
+    fn up_lost(&mut self, lost: u32) -> bool {
+        let known = self.route.epoch_up() == Some(lost);
+        self.up_is_open &= !known;
+        known
+    }
+
+    /// Returns whether the link is part of the route.
+    fn down_lost(&mut self, lost: u32) -> bool {
         if let Busy::Feeding { to, .. } = &mut self.busy {
             to.retain(|&epoch| epoch != lost);
             if to.is_empty() {
@@ -42,13 +64,13 @@ impl Relay {
                 self.busy = Busy::No;
             }
         }
-        if let Some(down) = self.downs.iter_mut().find(|down| down.epoch == lost) {
-            // The entry stays until the head names the next downstream: to continue reading would
-            // only mean that blocks must be sealed again for the new downstream.
-            down.resumed = false;
-            down.again.clear();
-            self.orders.push_back(RelayOrder::ReportLost(LinkSide::Down, lost, reason));
-        }
+        // The entry stays until the head names the next downstream: to continue reading would only
+        // mean that blocks must be sealed again for the new downstream.
+        let down = self.downs.iter_mut().find(|down| down.epoch == lost);
+        let Some(down) = down else { return false };
+        down.resumed = false;
+        down.again.clear();
+        true
     }
 
     pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
@@ -57,8 +79,9 @@ impl Relay {
             // A repeated frame: the downstream would be fed the same blocks again under the same
             // keys.
             Kind::Resume if down.resumed => {
-                self.orders.push_back(RelayOrder::CloseDown(epoch));
-                self.down_lost(epoch, "protocol error: second Resume on one link".to_owned());
+                self.orders.push_back(RelayOrder::Close(LinkSide::Down, epoch));
+                let reason = "protocol error: second Resume on one link".to_owned();
+                self.lost(LinkSide::Down, epoch, reason);
             }
             Kind::Resume => {
                 down.resumed = true;
@@ -75,12 +98,16 @@ impl Relay {
         }
     }
 
-    pub(super) fn up_opened(&mut self, opened: u32, sink: &mut Sink) {
-        let Some((epoch, open)) = &mut self.up else { return };
-        if *epoch != opened {
-            return;
+    pub(super) fn opened(&mut self, side: LinkSide, epoch: u32, sink: &mut Sink) {
+        match side {
+            LinkSide::Up if self.route.epoch_up() == Some(epoch) => self.up_opened(sink),
+            LinkSide::Up => {}
+            LinkSide::Down => self.incarnation = self.next_incarnation(),
         }
-        *open = true;
+    }
+
+    fn up_opened(&mut self, sink: &mut Sink) {
+        self.up_is_open = true;
         self.up_ended = false;
         self.requested.clear();
         self.send_have(sink);
@@ -107,15 +134,6 @@ impl Relay {
             let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
             let lacked = rest.into_iter().find(|index| !sink.has(*index));
             lacked.into_iter().for_each(|index| sink.miss(index));
-        }
-    }
-
-    pub(super) fn up_lost(&mut self, lost: u32, reason: String) {
-        if let Some((epoch, open)) = &mut self.up
-            && *epoch == lost
-        {
-            *open = false;
-            self.orders.push_back(RelayOrder::ReportLost(LinkSide::Up, lost, reason));
         }
     }
 }

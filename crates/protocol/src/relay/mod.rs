@@ -22,6 +22,7 @@ use std::collections::{BTreeSet, VecDeque};
 use self::down::Down;
 pub use self::event::{RelayEvent, RelayOrder, Store};
 use super::sink::Sink;
+use crate::route::Route;
 use garland_core::plan::LaneBlocks;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,8 +59,10 @@ pub(super) struct Unsettled {
 #[derive(Debug, Default)]
 pub struct Relay {
     blocks: LaneBlocks,
-    /// The link from upstream: its epoch, and whether it is open. The head has none.
-    up: Option<(u32, bool)>,
+    /// The present route. The head has no upstream.
+    route: Route,
+    /// Whether the link from upstream is open.
+    up_is_open: bool,
     /// Whether a link from upstream was open before.
     was_open: bool,
     is_source: bool,
@@ -113,6 +116,12 @@ impl Relay {
         self.newest
     }
 
+    /// Returns the present route.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        &self.route
+    }
+
     /// Whether the relay feeds a node on the side.
     #[must_use]
     pub fn is_side_feed(&self) -> bool {
@@ -129,10 +138,9 @@ impl Relay {
     /// the whole source.
     #[must_use]
     pub fn is_up_over(&self, sink: &Sink) -> bool {
-        let open = matches!(self.up, Some((_, true)));
         let quiet =
             self.busy == Busy::No && self.requested.is_empty() && self.unverified.is_empty();
-        open && self.up_ended && quiet && sink.is_complete()
+        self.up_is_open && self.up_ended && quiet && sink.is_complete()
     }
 
     /// Whether the link with this epoch is done: the lane's end was sent, and nothing was requested
@@ -148,14 +156,14 @@ impl Relay {
     /// the socket, which causes the back-pressure of the chain.
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
-        let open = matches!(self.up, Some((_, true)));
         let settled = self.unverified.is_empty();
         let down_ready = self.downs.iter().all(|down| {
             let behind = down.next < self.cursor;
             let waiting = behind && sink.will_surely_serve(self.blocks.index(down.next));
             down.resumed && !waiting
         });
-        open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
+        let free = self.busy == Busy::No && settled && down_ready;
+        self.up_is_open && free && !self.is_held(sink)
     }
 
     /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is
@@ -175,8 +183,7 @@ impl Relay {
     /// requested again.
     #[must_use]
     pub fn is_owed(&self) -> bool {
-        let open = matches!(self.up, Some((_, true)));
-        open && (!self.up_ended || !self.requested.is_empty())
+        self.up_is_open && (!self.up_ended || !self.requested.is_empty())
     }
 
     /// Whether the lane waits for this node's writer: for a block that a downstream is to be fed
@@ -193,16 +200,15 @@ impl Relay {
         let all_came = self.up_ended && self.requested.is_empty();
         lacked_below || !self.unverified.is_empty() || all_came && self.in_flight > 0
     }
+
     /// Handles an event.
     pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
         match event {
-            RelayEvent::Route(route) => self.route(&route),
-            RelayEvent::DownOpened(_) => self.incarnation = self.next_incarnation(),
-            RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
+            RelayEvent::Route(route) => self.take_route(route),
+            RelayEvent::Opened(side, epoch) => self.opened(side, epoch, sink),
+            RelayEvent::Lost(side, epoch, reason) => self.lost(side, epoch, reason),
             RelayEvent::Requested(epoch, kind, index) => self.requested_by_down(epoch, kind, index),
             RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
-            RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
-            RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
             RelayEvent::Void(index) => self.void(index, sink),
             RelayEvent::End(blocks) => self.end(blocks, sink),

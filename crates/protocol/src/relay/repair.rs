@@ -16,9 +16,8 @@ impl Relay {
     /// and those that it lacks itself. Changed blocks are requested at once, blocks that the disk
     /// was too slow for after the stream.
     pub(super) fn request_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
-        let open = matches!(self.up, Some((_, true)));
         if self.is_source
-            || !open
+            || !self.up_is_open
             || self.requested.len() >= REQUESTED_MAX
             || !self.unverified.is_empty()
         {

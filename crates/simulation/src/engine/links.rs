@@ -1,7 +1,7 @@
 //! Links: opened, accepted, refused, closed and broken.
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FRAME_LEN, Kind, RelayEvent};
+use garland_protocol::{FRAME_LEN, Kind, LinkSide, RelayEvent};
 
 use super::steps::Engine;
 use crate::agenda::Event;
@@ -75,7 +75,7 @@ impl Engine<'_> {
                     self.close_far(before);
                 }
                 self.nodes[far].lanes[lane].up = Some(number);
-                self.happened(far, lane, RelayEvent::UpOpened(epoch));
+                self.happened(far, lane, RelayEvent::Opened(LinkSide::Up, epoch));
             }
             expected if expected < epoch => {
                 thread.early.push(number);
@@ -105,7 +105,7 @@ impl Engine<'_> {
     pub(super) fn opened(&mut self, number: LinkId) {
         let Link { near, thread, epoch, near_closed, .. } = self.links[number as usize];
         if !near_closed {
-            self.happened(near, thread, RelayEvent::DownOpened(epoch));
+            self.happened(near, thread, RelayEvent::Opened(LinkSide::Down, epoch));
         }
     }
 
@@ -203,7 +203,7 @@ impl Engine<'_> {
         let (near, thread, epoch) = (link.near, link.thread, link.epoch);
         if !self.let_go_down(number) {
             let reason = "it broke".to_owned();
-            self.happened(near, thread, RelayEvent::DownLost(epoch, reason));
+            self.happened(near, thread, RelayEvent::Lost(LinkSide::Down, epoch, reason));
         }
     }
 
@@ -231,7 +231,7 @@ impl Engine<'_> {
             link.far_closed = true;
             self.nodes[far].lanes[lane].up = None;
             let reason = "it broke".to_owned();
-            self.happened(far, lane, RelayEvent::UpLost(epoch, reason));
+            self.happened(far, lane, RelayEvent::Lost(LinkSide::Up, epoch, reason));
         } else {
             self.pump(far, lane);
         }

@@ -1,6 +1,6 @@
 //! The thread of a lane on a node: feeds the relay machine and executes its orders.
 
-use garland_protocol::{FromAgent, HeadEvent, Kind, RelayEvent, RelayOrder};
+use garland_protocol::{FromAgent, HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
 
 use super::steps::{COPY, Engine};
 use crate::link::{LinkId, NEVER};
@@ -83,7 +83,7 @@ impl Engine<'_> {
             None if link.ended && !more => {
                 link.far_closed = true;
                 thread.up = None;
-                RelayEvent::UpLost(link.epoch, "it ended".to_owned())
+                RelayEvent::Lost(LinkSide::Up, link.epoch, "it ended".to_owned())
             }
             None => return false,
         };
@@ -100,18 +100,18 @@ impl Engine<'_> {
     fn obey(&mut self, place: usize, lane: usize, order: RelayOrder) {
         let number = self.nodes[place].lanes[lane].number;
         match order {
-            RelayOrder::OpenDown(node, epoch) => self.open(place, lane, node, epoch),
-            RelayOrder::CloseDown(epoch) => {
+            RelayOrder::Open(LinkSide::Down, node, epoch) => self.open(place, lane, node, epoch),
+            // Here the upstream opens all links.
+            RelayOrder::Open(LinkSide::Up, ..) => {}
+            RelayOrder::Close(LinkSide::Down, epoch) => {
                 if let Some(link) = self.down(place, lane, epoch) {
                     self.close_near(link);
                 }
             }
-            RelayOrder::CloseUp => {
+            RelayOrder::Close(LinkSide::Up, epoch) => {
+                let up = self.nodes[place].lanes[lane].up;
                 // The control thread may have accepted the new upstream's link already.
-                let thread = &self.nodes[place].lanes[lane];
-                let route = thread.route.as_ref().and_then(|route| route.upstream);
-                let epoch = route.map(|(_, epoch, _)| epoch);
-                let old = thread.up.filter(|&up| Some(self.links[up as usize].epoch) != epoch);
+                let old = up.filter(|&up| self.links[up as usize].epoch == epoch);
                 if let Some(link) = old {
                     self.close_far(link);
                 }

@@ -1,6 +1,6 @@
 //! Moves blocks: receives, forwards, sends and writes them.
 
-use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, RelayEvent, Store, TAG_LEN};
+use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, LinkSide, RelayEvent, Store, TAG_LEN};
 
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;
@@ -212,7 +212,7 @@ impl Engine<'_> {
         let work = self.nodes[place].lanes[lane].work.take();
         let work = work.expect("only work is finished");
         let event = match work.from {
-            Some(from) => self.finish_receiving(place, lane, &work, from),
+            Some(from) => self.finish_receiving(place, &work, from),
             None => {
                 self.nodes[place].lanes[lane].fed = true;
                 RelayEvent::Fed
@@ -220,18 +220,13 @@ impl Engine<'_> {
         };
         self.nodes[place].tell(lane, event);
         for epoch in work.lost {
-            self.nodes[place].tell(lane, RelayEvent::DownLost(epoch, "it broke".to_owned()));
+            self.nodes[place]
+                .tell(lane, RelayEvent::Lost(LinkSide::Down, epoch, "it broke".to_owned()));
         }
         self.pump(place, lane);
     }
 
-    fn finish_receiving(
-        &mut self,
-        place: usize,
-        lane: usize,
-        work: &Work,
-        from: LinkId,
-    ) -> RelayEvent {
+    fn finish_receiving(&mut self, place: usize, work: &Work, from: LinkId) -> RelayEvent {
         let link = &mut self.links[from as usize];
         link.reading = false;
         let mut item = link.items.pop_front().expect("what is being received is first");
@@ -265,7 +260,7 @@ impl Engine<'_> {
         }
         if work.placed {
             let Item { index, garbled, sealed, .. } = item;
-            self.hand_over(place, Written { lane, index, garbled, sealed, brought: false });
+            self.hand_over(place, Written { index, garbled, sealed, brought: false });
         }
         RelayEvent::Received { stored: work.placed }
     }
@@ -291,9 +286,9 @@ impl Engine<'_> {
         }
         let whole = self.opens(place, &block);
         let landing = if whole { Landing::Opened } else { Landing::Changed };
-        let landed = RelayEvent::Landed(block.index, landing);
+        let (lane, landed) = (self.lane_of(block.index), RelayEvent::Landed(block.index, landing));
         let node = &mut self.nodes[place];
-        node.lanes[block.lane].events.push_back(landed);
+        node.lanes[lane].events.push_back(landed);
         if !whole {
             node.places -= 1;
             return self.wake_waiting(place);
@@ -353,25 +348,18 @@ impl Engine<'_> {
             assert_eq!(block.index, node.streamed, "node {place} writes out of order");
             node.streamed += 1;
         }
-        if block.brought {
-            return self.landed_old(place, block.index);
-        }
-        let whole = self.opens(place, &block);
+        let whole = block.brought || self.opens(place, &block);
         let landing = if whole { Landing::Written } else { Landing::Changed };
         self.write(place);
-        self.happened(place, block.lane, RelayEvent::Landed(block.index, landing));
+        let lane = self.lane_of(block.index);
+        self.happened(place, lane, RelayEvent::Landed(block.index, landing));
         self.wake_waiting(place);
     }
 
-    /// Handles the end of the write of a block that the node had before: all lanes check whether
-    /// they may continue.
-    fn landed_old(&mut self, place: usize, index: u64) {
-        self.nodes[place].sink.landed(index, Landing::Written);
-        self.nodes[place].landed = true;
-        self.write(place);
-        (0..self.nodes[place].lanes.len()).for_each(|lane| self.pump(place, lane));
-        self.check_complete(place);
-        self.wake_waiting(place);
+    /// Returns the number of the lane of block `index`.
+    fn lane_of(&self, index: u64) -> usize {
+        let lane = self.plan.lanes.iter().position(|lane| lane.blocks.ordinal(index).is_some());
+        lane.expect("each block has a lane")
     }
 
     /// Lets a lane's block pass by the writer instead of waiting for a slot.

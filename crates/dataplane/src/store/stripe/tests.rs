@@ -7,6 +7,7 @@ use garland_protocol::Destination;
 use garland_sys::confine::Root;
 
 use super::*;
+use crate::store::Present;
 use crate::tests::{Scratch, untraced};
 use crate::usage::Usage;
 
@@ -49,7 +50,16 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
     let layout = Layout::new(text.len() as u64, 4096).unwrap();
     let usage = Arc::<Usage>::default();
     let stripe = Some(stripes.stripe(0));
-    let store = super::super::open(&destination, &root, layout, stripe, tag, None, &usage).unwrap();
+    let store = super::super::open(
+        &destination,
+        &root,
+        (layout, stripe),
+        Present::Nothing,
+        tag,
+        None,
+        &usage,
+    )
+    .unwrap();
     store.write_at(0, text.as_bytes()).unwrap();
     store.attach(text.replace("stripe", "manifest").into_bytes());
     store
