@@ -9,22 +9,20 @@ use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, NodeAddress, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
+use garland_transport::connection::Connection;
 
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
+use crate::silence::{SILENCE_NS, Silence};
 
-/// Silence after which an agent is considered dead, in nanoseconds.
-pub const SILENCE_NS: u64 = 5_000_000_000;
-
-/// The interval of checks for silent agents.
+/// The longest interval between two checks for silent agents.
 pub const TURN: Duration = Duration::from_millis(100);
 
 /// The agents of an operation: their channels and addresses, and which of them are silent.
 pub struct Agents {
     set: AgentSet,
     addresses: Vec<NodeAddress>,
-    /// The time of each agent's last message.
-    heard_ns: Vec<u64>,
+    silence: Silence,
 }
 
 impl Agents {
@@ -35,8 +33,8 @@ impl Agents {
             None => (None, Vec::new()),
         });
         let (connections, addresses): (Vec<_>, Vec<_>) = agents.unzip();
-        let heard_ns = vec![clock::now_ns(); addresses.len()];
-        Self { set: AgentSet::new(connections.into_iter()), addresses, heard_ns }
+        let silence = Silence::new(addresses.len(), clock::now_ns());
+        Self { set: AgentSet::new(connections.into_iter()), addresses, silence }
     }
 
     /// Creates the set from each node's agent or error. Also returns each node's error, or `None`.
@@ -60,14 +58,19 @@ impl Agents {
         self.set.has(id_of(node))
     }
 
-    /// Returns whether the channel of a node's agent is open and has no unsent messages.
-    pub fn has_room(&self, node: usize) -> bool {
-        self.set.connection(id_of(node)).is_some_and(|connection| !connection.has_unsent())
+    /// Returns whether the channel of a node's agent has unsent messages.
+    pub fn is_full(&self, node: usize) -> bool {
+        self.set.connection(id_of(node)).is_some_and(Connection::has_unsent)
     }
 
-    /// Returns whether a node's agent has sent nothing for longer than [`SILENCE_NS`].
+    /// Returns whether the channel of a node's agent is open and has no unsent messages.
+    pub fn has_room(&self, node: usize) -> bool {
+        self.has(node) && !self.is_full(node)
+    }
+
+    /// Returns whether a node's agent has been silent for too long.
     pub fn is_silent(&self, node: usize) -> bool {
-        clock::now_ns().saturating_sub(self.heard_ns[node]) > SILENCE_NS
+        self.silence.is_long(node)
     }
 
     /// Returns whether a node's agent is dead or silent.
@@ -75,19 +78,19 @@ impl Agents {
         !self.has(node) || self.is_silent(node)
     }
 
-    /// Sets the time of the last message of a node's agent to the present.
+    /// Ends the silence of all agents.
+    pub fn restart_silence(&mut self) {
+        self.silence.restart(clock::now_ns());
+    }
+
+    /// Ends the silence of a node's agent.
     pub fn reset_silence(&mut self, node: usize) {
-        self.heard_ns[node] = clock::now_ns();
+        self.silence.turn(clock::now_ns(), [node]);
     }
 
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.
     pub fn send(&mut self, node: usize, message: &ToAgent) {
         self.set.send(id_of(node), message);
-    }
-
-    /// Sends a message to all agents.
-    pub fn send_all(&mut self, message: &ToAgent) {
-        self.nodes().for_each(|node| self.send(node, message));
     }
 
     /// Waits until events arrive, one of `others` is readable, or the timeout has passed.
@@ -102,7 +105,7 @@ impl Agents {
         let others: Vec<_> = others.into_iter().collect();
         let events = self.set.wait(&others, timeout)?.into_iter();
         let events: Vec<_> = events.map(|(id, event)| (id.index() - 1, event)).collect();
-        events.iter().for_each(|(node, _)| self.reset_silence(*node));
+        self.silence.turn(clock::now_ns(), events.iter().map(|(node, _)| *node));
         Ok(events)
     }
 
@@ -122,14 +125,10 @@ impl Agents {
     ) -> io::Result<bool> {
         while answers.iter().any(Option::is_none) {
             for (node, event) in self.wait(interrupts.map(AsFd::as_fd), TURN)? {
-                let began = clock::now_ns();
                 let result = match event {
                     AgentEvent::Message(message) => answer(node, message),
                     AgentEvent::Lost(reason) => Some(Err(reason)),
                 };
-                // No messages are read while `answer` is blocked: this time does not count as silence.
-                let paused_ns = clock::now_ns().saturating_sub(began);
-                self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
                 answers[node] = answers[node].take().or(result);
             }
             let late = deadline.filter(|(at, _)| clock::now_ns() > *at);

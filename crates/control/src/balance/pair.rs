@@ -10,7 +10,8 @@ use garland_sys::random;
 
 use super::job::CopyPair;
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, SILENCE_NS};
+use crate::agents::Agents;
+use crate::silence::SILENCE_NS;
 
 /// The id of the sink in a plan of two nodes.
 pub const SINK: NodeId = NodeId(1);
