@@ -11,11 +11,13 @@ use crate::session::{Operation, Orders};
 /// The answer or error of each node; `None` if the user interrupted before.
 pub type Answers<T> = BTreeMap<usize, Option<Result<T, String>>>;
 
+/// Converts a message of a node to an answer; returns `None` to ignore the message.
+type Answer<'a, T> = Box<dyn FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a>;
+
 /// Sends an order to each of several nodes, and waits for an answer of each.
 pub struct Query<'a, T> {
     orders: Vec<(usize, ToAgent)>,
-    /// Converts a message of a node to an answer; returns `None` to ignore the message.
-    answer: Box<dyn FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a>,
+    answer: Answer<'a, T>,
     answers: Answers<T>,
     /// The time for all answers, and the error of nodes that need longer.
     patience: Option<(Duration, String)>,

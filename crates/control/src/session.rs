@@ -3,6 +3,7 @@
 //! An [`Operation`] is a value without sockets and clocks: it gets events and times, and returns orders.
 //! [`Session::run`] is the loop of all of them. It alone waits, judges silence, and reads interrupts.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -21,7 +22,7 @@ pub trait Operation {
     fn begin(&mut self, _now_ns: u64, _orders: &mut Orders) {}
 
     /// Handles an event of a node. `Lost` comes at most once per node: when its agent exits or is
-    /// silent, or right after the beginning if there is no channel to it.
+    /// silent, or before the beginning if there is no channel to it.
     fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, orders: &mut Orders);
 
     /// Does what is due. Called after all events, after the caller has observed the operation, and
@@ -45,19 +46,20 @@ pub trait Operation {
 #[derive(Debug, Default)]
 pub struct Orders {
     queued: Vec<(usize, ToAgent)>,
-    /// Nodes whose channel has unsent messages.
-    full: Vec<usize>,
+    /// Nodes with queued or unsent messages.
+    full: BTreeSet<usize>,
 }
 
 impl Orders {
     /// Sends a message to a node's agent. Nothing is sent to a node without a channel.
     pub fn send(&mut self, node: usize, message: ToAgent) {
         self.queued.push((node, message));
+        self.full.insert(node);
     }
 
     /// Returns whether all messages to a node's agent have been sent.
     pub fn has_room(&self, node: usize) -> bool {
-        !self.full.contains(&node) && self.queued.iter().all(|(other, _)| *other != node)
+        !self.full.contains(&node)
     }
 
     /// Removes and returns all queued messages.
@@ -125,14 +127,23 @@ impl<'a> Session<'a> {
     ) -> io::Result<O> {
         let mut orders = Orders::default();
         let mut lost = vec![false; self.closed.len()];
-        self.agents.restart_silence();
-        if !self.interrupted() {
-            operation.begin(clock::now_ns(), &mut orders);
+        for (node, event) in self.absent() {
+            lost[node] = true;
+            operation.handle(clock::now_ns(), node, event, &mut orders);
         }
-        let mut interrupted = false;
-        let mut events = self.absent();
+        self.agents.restart_silence();
+        let mut interrupted = self.interrupted();
+        match interrupted {
+            true => operation.interrupt(clock::now_ns(), &mut orders),
+            false => operation.begin(clock::now_ns(), &mut orders),
+        }
         loop {
-            for (node, event) in events {
+            observe(&mut operation);
+            self.tick(&mut operation, &mut orders);
+            if operation.is_over() {
+                return Ok(operation);
+            }
+            for (node, event) in self.wait(operation.due_ns())? {
                 let is_loss = matches!(event, AgentEvent::Lost(_));
                 if !is_loss || !std::mem::replace(&mut lost[node], true) {
                     operation.handle(clock::now_ns(), node, event, &mut orders);
@@ -142,12 +153,6 @@ impl<'a> Session<'a> {
             if self.interrupted() && !std::mem::replace(&mut interrupted, true) {
                 operation.interrupt(clock::now_ns(), &mut orders);
             }
-            observe(&mut operation);
-            self.tick(&mut operation, &mut orders);
-            if operation.is_over() {
-                return Ok(operation);
-            }
-            events = self.wait(operation.due_ns())?;
         }
     }
 
