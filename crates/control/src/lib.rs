@@ -38,4 +38,4 @@ pub use probe::{Pair, PairEnd, Party};
 pub use session::{Operation, Orders, Session};
 pub use stat::{Stats, stat};
 pub use survey::Survey;
-pub use view::{Watched, watch};
+pub use view::{View, Watched};
