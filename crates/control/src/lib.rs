@@ -30,7 +30,7 @@ pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use compare::{CompareOutcome, CompareRequest, CompareSource, Shared, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
-pub use disk::{DiskCourse, DiskEnd, DiskNode, test_disks};
+pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
 pub use outcome::{Moments, NodeOutcome, Outcome};
