@@ -34,7 +34,7 @@ pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
 pub use outcome::{Moments, NodeOutcome, Outcome};
-pub use probe::{Pair, PairEnd, Party};
+pub use probe::{MeetingRound, Pair, PairEnd};
 pub use session::{Operation, Orders, Session};
 pub use stat::{Stats, stat};
 pub use survey::Survey;

@@ -1,10 +1,8 @@
 //! Measurements of pairs of nodes by their agents.
 
 use garland_analysis::conditions::Conditions;
-use garland_control::{Pair, PairEnd, Party};
+use garland_control::{MeetingRound, Pair, PairEnd, Session};
 use garland_protocol::{Finding, Summary, TxStats};
-use garland_sys::signal::Interrupts;
-
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The findings of one pair.
@@ -35,48 +33,46 @@ pub enum MeetingEnd {
 
 /// Agents that measure between pairs, until the user interrupts.
 pub struct Meetings<'a> {
-    party: Party,
-    interrupts: &'a Interrupts,
+    session: Session<'a>,
     /// Whether the user interrupted.
     pub interrupted: bool,
 }
 
 impl<'a> Meetings<'a> {
-    /// Measures with the agents of `party`.
-    pub fn new(party: Party, interrupts: &'a Interrupts) -> Self {
-        Self { party, interrupts, interrupted: false }
+    /// Measures with the agents of `session`.
+    pub fn new(session: Session<'a>) -> Self {
+        Self { session, interrupted: false }
     }
 
     /// Returns whether the channel to a node's agent is open.
     pub fn has(&self, node: usize) -> bool {
-        self.party.has(node)
+        self.session.closed()[node].is_none()
     }
 
     /// Measures all pairs at once. Returns the end of each, in the same order.
     pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MeetingEnd>, Failure> {
-        if self.interrupted {
-            return Ok(meetings.iter().map(|_| MeetingEnd::Interrupted).collect());
-        }
-        let mut found: Vec<PairFindings> =
-            meetings.iter().map(|_| PairFindings::default()).collect();
-        let mut take = |at: usize, node: usize, finding: Finding| {
-            if let (Some(got), Some(pair)) = (found.get_mut(at), meetings.get(at)) {
-                got.take(finding, node == pair.to);
-            }
-        };
-        let ends = self.party.round(meetings, Some(self.interrupts), &mut take);
-        let ends = ends.or_nothing("failed to wait for the agents")?;
-        let met = |(end, got): (PairEnd, PairFindings)| match end {
-            PairEnd::Done => MeetingEnd::Done(Box::new(got)),
+        let round = MeetingRound::new(meetings, self.session.addresses());
+        let round = self.session.run(round, &mut |_| {});
+        let ends = round.or_nothing("failed to wait for the agents")?.into_ends();
+        let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
+            PairEnd::Done => MeetingEnd::Done(Box::new(PairFindings::of(found, pair))),
             PairEnd::Failed(node, reason) => MeetingEnd::Failed(node, reason),
             PairEnd::Interrupted => MeetingEnd::Interrupted,
         };
-        self.interrupted |= ends.contains(&PairEnd::Interrupted);
-        Ok(ends.into_iter().zip(found).map(met).collect())
+        let ends: Vec<_> = ends.zip(meetings).map(met).collect();
+        self.interrupted |= ends.iter().any(|end| matches!(end, MeetingEnd::Interrupted));
+        Ok(ends)
     }
 }
 
 impl PairFindings {
+    /// Sums the findings of a pair, each with the index of its node.
+    fn of(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
+        let mut sum = Self::default();
+        found.into_iter().for_each(|(node, finding)| sum.take(finding, node == pair.to));
+        sum
+    }
+
     /// Adds a finding of the accepting agent if `dialled`, otherwise of the connecting one.
     fn take(&mut self, finding: Finding, dialled: bool) {
         match finding {

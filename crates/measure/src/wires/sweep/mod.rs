@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use garland_analysis::conditions::{Conditions, Purpose, value};
 use garland_analysis::pairs::MatchUp;
-use garland_control::Party;
+use garland_control::Session;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 use garland_protocol::PACKETS;
@@ -22,7 +22,7 @@ use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, WireResult};
 use super::measured::{FailedPair, Measured};
 use super::survey::task::{meeting, packets, ping};
 use super::survey::{MeetingEnd, Meetings};
-use crate::gather::{Gathered, emulator, end_agents, split};
+use crate::gather::{Gathered, emulator, end_agents};
 use garland_fleet::context::Context;
 use garland_results::head::{Head, tell};
 use garland_terminal::failure::{Exit, Failure};
@@ -53,10 +53,11 @@ pub fn run(
     gathered: Gathered,
 ) -> Result<Exit, Failure> {
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    let (agents, absent) = split(fleet.agents);
+    let session = Session::new(fleet.agents, Some(&interrupts));
+    let absent = session.closed().to_vec();
     let mut sweep = Sweep {
         network: Network::new(nodes, lab.as_ref().map(|lab: &Lab| &lab.spec().topology)),
-        meetings: Meetings::new(Party::new(agents), &interrupts),
+        meetings: Meetings::new(session),
         names,
         conditions: BTreeMap::new(),
         points: Vec::new(),
