@@ -3,16 +3,20 @@
 use std::io;
 use std::time::Duration;
 
-use garland_protocol::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeUse};
-use garland_sys::signal::Interrupts;
+use garland_protocol::{
+    BalanceEvent, BalanceOrder, DiskCached, DiskPlace, FromAgent, NodeUse, ToAgent,
+};
+use garland_sys::clock;
 
-use super::ask::ask;
 use super::job::RoundJob;
 use super::pair::PairOutcome;
-use super::round::{self, BalanceRound};
-use crate::agents::Agents;
-use crate::copy::Agent;
+use super::round::BalanceRound;
 use crate::probe::PairEnd;
+use crate::query::Query;
+use crate::session::Session;
+
+/// The answers or errors of nodes; `None` if the user interrupted.
+pub type Replies<T> = Option<Vec<Result<T, String>>>;
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -41,23 +45,22 @@ pub struct PreparedFile {
 }
 
 /// Agents that copy files between each other.
-pub struct Exchange {
+pub struct Exchange<'a> {
     names: Vec<String>,
-    agents: Agents,
+    session: Session<'a>,
 }
 
-impl Exchange {
-    /// Creates an exchange of the nodes `names` with these agents; `None` for nodes that cannot be
-    /// reached.
+impl<'a> Exchange<'a> {
+    /// Creates an exchange of the nodes `names` with the agents of `session`.
     #[must_use]
-    pub fn new(names: Vec<String>, agents: Vec<Option<Agent>>) -> Self {
-        Self { names, agents: Agents::new(agents) }
+    pub fn new(names: Vec<String>, session: Session<'a>) -> Self {
+        Self { names, session }
     }
 
     /// Returns whether a node's agent is dead or silent.
     #[must_use]
     pub fn is_gone(&self, node: usize) -> bool {
-        self.agents.is_gone(node)
+        self.session.is_gone(node)
     }
 
     /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the file
@@ -70,10 +73,9 @@ impl Exchange {
         nodes: &[usize],
         path: &[u8],
         size: u64,
-        interrupts: Option<&Interrupts>,
-    ) -> io::Result<Option<Vec<Result<PreparedFile, String>>>> {
+    ) -> io::Result<Replies<PreparedFile>> {
         let order = |_| BalanceOrder::Stock { path: path.to_vec(), size };
-        ask(&mut self.agents, nodes, &order, patience(size), interrupts, &|event| match event {
+        self.ask(nodes, order, patience(size), |event| match event {
             BalanceEvent::Stocked(place, conditions) => {
                 Some(PreparedFile { place: *place, conditions })
             }
@@ -85,11 +87,7 @@ impl Exchange {
     ///
     /// # Errors
     /// When this host cannot wait for the agents.
-    pub fn round(
-        &mut self,
-        job: &RoundJob,
-        interrupts: Option<&Interrupts>,
-    ) -> io::Result<RoundOutcome> {
+    pub fn round(&mut self, job: &RoundJob) -> io::Result<RoundOutcome> {
         let mut nodes: Vec<usize> =
             job.errands.iter().flat_map(|errand| [errand.from, errand.to]).collect();
         nodes.sort_unstable();
@@ -99,12 +97,12 @@ impl Exchange {
             uses: Vec::new(),
             end: PairEnd::Done,
         };
-        match self.prepare(job, &nodes, interrupts)? {
+        match self.prepare(job, &nodes)? {
             Ok(cached) => {
-                let mut round = BalanceRound::new(job, &self.names, self.agents.addresses());
-                let patience = patience(job.layout.length);
-                outcome.end = round::run(&mut self.agents, &mut round, patience, interrupts)?;
-                outcome.errands = round.into_outcomes();
+                let (now, patience) = (clock::now_ns(), patience(job.layout.length));
+                let addresses = self.session.addresses();
+                let round = BalanceRound::new(job, &self.names, addresses, patience, now);
+                (outcome.end, outcome.errands) = self.session.run(round, &mut |_| {})?.into_end();
                 for (pair, outcome) in job.errands.iter().zip(&mut outcome.errands) {
                     let at = nodes.iter().position(|&node| node == pair.from);
                     outcome.cached = at.and_then(|at| cached[at]);
@@ -113,12 +111,15 @@ impl Exchange {
             Err(end) => outcome.end = end,
         }
         if outcome.end == PairEnd::Done {
-            let account = |_| BalanceOrder::Account;
-            let answers =
-                ask(&mut self.agents, &nodes, &account, GRACE, interrupts, &|event| match event {
+            let answers = self.ask(
+                &nodes,
+                |_| BalanceOrder::Account,
+                GRACE,
+                |event| match event {
                     BalanceEvent::Account(account) => Some(account),
                     _ => None,
-                })?;
+                },
+            )?;
             let Some(answers) = answers else {
                 outcome.end = PairEnd::Interrupted;
                 return Ok(outcome);
@@ -138,7 +139,6 @@ impl Exchange {
         &mut self,
         job: &RoundJob,
         nodes: &[usize],
-        interrupts: Option<&Interrupts>,
     ) -> io::Result<Result<Vec<Option<DiskCached>>, PairEnd>> {
         let order = |node| {
             let feeds = job.errands.iter().any(|errand| errand.from == node);
@@ -152,7 +152,7 @@ impl Exchange {
             _ => None,
         };
         let patience = patience(job.layout.length);
-        let answers = ask(&mut self.agents, nodes, &order, patience, interrupts, &answer)?;
+        let answers = self.ask(nodes, order, patience, answer)?;
         let Some(answers) = answers else { return Ok(Err(PairEnd::Interrupted)) };
         let all: Result<Vec<_>, PairEnd> = nodes
             .iter()
@@ -160,6 +160,27 @@ impl Exchange {
             .map(|(&node, answers)| answers.map_err(|reason| PairEnd::Failed(node, reason)))
             .collect();
         Ok(all)
+    }
+
+    /// Sends `order(node)` to each of `nodes`, which are in ascending order. Returns the answers, in
+    /// the same order.
+    fn ask<T>(
+        &mut self,
+        nodes: &[usize],
+        order: impl Fn(usize) -> BalanceOrder,
+        patience: Duration,
+        answer: impl Fn(BalanceEvent) -> Option<T>,
+    ) -> io::Result<Replies<T>> {
+        let orders = nodes.iter().map(|&node| (node, ToAgent::Balance(order(node))));
+        let query = Query::new(orders.collect(), |_, message| match message {
+            FromAgent::Balance(BalanceEvent::Failed(reason)) => Some(Err(reason)),
+            FromAgent::Balance(event) => answer(event).map(Ok),
+            _ => None,
+        });
+        let late = format!("its disk hangs: no answer for {} s", patience.as_secs());
+        let query = query.with_patience(patience, late);
+        let answers = self.session.run(query, &mut |_| {})?.into_answers();
+        Ok(answers.into_values().collect())
     }
 }
 
