@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
-use std::time::Duration;
 
 use garland_core::plan::{LaneBlocks, Layout};
 use garland_protocol::{
@@ -14,11 +13,11 @@ use garland_protocol::{
 };
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, threads};
+use garland_sys::threads;
 
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, gone};
 use crate::copy::Agent;
+use crate::session::{Operation, Orders, Session};
 use crate::shared_reads::{Parts, SharedDigests};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::block_index::holding::digest_all;
@@ -94,20 +93,22 @@ enum Stand {
     Over,
 }
 
+/// The decisions of a comparison.
 struct Comparison<'a> {
-    asking: &'a CompareRequest<'a>,
-    agents: Agents,
+    compare: &'a Compare,
+    shared: Option<&'a Shared>,
+    /// Lists the files of a tree.
+    list: &'a dyn Fn() -> Option<Catalogue>,
     stands: Vec<Stand>,
     /// The time of each node's last progress.
     progress_ns: Vec<u64>,
     digests: Option<Vec<[u8; 32]>>,
     /// The catalogue of a tree, once a node needs it; `Some(None)` if it is too large.
     catalogue: Option<Option<Catalogue>>,
-    /// The channel from the threads that compute the digests; none before these threads start.
-    coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     unusable: Vec<usize>,
     /// The parts of a shared source.
     parts: Parts,
+    stopped: bool,
 }
 
 /// Finds the parts of a copy that the nodes of `agents` already have.
@@ -116,189 +117,91 @@ struct Comparison<'a> {
 /// When this host cannot wait for the agents.
 pub fn compare(
     agents: Vec<Result<Agent, String>>,
-    asking: &CompareRequest<'_>,
+    request: &CompareRequest<'_>,
 ) -> io::Result<CompareOutcome> {
-    let (agents, reasons) = Agents::split(agents);
-    let stand = |reason: &Option<String>| match reason {
-        None => Stand::Examining,
-        Some(_) => Stand::Over,
-    };
-    let course = Comparison {
-        asking,
-        stands: reasons.iter().map(stand).collect(),
-        progress_ns: vec![clock::now_ns(); reasons.len()],
-        agents,
-        digests: None,
-        catalogue: None,
-        coming: None,
-        unusable: Vec::new(),
-        parts: Parts::new(asking.parts()),
-    };
     let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
-    let course = std::thread::scope(|scope| {
-        let course = course.run(scope, &wake, &stop);
+    let list = || match request.asked {
+        CompareSource::File(..) => None,
+        CompareSource::Tree(tree) => tree.catalogue(),
+    };
+    let (shared, count) = (request.shared.as_ref(), agents.len());
+    let comparison = Comparison::new(&request.compare, shared, count, &list);
+    let mut session = Session::new(agents, request.interrupts).with_wakes([wake.as_fd()]);
+    let Comparison { digests, unusable, parts, .. } = std::thread::scope(|scope| {
+        let mut coming = None;
+        let comparison = session.run(comparison, &mut |comparison| {
+            wake.lower();
+            if coming.is_none() && comparison.needs_digests() {
+                let parts = comparison.parts.reported(request.compare.layout);
+                coming = Some(digest(scope, request, parts, &wake, &stop));
+            }
+            match coming.as_ref().map(Receiver::try_recv) {
+                Some(Ok(Ok(digests))) => comparison.digests = Some(digests),
+                // A source that cannot be read cannot be copied: the copy reports why.
+                Some(Ok(Err(_))) => comparison.stopped = true,
+                Some(Err(_)) | None => {}
+            }
+        });
         // If digests are still being computed, they are not needed.
         stop.store(true, Ordering::Relaxed);
-        course
+        comparison
     })?;
-    let Comparison { agents, digests, unusable, parts, .. } = course;
     let unread = parts.unread(digests.as_deref());
-    let agents = agents.into_agents().zip(reasons);
-    let agents = agents.map(|(agent, reason)| agent.ok_or_else(|| reason.unwrap_or_else(gone)));
-    Ok(CompareOutcome { agents: agents.collect(), digests, unusable, unread })
+    Ok(CompareOutcome { agents: session.into_agents().collect(), digests, unusable, unread })
 }
 
-impl CompareRequest<'_> {
-    /// Returns the indexes of nodes, and the part of a shared source that each reads.
-    fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
-        let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
-        parts.filter_map(|(place, part)| Some((place, (*part)?)))
-    }
-
-    /// Returns the order for the node with this index.
-    fn stat_order(&self, place: usize) -> CompareOrder {
-        let part = |shared: &Shared| {
-            let blocks = shared.parts.get(place).copied().flatten()?;
-            Some(SharedPart { path: shared.path.clone(), modified: shared.modified, blocks })
-        };
-        let shared = self.shared.as_ref().and_then(part);
-        CompareOrder::Stat(Compare { shared, ..self.compare.clone() })
+impl Shared {
+    /// Returns the part of the node with this index.
+    fn part(&self, node: usize) -> Option<SharedPart> {
+        let blocks = self.parts.get(node).copied().flatten()?;
+        Some(SharedPart { path: self.path.clone(), modified: self.modified, blocks })
     }
 }
 
-impl Comparison<'_> {
-    fn run<'scope>(
-        mut self,
-        scope: &'scope Scope<'scope, '_>,
-        wake: &'scope Wake,
-        stop: &'scope AtomicBool,
-    ) -> io::Result<Self>
-    where
-        Self: 'scope,
-    {
-        for node in self.agents.nodes() {
-            self.agents.send(node, &ToAgent::Compare(self.asking.stat_order(node)));
-        }
-        let interrupts = self.asking.interrupts;
-        while self.stands.iter().any(|stand| *stand != Stand::Over) {
-            if interrupts.is_some_and(Interrupts::have_come) {
-                // The interrupt stays pending, and also ends the copy.
-                break;
-            }
-            let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
-            let events = self.agents.wait(others, Duration::from_millis(200))?;
-            wake.lower();
-            for (node, event) in events {
-                self.handle(node, event);
-            }
-            self.miss_parts();
-            if self.needs_digests() {
-                self.coming = Some(self.digest(scope, wake, stop));
-            }
-            if let Some(Ok(digests)) = self.coming.as_ref().map(Receiver::try_recv) {
-                match digests {
-                    Ok(digests) => self.digests = Some(digests),
-                    // A source that cannot be read cannot be copied: the copy reports why.
-                    Err(_) => break,
-                }
-            }
-            self.judge();
-            self.send_catalogue();
-            self.send_digests();
-            self.give_up();
-        }
-        Ok(self)
-    }
-
-    fn handle(&mut self, place: usize, event: AgentEvent) {
-        let AgentEvent::Message(FromAgent::Compared(answer)) = event else {
-            if matches!(event, AgentEvent::Lost(_)) {
-                self.stands[place] = Stand::Over;
-            }
-            return;
-        };
-        self.progress_ns[place] = clock::now_ns();
-        match (self.stands[place], answer) {
-            (Stand::Examining, Compared::Found { length, root }) => {
-                self.stands[place] = Stand::Found(length, root);
-            }
-            (Stand::Examining, Compared::Wants) => {
-                self.stands[place] = Stand::ReceivingCatalogue(0);
-            }
-            (Stand::Examining, Compared::Nothing) => self.stands[place] = Stand::Over,
-            (_, Compared::Part(digests, more)) => self.parts.take(place, digests, more),
-            (_, Compared::Unseen(reason)) => self.parts.fail(place, reason),
-            (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
-                self.stands[place] = Stand::Over;
-                if left == Some(0) {
-                    self.unusable.push(place);
-                }
-            }
-            _ => {}
+impl<'a> Comparison<'a> {
+    fn new(
+        compare: &'a Compare,
+        shared: Option<&'a Shared>,
+        count: usize,
+        list: &'a dyn Fn() -> Option<Catalogue>,
+    ) -> Self {
+        let parts = shared.into_iter().flat_map(|shared| shared.parts.iter().enumerate());
+        Self {
+            compare,
+            shared,
+            list,
+            stands: vec![Stand::Examining; count],
+            progress_ns: vec![0; count],
+            digests: None,
+            catalogue: None,
+            unusable: Vec::new(),
+            parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
+            stopped: false,
         }
     }
 
-    /// Fails the parts of nodes whose comparison is over.
-    fn miss_parts(&mut self) {
-        let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
-        over.for_each(|(place, _)| {
-            self.parts.fail(place, "it did not report its digests".to_owned())
-        });
+    /// Ends the comparison of a node. It reports no more digests of a shared source.
+    fn end(&mut self, node: usize) {
+        self.stands[node] = Stand::Over;
+        self.parts.fail(node, "it did not report its digests".to_owned());
     }
 
-    /// Returns whether to start computing the digests of the source: a node needs them, and all parts
-    /// that nodes read have been reported.
+    /// Returns whether the digests of the source are needed: a node waits for them, and all parts that
+    /// nodes read have been reported.
     fn needs_digests(&self) -> bool {
-        if self.asking.shared.is_some() && !self.parts.are_settled() {
+        if self.shared.is_some() && !self.parts.are_settled() {
             return false;
         }
         // While a node with the catalogue reads its files, compute the digests at the same time.
         let listed = self.catalogue.as_ref().is_some_and(Option::is_some);
-        let found = listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
-        found && self.digests.is_none() && self.coming.is_none()
-    }
-
-    /// Starts threads that compute the digests of the source, unless they are recorded already. Returns
-    /// their receiver.
-    fn digest<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        wake: &'scope Wake,
-        stop: &'scope AtomicBool,
-    ) -> Receiver<io::Result<Vec<[u8; 32]>>>
-    where
-        Self: 'scope,
-    {
-        let (sender, receiver) = channel();
-        let CompareRequest { asked, compare, .. } = self.asking;
-        let layout = compare.layout;
-        let parts = self.parts.reported(layout);
-        let failed = sender.clone();
-        let begun = threads::spawn_in(scope, "digest", move || {
-            let (known, content): (_, &dyn Content) = match asked {
-                CompareSource::File(source, records) => {
-                    (records.recall(source.file(), layout), *source)
-                }
-                CompareSource::Tree(tree) => (None, *tree),
-            };
-            let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
-            let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
-            // Fails if the comparison has ended.
-            let _ = sender.send(digests);
-            wake.raise();
-        });
-        if let Err(error) = begun {
-            // Fails if the comparison has ended.
-            let _ = failed.send(Err(error));
-            wake.raise();
-        }
-        receiver
+        listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)))
     }
 
     /// Decides which nodes have the whole source already; the others are sent the digests.
     fn judge(&mut self) {
-        let Some(digests) = &self.digests else { return };
-        let (length, root) = (self.asking.compare.layout.length, root_digest(digests));
+        let waiting = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        let Some(digests) = self.digests.as_ref().filter(|_| waiting) else { return };
+        let (length, root) = (self.compare.layout.length, root_digest(digests));
         for stand in &mut self.stands {
             match *stand {
                 Stand::Found(Some(has), of) if has == length && of == root => {
@@ -311,33 +214,27 @@ impl Comparison<'_> {
     }
 
     /// Sends the next parts of the catalogue to the nodes which have processed the previous ones.
-    fn send_catalogue(&mut self) {
+    fn send_catalogue(&mut self, orders: &mut Orders) {
         let wanted = |stand: &Stand| matches!(stand, Stand::ReceivingCatalogue(_));
         if !self.stands.iter().any(wanted) {
             return;
         }
         let nodes = self.stands.len() as u64;
-        let length = self.asking.compare.layout.length;
+        let length = self.compare.layout.length;
         let pays = |it: &Catalogue| it.packed().saturating_mul(nodes) <= length / CATALOGUE_SHARE;
-        let catalogue = self.catalogue.get_or_insert_with(|| match self.asking.asked {
-            CompareSource::File(..) => None,
-            CompareSource::Tree(tree) => tree.catalogue().filter(pays),
-        });
+        let catalogue = self.catalogue.get_or_insert_with(|| (self.list)().filter(pays));
+        let Some(catalogue) = catalogue else {
+            let wanting = (0..self.stands.len()).filter(|&node| wanted(&self.stands[node]));
+            return wanting.collect::<Vec<_>>().into_iter().for_each(|node| self.end(node));
+        };
+        let parcels = catalogue.parcels();
         for (node, stand) in self.stands.iter_mut().enumerate() {
-            let (Stand::ReceivingCatalogue(sent), Some(catalogue)) = (&mut *stand, &*catalogue)
-            else {
-                if wanted(stand) {
-                    *stand = Stand::Over;
-                }
-                continue;
-            };
-            let parcels = catalogue.parcels();
-            while *sent < parcels.len() && self.agents.has_room(node) {
+            let Stand::ReceivingCatalogue(sent) = stand else { continue };
+            if *sent < parcels.len() && orders.has_room(node) {
+                let parcel = parcels[*sent].clone();
                 *sent += 1;
-                let parcel = parcels[*sent - 1].clone();
-                let more = *sent < parcels.len();
-                let order = CompareOrder::Catalogue(parcel, more);
-                self.agents.send(node, &ToAgent::Compare(order));
+                let order = CompareOrder::Catalogue(parcel, *sent < parcels.len());
+                orders.send(node, ToAgent::Compare(order));
             }
             if *sent == parcels.len() {
                 *stand = Stand::Examining;
@@ -346,35 +243,117 @@ impl Comparison<'_> {
     }
 
     /// Sends the next digests to the nodes which have processed the previous ones.
-    fn send_digests(&mut self) {
+    fn send_digests(&mut self, orders: &mut Orders) {
         let Some(digests) = &self.digests else { return };
         for (node, stand) in self.stands.iter_mut().enumerate() {
             let Stand::ReceivingDigests(sent) = stand else { continue };
-            while *sent < digests.len() && self.agents.has_room(node) {
+            if *sent < digests.len() && orders.has_room(node) {
                 let next = (*sent + DIGESTS_MAX).min(digests.len());
                 let parcel = digests[*sent..next].to_vec();
                 *sent = next;
-                let more = next < digests.len();
-                let order = CompareOrder::Digests(parcel, more);
-                self.agents.send(node, &ToAgent::Compare(order));
+                let order = CompareOrder::Digests(parcel, next < digests.len());
+                orders.send(node, ToAgent::Compare(order));
             }
         }
     }
 
-    /// Gives up the comparison of nodes that are silent or make no progress.
-    fn give_up(&mut self) {
-        let now = clock::now_ns();
-        let nodes = self.stands.iter_mut().zip(&mut self.progress_ns).enumerate();
-        for (node, (stand, progress_ns)) in nodes {
-            if matches!(stand, Stand::Found(..) | Stand::ReceivingCatalogue(_)) {
+    /// Gives up the comparison of nodes that make no progress.
+    fn give_up(&mut self, now_ns: u64) {
+        for node in 0..self.stands.len() {
+            if matches!(self.stands[node], Stand::Found(..) | Stand::ReceivingCatalogue(_)) {
                 // The node waits for the head.
-                *progress_ns = now;
+                self.progress_ns[node] = now_ns;
             }
-            if self.agents.is_silent(node) || now.saturating_sub(*progress_ns) > PATIENCE_NS {
-                *stand = Stand::Over;
+            if now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS {
+                self.end(node);
             }
         }
     }
+}
+
+impl Operation for Comparison<'_> {
+    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.progress_ns.fill(now_ns);
+        for node in 0..self.stands.len() {
+            let shared = self.shared.and_then(|shared| shared.part(node));
+            let compare = Compare { shared, ..self.compare.clone() };
+            orders.send(node, ToAgent::Compare(CompareOrder::Stat(compare)));
+        }
+    }
+
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        let answer = match event {
+            AgentEvent::Message(FromAgent::Compared(answer)) => answer,
+            AgentEvent::Message(_) => return,
+            AgentEvent::Lost(_) => return self.end(node),
+        };
+        self.progress_ns[node] = now_ns;
+        match (self.stands[node], answer) {
+            (Stand::Examining, Compared::Found { length, root }) => {
+                self.stands[node] = Stand::Found(length, root);
+            }
+            (Stand::Examining, Compared::Wants) => {
+                self.stands[node] = Stand::ReceivingCatalogue(0);
+            }
+            (Stand::Examining, Compared::Nothing) => self.end(node),
+            (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
+            (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),
+            (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
+                self.end(node);
+                if left == Some(0) {
+                    self.unusable.push(node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.judge();
+        self.send_catalogue(orders);
+        self.send_digests(orders);
+        self.give_up(now_ns);
+    }
+
+    /// Ends the comparison. The interrupt also ends the copy that follows.
+    fn interrupt(&mut self, _: u64, _: &mut Orders) {
+        self.stopped = true;
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped || self.stands.iter().all(|stand| *stand == Stand::Over)
+    }
+}
+
+/// Starts a thread that computes the digests of the source, unless they are recorded already. Returns
+/// their receiver.
+fn digest<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    request: &'scope CompareRequest<'_>,
+    parts: SharedDigests,
+    wake: &'scope Wake,
+    stop: &'scope AtomicBool,
+) -> Receiver<io::Result<Vec<[u8; 32]>>> {
+    let (sender, receiver) = channel();
+    let layout = request.compare.layout;
+    let failed = sender.clone();
+    let begun = threads::spawn_in(scope, "digest", move || {
+        let (known, content): (_, &dyn Content) = match request.asked {
+            CompareSource::File(source, records) => (records.recall(source.file(), layout), source),
+            CompareSource::Tree(tree) => (None, tree),
+        };
+        let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
+        let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
+        // Fails if the comparison has ended.
+        let _ = sender.send(digests);
+        wake.raise();
+    });
+    if let Err(error) = begun {
+        // Fails if the comparison has ended.
+        let _ = failed.send(Err(error));
+        wake.raise();
+    }
+    receiver
 }
 
 /// Computes the digests of the source that nodes have not reported. Of each node that reported
@@ -409,4 +388,76 @@ fn digest_rest(
         }
     }
     Ok(digests.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(answer: Compared) -> AgentEvent {
+        AgentEvent::Message(FromAgent::Compared(answer))
+    }
+
+    fn told(comparison: &mut Comparison<'_>, now_ns: u64) -> Vec<(usize, CompareOrder)> {
+        let mut orders = Orders::default();
+        comparison.tick(now_ns, &mut orders);
+        let order = |(node, message)| match message {
+            ToAgent::Compare(order) => (node, order),
+            other => panic!("{other:?}"),
+        };
+        orders.take().into_iter().map(order).collect()
+    }
+
+    fn request() -> Compare {
+        let layout = Layout::new(3 * 4096, 4096).unwrap();
+        Compare { path: Vec::new(), name: Vec::new(), layout, tree: None, shared: None }
+    }
+
+    #[test]
+    fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node() {
+        let (compare, list) = (request(), || None);
+        let mut comparison = Comparison::new(&compare, None, 4, &list);
+        let mut orders = Orders::default();
+        comparison.handle(0, 3, AgentEvent::Lost("no agent".to_owned()), &mut orders);
+        comparison.begin(1, &mut orders);
+        let digests = vec![[1; 32], [2; 32], [3; 32]];
+        let (length, root) = (Some(3 * 4096), root_digest(&digests));
+        assert!(told(&mut comparison, 2).is_empty() && !comparison.needs_digests());
+        comparison.handle(3, 0, compared(Compared::Found { length, root }), &mut orders);
+        let found = Compared::Found { length: None, root: [0; 32] };
+        comparison.handle(3, 1, compared(found), &mut orders);
+        assert!(comparison.needs_digests());
+        comparison.digests = Some(digests.clone());
+        let sent = told(&mut comparison, 4);
+        let is_all = |order: &CompareOrder| matches!(order, CompareOrder::Digests(parcel, false) if *parcel == digests);
+        assert!(matches!(&sent[..], [(1, order)] if is_all(order)), "{sent:?}");
+        assert!(told(&mut comparison, 5).is_empty());
+        let has = Compared::Has { blocks: 0, left: Some(0) };
+        comparison.handle(6, 1, compared(has), &mut orders);
+        assert!(told(&mut comparison, PATIENCE_NS + 1).is_empty() && !comparison.is_over());
+        assert!(told(&mut comparison, PATIENCE_NS + 2).is_empty() && comparison.is_over());
+        assert_eq!(comparison.unusable, [1]);
+    }
+
+    #[test]
+    fn digests_are_computed_here_once_no_node_reports_more_of_them() {
+        let (compare, list) = (request(), || None);
+        let blocks = |first, end| LaneBlocks { first, end, ..LaneBlocks::all(end) };
+        let parts = vec![Some(blocks(0, 2)), Some(blocks(2, 3)), None];
+        let shared = Shared { path: Vec::new(), modified: (0, 0), parts };
+        let mut comparison = Comparison::new(&compare, Some(&shared), 3, &list);
+        let mut orders = Orders::default();
+        comparison.begin(0, &mut orders);
+        let found = Compared::Found { length: None, root: [0; 32] };
+        comparison.handle(1, 2, compared(found), &mut orders);
+        let part = Compared::Part(vec![[1; 32], [2; 32]], false);
+        comparison.handle(1, 0, compared(part), &mut orders);
+        assert!(!comparison.needs_digests(), "node 1 still reads its part");
+        comparison.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
+        assert!(comparison.needs_digests());
+        let reported = comparison.parts.reported(compare.layout).digests;
+        assert_eq!(reported, [Some([1; 32]), Some([2; 32]), None]);
+        comparison.interrupt(3, &mut orders);
+        assert!(comparison.is_over());
+    }
 }
