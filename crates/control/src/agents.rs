@@ -2,13 +2,12 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FromAgent, NodeAddress, ToAgent};
+use garland_protocol::{NodeAddress, ToAgent};
 use garland_sys::clock;
-use garland_sys::signal::Interrupts;
 use garland_transport::connection::Connection;
 
 use crate::agent_set::{AgentEvent, AgentSet};
@@ -63,29 +62,14 @@ impl Agents {
         self.set.connection(id_of(node)).is_some_and(Connection::has_unsent)
     }
 
-    /// Returns whether the channel of a node's agent is open and has no unsent messages.
-    pub fn has_room(&self, node: usize) -> bool {
-        self.has(node) && !self.is_full(node)
-    }
-
     /// Returns whether a node's agent has been silent for too long.
     pub fn is_silent(&self, node: usize) -> bool {
         self.silence.is_long(node)
     }
 
-    /// Returns whether a node's agent is dead or silent.
-    pub fn is_gone(&self, node: usize) -> bool {
-        !self.has(node) || self.is_silent(node)
-    }
-
     /// Ends the silence of all agents.
     pub fn restart_silence(&mut self) {
         self.silence.restart(clock::now_ns());
-    }
-
-    /// Ends the silence of a node's agent.
-    pub fn reset_silence(&mut self, node: usize) {
-        self.silence.turn(clock::now_ns(), [node]);
     }
 
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.
@@ -107,41 +91,6 @@ impl Agents {
         let events: Vec<_> = events.map(|(id, event)| (id.index() - 1, event)).collect();
         self.silence.turn(clock::now_ns(), events.iter().map(|(node, _)| *node));
         Ok(events)
-    }
-
-    /// Waits until every node has an entry in `answers`. `answer` converts a message to an entry,
-    /// or returns `None` to ignore the message. Nodes whose agent is lost or silent get an error as
-    /// their entry. `deadline` is a monotonic time and an error message: after this time, all nodes
-    /// without an entry get this error. Returns false if the user interrupted.
-    ///
-    /// # Errors
-    /// When the system call fails.
-    pub fn collect<T>(
-        &mut self,
-        answers: &mut [Option<Result<T, String>>],
-        interrupts: Option<&Interrupts>,
-        deadline: Option<(u64, &str)>,
-        answer: &mut dyn FnMut(usize, FromAgent) -> Option<Result<T, String>>,
-    ) -> io::Result<bool> {
-        while answers.iter().any(Option::is_none) {
-            for (node, event) in self.wait(interrupts.map(AsFd::as_fd), TURN)? {
-                let result = match event {
-                    AgentEvent::Message(message) => answer(node, message),
-                    AgentEvent::Lost(reason) => Some(Err(reason)),
-                };
-                answers[node] = answers[node].take().or(result);
-            }
-            let late = deadline.filter(|(at, _)| clock::now_ns() > *at);
-            let open = answers.iter_mut().enumerate().filter(|(_, answer)| answer.is_none());
-            for (node, answer) in open {
-                let reason = self.is_silent(node).then(silence);
-                *answer = reason.or_else(|| Some(late?.1.to_owned())).map(Err);
-            }
-            if interrupts.is_some_and(Interrupts::have_come) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Returns the agents of all nodes, for another operation; `None` if the channel is closed.
