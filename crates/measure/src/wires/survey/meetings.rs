@@ -21,15 +21,8 @@ pub struct PairFindings {
     pub conditions: [Conditions; 2],
 }
 
-/// The end of a pair's measurement.
-pub enum MeetingEnd {
-    /// The measurement is complete.
-    Done(Box<PairFindings>),
-    /// The measurement failed: the node that seems to be at fault, and the error.
-    Failed(usize, String),
-    /// The user interrupted.
-    Interrupted,
-}
+/// The findings of a pair, or how its measurement ended without all of them.
+pub type MetPair = Result<Box<PairFindings>, PairEnd>;
 
 /// Agents that measure between pairs, until the user interrupts.
 pub struct Meetings<'a> {
@@ -49,18 +42,18 @@ impl<'a> Meetings<'a> {
         self.session.closed()[node].is_none()
     }
 
-    /// Measures all pairs at once. Returns the end of each, in the same order.
-    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MeetingEnd>, Failure> {
+    /// Measures all pairs at once. Returns the findings of each, or how it ended without all of them, in the
+    /// same order.
+    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MetPair>, Failure> {
         let round = MeetingRound::new(meetings, self.session.addresses());
         let round = self.session.run(round, &mut |_| {});
         let ends = round.or_nothing("failed to wait for the agents")?.into_ends();
         let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
-            PairEnd::Done => MeetingEnd::Done(Box::new(PairFindings::of(found, pair))),
-            PairEnd::Failed(node, reason) => MeetingEnd::Failed(node, reason),
-            PairEnd::Interrupted => MeetingEnd::Interrupted,
+            PairEnd::Done => Ok(Box::new(PairFindings::of(found, pair))),
+            end => Err(end),
         };
         let ends: Vec<_> = ends.zip(meetings).map(met).collect();
-        self.interrupted |= ends.iter().any(|end| matches!(end, MeetingEnd::Interrupted));
+        self.interrupted |= ends.iter().any(|end| matches!(end, Err(PairEnd::Interrupted)));
         Ok(ends)
     }
 }

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
+use garland_control::PairEnd;
 use garland_protocol::Task;
 
-pub use self::meetings::{MeetingEnd, Meetings, PairFindings};
+pub use self::meetings::{Meetings, PairFindings};
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_terminal::failure::Failure;
@@ -238,10 +239,7 @@ impl<'a> Survey<'a> {
             meetings.extend(pairs.map(|pair| meeting(pair, number, 2, &task)));
         }
         let met = self.meetings.round(&meetings)?;
-        let sum = met.iter().map(|met| match met {
-            MeetingEnd::Done(got) => got.forward + got.backward,
-            MeetingEnd::Failed(..) | MeetingEnd::Interrupted => 0.0,
-        });
+        let sum = met.iter().flatten().map(|got| got.forward + got.backward);
         self.bisection = Some(sum.sum()).filter(|&sum: &f64| sum > 0.0);
         Ok(())
     }
@@ -262,13 +260,13 @@ impl<'a> Survey<'a> {
         for (&at, met) in tried.iter().zip(met) {
             let (a, b) = pairs[at];
             match met {
-                MeetingEnd::Done(got) => {
+                Ok(got) => {
                     let strikes = &mut self.rail().strikes;
                     (strikes[a], strikes[b]) = (0, 0);
                     all[at] = Some(got);
                 }
-                MeetingEnd::Failed(node, reason) => self.strike(pairs[at], node, &reason),
-                MeetingEnd::Interrupted => {}
+                Err(PairEnd::Failed(node, reason)) => self.strike(pairs[at], node, &reason),
+                Err(_) => {}
             }
         }
         Ok(all)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use garland_analysis::conditions::{Conditions, Purpose, value};
 use garland_analysis::pairs::MatchUp;
-use garland_control::Session;
+use garland_control::{PairEnd, Session};
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 use garland_protocol::PACKETS;
@@ -20,8 +20,8 @@ use garland_topology::bounds;
 use self::groups::{Group, Network};
 use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, WireResult};
 use super::measured::{FailedPair, Measured};
+use super::survey::Meetings;
 use super::survey::task::{meeting, packets, ping};
-use super::survey::{MeetingEnd, Meetings};
 use crate::gather::{Gathered, emulator, end_agents};
 use garland_fleet::context::Context;
 use garland_results::head::{Head, tell};
@@ -103,13 +103,13 @@ impl Sweep<'_> {
         let meetings: Vec<_> = group.pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
         for (pair, met) in group.pairs.clone().into_iter().zip(self.meetings.round(&meetings)?) {
             match met {
-                MeetingEnd::Done(got) => {
+                Ok(got) => {
                     for (node, conditions) in [pair.0, pair.1].into_iter().zip(got.conditions) {
                         self.conditions.entry(node).or_insert(conditions);
                     }
                 }
-                MeetingEnd::Failed(_, reason) => self.leave_out(group, pair, reason),
-                MeetingEnd::Interrupted => {}
+                Err(PairEnd::Failed(_, reason)) => self.leave_out(group, pair, reason),
+                Err(_) => {}
             }
         }
         Ok(())
@@ -158,9 +158,9 @@ impl Sweep<'_> {
         let mut rates = Vec::new();
         for (&pair, met) in pairs.iter().zip(self.meetings.round(&meetings)?) {
             match met {
-                MeetingEnd::Done(got) => rates.push(got.forward),
-                MeetingEnd::Failed(_, reason) => self.leave_out(group, pair, reason),
-                MeetingEnd::Interrupted => {}
+                Ok(got) => rates.push(got.forward),
+                Err(PairEnd::Failed(_, reason)) => self.leave_out(group, pair, reason),
+                Err(_) => {}
             }
         }
         if rates.len() == count {
