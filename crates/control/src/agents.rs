@@ -69,7 +69,7 @@ impl Agents {
 
     /// Ends the silence of all agents.
     pub fn restart_silence(&mut self) {
-        self.silence.restart(clock::now_ns());
+        self.silence = Silence::new(self.addresses.len(), clock::now_ns());
     }
 
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.

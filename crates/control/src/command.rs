@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
+use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::signal::Interrupts;
 
@@ -36,8 +37,8 @@ pub fn run_command(
     interrupts: Option<&Interrupts>,
     output: &mut dyn FnMut(usize, bool, &[u8]),
 ) -> std::io::Result<Vec<CommandEnd>> {
-    let order = ToAgent::Exec(command.to_vec());
-    let query = Query::of_all(agents.len(), &order, |node, message| match message {
+    let orders = (0..agents.len()).map(|node| (node, ToAgent::Exec(command.to_vec())));
+    let query = Query::new(orders, None, |node, message| match message {
         FromAgent::Output(is_error, bytes) => {
             output(node, is_error, &bytes);
             None
@@ -66,8 +67,8 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
     let seconds = PATIENCE.as_secs();
     let late = format!("its agent did not end within {seconds} s");
     // An agent that ends is lost, which ends its query; ignore its messages.
-    let query = Query::<()>::of_all(agents.len(), &ToAgent::Shutdown, |_, _| None)
-        .with_patience(PATIENCE, late.clone());
+    let orders = (0..agents.len()).map(|node| (node, ToAgent::Shutdown));
+    let query = Query::<()>::new(orders, Some((after(PATIENCE), late.clone())), |_, _| None);
     let mut session = Session::new(agents, None);
     session.run(query, &mut |_| {})?;
     let stayed = session.closed().iter().map(|closed| closed.is_none().then(|| late.clone()));

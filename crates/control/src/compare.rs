@@ -133,7 +133,10 @@ pub fn compare(
             wake.lower();
             if coming.is_none() && comparison.needs_digests() {
                 let parts = comparison.parts.reported(request.compare.layout);
-                coming = Some(digest(scope, request, parts, &wake, &stop));
+                match digest(scope, request, parts, &wake, &stop) {
+                    Ok(receiver) => coming = Some(receiver),
+                    Err(_) => comparison.stopped = true,
+                }
             }
             match coming.as_ref().map(Receiver::try_recv) {
                 Some(Ok(Ok(digests))) => comparison.digests = Some(digests),
@@ -213,47 +216,38 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Sends the next parts of the catalogue to the nodes which have processed the previous ones.
-    fn send_catalogue(&mut self, orders: &mut Orders) {
-        let wanted = |stand: &Stand| matches!(stand, Stand::ReceivingCatalogue(_));
-        if !self.stands.iter().any(wanted) {
-            return;
-        }
+    /// Returns whether there is a catalogue of the tree which is small enough to be sent.
+    fn is_listed(&mut self) -> bool {
         let nodes = self.stands.len() as u64;
         let length = self.compare.layout.length;
         let pays = |it: &Catalogue| it.packed().saturating_mul(nodes) <= length / CATALOGUE_SHARE;
-        let catalogue = self.catalogue.get_or_insert_with(|| (self.list)().filter(pays));
-        let Some(catalogue) = catalogue else {
-            let wanting = (0..self.stands.len()).filter(|&node| wanted(&self.stands[node]));
-            return wanting.collect::<Vec<_>>().into_iter().for_each(|node| self.end(node));
-        };
-        let parcels = catalogue.parcels();
-        for (node, stand) in self.stands.iter_mut().enumerate() {
-            let Stand::ReceivingCatalogue(sent) = stand else { continue };
-            if *sent < parcels.len() && orders.has_room(node) {
-                let parcel = parcels[*sent].clone();
-                *sent += 1;
-                let order = CompareOrder::Catalogue(parcel, *sent < parcels.len());
-                orders.send(node, ToAgent::Compare(order));
-            }
-            if *sent == parcels.len() {
-                *stand = Stand::Examining;
-            }
-        }
+        self.catalogue.get_or_insert_with(|| (self.list)().filter(pays)).is_some()
     }
 
-    /// Sends the next digests to the nodes which have processed the previous ones.
-    fn send_digests(&mut self, orders: &mut Orders) {
-        let Some(digests) = &self.digests else { return };
+    /// Sends the next part of the catalogue or of the digests to the nodes which have processed the
+    /// previous one.
+    fn send_parcels(&mut self, orders: &mut Orders) {
+        let parcels = self.catalogue.iter().flatten().next().map_or(&[][..], Catalogue::parcels);
+        let digests = self.digests.as_deref().unwrap_or_default();
         for (node, stand) in self.stands.iter_mut().enumerate() {
-            let Stand::ReceivingDigests(sent) = stand else { continue };
-            if *sent < digests.len() && orders.has_room(node) {
-                let next = (*sent + DIGESTS_MAX).min(digests.len());
-                let parcel = digests[*sent..next].to_vec();
-                *sent = next;
-                let order = CompareOrder::Digests(parcel, next < digests.len());
-                orders.send(node, ToAgent::Compare(order));
-            }
+            let order = match stand {
+                Stand::ReceivingCatalogue(sent) if *sent == parcels.len() => {
+                    *stand = Stand::Examining;
+                    continue;
+                }
+                Stand::ReceivingCatalogue(sent) if orders.has_room(node) => {
+                    *sent += 1;
+                    CompareOrder::Catalogue(parcels[*sent - 1].clone(), *sent < parcels.len())
+                }
+                Stand::ReceivingDigests(sent) if *sent < digests.len() && orders.has_room(node) => {
+                    let next = (*sent + DIGESTS_MAX).min(digests.len());
+                    let parcel = digests[*sent..next].to_vec();
+                    *sent = next;
+                    CompareOrder::Digests(parcel, next < digests.len())
+                }
+                _ => continue,
+            };
+            orders.send(node, ToAgent::Compare(order));
         }
     }
 
@@ -292,9 +286,10 @@ impl Operation for Comparison<'_> {
             (Stand::Examining, Compared::Found { length, root }) => {
                 self.stands[node] = Stand::Found(length, root);
             }
-            (Stand::Examining, Compared::Wants) => {
-                self.stands[node] = Stand::ReceivingCatalogue(0);
-            }
+            (Stand::Examining, Compared::Wants) => match self.is_listed() {
+                true => self.stands[node] = Stand::ReceivingCatalogue(0),
+                false => self.end(node),
+            },
             (Stand::Examining, Compared::Nothing) => self.end(node),
             (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
             (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),
@@ -310,14 +305,8 @@ impl Operation for Comparison<'_> {
 
     fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
         self.judge();
-        self.send_catalogue(orders);
-        self.send_digests(orders);
+        self.send_parcels(orders);
         self.give_up(now_ns);
-    }
-
-    /// Ends the comparison. The interrupt also ends the copy that follows.
-    fn interrupt(&mut self, _: u64, _: &mut Orders) {
-        self.stopped = true;
     }
 
     fn is_over(&self) -> bool {
@@ -333,11 +322,10 @@ fn digest<'scope>(
     parts: SharedDigests,
     wake: &'scope Wake,
     stop: &'scope AtomicBool,
-) -> Receiver<io::Result<Vec<[u8; 32]>>> {
+) -> io::Result<Receiver<io::Result<Vec<[u8; 32]>>>> {
     let (sender, receiver) = channel();
     let layout = request.compare.layout;
-    let failed = sender.clone();
-    let begun = threads::spawn_in(scope, "digest", move || {
+    threads::spawn_in(scope, "digest", move || {
         let (known, content): (_, &dyn Content) = match request.asked {
             CompareSource::File(source, records) => (records.recall(source.file(), layout), source),
             CompareSource::Tree(tree) => (None, tree),
@@ -347,13 +335,8 @@ fn digest<'scope>(
         // Fails if the comparison has ended.
         let _ = sender.send(digests);
         wake.raise();
-    });
-    if let Err(error) = begun {
-        // Fails if the comparison has ended.
-        let _ = failed.send(Err(error));
-        wake.raise();
-    }
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// Computes the digests of the source that nodes have not reported. Of each node that reported
@@ -391,73 +374,4 @@ fn digest_rest(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn compared(answer: Compared) -> AgentEvent {
-        AgentEvent::Message(FromAgent::Compared(answer))
-    }
-
-    fn told(comparison: &mut Comparison<'_>, now_ns: u64) -> Vec<(usize, CompareOrder)> {
-        let mut orders = Orders::default();
-        comparison.tick(now_ns, &mut orders);
-        let order = |(node, message)| match message {
-            ToAgent::Compare(order) => (node, order),
-            other => panic!("{other:?}"),
-        };
-        orders.take().into_iter().map(order).collect()
-    }
-
-    fn request() -> Compare {
-        let layout = Layout::new(3 * 4096, 4096).unwrap();
-        Compare { path: Vec::new(), name: Vec::new(), layout, tree: None, shared: None }
-    }
-
-    #[test]
-    fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node() {
-        let (compare, list) = (request(), || None);
-        let mut comparison = Comparison::new(&compare, None, 4, &list);
-        let mut orders = Orders::default();
-        comparison.handle(0, 3, AgentEvent::Lost("no agent".to_owned()), &mut orders);
-        comparison.begin(1, &mut orders);
-        let digests = vec![[1; 32], [2; 32], [3; 32]];
-        let (length, root) = (Some(3 * 4096), root_digest(&digests));
-        assert!(told(&mut comparison, 2).is_empty() && !comparison.needs_digests());
-        comparison.handle(3, 0, compared(Compared::Found { length, root }), &mut orders);
-        let found = Compared::Found { length: None, root: [0; 32] };
-        comparison.handle(3, 1, compared(found), &mut orders);
-        assert!(comparison.needs_digests());
-        comparison.digests = Some(digests.clone());
-        let sent = told(&mut comparison, 4);
-        let is_all = |order: &CompareOrder| matches!(order, CompareOrder::Digests(parcel, false) if *parcel == digests);
-        assert!(matches!(&sent[..], [(1, order)] if is_all(order)), "{sent:?}");
-        assert!(told(&mut comparison, 5).is_empty());
-        let has = Compared::Has { blocks: 0, left: Some(0) };
-        comparison.handle(6, 1, compared(has), &mut orders);
-        assert!(told(&mut comparison, PATIENCE_NS + 1).is_empty() && !comparison.is_over());
-        assert!(told(&mut comparison, PATIENCE_NS + 2).is_empty() && comparison.is_over());
-        assert_eq!(comparison.unusable, [1]);
-    }
-
-    #[test]
-    fn digests_are_computed_here_once_no_node_reports_more_of_them() {
-        let (compare, list) = (request(), || None);
-        let blocks = |first, end| LaneBlocks { first, end, ..LaneBlocks::all(end) };
-        let parts = vec![Some(blocks(0, 2)), Some(blocks(2, 3)), None];
-        let shared = Shared { path: Vec::new(), modified: (0, 0), parts };
-        let mut comparison = Comparison::new(&compare, Some(&shared), 3, &list);
-        let mut orders = Orders::default();
-        comparison.begin(0, &mut orders);
-        let found = Compared::Found { length: None, root: [0; 32] };
-        comparison.handle(1, 2, compared(found), &mut orders);
-        let part = Compared::Part(vec![[1; 32], [2; 32]], false);
-        comparison.handle(1, 0, compared(part), &mut orders);
-        assert!(!comparison.needs_digests(), "node 1 still reads its part");
-        comparison.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
-        assert!(comparison.needs_digests());
-        let reported = comparison.parts.reported(compare.layout).digests;
-        assert_eq!(reported, [Some([1; 32]), Some([2; 32]), None]);
-        comparison.interrupt(3, &mut orders);
-        assert!(comparison.is_over());
-    }
-}
+mod tests;

@@ -31,10 +31,8 @@ pub struct DiskNode {
     pub figures: Vec<DiskFigures>,
     /// How the test ended; none before its end.
     pub end: Option<DiskEnd>,
-    /// Whether the order was sent to the node.
-    begun: bool,
-    /// The time of the node's last progress, in monotonic nanoseconds.
-    moved_ns: u64,
+    /// The time of the node's last progress in monotonic nanoseconds; none before it is told to begin.
+    moved_ns: Option<u64>,
 }
 
 /// The tests of all nodes.
@@ -65,10 +63,11 @@ impl Operation for DiskCourse {
         let bytes_ns = (self.order.size / SLOWEST).saturating_mul(1_000_000_000);
         let patience = GRACE_NS.saturating_add(self.order.time_ns).saturating_add(bytes_ns);
         for (at, node) in self.nodes.iter_mut().enumerate().filter(|(_, it)| it.end.is_none()) {
-            if !node.begun {
+            let moved_ns = *node.moved_ns.get_or_insert_with(|| {
                 orders.send(at, ToAgent::Disk(self.order.clone()));
-                (node.begun, node.moved_ns) = (true, now_ns);
-            } else if now_ns.saturating_sub(node.moved_ns) > patience {
+                now_ns
+            });
+            if now_ns.saturating_sub(moved_ns) > patience {
                 let seconds = patience / 1_000_000_000;
                 node.fail(format!("its disk hangs: no measurement completed within {seconds} s"));
                 continue;
@@ -79,10 +78,11 @@ impl Operation for DiskCourse {
         }
     }
 
-    fn interrupt(&mut self, _: u64, _: &mut Orders) {
+    fn interrupt(&mut self, _: u64, _: &mut Orders) -> bool {
         for node in &mut self.nodes {
             node.end.get_or_insert(DiskEnd::Interrupted);
         }
+        true
     }
 
     fn is_over(&self) -> bool {
@@ -104,7 +104,7 @@ impl DiskNode {
             AgentEvent::Message(_) => return,
             AgentEvent::Lost(reason) => return self.fail(reason),
         };
-        self.moved_ns = now_ns;
+        self.moved_ns = Some(now_ns);
         match event {
             DiskEvent::Begun(place) => self.place = Some(*place),
             DiskEvent::Measured(figures) => self.figures.push(*figures),
@@ -115,47 +115,4 @@ impl DiskNode {
 }
 
 #[cfg(test)]
-mod tests {
-    use garland_protocol::DiskOnly;
-
-    use super::*;
-
-    fn course(one_by_one: bool) -> DiskCourse {
-        let only = DiskOnly::default();
-        let order = DiskOrder { path: Vec::new(), size: 0, time_ns: 0, depth: 1, only };
-        DiskCourse::new(2, order, one_by_one)
-    }
-
-    fn begun(course: &mut DiskCourse, now_ns: u64) -> Vec<usize> {
-        let mut orders = Orders::default();
-        course.tick(now_ns, &mut orders);
-        orders.take().into_iter().map(|(node, _)| node).collect()
-    }
-
-    #[test]
-    fn a_test_one_by_one_goes_on_when_a_node_has_ended_and_a_hanging_disk_is_given_up() {
-        let (mut course, mut orders) = (course(true), Orders::default());
-        assert_eq!(begun(&mut course, 1), [0]);
-        assert!(begun(&mut course, GRACE_NS).is_empty());
-        let done = AgentEvent::Message(FromAgent::Disk(DiskEvent::Done));
-        course.handle(GRACE_NS, 0, done, &mut orders);
-        assert_eq!(begun(&mut course, GRACE_NS), [1]);
-        assert!(begun(&mut course, 2 * GRACE_NS).is_empty() && !course.is_over());
-        assert!(begun(&mut course, 2 * GRACE_NS + 1).is_empty() && course.is_over());
-        let hangs = "its disk hangs: no measurement completed within 30 s".to_owned();
-        let ends = course.nodes.into_iter().map(|node| node.end);
-        assert!(ends.eq([Some(DiskEnd::Done), Some(DiskEnd::Failed(hangs))]));
-    }
-
-    #[test]
-    fn an_interrupt_keeps_the_ends_that_are_known() {
-        let (mut course, mut orders) = (course(false), Orders::default());
-        assert_eq!(begun(&mut course, 1), [0, 1]);
-        course.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
-        course.interrupt(3, &mut orders);
-        assert!(course.is_over());
-        let failed = DiskEnd::Failed("it exited".to_owned());
-        let ends = course.nodes.into_iter().map(|node| node.end);
-        assert!(ends.eq([Some(DiskEnd::Interrupted), Some(failed)]));
-    }
-}
+mod tests;

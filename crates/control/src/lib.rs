@@ -24,7 +24,6 @@ mod stat;
 mod survey;
 mod view;
 
-pub use agent_set::AgentEvent;
 pub use balance::{CopyPair, Exchange, PairOutcome, PreparedFile, RoundJob, RoundOutcome};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
@@ -35,7 +34,7 @@ pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
 pub use outcome::{Moments, NodeOutcome, Outcome};
 pub use probe::{MeetingRound, Pair, PairEnd};
-pub use session::{Operation, Orders, Session};
+pub use session::Session;
 pub use stat::{Stats, stat};
 pub use survey::Survey;
-pub use view::{View, Watched};
+pub use view::{NodeNews, View};

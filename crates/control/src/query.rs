@@ -1,7 +1,6 @@
 //! An order to each of several nodes, and one answer of each.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use garland_protocol::{FromAgent, ToAgent};
 
@@ -11,6 +10,9 @@ use crate::session::{Operation, Orders};
 /// The answer or error of each node; `None` if the user interrupted before.
 pub type Answers<T> = BTreeMap<usize, Option<Result<T, String>>>;
 
+/// The monotonic time in nanoseconds by which nodes must answer, and the error of the others.
+pub type Deadline = (u64, String);
+
 /// Converts a message of a node to an answer; returns `None` to ignore the message.
 type Answer<'a, T> = Box<dyn FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a>;
 
@@ -19,41 +21,19 @@ pub struct Query<'a, T> {
     orders: Vec<(usize, ToAgent)>,
     answer: Answer<'a, T>,
     answers: Answers<T>,
-    /// The time for all answers, and the error of nodes that need longer.
-    patience: Option<(Duration, String)>,
-    deadline_ns: u64,
-    interrupted: bool,
+    deadline: Option<Deadline>,
 }
 
 impl<'a, T> Query<'a, T> {
     /// Creates a query of at most one order per node.
     pub fn new(
-        orders: Vec<(usize, ToAgent)>,
+        orders: impl IntoIterator<Item = (usize, ToAgent)>,
+        deadline: Option<Deadline>,
         answer: impl FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a,
     ) -> Self {
-        Self {
-            answers: orders.iter().map(|(node, _)| (*node, None)).collect(),
-            orders,
-            answer: Box::new(answer),
-            patience: None,
-            deadline_ns: u64::MAX,
-            interrupted: false,
-        }
-    }
-
-    /// Creates a query that sends `order` to nodes `0..count`.
-    pub fn of_all(
-        count: usize,
-        order: &ToAgent,
-        answer: impl FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a,
-    ) -> Self {
-        Self::new((0..count).map(|node| (node, order.clone())).collect(), answer)
-    }
-
-    /// Limits the time for all answers; nodes that need longer get the error `late`.
-    #[must_use]
-    pub fn with_patience(self, patience: Duration, late: String) -> Self {
-        Self { patience: Some((patience, late)), ..self }
+        let orders: Vec<_> = orders.into_iter().collect();
+        let answers = orders.iter().map(|(node, _)| (*node, None)).collect();
+        Self { orders, answer: Box::new(answer), answers, deadline }
     }
 
     /// Returns the answer or error of each node.
@@ -63,10 +43,7 @@ impl<'a, T> Query<'a, T> {
 }
 
 impl<T> Operation for Query<'_, T> {
-    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
-        let patience = self.patience.as_ref().map(|(patience, _)| patience.as_nanos());
-        let patience_ns = patience.and_then(|all| u64::try_from(all).ok()).unwrap_or(u64::MAX);
-        self.deadline_ns = now_ns.saturating_add(patience_ns);
+    fn begin(&mut self, _: u64, orders: &mut Orders) {
         self.orders.drain(..).for_each(|(node, order)| orders.send(node, order));
     }
 
@@ -81,66 +58,16 @@ impl<T> Operation for Query<'_, T> {
     }
 
     fn tick(&mut self, now_ns: u64, _: &mut Orders) {
-        let Some((_, late)) = self.patience.as_ref().filter(|_| now_ns > self.deadline_ns) else {
-            return;
-        };
-        for open in self.answers.values_mut() {
-            open.get_or_insert_with(|| Err(late.clone()));
+        if let Some((_, late)) = self.deadline.as_ref().filter(|(at, _)| now_ns > *at) {
+            let answers = self.answers.values_mut();
+            answers.filter(|it| it.is_none()).for_each(|it| *it = Some(Err(late.clone())));
         }
     }
 
-    fn interrupt(&mut self, _: u64, _: &mut Orders) {
-        self.interrupted = true;
-    }
-
     fn is_over(&self) -> bool {
-        self.interrupted || self.answers.values().all(Option::is_some)
+        self.answers.values().all(Option::is_some)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn query() -> Query<'static, i32> {
-        let orders = [0, 1, 3].map(|node| (node, ToAgent::View)).to_vec();
-        let query = Query::new(orders, |_, message| match message {
-            FromAgent::Exited(code) => Some(Ok(code)),
-            FromAgent::ExecFailed(reason) => Some(Err(reason)),
-            _ => None,
-        });
-        query.with_patience(Duration::from_secs(2), "it is late".to_owned())
-    }
-
-    #[test]
-    fn each_node_is_asked_once_and_has_one_answer_or_error() {
-        let (mut query, mut orders) = (query(), Orders::default());
-        query.begin(1_000_000_000, &mut orders);
-        let asked: Vec<usize> = orders.take().into_iter().map(|(node, _)| node).collect();
-        assert_eq!(asked, [0, 1, 3]);
-        let mut tell = |node, event| query.handle(0, node, event, &mut orders);
-        tell(2, AgentEvent::Lost("nobody asked it".to_owned()));
-        tell(0, AgentEvent::Message(FromAgent::Heartbeat(None)));
-        tell(0, AgentEvent::Message(FromAgent::Exited(7)));
-        tell(0, AgentEvent::Lost("it exited afterwards".to_owned()));
-        tell(3, AgentEvent::Message(FromAgent::ExecFailed("no such program".to_owned())));
-        query.tick(3_000_000_000, &mut orders);
-        assert!(!query.is_over(), "there is still time");
-        query.tick(3_000_000_001, &mut orders);
-        assert!(query.is_over() && orders.take().is_empty());
-        let (late, failed) = ("it is late".to_owned(), "no such program".to_owned());
-        let wanted = [(0, Some(Ok(7))), (1, Some(Err(late))), (3, Some(Err(failed)))];
-        assert_eq!(query.into_answers(), BTreeMap::from(wanted));
-    }
-
-    #[test]
-    fn an_interrupt_ends_a_query_and_keeps_the_answers() {
-        let (mut query, mut orders) = (query(), Orders::default());
-        query.begin(0, &mut orders);
-        query.handle(0, 1, AgentEvent::Message(FromAgent::Exited(0)), &mut orders);
-        query.interrupt(0, &mut orders);
-        assert!(query.is_over());
-        let wanted = [(0, None), (1, Some(Ok(0))), (3, None)];
-        assert_eq!(query.into_answers(), BTreeMap::from(wanted));
-    }
-}
+mod tests;

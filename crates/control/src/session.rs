@@ -12,7 +12,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, TURN, silence};
+use crate::agents::{Agents, TURN, gone, silence};
 use crate::copy::Agent;
 
 /// An operation on agents. Nodes are identified by their index in the session; times are monotonic
@@ -35,8 +35,10 @@ pub trait Operation {
     }
 
     /// Ends the operation early, because the user has interrupted. Called once, possibly instead of
-    /// `begin`.
-    fn interrupt(&mut self, now_ns: u64, orders: &mut Orders);
+    /// `begin`. Returns whether the operation is over at once.
+    fn interrupt(&mut self, _now_ns: u64, _orders: &mut Orders) -> bool {
+        true
+    }
 
     /// Returns whether the operation is over.
     fn is_over(&self) -> bool;
@@ -127,20 +129,32 @@ impl<'a> Session<'a> {
     ) -> io::Result<O> {
         let mut orders = Orders::default();
         let mut lost = vec![false; self.closed.len()];
-        for (node, event) in self.absent() {
-            lost[node] = true;
-            operation.handle(clock::now_ns(), node, event, &mut orders);
+        for (node, reason) in self.closed.iter().enumerate() {
+            if let Some(reason) = reason.clone() {
+                lost[node] = true;
+                let event = AgentEvent::Lost(reason);
+                operation.handle(clock::now_ns(), node, event, &mut orders);
+            }
         }
         self.agents.restart_silence();
-        let mut interrupted = self.interrupted();
-        match interrupted {
-            true => operation.interrupt(clock::now_ns(), &mut orders),
-            false => operation.begin(clock::now_ns(), &mut orders),
+        if !self.interrupted() {
+            operation.begin(clock::now_ns(), &mut orders);
         }
+        let (mut interrupted, mut is_over) = (false, false);
         loop {
+            // Read signals also after the first one: unread ones would end each wait at once.
+            if self.interrupted() && !std::mem::replace(&mut interrupted, true) {
+                is_over = operation.interrupt(clock::now_ns(), &mut orders);
+            }
             observe(&mut operation);
-            self.tick(&mut operation, &mut orders);
-            if operation.is_over() {
+            self.send(&mut orders);
+            while !is_over && !operation.is_over() {
+                operation.tick(clock::now_ns(), &mut orders);
+                if !self.send(&mut orders) {
+                    break;
+                }
+            }
+            if is_over || operation.is_over() {
                 return Ok(operation);
             }
             for (node, event) in self.wait(operation.due_ns())? {
@@ -149,29 +163,21 @@ impl<'a> Session<'a> {
                     operation.handle(clock::now_ns(), node, event, &mut orders);
                 }
             }
-            // Read signals also after the first one: unread ones would end each wait at once.
-            if self.interrupted() && !std::mem::replace(&mut interrupted, true) {
-                operation.interrupt(clock::now_ns(), &mut orders);
-            }
         }
     }
 
     /// Returns the agent or error of each node, for another operation.
     pub fn into_agents(self) -> impl Iterator<Item = Result<Agent, String>> {
         let agents = self.agents.into_agents().zip(self.closed);
-        agents.map(|(agent, closed)| agent.ok_or_else(|| closed.unwrap_or_default()))
+        agents.map(|(agent, closed)| agent.ok_or_else(|| closed.unwrap_or_else(gone)))
     }
 
-    fn tick(&mut self, operation: &mut impl Operation, orders: &mut Orders) {
-        loop {
-            let queued = orders.take();
-            queued.iter().for_each(|(node, message)| self.agents.send(*node, message));
-            orders.full = self.agents.nodes().filter(|&node| self.agents.is_full(node)).collect();
-            operation.tick(clock::now_ns(), orders);
-            if orders.queued.is_empty() {
-                return;
-            }
-        }
+    /// Sends all queued orders. Returns whether there were any.
+    fn send(&mut self, orders: &mut Orders) -> bool {
+        let queued = orders.take();
+        queued.iter().for_each(|(node, message)| self.agents.send(*node, message));
+        orders.full = self.agents.nodes().filter(|&node| self.agents.is_full(node)).collect();
+        !queued.is_empty()
     }
 
     /// Waits for events. Silent agents are lost.
@@ -187,11 +193,5 @@ impl<'a> Session<'a> {
         let silent = self.agents.nodes().filter(|&node| self.agents.is_silent(node));
         events.extend(silent.map(|node| (node, AgentEvent::Lost(silence()))));
         Ok(events)
-    }
-
-    /// Returns the loss of each node whose channel is closed.
-    fn absent(&self) -> Vec<(usize, AgentEvent)> {
-        let absent = self.closed.iter().enumerate();
-        absent.filter_map(|(at, why)| Some((at, AgentEvent::Lost(why.clone()?)))).collect()
     }
 }

@@ -22,11 +22,6 @@ impl Silence {
         Self { silent_ns: vec![0; count], turned_ns: now_ns }
     }
 
-    /// Ends the silence of all agents.
-    pub fn restart(&mut self, now_ns: u64) {
-        *self = Self::new(self.silent_ns.len(), now_ns);
-    }
-
     /// Ends a turn, in which the agents `heard` sent messages.
     pub fn turn(&mut self, now_ns: u64, heard: impl IntoIterator<Item = usize>) {
         let passed = now_ns.saturating_sub(self.turned_ns).min(TURN_MAX_NS);
@@ -42,30 +37,4 @@ impl Silence {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_agent_is_silent_after_seconds_without_a_message() {
-        let mut silence = Silence::new(2, 0);
-        for turn in 1..=51 {
-            silence.turn(turn * 100_000_000, [1]);
-            assert_eq!(silence.is_long(0), turn == 51);
-        }
-        assert!(!silence.is_long(1));
-        silence.restart(5_200_000_000);
-        assert!(!silence.is_long(0));
-    }
-
-    #[test]
-    fn a_head_that_stood_still_accuses_nobody() {
-        let mut silence = Silence::new(1, 0);
-        silence.turn(100_000_000, []);
-        silence.turn(60_000_000_000, []);
-        assert!(!silence.is_long(0));
-        for turn in 1..=40 {
-            silence.turn(60_000_000_000 + turn * 100_000_000, []);
-        }
-        assert!(silence.is_long(0), "the time in which it ran counts");
-    }
-}
+mod tests;

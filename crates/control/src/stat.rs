@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
 use garland_sys::signal::Interrupts;
 
@@ -24,15 +25,13 @@ pub fn stat(
     request: &StatRequest,
     interrupts: Option<&Interrupts>,
 ) -> std::io::Result<Vec<Stats>> {
-    let order = ToAgent::Stat(request.clone());
-    let mut query = Query::of_all(agents.len(), &order, |_, message| match message {
+    let orders = (0..agents.len()).map(|node| (node, ToAgent::Stat(request.clone())));
+    let late = format!("the lookup of the file timed out after {} s", PATIENCE.as_secs());
+    let deadline = request.tree.is_none().then(|| (after(PATIENCE), late));
+    let query = Query::new(orders, deadline, |_, message| match message {
         FromAgent::Looked(reply) => Some(reply),
         _ => None,
     });
-    if request.tree.is_none() {
-        let late = format!("the lookup of the file timed out after {} s", PATIENCE.as_secs());
-        query = query.with_patience(PATIENCE, late);
-    }
     let mut session = Session::new(agents, interrupts);
     let replies = session.run(query, &mut |_| {})?.into_answers();
     let agents = session.into_agents().zip(replies.into_values()).map(|(agent, reply)| {

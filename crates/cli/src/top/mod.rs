@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{Session, View, Watched};
+use garland_control::{Session, View};
 use garland_core::printable;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -98,14 +98,14 @@ struct Show {
 impl Show {
     /// Shows the news, and stops the view when the command is complete.
     fn observe(&mut self, view: &mut View) {
-        for news in view.take_news() {
+        for (at, news) in view.take_news() {
             match news {
-                Watched::Node(at, node) => {
+                Ok(node) => {
                     if self.board.add(at, node) {
                         self.write_error = self.print(at).err();
                     }
                 }
-                Watched::Lost(at, reason) => self.board.lose(at, reason),
+                Err(reason) => self.board.lose(at, reason),
             }
             if self.is_complete() {
                 return view.stop();

@@ -50,9 +50,7 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     measured.or_nothing("failed to measure with the agents")?;
     let cpu = since.busy_since();
     phases.end("rounds");
-    let (findings, exchange) = series.into_findings();
-    // Agents exit when their channels close; their unnamed files go with them.
-    drop(exchange);
+    let findings = series.into_findings();
     end_agents(fleet.children, findings.interrupted, &mut phases);
     let mut result = BalanceResult::new(&run, phases, &request, &findings, cpu);
     result.notes = notes::of(&result, &request, lab.as_ref());

@@ -86,7 +86,7 @@ impl<'a> Series<'a> {
             found.interrupted = true;
             return Ok(());
         };
-        for (node, told) in nodes.into_iter().zip(told) {
+        for (node, told) in told {
             match told {
                 Ok(stocked) => found.stocked[node] = Some(stocked),
                 Err(reason) => found.troubles[node] = Some(reason),
@@ -159,11 +159,12 @@ impl<'a> Series<'a> {
         Ok(false)
     }
 
-    /// Ends the test. Returns its findings, and the channels to the agents.
-    pub fn into_findings(self) -> (Findings, Exchange<'a>) {
+    /// Ends the test, and closes the channels to the agents, which then exit; their unnamed files go with
+    /// them. Returns the findings.
+    pub fn into_findings(self) -> Findings {
         let mut findings = self.findings;
         findings.points.retain(|point| !point.rounds.is_empty());
-        (findings, self.exchange)
+        findings
     }
 }
 
