@@ -2,29 +2,26 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FromAgent, NodeAddress, ToAgent};
+use garland_protocol::{NodeAddress, ToAgent};
 use garland_sys::clock;
-use garland_sys::signal::Interrupts;
+use garland_transport::connection::Connection;
 
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
+use crate::silence::{SILENCE_NS, Silence};
 
-/// Silence after which an agent is considered dead, in nanoseconds.
-pub const SILENCE_NS: u64 = 5_000_000_000;
-
-/// The interval of checks for silent agents.
+/// The longest interval between two checks for silent agents.
 pub const TURN: Duration = Duration::from_millis(100);
 
 /// The agents of an operation: their channels and addresses, and which of them are silent.
 pub struct Agents {
     set: AgentSet,
     addresses: Vec<NodeAddress>,
-    /// The time of each agent's last message.
-    heard_ns: Vec<u64>,
+    silence: Silence,
 }
 
 impl Agents {
@@ -35,8 +32,8 @@ impl Agents {
             None => (None, Vec::new()),
         });
         let (connections, addresses): (Vec<_>, Vec<_>) = agents.unzip();
-        let heard_ns = vec![clock::now_ns(); addresses.len()];
-        Self { set: AgentSet::new(connections.into_iter()), addresses, heard_ns }
+        let silence = Silence::new(addresses.len(), clock::now_ns());
+        Self { set: AgentSet::new(connections.into_iter()), addresses, silence }
     }
 
     /// Creates the set from each node's agent or error. Also returns each node's error, or `None`.
@@ -60,34 +57,24 @@ impl Agents {
         self.set.has(id_of(node))
     }
 
-    /// Returns whether the channel of a node's agent is open and has no unsent messages.
-    pub fn has_room(&self, node: usize) -> bool {
-        self.set.connection(id_of(node)).is_some_and(|connection| !connection.has_unsent())
+    /// Returns whether the channel of a node's agent has unsent messages.
+    pub fn is_full(&self, node: usize) -> bool {
+        self.set.connection(id_of(node)).is_some_and(Connection::has_unsent)
     }
 
-    /// Returns whether a node's agent has sent nothing for longer than [`SILENCE_NS`].
+    /// Returns whether a node's agent has been silent for too long.
     pub fn is_silent(&self, node: usize) -> bool {
-        clock::now_ns().saturating_sub(self.heard_ns[node]) > SILENCE_NS
+        self.silence.is_long(node)
     }
 
-    /// Returns whether a node's agent is dead or silent.
-    pub fn is_gone(&self, node: usize) -> bool {
-        !self.has(node) || self.is_silent(node)
-    }
-
-    /// Sets the time of the last message of a node's agent to the present.
-    pub fn reset_silence(&mut self, node: usize) {
-        self.heard_ns[node] = clock::now_ns();
+    /// Ends the silence of all agents.
+    pub fn restart_silence(&mut self) {
+        self.silence = Silence::new(self.addresses.len(), clock::now_ns());
     }
 
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.
     pub fn send(&mut self, node: usize, message: &ToAgent) {
         self.set.send(id_of(node), message);
-    }
-
-    /// Sends a message to all agents.
-    pub fn send_all(&mut self, message: &ToAgent) {
-        self.nodes().for_each(|node| self.send(node, message));
     }
 
     /// Waits until events arrive, one of `others` is readable, or the timeout has passed.
@@ -102,47 +89,8 @@ impl Agents {
         let others: Vec<_> = others.into_iter().collect();
         let events = self.set.wait(&others, timeout)?.into_iter();
         let events: Vec<_> = events.map(|(id, event)| (id.index() - 1, event)).collect();
-        events.iter().for_each(|(node, _)| self.reset_silence(*node));
+        self.silence.turn(clock::now_ns(), events.iter().map(|(node, _)| *node));
         Ok(events)
-    }
-
-    /// Waits until every node has an entry in `answers`. `answer` converts a message to an entry,
-    /// or returns `None` to ignore the message. Nodes whose agent is lost or silent get an error as
-    /// their entry. `deadline` is a monotonic time and an error message: after this time, all nodes
-    /// without an entry get this error. Returns false if the user interrupted.
-    ///
-    /// # Errors
-    /// When the system call fails.
-    pub fn collect<T>(
-        &mut self,
-        answers: &mut [Option<Result<T, String>>],
-        interrupts: Option<&Interrupts>,
-        deadline: Option<(u64, &str)>,
-        answer: &mut dyn FnMut(usize, FromAgent) -> Option<Result<T, String>>,
-    ) -> io::Result<bool> {
-        while answers.iter().any(Option::is_none) {
-            for (node, event) in self.wait(interrupts.map(AsFd::as_fd), TURN)? {
-                let began = clock::now_ns();
-                let result = match event {
-                    AgentEvent::Message(message) => answer(node, message),
-                    AgentEvent::Lost(reason) => Some(Err(reason)),
-                };
-                // No messages are read while `answer` is blocked: this time does not count as silence.
-                let paused_ns = clock::now_ns().saturating_sub(began);
-                self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
-                answers[node] = answers[node].take().or(result);
-            }
-            let late = deadline.filter(|(at, _)| clock::now_ns() > *at);
-            let open = answers.iter_mut().enumerate().filter(|(_, answer)| answer.is_none());
-            for (node, answer) in open {
-                let reason = self.is_silent(node).then(silence);
-                *answer = reason.or_else(|| Some(late?.1.to_owned())).map(Err);
-            }
-            if interrupts.is_some_and(Interrupts::have_come) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Returns the agents of all nodes, for another operation; `None` if the channel is closed.

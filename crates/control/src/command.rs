@@ -1,12 +1,18 @@
 //! The head's side of running a command on every node, and of shutting down agents.
 
+use std::time::Duration;
+
 use garland_core::plan::NodeId;
+use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, ToAgent};
-use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agents::{Agents, SILENCE_NS};
 use crate::copy::Agent;
+use crate::query::Query;
+use crate::session::Session;
+
+/// Timeout for agents to end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +37,8 @@ pub fn run_command(
     interrupts: Option<&Interrupts>,
     output: &mut dyn FnMut(usize, bool, &[u8]),
 ) -> std::io::Result<Vec<CommandEnd>> {
-    let (mut agents, reasons) = Agents::split(agents);
-    let mut ends: Vec<_> = reasons.into_iter().map(|reason| reason.map(Err)).collect();
-    agents.send_all(&ToAgent::Exec(command.to_vec()));
-    agents.collect(&mut ends, interrupts, None, &mut |node, message| match message {
+    let orders = (0..agents.len()).map(|node| (node, ToAgent::Exec(command.to_vec())));
+    let query = Query::new(orders, None, |node, message| match message {
         FromAgent::Output(is_error, bytes) => {
             output(node, is_error, &bytes);
             None
@@ -42,13 +46,14 @@ pub fn run_command(
         FromAgent::Exited(code) => Some(Ok(code)),
         FromAgent::ExecFailed(reason) => Some(Err(reason)),
         _ => None,
-    })?;
+    });
+    let ends = Session::new(agents, interrupts).run(query, &mut |_| {})?.into_answers();
     let end = |end| match end {
         Some(Ok(code)) => CommandEnd::Exited(code),
         Some(Err(reason)) => CommandEnd::Failed(reason),
         None => CommandEnd::Interrupted,
     };
-    Ok(ends.into_iter().map(end).collect())
+    Ok(ends.into_values().map(end).collect())
 }
 
 /// Shuts down standing agents. Returns the id and error of each node whose agent could not be
@@ -57,19 +62,16 @@ pub fn run_command(
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(NodeId, String)>> {
-    let (mut agents, reasons) = Agents::split(agents);
-    let failures = (1..).map(NodeId).zip(reasons);
-    let mut failed: Vec<_> =
-        failures.filter_map(|(id, reason)| reason.map(|reason| (id, reason))).collect();
-    agents.send_all(&ToAgent::Shutdown);
-    let deadline = clock::now_ns() + SILENCE_NS;
-    while agents.nodes().any(|node| agents.has(node)) && clock::now_ns() < deadline {
-        // The set notes closed channels itself; ignore the messages.
-        drop(agents.wait(None, clock::until(deadline))?);
-    }
-    let stayed = (1..).map(NodeId).zip(agents.nodes()).filter(|(_, node)| agents.has(*node));
-    failed.extend(stayed.map(|(id, _)| {
-        (id, format!("its agent did not end within {} s", SILENCE_NS / 1_000_000_000))
-    }));
-    Ok(failed)
+    let failed: Vec<Option<String>> =
+        agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+    let seconds = PATIENCE.as_secs();
+    let late = format!("its agent did not end within {seconds} s");
+    // An agent that ends is lost, which ends its query; ignore its messages.
+    let orders = (0..agents.len()).map(|node| (node, ToAgent::Shutdown));
+    let query = Query::<()>::new(orders, Some((after(PATIENCE), late.clone())), |_, _| None);
+    let mut session = Session::new(agents, None);
+    session.run(query, &mut |_| {})?;
+    let stayed = session.closed().iter().map(|closed| closed.is_none().then(|| late.clone()));
+    let reasons = failed.into_iter().zip(stayed).map(|(failed, stayed)| failed.or(stayed));
+    Ok((1..).map(NodeId).zip(reasons).filter_map(|(id, reason)| Some((id, reason?))).collect())
 }

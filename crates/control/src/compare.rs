@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
-use std::time::Duration;
 
 use garland_core::plan::{LaneBlocks, Layout};
 use garland_protocol::{
@@ -14,11 +13,11 @@ use garland_protocol::{
 };
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, threads};
+use garland_sys::threads;
 
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, gone};
 use crate::copy::Agent;
+use crate::session::{Operation, Orders, Session};
 use crate::shared_reads::{Parts, SharedDigests};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::block_index::holding::digest_all;
@@ -94,20 +93,22 @@ enum Stand {
     Over,
 }
 
+/// The decisions of a comparison.
 struct Comparison<'a> {
-    asking: &'a CompareRequest<'a>,
-    agents: Agents,
+    compare: &'a Compare,
+    shared: Option<&'a Shared>,
+    /// Lists the files of a tree.
+    list: &'a dyn Fn() -> Option<Catalogue>,
     stands: Vec<Stand>,
     /// The time of each node's last progress.
     progress_ns: Vec<u64>,
     digests: Option<Vec<[u8; 32]>>,
     /// The catalogue of a tree, once a node needs it; `Some(None)` if it is too large.
     catalogue: Option<Option<Catalogue>>,
-    /// The channel from the threads that compute the digests; none before these threads start.
-    coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     unusable: Vec<usize>,
     /// The parts of a shared source.
     parts: Parts,
+    stopped: bool,
 }
 
 /// Finds the parts of a copy that the nodes of `agents` already have.
@@ -116,189 +117,94 @@ struct Comparison<'a> {
 /// When this host cannot wait for the agents.
 pub fn compare(
     agents: Vec<Result<Agent, String>>,
-    asking: &CompareRequest<'_>,
+    request: &CompareRequest<'_>,
 ) -> io::Result<CompareOutcome> {
-    let (agents, reasons) = Agents::split(agents);
-    let stand = |reason: &Option<String>| match reason {
-        None => Stand::Examining,
-        Some(_) => Stand::Over,
-    };
-    let course = Comparison {
-        asking,
-        stands: reasons.iter().map(stand).collect(),
-        progress_ns: vec![clock::now_ns(); reasons.len()],
-        agents,
-        digests: None,
-        catalogue: None,
-        coming: None,
-        unusable: Vec::new(),
-        parts: Parts::new(asking.parts()),
-    };
     let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
-    let course = std::thread::scope(|scope| {
-        let course = course.run(scope, &wake, &stop);
+    let list = || match request.asked {
+        CompareSource::File(..) => None,
+        CompareSource::Tree(tree) => tree.catalogue(),
+    };
+    let (shared, count) = (request.shared.as_ref(), agents.len());
+    let comparison = Comparison::new(&request.compare, shared, count, &list);
+    let mut session = Session::new(agents, request.interrupts).with_wakes([wake.as_fd()]);
+    let Comparison { digests, unusable, parts, .. } = std::thread::scope(|scope| {
+        let mut coming = None;
+        let comparison = session.run(comparison, &mut |comparison| {
+            wake.lower();
+            if coming.is_none() && comparison.needs_digests() {
+                let parts = comparison.parts.reported(request.compare.layout);
+                match digest(scope, request, parts, &wake, &stop) {
+                    Ok(receiver) => coming = Some(receiver),
+                    Err(_) => comparison.stopped = true,
+                }
+            }
+            match coming.as_ref().map(Receiver::try_recv) {
+                Some(Ok(Ok(digests))) => comparison.digests = Some(digests),
+                // A source that cannot be read cannot be copied: the copy reports why.
+                Some(Ok(Err(_))) => comparison.stopped = true,
+                Some(Err(_)) | None => {}
+            }
+        });
         // If digests are still being computed, they are not needed.
         stop.store(true, Ordering::Relaxed);
-        course
+        comparison
     })?;
-    let Comparison { agents, digests, unusable, parts, .. } = course;
     let unread = parts.unread(digests.as_deref());
-    let agents = agents.into_agents().zip(reasons);
-    let agents = agents.map(|(agent, reason)| agent.ok_or_else(|| reason.unwrap_or_else(gone)));
-    Ok(CompareOutcome { agents: agents.collect(), digests, unusable, unread })
+    Ok(CompareOutcome { agents: session.into_agents().collect(), digests, unusable, unread })
 }
 
-impl CompareRequest<'_> {
-    /// Returns the indexes of nodes, and the part of a shared source that each reads.
-    fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
-        let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
-        parts.filter_map(|(place, part)| Some((place, (*part)?)))
-    }
-
-    /// Returns the order for the node with this index.
-    fn stat_order(&self, place: usize) -> CompareOrder {
-        let part = |shared: &Shared| {
-            let blocks = shared.parts.get(place).copied().flatten()?;
-            Some(SharedPart { path: shared.path.clone(), modified: shared.modified, blocks })
-        };
-        let shared = self.shared.as_ref().and_then(part);
-        CompareOrder::Stat(Compare { shared, ..self.compare.clone() })
+impl Shared {
+    /// Returns the part of the node with this index.
+    fn part(&self, node: usize) -> Option<SharedPart> {
+        let blocks = self.parts.get(node).copied().flatten()?;
+        Some(SharedPart { path: self.path.clone(), modified: self.modified, blocks })
     }
 }
 
-impl Comparison<'_> {
-    fn run<'scope>(
-        mut self,
-        scope: &'scope Scope<'scope, '_>,
-        wake: &'scope Wake,
-        stop: &'scope AtomicBool,
-    ) -> io::Result<Self>
-    where
-        Self: 'scope,
-    {
-        for node in self.agents.nodes() {
-            self.agents.send(node, &ToAgent::Compare(self.asking.stat_order(node)));
-        }
-        let interrupts = self.asking.interrupts;
-        while self.stands.iter().any(|stand| *stand != Stand::Over) {
-            if interrupts.is_some_and(Interrupts::have_come) {
-                // The interrupt stays pending, and also ends the copy.
-                break;
-            }
-            let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
-            let events = self.agents.wait(others, Duration::from_millis(200))?;
-            wake.lower();
-            for (node, event) in events {
-                self.handle(node, event);
-            }
-            self.miss_parts();
-            if self.needs_digests() {
-                self.coming = Some(self.digest(scope, wake, stop));
-            }
-            if let Some(Ok(digests)) = self.coming.as_ref().map(Receiver::try_recv) {
-                match digests {
-                    Ok(digests) => self.digests = Some(digests),
-                    // A source that cannot be read cannot be copied: the copy reports why.
-                    Err(_) => break,
-                }
-            }
-            self.judge();
-            self.send_catalogue();
-            self.send_digests();
-            self.give_up();
-        }
-        Ok(self)
-    }
-
-    fn handle(&mut self, place: usize, event: AgentEvent) {
-        let AgentEvent::Message(FromAgent::Compared(answer)) = event else {
-            if matches!(event, AgentEvent::Lost(_)) {
-                self.stands[place] = Stand::Over;
-            }
-            return;
-        };
-        self.progress_ns[place] = clock::now_ns();
-        match (self.stands[place], answer) {
-            (Stand::Examining, Compared::Found { length, root }) => {
-                self.stands[place] = Stand::Found(length, root);
-            }
-            (Stand::Examining, Compared::Wants) => {
-                self.stands[place] = Stand::ReceivingCatalogue(0);
-            }
-            (Stand::Examining, Compared::Nothing) => self.stands[place] = Stand::Over,
-            (_, Compared::Part(digests, more)) => self.parts.take(place, digests, more),
-            (_, Compared::Unseen(reason)) => self.parts.fail(place, reason),
-            (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
-                self.stands[place] = Stand::Over;
-                if left == Some(0) {
-                    self.unusable.push(place);
-                }
-            }
-            _ => {}
+impl<'a> Comparison<'a> {
+    fn new(
+        compare: &'a Compare,
+        shared: Option<&'a Shared>,
+        count: usize,
+        list: &'a dyn Fn() -> Option<Catalogue>,
+    ) -> Self {
+        let parts = shared.into_iter().flat_map(|shared| shared.parts.iter().enumerate());
+        Self {
+            compare,
+            shared,
+            list,
+            stands: vec![Stand::Examining; count],
+            progress_ns: vec![0; count],
+            digests: None,
+            catalogue: None,
+            unusable: Vec::new(),
+            parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
+            stopped: false,
         }
     }
 
-    /// Fails the parts of nodes whose comparison is over.
-    fn miss_parts(&mut self) {
-        let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
-        over.for_each(|(place, _)| {
-            self.parts.fail(place, "it did not report its digests".to_owned())
-        });
+    /// Ends the comparison of a node. It reports no more digests of a shared source.
+    fn end(&mut self, node: usize) {
+        self.stands[node] = Stand::Over;
+        self.parts.fail(node, "it did not report its digests".to_owned());
     }
 
-    /// Returns whether to start computing the digests of the source: a node needs them, and all parts
-    /// that nodes read have been reported.
+    /// Returns whether the digests of the source are needed: a node waits for them, and all parts that
+    /// nodes read have been reported.
     fn needs_digests(&self) -> bool {
-        if self.asking.shared.is_some() && !self.parts.are_settled() {
+        if self.shared.is_some() && !self.parts.are_settled() {
             return false;
         }
         // While a node with the catalogue reads its files, compute the digests at the same time.
         let listed = self.catalogue.as_ref().is_some_and(Option::is_some);
-        let found = listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
-        found && self.digests.is_none() && self.coming.is_none()
-    }
-
-    /// Starts threads that compute the digests of the source, unless they are recorded already. Returns
-    /// their receiver.
-    fn digest<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        wake: &'scope Wake,
-        stop: &'scope AtomicBool,
-    ) -> Receiver<io::Result<Vec<[u8; 32]>>>
-    where
-        Self: 'scope,
-    {
-        let (sender, receiver) = channel();
-        let CompareRequest { asked, compare, .. } = self.asking;
-        let layout = compare.layout;
-        let parts = self.parts.reported(layout);
-        let failed = sender.clone();
-        let begun = threads::spawn_in(scope, "digest", move || {
-            let (known, content): (_, &dyn Content) = match asked {
-                CompareSource::File(source, records) => {
-                    (records.recall(source.file(), layout), *source)
-                }
-                CompareSource::Tree(tree) => (None, *tree),
-            };
-            let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
-            let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
-            // Fails if the comparison has ended.
-            let _ = sender.send(digests);
-            wake.raise();
-        });
-        if let Err(error) = begun {
-            // Fails if the comparison has ended.
-            let _ = failed.send(Err(error));
-            wake.raise();
-        }
-        receiver
+        listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)))
     }
 
     /// Decides which nodes have the whole source already; the others are sent the digests.
     fn judge(&mut self) {
-        let Some(digests) = &self.digests else { return };
-        let (length, root) = (self.asking.compare.layout.length, root_digest(digests));
+        let waiting = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        let Some(digests) = self.digests.as_ref().filter(|_| waiting) else { return };
+        let (length, root) = (self.compare.layout.length, root_digest(digests));
         for stand in &mut self.stands {
             match *stand {
                 Stand::Found(Some(has), of) if has == length && of == root => {
@@ -310,71 +216,127 @@ impl Comparison<'_> {
         }
     }
 
-    /// Sends the next parts of the catalogue to the nodes which have processed the previous ones.
-    fn send_catalogue(&mut self) {
-        let wanted = |stand: &Stand| matches!(stand, Stand::ReceivingCatalogue(_));
-        if !self.stands.iter().any(wanted) {
-            return;
-        }
+    /// Returns whether there is a catalogue of the tree which is small enough to be sent.
+    fn is_listed(&mut self) -> bool {
         let nodes = self.stands.len() as u64;
-        let length = self.asking.compare.layout.length;
+        let length = self.compare.layout.length;
         let pays = |it: &Catalogue| it.packed().saturating_mul(nodes) <= length / CATALOGUE_SHARE;
-        let catalogue = self.catalogue.get_or_insert_with(|| match self.asking.asked {
-            CompareSource::File(..) => None,
-            CompareSource::Tree(tree) => tree.catalogue().filter(pays),
-        });
+        self.catalogue.get_or_insert_with(|| (self.list)().filter(pays)).is_some()
+    }
+
+    /// Sends the next part of the catalogue or of the digests to the nodes which have processed the
+    /// previous one.
+    fn send_parcels(&mut self, orders: &mut Orders) {
+        let parcels = self.catalogue.iter().flatten().next().map_or(&[][..], Catalogue::parcels);
+        let digests = self.digests.as_deref().unwrap_or_default();
         for (node, stand) in self.stands.iter_mut().enumerate() {
-            let (Stand::ReceivingCatalogue(sent), Some(catalogue)) = (&mut *stand, &*catalogue)
-            else {
-                if wanted(stand) {
-                    *stand = Stand::Over;
+            let order = match stand {
+                Stand::ReceivingCatalogue(sent) if *sent == parcels.len() => {
+                    *stand = Stand::Examining;
+                    continue;
                 }
-                continue;
+                Stand::ReceivingCatalogue(sent) if orders.has_room(node) => {
+                    *sent += 1;
+                    CompareOrder::Catalogue(parcels[*sent - 1].clone(), *sent < parcels.len())
+                }
+                Stand::ReceivingDigests(sent) if *sent < digests.len() && orders.has_room(node) => {
+                    let next = (*sent + DIGESTS_MAX).min(digests.len());
+                    let parcel = digests[*sent..next].to_vec();
+                    *sent = next;
+                    CompareOrder::Digests(parcel, next < digests.len())
+                }
+                _ => continue,
             };
-            let parcels = catalogue.parcels();
-            while *sent < parcels.len() && self.agents.has_room(node) {
-                *sent += 1;
-                let parcel = parcels[*sent - 1].clone();
-                let more = *sent < parcels.len();
-                let order = CompareOrder::Catalogue(parcel, more);
-                self.agents.send(node, &ToAgent::Compare(order));
-            }
-            if *sent == parcels.len() {
-                *stand = Stand::Examining;
-            }
+            orders.send(node, ToAgent::Compare(order));
         }
     }
 
-    /// Sends the next digests to the nodes which have processed the previous ones.
-    fn send_digests(&mut self) {
-        let Some(digests) = &self.digests else { return };
-        for (node, stand) in self.stands.iter_mut().enumerate() {
-            let Stand::ReceivingDigests(sent) = stand else { continue };
-            while *sent < digests.len() && self.agents.has_room(node) {
-                let next = (*sent + DIGESTS_MAX).min(digests.len());
-                let parcel = digests[*sent..next].to_vec();
-                *sent = next;
-                let more = next < digests.len();
-                let order = CompareOrder::Digests(parcel, more);
-                self.agents.send(node, &ToAgent::Compare(order));
-            }
-        }
-    }
-
-    /// Gives up the comparison of nodes that are silent or make no progress.
-    fn give_up(&mut self) {
-        let now = clock::now_ns();
-        let nodes = self.stands.iter_mut().zip(&mut self.progress_ns).enumerate();
-        for (node, (stand, progress_ns)) in nodes {
-            if matches!(stand, Stand::Found(..) | Stand::ReceivingCatalogue(_)) {
+    /// Gives up the comparison of nodes that make no progress.
+    fn give_up(&mut self, now_ns: u64) {
+        for node in 0..self.stands.len() {
+            if matches!(self.stands[node], Stand::Found(..) | Stand::ReceivingCatalogue(_)) {
                 // The node waits for the head.
-                *progress_ns = now;
+                self.progress_ns[node] = now_ns;
             }
-            if self.agents.is_silent(node) || now.saturating_sub(*progress_ns) > PATIENCE_NS {
-                *stand = Stand::Over;
+            if now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS {
+                self.end(node);
             }
         }
     }
+}
+
+impl Operation for Comparison<'_> {
+    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.progress_ns.fill(now_ns);
+        for node in 0..self.stands.len() {
+            let shared = self.shared.and_then(|shared| shared.part(node));
+            let compare = Compare { shared, ..self.compare.clone() };
+            orders.send(node, ToAgent::Compare(CompareOrder::Stat(compare)));
+        }
+    }
+
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        let answer = match event {
+            AgentEvent::Message(FromAgent::Compared(answer)) => answer,
+            AgentEvent::Message(_) => return,
+            AgentEvent::Lost(_) => return self.end(node),
+        };
+        self.progress_ns[node] = now_ns;
+        match (self.stands[node], answer) {
+            (Stand::Examining, Compared::Found { length, root }) => {
+                self.stands[node] = Stand::Found(length, root);
+            }
+            (Stand::Examining, Compared::Wants) => match self.is_listed() {
+                true => self.stands[node] = Stand::ReceivingCatalogue(0),
+                false => self.end(node),
+            },
+            (Stand::Examining, Compared::Nothing) => self.end(node),
+            (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
+            (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),
+            (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
+                self.end(node);
+                if left == Some(0) {
+                    self.unusable.push(node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.judge();
+        self.send_parcels(orders);
+        self.give_up(now_ns);
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped || self.stands.iter().all(|stand| *stand == Stand::Over)
+    }
+}
+
+/// Starts a thread that computes the digests of the source, unless they are recorded already. Returns
+/// their receiver.
+fn digest<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    request: &'scope CompareRequest<'_>,
+    parts: SharedDigests,
+    wake: &'scope Wake,
+    stop: &'scope AtomicBool,
+) -> io::Result<Receiver<io::Result<Vec<[u8; 32]>>>> {
+    let (sender, receiver) = channel();
+    let layout = request.compare.layout;
+    threads::spawn_in(scope, "digest", move || {
+        let (known, content): (_, &dyn Content) = match request.asked {
+            CompareSource::File(source, records) => (records.recall(source.file(), layout), source),
+            CompareSource::Tree(tree) => (None, tree),
+        };
+        let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
+        let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
+        // Fails if the comparison has ended.
+        let _ = sender.send(digests);
+        wake.raise();
+    })?;
+    Ok(receiver)
 }
 
 /// Computes the digests of the source that nodes have not reported. Of each node that reported
@@ -410,3 +372,6 @@ fn digest_rest(
     }
     Ok(digests.into_iter().flatten().collect())
 }
+
+#[cfg(test)]
+mod tests;

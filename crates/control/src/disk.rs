@@ -1,15 +1,9 @@
 //! The head's side of disk tests, on all nodes at the same time or one by one.
 
-use std::os::fd::AsFd;
-use std::time::Duration;
-
 use garland_protocol::{DiskEvent, DiskFigures, DiskOrder, DiskPlace, FromAgent, ToAgent};
-use garland_sys::clock;
-use garland_sys::signal::Interrupts;
 
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, silence};
-use crate::copy::Agent;
+use crate::session::{Operation, Orders};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -37,81 +31,62 @@ pub struct DiskNode {
     pub figures: Vec<DiskFigures>,
     /// How the test ended; none before its end.
     pub end: Option<DiskEnd>,
-    /// Whether the order was sent to the node.
-    begun: bool,
-    /// The time of the node's last progress, in monotonic nanoseconds.
-    moved_ns: u64,
+    /// The time of the node's last progress in monotonic nanoseconds; none before it is told to begin.
+    moved_ns: Option<u64>,
 }
 
-/// The tests of all nodes, in the order of the agents.
+/// The tests of all nodes.
 #[derive(Debug)]
 pub struct DiskCourse {
     /// The nodes.
     pub nodes: Vec<DiskNode>,
-}
-
-/// Tests the disks of `agents`; calls `observe` when results arrive.
-///
-/// # Errors
-/// When this host cannot wait for the agents.
-pub fn test_disks(
-    agents: Vec<Result<Agent, String>>,
-    order: &DiskOrder,
+    order: DiskOrder,
     one_by_one: bool,
-    interrupts: Option<&Interrupts>,
-    observe: &mut dyn FnMut(&DiskCourse),
-) -> std::io::Result<DiskCourse> {
-    let (mut agents, reasons) = Agents::split(agents);
-    let nodes = reasons.into_iter().map(|reason| reason.map(DiskEnd::Failed));
-    let nodes = nodes.map(|end| DiskNode { end, ..DiskNode::default() });
-    let mut course = DiskCourse { nodes: nodes.collect() };
-    while course.nodes.iter().any(|node| node.end.is_none()) {
-        course.begin(&mut agents, order, one_by_one);
-        for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
-            course.nodes[node].handle(event);
-        }
-        course.give_up(&agents, order);
-        if interrupts.is_some_and(Interrupts::pending) {
-            let open = course.nodes.iter_mut().filter(|node| node.end.is_none());
-            open.for_each(|node| node.end = Some(DiskEnd::Interrupted));
-        }
-        observe(&course);
-    }
-    Ok(course)
 }
 
 impl DiskCourse {
-    /// Sends the order to all nodes that have not begun, or with `one_by_one` to the next one.
-    fn begin(&mut self, agents: &mut Agents, order: &DiskOrder, one_by_one: bool) {
-        let now = clock::now_ns();
-        for (at, node) in self.nodes.iter_mut().enumerate() {
-            if node.end.is_some() {
+    /// Creates the tests of `count` nodes, at the same time or one by one.
+    #[must_use]
+    pub fn new(count: usize, order: DiskOrder, one_by_one: bool) -> Self {
+        Self { nodes: vec![DiskNode::default(); count], order, one_by_one }
+    }
+}
+
+impl Operation for DiskCourse {
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        self.nodes[node].handle(now_ns, event);
+    }
+
+    /// Sends the order to the nodes that have not begun, and ends tests that take too long because
+    /// the disk hangs.
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        let bytes_ns = (self.order.size / SLOWEST).saturating_mul(1_000_000_000);
+        let patience = GRACE_NS.saturating_add(self.order.time_ns).saturating_add(bytes_ns);
+        for (at, node) in self.nodes.iter_mut().enumerate().filter(|(_, it)| it.end.is_none()) {
+            let moved_ns = *node.moved_ns.get_or_insert_with(|| {
+                orders.send(at, ToAgent::Disk(self.order.clone()));
+                now_ns
+            });
+            if now_ns.saturating_sub(moved_ns) > patience {
+                let seconds = patience / 1_000_000_000;
+                node.fail(format!("its disk hangs: no measurement completed within {seconds} s"));
                 continue;
             }
-            if !node.begun {
-                agents.send(at, &ToAgent::Disk(order.clone()));
-                (node.begun, node.moved_ns) = (true, now);
-            }
-            if one_by_one {
+            if self.one_by_one {
                 return;
             }
         }
     }
 
-    /// Ends tests whose agent is silent, and those that take too long because the disk hangs.
-    fn give_up(&mut self, agents: &Agents, order: &DiskOrder) {
-        let now = clock::now_ns();
-        let bytes_ns = (order.size / SLOWEST).saturating_mul(1_000_000_000);
-        let patience = GRACE_NS.saturating_add(order.time_ns).saturating_add(bytes_ns);
-        let open = self.nodes.iter_mut().enumerate().filter(|(_, node)| node.end.is_none());
-        for (at, node) in open {
-            if agents.is_silent(at) {
-                node.fail(silence());
-            } else if node.begun && now.saturating_sub(node.moved_ns) > patience {
-                let seconds = patience / 1_000_000_000;
-                node.fail(format!("its disk hangs: no measurement completed within {seconds} s"));
-            }
+    fn interrupt(&mut self, _: u64, _: &mut Orders) -> bool {
+        for node in &mut self.nodes {
+            node.end.get_or_insert(DiskEnd::Interrupted);
         }
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.nodes.iter().all(|node| node.end.is_some())
     }
 }
 
@@ -120,7 +95,7 @@ impl DiskNode {
         self.end = Some(DiskEnd::Failed(reason));
     }
 
-    fn handle(&mut self, event: AgentEvent) {
+    fn handle(&mut self, now_ns: u64, event: AgentEvent) {
         if self.end.is_some() {
             return;
         }
@@ -129,7 +104,7 @@ impl DiskNode {
             AgentEvent::Message(_) => return,
             AgentEvent::Lost(reason) => return self.fail(reason),
         };
-        self.moved_ns = clock::now_ns();
+        self.moved_ns = Some(now_ns);
         match event {
             DiskEvent::Begun(place) => self.place = Some(*place),
             DiskEvent::Measured(figures) => self.figures.push(*figures),
@@ -138,3 +113,6 @@ impl DiskNode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

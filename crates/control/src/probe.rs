@@ -1,25 +1,23 @@
 //! The head's side of meetings: in each, two agents connect and measure. All pairs of a round run
 //! at the same time.
 
-use std::io;
-use std::os::fd::AsFd;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
-use garland_protocol::{Complaint, CopyId, Finding, FromAgent, Meeting, Secret, Task, ToAgent};
-use garland_sys::signal::Interrupts;
-use garland_sys::{clock, random};
+use garland_protocol::{
+    Complaint, CopyId, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
+};
+use garland_sys::random;
 
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, gone, silence};
-use crate::copy::Agent;
+use crate::session::{Operation, Orders};
 
 /// After the complaint of one agent, the head waits this long, in nanoseconds, before it ends the
 /// meeting. The cause may be the loss of the other agent, which the head may notice later.
 const COMPLAINT_NS: u64 = 500_000_000;
 
-/// The time that a meeting may take beyond its time limit.
-const GRACE: Duration = Duration::from_secs(10);
+/// The time that a meeting may take beyond its time limit, in nanoseconds.
+const GRACE_NS: u64 = 10_000_000_000;
 
 /// Two agents that meet, by index in the list of nodes.
 #[derive(Clone, Debug)]
@@ -52,134 +50,151 @@ pub enum PairEnd {
     Interrupted,
 }
 
-/// Agents that can connect to each other.
-pub struct Party {
-    agents: Agents,
+/// Meetings of several pairs at the same time.
+pub struct MeetingRound {
+    meetings: Vec<Underway>,
 }
 
 /// A meeting that is running.
 struct Underway {
+    pair: Pair,
+    /// The address of the accepting agent.
+    address: Option<SocketAddr>,
     id: CopyId,
-    sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
     /// The first complaint: the index of the node, the complaint, and its time. If a node complains
     /// that its peer left, the peer's own complaint replaces that, even if it arrives later.
     complaint: Option<(usize, Complaint, u64)>,
-    deadline_ns: u64,
+    /// The time at which the meeting is given up; none before it has begun.
+    deadline_ns: Option<u64>,
+    /// The findings so far, each with the index of the node.
+    findings: Vec<(usize, Finding)>,
 }
 
-impl Party {
-    /// Creates the set of agents, in the order of the list of nodes; `None` for nodes that cannot
-    /// be reached.
-    pub fn new(agents: Vec<Option<Agent>>) -> Self {
-        Self { agents: Agents::new(agents) }
-    }
-
-    /// Returns whether the channel of a node's agent is open.
+impl MeetingRound {
+    /// Creates the meetings of `pairs`; `addresses` are those of all nodes.
     #[must_use]
-    pub fn has(&self, node: usize) -> bool {
-        self.agents.has(node)
+    pub fn new(pairs: &[Pair], addresses: &[NodeAddress]) -> Self {
+        let meeting = |pair: &Pair| Underway::new(pair.clone(), &addresses[pair.to]);
+        Self { meetings: pairs.iter().map(meeting).collect() }
     }
 
-    /// Runs the meetings of all `pairs` at the same time; calls `found` with the index of the pair,
-    /// the index of the node, and the finding. Returns how each meeting ended, in order.
-    ///
-    /// # Errors
-    /// When this host cannot wait for the agents.
-    pub fn round(
-        &mut self,
-        pairs: &[Pair],
-        interrupts: Option<&Interrupts>,
-        found: &mut dyn FnMut(usize, usize, Finding),
-    ) -> io::Result<Vec<PairEnd>> {
-        self.agents.nodes().for_each(|node| self.agents.reset_silence(node));
-        let mut meetings: Vec<Underway> = pairs.iter().map(|pair| self.begin(pair)).collect();
-        while meetings.iter().any(|meeting| meeting.end.is_none()) {
-            let others = interrupts.map(AsFd::as_fd);
-            for (node, event) in self.agents.wait(others, Duration::from_millis(200))? {
-                handle(&mut meetings, node, event, found);
-            }
-            if interrupts.is_some_and(Interrupts::pending) {
-                meetings.iter_mut().for_each(|m| m.close(PairEnd::Interrupted));
-            }
-            self.give_up(&mut meetings);
-        }
-        for meeting in meetings.iter().filter(|m| m.end != Some(PairEnd::Done)) {
-            for side in meeting.sides {
-                self.agents.send(side, &ToAgent::EndProbe(meeting.id));
-            }
-        }
-        Ok(meetings.into_iter().filter_map(|meeting| meeting.end).collect())
+    /// Returns how each meeting ended, and its findings, each with the index of the node.
+    pub fn into_ends(self) -> impl Iterator<Item = (PairEnd, Vec<(usize, Finding)>)> {
+        self.meetings.into_iter().filter_map(|it| Some((it.end?, it.findings)))
+    }
+}
+
+impl Operation for MeetingRound {
+    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
+        let open = self.meetings.iter_mut().filter(|meeting| meeting.end.is_none());
+        open.for_each(|meeting| meeting.begin(now_ns, orders));
     }
 
-    fn begin(&mut self, pair: &Pair) -> Underway {
-        let (id, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
-        let mut underway = Underway {
-            id,
-            sides: [pair.from, pair.to],
-            done: [false; 2],
-            end: None,
-            complaint: None,
-            deadline_ns: after(pair.limit + GRACE),
-        };
-        for side in [pair.from, pair.to] {
-            if !self.agents.has(side) {
-                underway.close(PairEnd::Failed(side, gone()));
-                return underway;
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, orders: &mut Orders) {
+        let mut its = self.meetings.iter_mut().filter(|meeting| meeting.side(node).is_some());
+        match event {
+            AgentEvent::Message(FromAgent::Found(id, finding)) => {
+                if let Some(meeting) = its.find(|meeting| meeting.id == id) {
+                    meeting.findings.push((node, *finding));
+                }
             }
+            AgentEvent::Message(FromAgent::ProbeEnded(id, complaint)) => {
+                if let Some(meeting) = its.find(|meeting| meeting.id == id) {
+                    meeting.end_side(now_ns, node, complaint);
+                }
+            }
+            AgentEvent::Message(_) => {}
+            AgentEvent::Lost(reason) => its.for_each(|meeting| {
+                meeting.close(PairEnd::Failed(node, reason.clone()), orders);
+            }),
         }
-        let Some(&address) = self.agents.addresses()[pair.to].get(pair.rail) else {
-            let reason = format!("it has no address on rail {}", pair.rail);
-            underway.close(PairEnd::Failed(pair.to, reason));
-            return underway;
-        };
-        let meeting = |dial, pin| Meeting {
-            id,
-            secret: secret.clone(),
-            dial,
-            streams: pair.streams,
-            limit_ms: u32::try_from(pair.limit.as_millis()).unwrap_or(u32::MAX),
-            pin,
-            task: pair.task.clone(),
-        };
-        let target = meeting(None, pair.pin.map(|(_, to)| to));
-        self.agents.send(pair.to, &ToAgent::Probe(Box::new(target)));
-        let initiator = meeting(Some(address), pair.pin.map(|(from, _)| from));
-        self.agents.send(pair.from, &ToAgent::Probe(Box::new(initiator)));
-        underway
     }
 
-    fn give_up(&self, meetings: &mut [Underway]) {
-        let now = clock::now_ns();
-        for meeting in meetings.iter_mut().filter(|meeting| meeting.end.is_none()) {
-            let silent = |&side: &usize| self.agents.is_silent(side);
-            if let Some(side) = meeting.sides.into_iter().find(silent) {
-                meeting.close(PairEnd::Failed(side, silence()));
-            } else if let Some((side, complaint, _)) =
-                meeting.complaint.take_if(|(.., since)| now.saturating_sub(*since) > COMPLAINT_NS)
-            {
-                meeting.close(PairEnd::Failed(side, complaint.reason));
-            } else if now > meeting.deadline_ns {
-                let side = meeting.sides[usize::from(meeting.done[0])];
-                meeting.close(PairEnd::Failed(
-                    side,
-                    "its agent did not end the measurement in time".to_owned(),
-                ));
-            }
-        }
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.meetings.iter_mut().for_each(|meeting| meeting.tick(now_ns, orders));
+    }
+
+    fn interrupt(&mut self, _: u64, orders: &mut Orders) -> bool {
+        self.meetings.iter_mut().for_each(|meeting| meeting.close(PairEnd::Interrupted, orders));
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.meetings.iter().all(|meeting| meeting.end.is_some())
     }
 }
 
 impl Underway {
-    /// Sets the end, unless the meeting has ended already.
-    fn close(&mut self, end: PairEnd) {
-        self.end.get_or_insert(end);
+    fn new(pair: Pair, addresses: &NodeAddress) -> Self {
+        Self {
+            address: addresses.get(pair.rail).copied(),
+            pair,
+            id: CopyId(random::bytes()),
+            done: [false; 2],
+            end: None,
+            complaint: None,
+            deadline_ns: None,
+            findings: Vec::new(),
+        }
     }
 
-    fn complain(&mut self, node: usize, complaint: Complaint) {
+    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
+        let pair = &self.pair;
+        let Some(address) = self.address else {
+            let reason = format!("it has no address on rail {}", pair.rail);
+            self.end = Some(PairEnd::Failed(pair.to, reason));
+            return;
+        };
+        let limit_ns = u64::try_from(pair.limit.as_nanos()).unwrap_or(u64::MAX);
+        self.deadline_ns = Some(now_ns.saturating_add(limit_ns).saturating_add(GRACE_NS));
+        let secret = Secret(random::bytes());
+        let meeting = |dial, pin| {
+            ToAgent::Probe(Box::new(Meeting {
+                id: self.id,
+                secret: secret.clone(),
+                dial,
+                streams: pair.streams,
+                limit_ms: u32::try_from(pair.limit.as_millis()).unwrap_or(u32::MAX),
+                pin,
+                task: pair.task.clone(),
+            }))
+        };
+        orders.send(pair.to, meeting(None, pair.pin.map(|(_, to)| to)));
+        orders.send(pair.from, meeting(Some(address), pair.pin.map(|(from, _)| from)));
+    }
+
+    /// Ends the meeting early, on both nodes if it has begun, unless it has ended already.
+    fn close(&mut self, end: PairEnd, orders: &mut Orders) {
+        if self.end.is_some() {
+            return;
+        }
+        if self.deadline_ns.is_some() {
+            for side in self.sides() {
+                orders.send(side, ToAgent::EndProbe(self.id));
+            }
+        }
+        self.end = Some(end);
+    }
+
+    /// Ends the meeting on one node.
+    fn end_side(&mut self, now_ns: u64, node: usize, complaint: Option<Complaint>) {
+        if let Some(side) = self.side(node) {
+            self.done[side] = true;
+        }
+        match complaint {
+            Some(complaint) => self.complain(now_ns, node, complaint),
+            None if self.done == [true; 2] => {
+                self.end.get_or_insert(PairEnd::Done);
+            }
+            None => {}
+        }
+    }
+
+    fn complain(&mut self, now_ns: u64, node: usize, complaint: Complaint) {
         match &mut self.complaint {
-            None => self.complaint = Some((node, complaint, clock::now_ns())),
+            None => self.complaint = Some((node, complaint, now_ns)),
             Some((first, before, _)) if before.left_alone && !complaint.left_alone => {
                 (*first, *before) = (node, complaint);
             }
@@ -187,65 +202,25 @@ impl Underway {
         }
     }
 
-    fn side(&self, node: usize) -> Option<usize> {
-        self.sides.iter().position(|&side| side == node)
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        let is_old = |since: u64| now_ns.saturating_sub(since) > COMPLAINT_NS;
+        if let Some((side, complaint, _)) = self.complaint.take_if(|(.., since)| is_old(*since)) {
+            self.close(PairEnd::Failed(side, complaint.reason), orders);
+        } else if self.deadline_ns.is_some_and(|deadline_ns| now_ns > deadline_ns) {
+            let side = self.sides()[usize::from(self.done[0])];
+            let reason = "its agent did not end the measurement in time".to_owned();
+            self.close(PairEnd::Failed(side, reason), orders);
+        }
     }
-}
 
-fn handle(
-    meetings: &mut [Underway],
-    node: usize,
-    event: AgentEvent,
-    found: &mut dyn FnMut(usize, usize, Finding),
-) {
-    match event {
-        AgentEvent::Message(FromAgent::Found(id, finding)) => {
-            if let Some(at) = meetings.iter().position(|m| m.id == id && m.side(node).is_some()) {
-                found(at, node, *finding);
-            }
-        }
-        AgentEvent::Message(FromAgent::ProbeEnded(id, complaint)) => {
-            let Some(meeting) = meetings.iter_mut().find(|meeting| meeting.id == id) else {
-                return;
-            };
-            let Some(side) = meeting.side(node) else { return };
-            meeting.done[side] = true;
-            match complaint {
-                Some(complaint) => meeting.complain(node, complaint),
-                None if meeting.done == [true; 2] => meeting.close(PairEnd::Done),
-                None => {}
-            }
-        }
-        AgentEvent::Message(_) => {}
-        AgentEvent::Lost(reason) => {
-            let its = meetings.iter_mut().filter(|meeting| meeting.side(node).is_some());
-            its.for_each(|meeting| meeting.close(PairEnd::Failed(node, reason.clone())));
-        }
+    fn sides(&self) -> [usize; 2] {
+        [self.pair.from, self.pair.to]
+    }
+
+    fn side(&self, node: usize) -> Option<usize> {
+        self.sides().iter().position(|&side| side == node)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_node_that_left_first_is_at_fault_even_if_its_complaint_arrives_last() {
-        let blamed = |complaints: [(usize, bool); 2]| {
-            let mut meeting = Underway {
-                id: CopyId([0; 16]),
-                sides: [0, 1],
-                done: [false; 2],
-                end: None,
-                complaint: None,
-                deadline_ns: 0,
-            };
-            for (node, left_alone) in complaints {
-                meeting.complain(node, Complaint { reason: node.to_string(), left_alone });
-            }
-            meeting.complaint.map(|(node, complaint, _)| (node, complaint.reason))
-        };
-        assert_eq!(blamed([(0, true), (1, false)]), Some((1, "1".to_owned())));
-        assert_eq!(blamed([(1, false), (0, true)]), Some((1, "1".to_owned())));
-        assert_eq!(blamed([(0, false), (1, false)]), Some((0, "0".to_owned())));
-    }
-}
+mod tests;

@@ -6,8 +6,9 @@ use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
 use garland_sys::signal::Interrupts;
 
-use crate::agents::{Agents, gone};
 use crate::copy::Agent;
+use crate::query::Query;
+use crate::session::Session;
 
 /// Timeout for the lookup of a file: a disk may have to spin up. There is none for trees.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,18 +25,18 @@ pub fn stat(
     request: &StatRequest,
     interrupts: Option<&Interrupts>,
 ) -> std::io::Result<Vec<Stats>> {
-    let (mut agents, reasons) = Agents::split(agents);
-    let mut replies: Vec<_> = reasons.into_iter().map(|reason| reason.map(Err)).collect();
-    agents.send_all(&ToAgent::Stat(request.clone()));
+    let orders = (0..agents.len()).map(|node| (node, ToAgent::Stat(request.clone())));
     let late = format!("the lookup of the file timed out after {} s", PATIENCE.as_secs());
-    let deadline = request.tree.is_none().then(|| (after(PATIENCE), late.as_str()));
-    agents.collect(&mut replies, interrupts, deadline, &mut |_, message| match message {
+    let deadline = request.tree.is_none().then(|| (after(PATIENCE), late));
+    let query = Query::new(orders, deadline, |_, message| match message {
         FromAgent::Looked(reply) => Some(reply),
         _ => None,
-    })?;
-    let agents = agents.into_agents().zip(replies).map(|(agent, reply)| {
+    });
+    let mut session = Session::new(agents, interrupts);
+    let replies = session.run(query, &mut |_| {})?.into_answers();
+    let agents = session.into_agents().zip(replies.into_values()).map(|(agent, reply)| {
         let reply = reply.unwrap_or_else(|| Err("interrupted".to_owned()))?;
-        Ok((agent.ok_or_else(gone)?, reply))
+        Ok((agent?, reply))
     });
     Ok(agents.collect())
 }

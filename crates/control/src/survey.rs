@@ -2,31 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
-use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, gone};
 use crate::copy::Agent;
+use crate::query::Query;
+use crate::session::Session;
 
 /// The agents of a survey, by index.
 pub struct Survey<'a> {
-    agents: Agents,
-    interrupts: Option<&'a Interrupts>,
-    /// The number of answers, by index of the agent, that the survey no longer waits for and that
-    /// may still arrive.
-    late: BTreeMap<usize, u32>,
+    session: Session<'a>,
+    /// The number of orders that each agent has not answered yet. An answer counts only if it is the
+    /// last one owed: the others belong to orders for which the survey no longer waits.
+    owed: Vec<u32>,
 }
 
 impl<'a> Survey<'a> {
-    /// Creates a survey with these agents; `None` for nodes that cannot be reached.
-    pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
-        Self { agents: Agents::new(agents), interrupts, late: BTreeMap::new() }
+    /// Creates a survey with the agent or error of each node.
+    #[must_use]
+    pub fn new(agents: Vec<Result<Agent, String>>, interrupts: Option<&'a Interrupts>) -> Self {
+        Self { owed: vec![0; agents.len()], session: Session::new(agents, interrupts) }
     }
 
     /// Sends orders, at most one per agent, and waits up to `patience` for the answers. Returns the
@@ -39,46 +37,34 @@ impl<'a> Survey<'a> {
         orders: Vec<(usize, SurveyOrder)>,
         patience: Duration,
     ) -> io::Result<BTreeMap<usize, Result<SurveyAnswer, String>>> {
-        let mut answers = BTreeMap::new();
-        let mut waiting = Vec::new();
-        for (node, order) in orders {
-            if self.agents.has(node) {
-                self.agents.send(node, &ToAgent::Survey(order));
-                waiting.push(node);
-            } else {
-                answers.insert(node, Err(gone()));
-            }
+        let query = query(&mut self.owed, orders, patience);
+        let answers = self.session.run(query, &mut |_| {})?.into_answers();
+        if self.session.interrupted() {
+            return Err(io::ErrorKind::Interrupted.into());
         }
-        let deadline = after(patience);
-        while !waiting.is_empty() && clock::now_ns() < deadline {
-            let interrupts = self.interrupts.map(AsFd::as_fd);
-            for (node, event) in self.agents.wait(interrupts, clock::until(deadline))? {
-                if let (AgentEvent::Message(FromAgent::Surveyed(_)), Some(late @ 1..)) =
-                    (&event, self.late.get_mut(&node))
-                {
-                    *late -= 1;
-                    continue;
-                }
-                let answer = match event {
-                    AgentEvent::Message(FromAgent::Surveyed(SurveyAnswer::Failed(reason))) => {
-                        Err(reason)
-                    }
-                    AgentEvent::Message(FromAgent::Surveyed(answer)) => Ok(answer),
-                    AgentEvent::Message(_) => continue,
-                    AgentEvent::Lost(reason) => Err(reason),
-                };
-                waiting.retain(|waiting| *waiting != node);
-                answers.insert(node, answer);
-            }
-            if self.interrupts.is_some_and(Interrupts::pending) {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-        }
-        for node in waiting {
-            *self.late.entry(node).or_default() += 1;
-            let seconds = patience.as_secs();
-            answers.insert(node, Err(format!("its agent did not answer within {seconds} s")));
-        }
-        Ok(answers)
+        Ok(answers.into_iter().filter_map(|(node, answer)| Some((node, answer?))).collect())
     }
 }
+
+/// Creates the query for the answers to `orders`, which `owed` counts until they are answered.
+fn query(
+    owed: &mut [u32],
+    orders: Vec<(usize, SurveyOrder)>,
+    patience: Duration,
+) -> Query<'_, SurveyAnswer> {
+    orders.iter().for_each(|(node, _)| owed[*node] += 1);
+    let orders = orders.into_iter().map(|(node, order)| (node, ToAgent::Survey(order)));
+    let late = format!("its agent did not answer within {} s", patience.as_secs());
+    Query::new(orders, Some((after(patience), late)), |node, message| {
+        let FromAgent::Surveyed(answer) = message else { return None };
+        owed[node] = owed[node].saturating_sub(1);
+        let answer = match answer {
+            SurveyAnswer::Failed(reason) => Err(reason),
+            answer => Ok(answer),
+        };
+        (owed[node] == 0).then_some(answer)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ pub mod table;
 
 use std::ffi::OsStr;
 
-use garland_control::{DiskCourse, test_disks};
+use garland_control::{DiskCourse, Session};
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::units::{Nanos, bytes};
@@ -35,10 +35,10 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut screen = Screen::new(context.json);
-    let course =
-        test_disks(fleet.agents, &order, disk.one_by_one, Some(&interrupts), &mut |course| {
-            screen.draw(clock::now_ns(), &progress(&names, course));
-        });
+    let course = DiskCourse::new(names.len(), order.clone(), disk.one_by_one);
+    let course = Session::new(fleet.agents, Some(&interrupts)).run(course, &mut |course| {
+        screen.draw(clock::now_ns(), &progress(&names, course));
+    });
     screen.clear();
     let course = course.or_nothing("failed to test disks")?;
     phases.end("measure");

@@ -74,15 +74,6 @@ pub fn gather(
     Ok(Gathered { phases, interrupts, lab, run, fleet })
 }
 
-/// Returns the agents of all nodes, and the errors of nodes without one.
-pub fn split(agents: Vec<Result<Agent, String>>) -> (Vec<Option<Agent>>, Vec<Option<String>>) {
-    let sides = agents.into_iter().map(|agent| match agent {
-        Ok(agent) => (Some(agent), None),
-        Err(reason) => (None, Some(reason)),
-    });
-    sides.unzip()
-}
-
 /// Ends all agents, with less patience if the user interrupted.
 pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
     children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);

@@ -9,12 +9,10 @@ mod panes;
 mod rows;
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{Watched, watch};
+use garland_control::{Session, View};
 use garland_core::printable;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -59,10 +57,11 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
         interrupted: false,
         write_error: None,
     };
-    let others: Vec<_> = std::iter::once(interrupts.as_fd()).chain(Stage::input()).collect();
-    let every = Duration::from_secs(top.interval.into());
-    watch(fleet.agents, every, &others, &mut |news| show.take(news, &interrupts))
-        .or_nothing("watching the nodes")?;
+    let view = View::new(nodes.len(), Duration::from_secs(top.interval.into()));
+    let mut session = Session::new(fleet.agents, Some(&interrupts)).with_wakes(Stage::input());
+    session.run(view, &mut |view| show.observe(view)).or_nothing("watching the nodes")?;
+    show.interrupted |= session.interrupted();
+    drop(session);
     let Show { board, stage, interrupted, write_error, .. } = show;
     // Leave full screen: the remaining output is printed on the normal screen.
     drop(stage);
@@ -97,43 +96,44 @@ struct Show {
 }
 
 impl Show {
-    /// Handles an event; returns whether to continue.
-    fn take(&mut self, news: Watched, interrupts: &Interrupts) -> ControlFlow<()> {
-        match news {
-            Watched::Node(at, view) => {
-                if self.board.add(at, view) {
-                    self.print(at)?;
+    /// Shows the news, and stops the view when the command is complete.
+    fn observe(&mut self, view: &mut View) {
+        for (at, news) in view.take_news() {
+            match news {
+                Ok(node) => {
+                    if self.board.add(at, node) {
+                        self.write_error = self.print(at).err();
+                    }
                 }
+                Err(reason) => self.board.lose(at, reason),
             }
-            Watched::Lost(at, reason) => self.board.lose(at, reason),
-            Watched::Turn => {
-                self.interrupted |= interrupts.pending() || self.obey_keys();
-                self.interrupted |= self.draw().is_err();
+            if self.is_complete() {
+                return view.stop();
             }
         }
-        let is_complete = self.count.is_some_and(|count| self.board.has_updates(count));
+        self.interrupted |= self.obey_keys() || self.draw().is_err();
+        if self.interrupted {
+            view.stop();
+        }
+    }
+
+    /// Returns whether everything that was asked for is shown, or nothing more can be.
+    fn is_complete(&self) -> bool {
+        let is_full = self.count.is_some_and(|count| self.board.has_updates(count));
         let all_lost = self.board.nodes.iter().all(|node| node.lost.is_some());
-        if self.interrupted || is_complete || all_lost {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        is_full || all_lost || self.write_error.is_some()
     }
 
     /// Without a terminal, prints a node's new figures as lines.
-    fn print(&mut self, at: usize) -> ControlFlow<()> {
+    fn print(&self, at: usize) -> io::Result<()> {
         let node = &self.board.nodes[at];
         let is_wanted = self.count.is_none_or(|count| node.updates <= count);
         let (Some(figures), None, true) = (&node.figures, &self.stage, is_wanted) else {
-            return ControlFlow::Continue(());
+            return Ok(());
         };
         let mut output = io::stdout().lock();
-        let lines = printable::text(&lines::all(&node.name, figures));
-        let written = output.write_all(lines.as_bytes());
-        if let Err(error) = written.and_then(|()| output.flush()) {
-            self.write_error = Some(error);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        output.write_all(printable::text(&lines::all(&node.name, figures)).as_bytes())?;
+        output.flush()
     }
 
     /// Handles key presses; returns whether to end the command.

@@ -1,18 +1,24 @@
 //! The head's side of the balance test: prepares test files and runs rounds.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use garland_protocol::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeUse};
-use garland_sys::signal::Interrupts;
+use garland_dataplane::leaving::after;
+use garland_protocol::{
+    BalanceEvent, BalanceOrder, DiskCached, DiskPlace, FromAgent, NodeUse, ToAgent,
+};
+use garland_sys::clock;
 
-use super::ask::ask;
 use super::job::RoundJob;
 use super::pair::PairOutcome;
-use super::round::{self, BalanceRound};
-use crate::agents::Agents;
-use crate::copy::Agent;
+use super::round::BalanceRound;
 use crate::probe::PairEnd;
+use crate::query::Query;
+use crate::session::Session;
+
+/// The answers or errors of nodes by index; `None` if the user interrupted.
+pub type Replies<T> = Option<BTreeMap<usize, Result<T, String>>>;
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -41,23 +47,22 @@ pub struct PreparedFile {
 }
 
 /// Agents that copy files between each other.
-pub struct Exchange {
+pub struct Exchange<'a> {
     names: Vec<String>,
-    agents: Agents,
+    session: Session<'a>,
 }
 
-impl Exchange {
-    /// Creates an exchange of the nodes `names` with these agents; `None` for nodes that cannot be
-    /// reached.
+impl<'a> Exchange<'a> {
+    /// Creates an exchange of the nodes `names` with the agents of `session`.
     #[must_use]
-    pub fn new(names: Vec<String>, agents: Vec<Option<Agent>>) -> Self {
-        Self { names, agents: Agents::new(agents) }
+    pub fn new(names: Vec<String>, session: Session<'a>) -> Self {
+        Self { names, session }
     }
 
     /// Returns whether a node's agent is dead or silent.
     #[must_use]
     pub fn is_gone(&self, node: usize) -> bool {
-        self.agents.is_gone(node)
+        self.session.is_gone(node)
     }
 
     /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the file
@@ -70,10 +75,9 @@ impl Exchange {
         nodes: &[usize],
         path: &[u8],
         size: u64,
-        interrupts: Option<&Interrupts>,
-    ) -> io::Result<Option<Vec<Result<PreparedFile, String>>>> {
+    ) -> io::Result<Replies<PreparedFile>> {
         let order = |_| BalanceOrder::Stock { path: path.to_vec(), size };
-        ask(&mut self.agents, nodes, &order, patience(size), interrupts, &|event| match event {
+        self.ask(nodes, order, patience(size), |event| match event {
             BalanceEvent::Stocked(place, conditions) => {
                 Some(PreparedFile { place: *place, conditions })
             }
@@ -85,61 +89,50 @@ impl Exchange {
     ///
     /// # Errors
     /// When this host cannot wait for the agents.
-    pub fn round(
-        &mut self,
-        job: &RoundJob,
-        interrupts: Option<&Interrupts>,
-    ) -> io::Result<RoundOutcome> {
-        let mut nodes: Vec<usize> =
-            job.errands.iter().flat_map(|errand| [errand.from, errand.to]).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
+    pub fn round(&mut self, job: &RoundJob) -> io::Result<RoundOutcome> {
+        let nodes = job.errands.iter().flat_map(|errand| [errand.from, errand.to]);
+        let nodes: Vec<usize> = BTreeSet::from_iter(nodes).into_iter().collect();
         let mut outcome = RoundOutcome {
             errands: vec![PairOutcome::default(); job.errands.len()],
             uses: Vec::new(),
             end: PairEnd::Done,
         };
-        match self.prepare(job, &nodes, interrupts)? {
-            Ok(cached) => {
-                let mut round = BalanceRound::new(job, &self.names, self.agents.addresses());
-                let patience = patience(job.layout.length);
-                outcome.end = round::run(&mut self.agents, &mut round, patience, interrupts)?;
-                outcome.errands = round.into_outcomes();
-                for (pair, outcome) in job.errands.iter().zip(&mut outcome.errands) {
-                    let at = nodes.iter().position(|&node| node == pair.from);
-                    outcome.cached = at.and_then(|at| cached[at]);
-                }
-            }
-            Err(end) => outcome.end = end,
+        let cached = match self.prepare(job, &nodes)? {
+            Ok(cached) => cached,
+            Err(end) => return Ok(RoundOutcome { end, ..outcome }),
+        };
+        let (now, patience) = (clock::now_ns(), patience(job.layout.length));
+        let addresses = self.session.addresses();
+        let round = BalanceRound::new(job, &self.names, addresses, patience, now);
+        (outcome.end, outcome.errands) = self.session.run(round, &mut |_| {})?.into_end();
+        for (pair, copy) in job.errands.iter().zip(&mut outcome.errands) {
+            copy.cached = cached.get(&pair.from).copied().flatten();
         }
-        if outcome.end == PairEnd::Done {
-            let account = |_| BalanceOrder::Account;
-            let answers =
-                ask(&mut self.agents, &nodes, &account, GRACE, interrupts, &|event| match event {
-                    BalanceEvent::Account(account) => Some(account),
-                    _ => None,
-                })?;
-            let Some(answers) = answers else {
-                outcome.end = PairEnd::Interrupted;
-                return Ok(outcome);
-            };
+        if outcome.end != PairEnd::Done {
+            return Ok(outcome);
+        }
+        let account = |event| match event {
+            BalanceEvent::Account(account) => Some(account),
+            _ => None,
+        };
+        match self.ask(&nodes, |_| BalanceOrder::Account, GRACE, account)? {
             // An agent may exit after its copies: the resources that its node used are then left
             // out.
-            let answers = nodes.into_iter().zip(answers);
-            outcome.uses =
-                answers.filter_map(|(node, answers)| Some((node, answers.ok()?))).collect();
+            Some(all) => {
+                outcome.uses.extend(all.into_iter().filter_map(|(at, it)| Some((at, it.ok()?))))
+            }
+            None => outcome.end = PairEnd::Interrupted,
         }
         Ok(outcome)
     }
 
     /// Drops the files from the page cache, or reads them into the cache. Returns the cached part
-    /// of each file, in the order of `nodes`, or the end of the round if there was an error.
+    /// of each node's file, or the end of the round if there was an error.
     fn prepare(
         &mut self,
         job: &RoundJob,
         nodes: &[usize],
-        interrupts: Option<&Interrupts>,
-    ) -> io::Result<Result<Vec<Option<DiskCached>>, PairEnd>> {
+    ) -> io::Result<Result<BTreeMap<usize, Option<DiskCached>>, PairEnd>> {
         let order = |node| {
             let feeds = job.errands.iter().any(|errand| errand.from == node);
             BalanceOrder::Prepare {
@@ -151,15 +144,33 @@ impl Exchange {
             BalanceEvent::Prepared(cached) => Some(cached),
             _ => None,
         };
-        let patience = patience(job.layout.length);
-        let answers = ask(&mut self.agents, nodes, &order, patience, interrupts, &answer)?;
+        let answers = self.ask(nodes, order, patience(job.layout.length), answer)?;
         let Some(answers) = answers else { return Ok(Err(PairEnd::Interrupted)) };
-        let all: Result<Vec<_>, PairEnd> = nodes
-            .iter()
-            .zip(answers)
-            .map(|(&node, answers)| answers.map_err(|reason| PairEnd::Failed(node, reason)))
-            .collect();
-        Ok(all)
+        let cached = |(node, answer): (usize, Result<_, String>)| match answer {
+            Ok(cached) => Ok((node, cached)),
+            Err(reason) => Err(PairEnd::Failed(node, reason)),
+        };
+        Ok(answers.into_iter().map(cached).collect())
+    }
+
+    /// Sends `order(node)` to each of `nodes`, and returns their answers.
+    fn ask<T>(
+        &mut self,
+        nodes: &[usize],
+        order: impl Fn(usize) -> BalanceOrder,
+        patience: Duration,
+        answer: impl Fn(BalanceEvent) -> Option<T>,
+    ) -> io::Result<Replies<T>> {
+        let orders = nodes.iter().map(|&node| (node, ToAgent::Balance(order(node))));
+        let late = format!("its disk hangs: no answer for {} s", patience.as_secs());
+        let deadline = Some((after(patience), late));
+        let query = Query::new(orders, deadline, |_, message| match message {
+            FromAgent::Balance(BalanceEvent::Failed(reason)) => Some(Err(reason)),
+            FromAgent::Balance(event) => answer(event).map(Ok),
+            _ => None,
+        });
+        let answers = self.session.run(query, &mut |_| {})?.into_answers();
+        Ok(answers.into_iter().map(|(node, answer)| Some((node, answer?))).collect())
     }
 }
 

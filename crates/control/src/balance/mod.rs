@@ -4,7 +4,6 @@
 //! node has the head's index in the plan and feeds the copy; the head only makes the decisions,
 //! over the control channels. The hop of a local copy is the node's loopback.
 
-mod ask;
 mod exchange;
 mod job;
 mod pair;

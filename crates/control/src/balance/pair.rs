@@ -10,7 +10,8 @@ use garland_sys::random;
 
 use super::job::CopyPair;
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, SILENCE_NS};
+use crate::session::Orders;
+use crate::silence::SILENCE_NS;
 
 /// The id of the sink in a plan of two nodes.
 pub const SINK: NodeId = NodeId(1);
@@ -179,14 +180,14 @@ impl Running {
 
     /// Executes the orders of the state machine. Sends routes to the feeder only if the copy has
     /// begun (`began`).
-    pub fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
+    pub fn execute_orders(&mut self, orders: &mut Orders, began: bool) {
         while let Some(order) = self.head.poll() {
             match order {
-                HeadOrder::Send(_, message) => agents.send(self.pair.to, &message),
+                HeadOrder::Send(_, message) => orders.send(self.pair.to, message),
                 // Before the copy begins, the order to begin contains the route.
                 HeadOrder::Route(route) if began => {
-                    let order = ToAgent::Balance(BalanceOrder::Route(self.copy, route));
-                    agents.send(self.pair.from, &order);
+                    let order = BalanceOrder::Route(self.copy, route);
+                    orders.send(self.pair.from, ToAgent::Balance(order));
                 }
                 HeadOrder::Route(_) => {}
                 HeadOrder::Finished => self.finished = true,

@@ -1,7 +1,6 @@
 //! A round: copies that start at the same time, each with its own head state machine.
 
-use std::io;
-use std::os::fd::AsFd;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
@@ -9,43 +8,83 @@ use garland_protocol::{
     BalanceOrder, Begin, Destination, End, HeadEvent, NodeAddress, NodeState, ReadBack, ToAgent,
     Verdict,
 };
-use garland_sys::clock;
 use garland_sys::mptcp::Transport;
-use garland_sys::signal::Interrupts;
 
 use super::job::{CopyPair, RoundJob};
 use super::pair::{PairOutcome, Running, SINK};
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, TURN, silence};
 use crate::probe::PairEnd;
+use crate::session::{Operation, Orders};
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const CLOSING_NS: u64 = 10_000_000_000;
 
-/// The copies of a round.
+/// The copies of a round. The round is over when all copies have ended and both nodes of each have
+/// closed it.
 pub struct BalanceRound<'a> {
     job: &'a RoundJob,
     copies: Vec<Running>,
-    /// The time at which the feeders started, in monotonic nanoseconds.
-    began_ns: u64,
+    phase: Phase,
+    /// The maximum time without progress of any copy.
+    patience: Duration,
+    /// The time at which the feeders started, in monotonic nanoseconds; `None` before.
+    began_ns: Option<u64>,
     /// The last time at which any copy made progress, in monotonic nanoseconds.
     moved_ns: u64,
     /// The node which failed first, and why.
     fault: Option<(usize, String)>,
+    /// Nodes whose agent is dead or silent.
+    gone: BTreeSet<usize>,
+    interrupted: bool,
+}
+
+/// What a round does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing has been sent.
+    New,
+    /// The copies are opened, and run once all are open.
+    Copying,
+    /// The feeders close their copies, until this time at most. They report the statistics of their
+    /// connections.
+    ClosingFeeders(u64),
+    /// The sinks close their copies, until this time at most.
+    ClosingSinks(u64),
+    Over,
 }
 
 impl<'a> BalanceRound<'a> {
-    /// Creates the copies of `job`, without starting them. `names` and `addresses` are those of all nodes.
-    pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
-        let now = clock::now_ns();
+    /// Creates the copies of `job`, without starting them. `names` and `addresses` are those of all
+    /// nodes. A round without progress for `patience` fails.
+    pub fn new(
+        job: &'a RoundJob,
+        names: &[String],
+        addresses: &[NodeAddress],
+        patience: Duration,
+        now: u64,
+    ) -> Self {
         let copy = |pair: &CopyPair| Running::new(*pair, job.layout, names, addresses, now);
-        let copies = job.errands.iter().map(copy).collect();
-        Self { job, copies, began_ns: now, moved_ns: now, fault: None }
+        Self {
+            job,
+            copies: job.errands.iter().map(copy).collect(),
+            phase: Phase::New,
+            patience,
+            began_ns: None,
+            moved_ns: now,
+            fault: None,
+            gone: BTreeSet::new(),
+            interrupted: false,
+        }
     }
 
-    /// Returns the outcomes of the copies, in the order of the job.
-    pub fn into_outcomes(self) -> Vec<PairOutcome> {
-        self.copies.into_iter().map(|copy| copy.outcome).collect()
+    /// Returns how the round ended, and the outcomes of the copies, in the order of the job.
+    pub fn into_end(self) -> (PairEnd, Vec<PairOutcome>) {
+        let end = match self.fault {
+            _ if self.interrupted => PairEnd::Interrupted,
+            Some((node, reason)) => PairEnd::Failed(node, reason),
+            None => PairEnd::Done,
+        };
+        (end, self.copies.into_iter().map(|copy| copy.outcome).collect())
     }
 
     fn begin_of(&self, running: &Running, me: NodeId) -> Begin {
@@ -78,52 +117,23 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Opens all destinations; nothing is read before the feeders start.
-    fn open(&self, agents: &mut Agents) {
-        for running in &self.copies {
-            let begin = self.begin_of(running, SINK);
-            agents.send(running.pair.to, &ToAgent::Begin(Box::new(begin)));
-        }
-    }
-
     /// Starts all feeders, and the time measurement.
-    fn go(&mut self, agents: &mut Agents) {
-        let feeds: Vec<(usize, ToAgent)> = self
-            .copies
-            .iter()
-            .map(|running| {
-                let begin = Box::new(self.begin_of(running, HEAD));
-                (running.pair.from, ToAgent::Balance(BalanceOrder::Feed(begin)))
-            })
-            .collect();
-        self.began_ns = clock::now_ns();
-        feeds.iter().for_each(|(from, order)| agents.send(*from, order));
-    }
-
-    fn handle(&mut self, node: usize, event: &AgentEvent) {
-        let now = clock::now_ns();
-        for running in &mut self.copies {
-            if running.handle(now, node, event) {
-                self.moved_ns = now;
-            }
-            if running.outcome.took_ns.is_none() && running.verdict() == Some(Verdict::Ok) {
-                running.outcome.took_ns = Some(now - self.began_ns);
-            }
+    fn go(&mut self, now: u64, orders: &mut Orders) {
+        self.began_ns = Some(now);
+        for running in &self.copies {
+            let begin = Box::new(self.begin_of(running, HEAD));
+            orders.send(running.pair.from, ToAgent::Balance(BalanceOrder::Feed(begin)));
         }
     }
 
-    /// Fails copies whose feeder is silent, and all copies if none makes progress for `patience`.
-    fn tick(&mut self, agents: &Agents, patience: Duration) {
-        let now = clock::now_ns();
-        let hangs = u128::from(now.saturating_sub(self.moved_ns)) > patience.as_nanos();
+    /// Fails all copies if none has made progress for too long, and passes the time to the others.
+    fn pass_time(&mut self, now: u64) {
+        let quiet_ns = now.saturating_sub(self.moved_ns);
+        let hangs = u128::from(quiet_ns) > self.patience.as_nanos();
         for running in self.copies.iter_mut().filter(|running| !running.finished) {
-            if agents.is_silent(running.pair.from) {
-                running.fail(now, silence());
-            } else if hangs {
-                running.fail(
-                    now,
-                    format!("no copy of the round made progress for {} s", patience.as_secs()),
-                );
+            if hangs {
+                let seconds = self.patience.as_secs();
+                running.fail(now, format!("no copy of the round made progress for {seconds} s"));
             } else if running.head.deadline().is_some_and(|at| at <= now) {
                 running.head.handle(now, HeadEvent::Tick);
             }
@@ -131,19 +141,37 @@ impl<'a> BalanceRound<'a> {
     }
 
     /// Executes the orders of all state machines. If a copy has failed, interrupts the others.
-    fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
+    fn execute_orders(&mut self, now: u64, orders: &mut Orders) {
+        let began = self.began_ns.is_some();
         for running in &mut self.copies {
-            running.execute_orders(agents, began);
+            running.execute_orders(orders, began);
         }
         if self.fault.is_none() {
             self.fault = self.first_fault();
         }
         if self.fault.is_some() {
-            let now = clock::now_ns();
             for running in self.copies.iter_mut().filter(|running| !running.finished) {
                 running.head.handle(now, HeadEvent::Interrupted);
-                running.execute_orders(agents, began);
+                running.execute_orders(orders, began);
             }
+        }
+    }
+
+    fn close_feeders(&mut self, now: u64, orders: &mut Orders) {
+        self.phase = Phase::ClosingFeeders(now + CLOSING_NS);
+        for running in &mut self.copies {
+            running.ended |= self.began_ns.is_none();
+            if !running.ended {
+                let end = BalanceOrder::End(running.copy);
+                orders.send(running.pair.from, ToAgent::Balance(end));
+            }
+        }
+    }
+
+    fn close_sinks(&mut self, now: u64, orders: &mut Orders) {
+        self.phase = Phase::ClosingSinks(now + CLOSING_NS);
+        for running in &self.copies {
+            orders.send(running.pair.to, ToAgent::Close(running.copy));
         }
     }
 
@@ -166,85 +194,72 @@ impl<'a> BalanceRound<'a> {
         !self.copies.iter().any(joining)
     }
 
-    fn is_finished(&self) -> bool {
-        self.copies.iter().all(|running| running.finished)
+    fn feeders_have_closed(&self) -> bool {
+        self.copies.iter().all(|one| one.ended || self.gone.contains(&one.pair.from))
+    }
+
+    fn sinks_have_closed(&self) -> bool {
+        self.copies.iter().all(|one| one.closed || self.gone.contains(&one.pair.to))
     }
 }
 
-/// Runs all copies of `round`. A round without progress for `patience` has failed.
-///
-/// # Errors
-/// When this host cannot wait for the agents.
-pub fn run(
-    agents: &mut Agents,
-    round: &mut BalanceRound<'_>,
-    patience: Duration,
-    interrupts: Option<&Interrupts>,
-) -> io::Result<PairEnd> {
-    let mut began = false;
-    let mut interrupted = false;
-    round.open(agents);
-    while !round.is_finished() {
-        if !began && round.is_ready() && round.fault.is_none() {
-            began = true;
-            round.go(agents);
-        }
-        listen(agents, round, interrupts)?;
-        if !interrupted && interrupts.is_some_and(Interrupts::pending) {
-            interrupted = true;
-            let now = clock::now_ns();
-            round.copies.iter_mut().for_each(|one| one.head.handle(now, HeadEvent::Interrupted));
-        }
-        round.tick(agents, patience);
-        round.execute_orders(agents, began);
-    }
-    let end = match round.fault.take() {
-        _ if interrupted => PairEnd::Interrupted,
-        Some((node, reason)) => PairEnd::Failed(node, reason),
-        None => PairEnd::Done,
-    };
-    close(agents, round, began)?;
-    Ok(end)
-}
-
-/// Closes the copies on all agents, feeders first, which report the statistics of their
-/// connections.
-fn close(agents: &mut Agents, round: &mut BalanceRound<'_>, began: bool) -> io::Result<()> {
-    for running in &mut round.copies {
-        running.ended |= !began || !agents.has(running.pair.from);
-        if !running.ended {
-            let end = ToAgent::Balance(BalanceOrder::End(running.copy));
-            agents.send(running.pair.from, &end);
+impl Operation for BalanceRound<'_> {
+    /// Opens all destinations; nothing is read before the feeders start.
+    fn begin(&mut self, _: u64, orders: &mut Orders) {
+        self.phase = Phase::Copying;
+        for running in &self.copies {
+            let begin = self.begin_of(running, SINK);
+            orders.send(running.pair.to, ToAgent::Begin(Box::new(begin)));
         }
     }
-    wait_for(agents, round, |running, agents| running.ended || agents.is_gone(running.pair.from))?;
-    for running in &round.copies {
-        agents.send(running.pair.to, &ToAgent::Close(running.copy));
+
+    fn handle(&mut self, now: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        if matches!(event, AgentEvent::Lost(_)) {
+            self.gone.insert(node);
+        }
+        for running in &mut self.copies {
+            if running.handle(now, node, &event) {
+                self.moved_ns = now;
+            }
+            if running.outcome.took_ns.is_none() && running.verdict() == Some(Verdict::Ok) {
+                running.outcome.took_ns = self.began_ns.map(|began_ns| now - began_ns);
+            }
+        }
     }
-    wait_for(agents, round, |running, agents| running.closed || agents.is_gone(running.pair.to))
+
+    fn tick(&mut self, now: u64, orders: &mut Orders) {
+        match self.phase {
+            Phase::Copying => {
+                if self.began_ns.is_none() && self.is_ready() && self.fault.is_none() {
+                    self.go(now, orders);
+                }
+                self.pass_time(now);
+                self.execute_orders(now, orders);
+                if self.copies.iter().all(|running| running.finished) {
+                    self.close_feeders(now, orders);
+                }
+            }
+            Phase::ClosingFeeders(until) if self.feeders_have_closed() || now >= until => {
+                self.close_sinks(now, orders);
+            }
+            Phase::ClosingSinks(until) if self.sinks_have_closed() || now >= until => {
+                self.phase = Phase::Over;
+            }
+            _ => {}
+        }
+    }
+
+    /// Interrupts all copies, which are then closed as usual.
+    fn interrupt(&mut self, now: u64, _: &mut Orders) -> bool {
+        self.interrupted = true;
+        self.copies.iter_mut().for_each(|one| one.head.handle(now, HeadEvent::Interrupted));
+        self.phase == Phase::New
+    }
+
+    fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
 }
 
-fn wait_for(
-    agents: &mut Agents,
-    round: &mut BalanceRound<'_>,
-    is_over: fn(&Running, &Agents) -> bool,
-) -> io::Result<()> {
-    let deadline_ns = clock::now_ns() + CLOSING_NS;
-    while !round.copies.iter().all(|running| is_over(running, agents))
-        && clock::now_ns() < deadline_ns
-    {
-        listen(agents, round, None)?;
-    }
-    Ok(())
-}
-
-fn listen(
-    agents: &mut Agents,
-    round: &mut BalanceRound<'_>,
-    interrupts: Option<&Interrupts>,
-) -> io::Result<()> {
-    for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), TURN)? {
-        round.handle(node, &event);
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ mod table;
 mod took;
 mod words;
 
-use garland_control::Exchange;
+use garland_control::{Exchange, Session};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::processors::Processors;
@@ -18,7 +18,7 @@ use self::request::BalanceRequest;
 use self::result::BalanceResult;
 use self::series::Series;
 use crate::args::Balance;
-use crate::gather::{Gathered, Talk, end_agents, gather, split};
+use crate::gather::{Gathered, Talk, end_agents, gather};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, tell};
@@ -36,22 +36,21 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     let transport = Transport::mptcp_if(launch.speaks_mptcp(lab.as_ref(), 1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let (agents, absent) = split(fleet.agents);
-    let exchange = Exchange::new(names.clone(), agents);
+    let session = Session::new(fleet.agents, Some(&interrupts));
+    let absent = session.closed().to_vec();
+    let exchange = Exchange::new(names.clone(), session);
     let mut series = Series::new(&request, names, exchange, absent, transport);
     let mut screen = Screen::new(context.json);
     let since = Processors::now();
-    let measured = series.stock(&interrupts).and_then(|()| {
+    let measured = series.stock().and_then(|()| {
         phases.end("files");
-        series.measure(&interrupts, &mut |line| screen.draw(clock::now_ns(), &[line]))
+        series.measure(&mut |line| screen.draw(clock::now_ns(), &[line]))
     });
     screen.clear();
     measured.or_nothing("failed to measure with the agents")?;
     let cpu = since.busy_since();
     phases.end("rounds");
-    let (findings, exchange) = series.into_findings();
-    // Agents exit when their channels close; their unnamed files go with them.
-    drop(exchange);
+    let findings = series.into_findings();
     end_agents(fleet.children, findings.interrupted, &mut phases);
     let mut result = BalanceResult::new(&run, phases, &request, &findings, cpu);
     result.notes = notes::of(&result, &request, lab.as_ref());

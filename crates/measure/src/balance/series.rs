@@ -5,7 +5,6 @@ use std::io;
 use garland_control::{CopyPair, Exchange, PairEnd, PreparedFile, RoundJob, RoundOutcome};
 use garland_core::plan::Layout;
 use garland_sys::mptcp::Transport;
-use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 
 use super::request::BalanceRequest;
@@ -51,7 +50,7 @@ pub struct Findings {
 /// A running balance test.
 pub struct Series<'a> {
     request: &'a BalanceRequest,
-    exchange: Exchange,
+    exchange: Exchange<'a>,
     transport: Transport,
     findings: Findings,
 }
@@ -61,7 +60,7 @@ impl<'a> Series<'a> {
     pub fn new(
         request: &'a BalanceRequest,
         names: Vec<String>,
-        exchange: Exchange,
+        exchange: Exchange<'a>,
         absent: Vec<Option<String>>,
         transport: Transport,
     ) -> Self {
@@ -78,21 +77,16 @@ impl<'a> Series<'a> {
     }
 
     /// Has every node write its test file. A pair is left out if one of its nodes fails.
-    pub fn stock(&mut self, interrupts: &Interrupts) -> io::Result<()> {
+    pub fn stock(&mut self) -> io::Result<()> {
         let found = &mut self.findings;
         let nodes: Vec<usize> =
             (0..found.names.len()).filter(|&node| found.troubles[node].is_none()).collect();
-        let told = self.exchange.stock(
-            &nodes,
-            &self.request.path,
-            self.request.longest(),
-            Some(interrupts),
-        )?;
+        let told = self.exchange.stock(&nodes, &self.request.path, self.request.longest())?;
         let Some(told) = told else {
             found.interrupted = true;
             return Ok(());
         };
-        for (node, told) in nodes.into_iter().zip(told) {
+        for (node, told) in told {
             match told {
                 Ok(stocked) => found.stocked[node] = Some(stocked),
                 Err(reason) => found.troubles[node] = Some(reason),
@@ -106,11 +100,7 @@ impl<'a> Series<'a> {
 
     /// Measures all points, until a copy fails or the user interrupts. Calls `tell` with a line of progress
     /// before each round.
-    pub fn measure(
-        &mut self,
-        interrupts: &Interrupts,
-        tell: &mut dyn FnMut(String),
-    ) -> io::Result<()> {
+    pub fn measure(&mut self, tell: &mut dyn FnMut(String)) -> io::Result<()> {
         let request = self.request;
         let pairs = self.findings.pairs.len();
         let points = request.sizes.iter().enumerate().flat_map(|(place, size)| {
@@ -128,7 +118,7 @@ impl<'a> Series<'a> {
                     number + 1,
                     request.rounds
                 ));
-                if !self.round(*size, remote, usize::from(number), interrupts)? {
+                if !self.round(*size, remote, usize::from(number))? {
                     return Ok(());
                 }
             }
@@ -137,13 +127,7 @@ impl<'a> Series<'a> {
     }
 
     /// Runs one round of the last point. Returns false if a copy failed or the user interrupted.
-    fn round(
-        &mut self,
-        size: u64,
-        remote: usize,
-        number: usize,
-        interrupts: &Interrupts,
-    ) -> io::Result<bool> {
+    fn round(&mut self, size: u64, remote: usize, number: usize) -> io::Result<bool> {
         let backwards = number % 2 == 1;
         let job = RoundJob {
             errands: errands(&self.findings.pairs, remote, number),
@@ -158,7 +142,7 @@ impl<'a> Series<'a> {
             congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
             transport: self.transport,
         };
-        let course = self.exchange.round(&job, Some(interrupts))?;
+        let course = self.exchange.round(&job)?;
         match &course.end {
             PairEnd::Done => {
                 if let Some(point) = self.findings.points.last_mut() {
@@ -175,11 +159,12 @@ impl<'a> Series<'a> {
         Ok(false)
     }
 
-    /// Ends the test. Returns its findings, and the channels to the agents.
-    pub fn into_findings(self) -> (Findings, Exchange) {
+    /// Ends the test, and closes the channels to the agents, which then exit; their unnamed files go with
+    /// them. Returns the findings.
+    pub fn into_findings(self) -> Findings {
         let mut findings = self.findings;
         findings.points.retain(|point| !point.rounds.is_empty());
-        (findings, self.exchange)
+        findings
     }
 }
 

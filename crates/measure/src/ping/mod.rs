@@ -10,15 +10,14 @@ mod table;
 
 use std::time::Duration;
 
-use garland_control::{Agent, Pair, PairEnd, Party, bring_helper};
+use garland_control::{MeetingRound, Pair, PairEnd, Session, bring_helper};
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_protocol::{Finding, PingTransport, Task};
-use garland_sys::signal::Interrupts;
+use garland_protocol::{PingTransport, Task};
 use garland_topology::bounds;
 
 use crate::args::Ping;
-use crate::gather::{Gathered, Talk, end_agents, gather, split};
+use crate::gather::{Gathered, Talk, end_agents, gather};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
 use garland_results::head::{Phases, print_json};
@@ -53,14 +52,10 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
         bring_helper(agents.filter_map(|(_, agent)| agent.as_mut().ok()));
     }
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let session = Session {
-        names: &names,
-        request: &request,
-        interrupts: &interrupts,
-        lab: lab.as_ref(),
-        tells: !context.json,
-    };
-    let (pairs, interrupted) = session.measure(fleet.agents)?;
+    let series =
+        Series { names: &names, request: &request, lab: lab.as_ref(), tells: !context.json };
+    let session = Session::new(fleet.agents, Some(&interrupts));
+    let (pairs, interrupted) = series.measure(session)?;
     phases.end("ping");
     end_agents(fleet.children, interrupted, &mut phases);
     let result = PingResult::new(&run, phases, &request, &names, pairs, interrupted);
@@ -74,36 +69,24 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
 }
 
 /// A measurement of all pairs: the parameters that all pairs share.
-struct Session<'a> {
+struct Series<'a> {
     names: &'a [String],
     request: &'a PingRequest,
-    interrupts: &'a Interrupts,
     /// The lab of the nodes.
     lab: Option<&'a Lab>,
     /// Whether to print the table of each pair as soon as the pair is done.
     tells: bool,
 }
 
-impl Session<'_> {
+impl Series<'_> {
     /// Measures one pair after the other, so that none disturbs another. Returns the pairs, and whether the
     /// user interrupted.
-    fn measure(
-        &self,
-        agents: Vec<Result<Agent, String>>,
-    ) -> Result<(Vec<PairResult>, bool), Failure> {
-        let (agents, absent) = split(agents);
-        let mut party = Party::new(agents);
+    fn measure(&self, mut session: Session<'_>) -> Result<(Vec<PairResult>, bool), Failure> {
         let mut pairs = Vec::new();
         let mut interrupted = false;
         for to in 1..self.names.len() {
             let mut pair = PairResult::new(self.names, to, self.request);
-            if let Some(at) = [0, to].into_iter().find(|&at| absent[at].is_some()) {
-                pair.fail(&self.names[at], absent[at].as_deref().unwrap_or_default());
-            } else if interrupted {
-                pair.skip();
-            } else {
-                interrupted = self.meet(&mut party, to, &mut pair)?;
-            }
+            interrupted |= self.meet(&mut session, to, &mut pair)?;
             pair.conclude(self.request, self.wire(to));
             if self.tells {
                 output::print(table::Table { pair: &pair, request: self.request, place: to })?;
@@ -125,7 +108,12 @@ impl Session<'_> {
     }
 
     /// Measures between the first node and node `to`. Returns whether the user interrupted.
-    fn meet(&self, party: &mut Party, to: usize, pair: &mut PairResult) -> Result<bool, Failure> {
+    fn meet(
+        &self,
+        session: &mut Session<'_>,
+        to: usize,
+        pair: &mut PairResult,
+    ) -> Result<bool, Failure> {
         let points = &self.request.task.points;
         let time: u64 = points.iter().map(|point| u64::from(point.time_ms)).sum();
         let meeting = Pair {
@@ -137,17 +125,19 @@ impl Session<'_> {
             pin: self.request.pin,
             task: Task::Ping(self.request.task.clone()),
         };
-        let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
-        let ends = party
-            .round(&[meeting], Some(self.interrupts), &mut found)
-            .or_nothing("failed to measure with the agents")?;
-        match ends.into_iter().next() {
-            Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
-            Some(PairEnd::Interrupted) => {
-                pair.skip();
-                return Ok(true);
+        let round = MeetingRound::new(&[meeting], session.addresses());
+        let round =
+            session.run(round, &mut |_| {}).or_nothing("failed to measure with the agents")?;
+        for (end, findings) in round.into_ends() {
+            findings.into_iter().for_each(|(node, finding)| pair.found(node == 0, finding));
+            match end {
+                PairEnd::Failed(node, reason) => pair.fail(&self.names[node], &reason),
+                PairEnd::Interrupted => {
+                    pair.skip();
+                    return Ok(true);
+                }
+                PairEnd::Done => {}
             }
-            Some(PairEnd::Done) | None => {}
         }
         Ok(false)
     }

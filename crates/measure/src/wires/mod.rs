@@ -8,7 +8,7 @@ mod sweep;
 mod table;
 
 use garland_analysis::conditions::{Conditions, Purpose};
-use garland_control::{Agent, Party};
+use garland_control::{Agent, Session};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
 
@@ -16,7 +16,7 @@ use self::measured::Measured;
 use self::result::{WiresFindings, WiresResult};
 use self::survey::{Meetings, Survey};
 use crate::args::Wires;
-use crate::gather::{Gathered, Talk, emulator, end_agents, gather, split};
+use crate::gather::{Gathered, Talk, emulator, end_agents, gather};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Head, Phases, tell};
@@ -55,10 +55,10 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
         true => 1,
         false => rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
     };
-    let (agents, absent) = split(fleet.agents);
+    let session = Session::new(fleet.agents, Some(&interrupts));
+    let absent = session.closed().to_vec();
     let never: Vec<bool> = absent.iter().map(Option::is_some).collect();
-    let meetings = Meetings::new(Party::new(agents), &interrupts);
-    let mut survey = Survey::new(meetings, absent, rails, wires.streams);
+    let mut survey = Survey::new(Meetings::new(session), absent, rails, wires.streams);
     let since = Processors::now();
     let mut screen = Screen::new(context.json);
     survey.run(&mut |line| screen.draw(clock::now_ns(), &[line]))?;

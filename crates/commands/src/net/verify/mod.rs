@@ -54,13 +54,13 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let fleet = builder.assemble()?;
     phases.end("start");
     let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let agents: Vec<Option<Agent>> = fleet.agents.into_iter().map(Result::ok).collect();
-    let known = agents.iter().enumerate().filter_map(|(node, agent)| Some((node, agent.as_ref()?)));
+    let known = fleet.agents.iter().enumerate();
+    let known = known.filter_map(|(node, agent)| Some((node, agent.as_ref().ok()?)));
     let address = |(node, agent): (usize, &Agent)| {
         agent.addresses.iter().map(move |address| (node, address.ip())).collect::<Vec<_>>()
     };
     let addresses: BTreeSet<(usize, IpAddr)> = known.flat_map(address).collect();
-    let survey = Survey::new(agents, Some(&interrupts));
+    let survey = Survey::new(fleet.agents, Some(&interrupts));
     let mut surveying = Surveying::new(&topology, survey, quiet, reasons);
     surveying.all(&mut phases, &addresses).map_err(gave_up)?;
     let (seen, cabling) = surveying.into_seen();

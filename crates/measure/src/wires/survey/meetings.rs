@@ -1,10 +1,8 @@
 //! Measurements of pairs of nodes by their agents.
 
 use garland_analysis::conditions::Conditions;
-use garland_control::{Pair, PairEnd, Party};
+use garland_control::{MeetingRound, Pair, PairEnd, Session};
 use garland_protocol::{Finding, Summary, TxStats};
-use garland_sys::signal::Interrupts;
-
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The findings of one pair.
@@ -23,46 +21,51 @@ pub struct PairFindings {
     pub conditions: [Conditions; 2],
 }
 
+/// The findings of a pair, or how its measurement ended without all of them.
+pub type MetPair = Result<Box<PairFindings>, PairEnd>;
+
 /// Agents that measure between pairs, until the user interrupts.
 pub struct Meetings<'a> {
-    party: Party,
-    interrupts: &'a Interrupts,
+    session: Session<'a>,
     /// Whether the user interrupted.
     pub interrupted: bool,
 }
 
 impl<'a> Meetings<'a> {
-    /// Measures with the agents of `party`.
-    pub fn new(party: Party, interrupts: &'a Interrupts) -> Self {
-        Self { party, interrupts, interrupted: false }
+    /// Measures with the agents of `session`.
+    pub fn new(session: Session<'a>) -> Self {
+        Self { session, interrupted: false }
     }
 
     /// Returns whether the channel to a node's agent is open.
     pub fn has(&self, node: usize) -> bool {
-        self.party.has(node)
+        self.session.closed()[node].is_none()
     }
 
-    /// Measures all pairs at once. Returns the end and the findings of each, in the same order; the
-    /// findings are complete only if the end is [`PairEnd::Done`].
-    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<(PairEnd, PairFindings)>, Failure> {
-        let mut found: Vec<PairFindings> =
-            meetings.iter().map(|_| PairFindings::default()).collect();
-        if self.interrupted {
-            return Ok(found.into_iter().map(|none| (PairEnd::Interrupted, none)).collect());
-        }
-        let mut take = |at: usize, node: usize, finding: Finding| {
-            if let (Some(got), Some(pair)) = (found.get_mut(at), meetings.get(at)) {
-                got.take(finding, node == pair.to);
-            }
+    /// Measures all pairs at once. Returns the findings of each, or how it ended without all of them, in the
+    /// same order.
+    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MetPair>, Failure> {
+        let round = MeetingRound::new(meetings, self.session.addresses());
+        let round = self.session.run(round, &mut |_| {});
+        let ends = round.or_nothing("failed to wait for the agents")?.into_ends();
+        let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
+            PairEnd::Done => Ok(Box::new(PairFindings::of(found, pair))),
+            end => Err(end),
         };
-        let ends = self.party.round(meetings, Some(self.interrupts), &mut take);
-        let ends = ends.or_nothing("failed to wait for the agents")?;
-        self.interrupted |= ends.contains(&PairEnd::Interrupted);
-        Ok(ends.into_iter().zip(found).collect())
+        let ends: Vec<_> = ends.zip(meetings).map(met).collect();
+        self.interrupted |= ends.iter().any(|end| matches!(end, Err(PairEnd::Interrupted)));
+        Ok(ends)
     }
 }
 
 impl PairFindings {
+    /// Sums the findings of a pair, each with the index of its node.
+    fn of(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
+        let mut sum = Self::default();
+        found.into_iter().for_each(|(node, finding)| sum.take(finding, node == pair.to));
+        sum
+    }
+
     /// Adds a finding of the accepting agent if `dialled`, otherwise of the connecting one.
     fn take(&mut self, finding: Finding, dialled: bool) {
         match finding {

@@ -239,9 +239,8 @@ impl<'a> Survey<'a> {
             meetings.extend(pairs.map(|pair| meeting(pair, number, 2, &task)));
         }
         let met = self.meetings.round(&meetings)?;
-        let done = met.iter().filter(|(end, _)| *end == PairEnd::Done);
-        let sum = done.map(|(_, got)| got.forward + got.backward).sum();
-        self.bisection = Some(sum).filter(|&sum: &f64| sum > 0.0);
+        let sum = met.iter().flatten().map(|got| got.forward + got.backward);
+        self.bisection = Some(sum.sum()).filter(|&sum: &f64| sum > 0.0);
         Ok(())
     }
 
@@ -251,23 +250,23 @@ impl<'a> Survey<'a> {
         pairs: &[MatchUp],
         streams: u16,
         task: &Task,
-    ) -> Result<Vec<Option<PairFindings>>, Failure> {
+    ) -> Result<Vec<Option<Box<PairFindings>>>, Failure> {
         let (now, rail) = (self.now, &self.rails[self.now]);
         let tried: Vec<usize> = (0..pairs.len()).filter(|&at| rail.may(&pairs[at])).collect();
         let meetings: Vec<_> =
             tried.iter().map(|&at| meeting(pairs[at], now, streams, task)).collect();
         let met = self.meetings.round(&meetings)?;
-        let mut all: Vec<Option<PairFindings>> = pairs.iter().map(|_| None).collect();
-        for (&at, (end, got)) in tried.iter().zip(met) {
+        let mut all: Vec<Option<Box<PairFindings>>> = pairs.iter().map(|_| None).collect();
+        for (&at, met) in tried.iter().zip(met) {
             let (a, b) = pairs[at];
-            match end {
-                PairEnd::Done => {
+            match met {
+                Ok(got) => {
                     let strikes = &mut self.rail().strikes;
                     (strikes[a], strikes[b]) = (0, 0);
                     all[at] = Some(got);
                 }
-                PairEnd::Failed(node, reason) => self.strike(pairs[at], node, &reason),
-                PairEnd::Interrupted => {}
+                Err(PairEnd::Failed(node, reason)) => self.strike(pairs[at], node, &reason),
+                Err(_) => {}
             }
         }
         Ok(all)

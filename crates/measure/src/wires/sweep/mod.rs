@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use garland_analysis::conditions::{Conditions, Purpose, value};
 use garland_analysis::pairs::MatchUp;
-use garland_control::{PairEnd, Party};
+use garland_control::{PairEnd, Session};
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 use garland_protocol::PACKETS;
@@ -22,7 +22,7 @@ use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, WireResult};
 use super::measured::{FailedPair, Measured};
 use super::survey::Meetings;
 use super::survey::task::{meeting, packets, ping};
-use crate::gather::{Gathered, emulator, end_agents, split};
+use crate::gather::{Gathered, emulator, end_agents};
 use garland_fleet::context::Context;
 use garland_results::head::{Head, tell};
 use garland_terminal::failure::{Exit, Failure};
@@ -53,10 +53,11 @@ pub fn run(
     gathered: Gathered,
 ) -> Result<Exit, Failure> {
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    let (agents, absent) = split(fleet.agents);
+    let session = Session::new(fleet.agents, Some(&interrupts));
+    let absent = session.closed().to_vec();
     let mut sweep = Sweep {
         network: Network::new(nodes, lab.as_ref().map(|lab: &Lab| &lab.spec().topology)),
-        meetings: Meetings::new(Party::new(agents), &interrupts),
+        meetings: Meetings::new(session),
         names,
         conditions: BTreeMap::new(),
         points: Vec::new(),
@@ -100,16 +101,15 @@ impl Sweep<'_> {
     fn probe(&mut self, group: &mut Group) -> Result<(), Failure> {
         let task = ping();
         let meetings: Vec<_> = group.pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
-        let met = self.meetings.round(&meetings)?;
-        for (pair, (end, got)) in group.pairs.clone().into_iter().zip(met) {
-            match end {
-                PairEnd::Done => {
+        for (pair, met) in group.pairs.clone().into_iter().zip(self.meetings.round(&meetings)?) {
+            match met {
+                Ok(got) => {
                     for (node, conditions) in [pair.0, pair.1].into_iter().zip(got.conditions) {
                         self.conditions.entry(node).or_insert(conditions);
                     }
                 }
-                PairEnd::Failed(_, reason) => self.leave_out(group, pair, reason),
-                PairEnd::Interrupted => {}
+                Err(PairEnd::Failed(_, reason)) => self.leave_out(group, pair, reason),
+                Err(_) => {}
             }
         }
         Ok(())
@@ -156,11 +156,11 @@ impl Sweep<'_> {
         let task = packets(packet);
         let meetings: Vec<_> = pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
         let mut rates = Vec::new();
-        for (&pair, (end, got)) in pairs.iter().zip(self.meetings.round(&meetings)?) {
-            match end {
-                PairEnd::Done => rates.push(got.forward),
-                PairEnd::Failed(_, reason) => self.leave_out(group, pair, reason),
-                PairEnd::Interrupted => {}
+        for (&pair, met) in pairs.iter().zip(self.meetings.round(&meetings)?) {
+            match met {
+                Ok(got) => rates.push(got.forward),
+                Err(PairEnd::Failed(_, reason)) => self.leave_out(group, pair, reason),
+                Err(_) => {}
             }
         }
         if rates.len() == count {

@@ -1,0 +1,73 @@
+//! An order to each of several nodes, and one answer of each.
+
+use std::collections::BTreeMap;
+
+use garland_protocol::{FromAgent, ToAgent};
+
+use crate::agent_set::AgentEvent;
+use crate::session::{Operation, Orders};
+
+/// The answer or error of each node; `None` if the user interrupted before.
+pub type Answers<T> = BTreeMap<usize, Option<Result<T, String>>>;
+
+/// The monotonic time in nanoseconds by which nodes must answer, and the error of the others.
+pub type Deadline = (u64, String);
+
+/// Converts a message of a node to an answer; returns `None` to ignore the message.
+type Answer<'a, T> = Box<dyn FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a>;
+
+/// Sends an order to each of several nodes, and waits for an answer of each.
+pub struct Query<'a, T> {
+    orders: Vec<(usize, ToAgent)>,
+    answer: Answer<'a, T>,
+    answers: Answers<T>,
+    deadline: Option<Deadline>,
+}
+
+impl<'a, T> Query<'a, T> {
+    /// Creates a query of at most one order per node.
+    pub fn new(
+        orders: impl IntoIterator<Item = (usize, ToAgent)>,
+        deadline: Option<Deadline>,
+        answer: impl FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a,
+    ) -> Self {
+        let orders: Vec<_> = orders.into_iter().collect();
+        let answers = orders.iter().map(|(node, _)| (*node, None)).collect();
+        Self { orders, answer: Box::new(answer), answers, deadline }
+    }
+
+    /// Returns the answer or error of each node.
+    pub fn into_answers(self) -> Answers<T> {
+        self.answers
+    }
+}
+
+impl<T> Operation for Query<'_, T> {
+    fn begin(&mut self, _: u64, orders: &mut Orders) {
+        self.orders.drain(..).for_each(|(node, order)| orders.send(node, order));
+    }
+
+    fn handle(&mut self, _: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        let result = match event {
+            AgentEvent::Message(message) => (self.answer)(node, message),
+            AgentEvent::Lost(reason) => Some(Err(reason)),
+        };
+        if let Some(open @ None) = self.answers.get_mut(&node) {
+            *open = result;
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64, _: &mut Orders) {
+        if let Some((_, late)) = self.deadline.as_ref().filter(|(at, _)| now_ns > *at) {
+            let answers = self.answers.values_mut();
+            answers.filter(|it| it.is_none()).for_each(|it| *it = Some(Err(late.clone())));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.answers.values().all(Option::is_some)
+    }
+}
+
+#[cfg(test)]
+mod tests;

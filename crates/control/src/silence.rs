@@ -1,0 +1,40 @@
+//! Silence of agents, measured in time in which this process ran.
+
+/// Silence after which an agent is considered dead, in nanoseconds.
+pub const SILENCE_NS: u64 = 5_000_000_000;
+
+/// The longest part of a turn that counts as silence, in nanoseconds. A longer turn means that this
+/// process was suspended or blocked: nothing was read, so no agent was silent.
+const TURN_MAX_NS: u64 = 1_000_000_000;
+
+/// How long each agent has sent nothing.
+#[derive(Debug)]
+pub struct Silence {
+    /// The silence of each agent in nanoseconds.
+    silent_ns: Vec<u64>,
+    /// The end of the last turn in monotonic nanoseconds.
+    turned_ns: u64,
+}
+
+impl Silence {
+    /// Creates the silence of `count` agents, which begins now.
+    pub fn new(count: usize, now_ns: u64) -> Self {
+        Self { silent_ns: vec![0; count], turned_ns: now_ns }
+    }
+
+    /// Ends a turn, in which the agents `heard` sent messages.
+    pub fn turn(&mut self, now_ns: u64, heard: impl IntoIterator<Item = usize>) {
+        let passed = now_ns.saturating_sub(self.turned_ns).min(TURN_MAX_NS);
+        self.turned_ns = now_ns;
+        self.silent_ns.iter_mut().for_each(|silent| *silent += passed);
+        heard.into_iter().for_each(|node| self.silent_ns[node] = 0);
+    }
+
+    /// Returns whether an agent has been silent for longer than [`SILENCE_NS`].
+    pub fn is_long(&self, node: usize) -> bool {
+        self.silent_ns[node] > SILENCE_NS
+    }
+}
+
+#[cfg(test)]
+mod tests;
