@@ -75,7 +75,8 @@ impl Running {
             .expect("a hop has an end, and 1 to 64 rails");
         let policy = Policy::for_nodes(1).with_slow(SlowNodes::Wait, 0);
         let policy = Policy { silence_ns: SILENCE_NS, ..policy };
-        let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
+        let mut head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
+        head.handle(now, HeadEvent::Begin);
         Self {
             pair,
             copy,
@@ -162,8 +163,7 @@ impl Running {
             }
             FromAgent::Busy(copy, copies) if *copy == self.copy => {
                 let reason = format!("its agent has no free memory: {copies} other copies use it");
-                let failed = FromAgent::Failed(self.copy, reason);
-                self.head.handle(now, HeadEvent::From(SINK, failed));
+                self.head.handle(now, HeadEvent::Unavailable(SINK, reason));
                 return false;
             }
             FromAgent::Committed(copy, report) if *copy == self.copy => {
@@ -188,7 +188,13 @@ impl Running {
                     let order = ToAgent::Balance(BalanceOrder::Route(self.copy, route));
                     agents.send(self.pair.from, &order);
                 }
-                HeadOrder::Route(_) => {}
+                // The round gives the order to begin, and the head has no file of its own.
+                HeadOrder::Route(_)
+                | HeadOrder::Start
+                | HeadOrder::Begin(_)
+                | HeadOrder::Queue(_)
+                | HeadOrder::BeginAgain
+                | HeadOrder::Commit => {}
                 HeadOrder::Finished => self.finished = true,
             }
         }
