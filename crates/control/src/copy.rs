@@ -6,6 +6,8 @@ mod ending;
 mod job;
 mod notes;
 mod parts;
+#[cfg(test)]
+mod tests;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;

@@ -94,7 +94,7 @@ impl Driver<'_> {
 
 /// Sets the operation number, from 1, of each block's span. Nodes cannot do this: only the head knows
 /// how the file is divided into operations.
-fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
+pub(super) fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
     for record in &mut trace.records {
         if let Record::Span(span) = record
             && span.stage.is_of_blocks()
@@ -103,42 +103,5 @@ fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
             let number = cut.operation(layout, u64::from(span.block)) + 1;
             span.operation = u16::try_from(number).unwrap_or(u16::MAX);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use garland_core::trace::{Origin, Role, Stage};
-
-    use super::*;
-    use garland_dataplane::recorder::At;
-
-    #[test]
-    fn a_block_has_the_number_of_the_operation_in_which_it_begins() {
-        let begin = At { block: 1, ..At::HERE };
-        let spans = [
-            At::block(0, 0).span(Stage::Read, 1, 2),
-            At::block(0, 3).span(Stage::Write, 1, 2),
-            begin.span(Stage::Control, 1, 2),
-            At::HERE.span(Stage::WaitUpstream, 1, 2),
-        ];
-        let origin = Origin {
-            node: String::new(),
-            index: 0,
-            role: Role::Head,
-            processors: 1,
-            started_ns: 0,
-            wall_ns: 0,
-            copy: [0; 16],
-            emulated: false,
-        };
-        let mut trace = Trace { origin, records: spans.map(Record::Span).to_vec() };
-        let layout = Layout::new(6 * 4096, 4096).unwrap();
-        number_operations(&mut trace, Cut { size: 10_000, overlap: 0 }, layout);
-        let numbers = trace.records.iter().map(|record| match record {
-            Record::Span(span) => span.operation,
-            _ => panic!("not a span"),
-        });
-        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 0, 0]);
     }
 }
