@@ -43,6 +43,8 @@ impl Engine<'_> {
             What::Flip { index, to } => self.flips.push((index, to)),
             What::Hang(node) => self.nodes[node as usize].hangs = true,
             What::Late(node) if self.head.is_ready() => {
+                // What it had to tell before, nobody has heard.
+                self.nodes[node as usize].complete_ns = None;
                 self.news.push_back(HeadEvent::Joined(NodeId(node), vec![address()]));
             }
             What::Late(_) => self.agenda.add(self.now + BEGIN_NS, Event::Mishap(number)),
