@@ -22,7 +22,13 @@ fn head_of(count: usize, policy: Policy) -> Head {
     let names: Vec<String> = (1..=count).map(|number| format!("n{number}")).collect();
     let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");
     let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; count + 1];
-    Head::new(COPY, &plan, addresses, policy, 0)
+    begun(Head::new(COPY, &plan, addresses, policy, 0))
+}
+
+/// Begins the copy.
+fn begun(mut head: Head) -> Head {
+    head.handle(0, Event::Begin);
+    head
 }
 
 fn hear_all(head: &mut Head, now: u64, count: u32) {
@@ -182,8 +188,7 @@ fn a_late_node_without_a_feeder_fails_with_a_reason() {
     // The planned node cannot feed others: its blocks cannot be read back.
     let address = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
     for late in 2..2 + LATE {
-        head.handle(1, Event::Added(format!("late{late}")));
-        head.handle(1, Event::Joined(NodeId(late), address.clone()));
+        head.handle(1, Event::Added(format!("late{late}"), Ok(address.clone())));
     }
     let fed: Vec<NodeId> = head.routes(HEAD)[0].downstreams.iter().map(|down| down.node).collect();
     assert_eq!(fed.len(), 64, "a node feeds 64 at most");
@@ -213,7 +218,7 @@ fn striped(reversed: bool) -> Head {
     let addresses = addresses.map(|ports| ports.into_iter().map(address).collect()).to_vec();
     let policy = Policy::for_nodes(2);
     let policy = if reversed { policy.together() } else { policy.striped() };
-    Head::new(COPY, &plan, addresses, policy, 0)
+    begun(Head::new(COPY, &plan, addresses, policy, 0))
 }
 
 fn complete(head: &mut Head, node: u32, root: [u8; 32]) {

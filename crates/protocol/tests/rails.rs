@@ -21,7 +21,9 @@ fn head(rails: u16, policy: Policy) -> Head {
     let address = |node: u16, rail| SocketAddr::from(([127, 0, 0, 1], 100 * node + rail));
     let addresses = |node| (0..rails).map(|rail| address(node, rail)).collect();
     let addresses = (0..3).map(addresses).collect();
-    Head::new(COPY, &plan, addresses, policy, 0)
+    let mut head = Head::new(COPY, &plan, addresses, policy, 0);
+    head.handle(0, Event::Begin);
+    head
 }
 
 /// Returns the ports at which feeders reach the nodes of a lane, and the links' epochs.

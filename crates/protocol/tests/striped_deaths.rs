@@ -121,6 +121,7 @@ impl Copying {
         let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; SERVERS + 1];
         let policy = Policy::for_nodes(SERVERS).striped();
         let mut head = Head::new(COPY, &plan, addresses, policy, 0);
+        head.handle(0, HeadEvent::Begin);
         for node in 1..=SERVERS {
             let complete = FromAgent::Complete(COPY, [1; 32], Box::default());
             head.handle(1, HeadEvent::From(id(node), complete));

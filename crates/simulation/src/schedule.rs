@@ -43,6 +43,8 @@ pub enum What {
     },
     /// The disk of the node no longer answers: no call on it returns.
     Hang(u32),
+    /// The agent of the node cannot be reached before this time; then the node joins.
+    Late(u32),
     /// The user interrupts.
     Interrupt,
 }

@@ -76,7 +76,8 @@ impl Running {
             .expect("a hop has an end, and 1 to 64 rails");
         let policy = Policy::for_nodes(1).with_slow(SlowNodes::Wait, 0);
         let policy = Policy { silence_ns: SILENCE_NS, ..policy };
-        let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
+        let mut head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
+        head.handle(now, HeadEvent::Begin);
         Self {
             pair,
             copy,
@@ -163,8 +164,7 @@ impl Running {
             }
             FromAgent::Busy(copy, copies) if *copy == self.copy => {
                 let reason = format!("its agent has no free memory: {copies} other copies use it");
-                let failed = FromAgent::Failed(self.copy, reason);
-                self.head.handle(now, HeadEvent::From(SINK, failed));
+                self.head.handle(now, HeadEvent::Unavailable(SINK, reason));
                 return false;
             }
             FromAgent::Committed(copy, report) if *copy == self.copy => {
@@ -189,7 +189,13 @@ impl Running {
                     let order = BalanceOrder::Route(self.copy, route);
                     orders.send(self.pair.from, ToAgent::Balance(order));
                 }
-                HeadOrder::Route(_) => {}
+                // The round gives the order to begin, and the head has no file of its own.
+                HeadOrder::Route(_)
+                | HeadOrder::Start
+                | HeadOrder::Begin(_)
+                | HeadOrder::Queue(_)
+                | HeadOrder::BeginAgain
+                | HeadOrder::Commit => {}
                 HeadOrder::Finished => self.finished = true,
             }
         }

@@ -1,59 +1,43 @@
-//! The beginning of a copy: immediate, or after all busy agents have granted memory.
+//! The beginning of a copy: immediate, or after all busy agents have granted memory. Nodes may join
+//! later.
 
-use garland_core::plan::{HEAD, NodeId};
+use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
-use garland_protocol::{Begin, End, FromAgent, HeadEvent, HeadOrder, ToAgent, root_digest};
+use garland_protocol::{Begin, End, HeadEvent, ToAgent, root_digest};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::{Agent, CopyNode, Driver, Ends, QUIET_NS};
-use crate::agents::gone;
-use crate::outcome::NodeOutcome;
-use crate::queue::{Queue, Step};
+use super::attempt::Attempt;
+use super::{Driver, Ends, Newcomer};
 use garland_dataplane::context::CopyContext;
-use garland_dataplane::lanes;
 use garland_dataplane::recorder::{At, Budget};
 
 impl Driver<'_> {
-    /// Starts the threads of the head's lanes.
-    pub(super) fn start_lanes(&mut self) -> std::io::Result<()> {
-        let blocks: Vec<_> = self.job.plan.lanes.iter().map(|lane| lane.blocks).collect();
-        let source = match &self.job.ends {
-            Ends::Out { source, .. } => Some(source),
-            Ends::In { .. } => None,
-        };
-        self.threads = lanes::start(&self.context, &blocks, |_| true, source)?;
+    /// Starts the head's own lanes and its trace.
+    pub(super) fn start(&mut self) -> std::io::Result<()> {
+        self.attempt.start_lanes(self.job)?;
+        let context = &self.attempt.context;
+        if let Some(tracing) = self.job.tracing {
+            // Set-up ends where the wait for busy agents begins.
+            let waited = self.head.moments(0).waited;
+            let end_ns = waited.map_or_else(clock::now_ns, |(since, _)| since);
+            context.config.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
+        }
+        context.sample_now();
+        self.begin_clock_probes();
         Ok(())
     }
 
-    /// Sends every node the order to begin, with the node's current route.
-    pub(super) fn begin(&mut self) -> std::io::Result<()> {
-        self.start_lanes()?;
-        self.drop_orders();
-        if let Some(tracing) = self.job.tracing {
-            // Set-up ends where the wait for busy agents begins.
-            let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
-            self.context.config.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
-        }
-        for id in self.agents.ids() {
-            let begin = self.begin_of(id);
-            self.nodes[id.index()].started = self.agents.has(id);
-            self.exchanges.asked(id, Exchange::Begin, &self.context.config.trace);
-            self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
-        }
-        self.head.routes(HEAD).into_iter().for_each(|route| self.context.route(route));
-        self.context.sample_now();
-        self.begin_clock_probes();
-        // If there are no nodes, this tick ends the copy.
-        self.head.handle(clock::now_ns(), HeadEvent::Tick);
-        self.execute_orders();
-        self.note_moments();
-        Ok(())
+    /// Orders a node to begin.
+    pub(super) fn begin(&mut self, id: NodeId) {
+        self.attempt.asked(id, Exchange::Begin);
+        let begin = self.begin_of(id);
+        self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
     }
 
     /// Returns the order to begin for a node.
-    pub(super) fn begin_of(&self, id: NodeId) -> Begin {
+    fn begin_of(&self, id: NodeId) -> Begin {
         let job = self.job;
         let place = id.index() - 1;
         let end = match &job.ends {
@@ -62,11 +46,11 @@ impl Driver<'_> {
         };
         let number = u16::try_from(place).unwrap_or(u16::MAX);
         Begin {
-            copy: self.copy,
-            secret: self.secret.clone(),
+            copy: self.attempt.copy,
+            secret: self.attempt.secret.clone(),
             digest_key: match &end {
-                End::Sink(_) => self.digest_key.to_public(),
-                End::Source(_) => self.digest_key.clone(),
+                End::Sink(_) => self.attempt.digest_key.to_public(),
+                End::Source(_) => self.attempt.digest_key.clone(),
             },
             sealed: job.sealed,
             layout: job.plan.layout,
@@ -87,81 +71,52 @@ impl Driver<'_> {
         }
     }
 
-    /// Discards the orders of the state machine before the copy begins: the order to begin contains
-    /// the current state.
-    pub(super) fn drop_orders(&mut self) {
-        while let Some(order) = self.head.poll() {
-            self.finished |= matches!(order, HeadOrder::Finished);
-        }
+    /// Requests the memory that a node needs for the copy.
+    pub(super) fn queue(&mut self, id: NodeId) {
+        let plan = self.job.plan;
+        let bytes = CopyContext::memory(plan.layout, plan.lanes_of(id), self.job.pipeline.buffers);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.attempt.asked(id, Exchange::Queue);
+        self.agents.send(id, &ToAgent::Queue(self.attempt.copy, bytes));
     }
 
-    /// Releases all memory that agents have reserved, and begins a new attempt, which queues for
-    /// memory. Nodes that have ended are left out.
-    pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
-        let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
-        self.close_agents(interrupts);
-        if self.interrupted {
-            self.finished = true;
-            return Ok(self);
-        }
-        for id in self.agents.ids().filter(|id| self.is_open_at(*id)).collect::<Vec<_>>() {
-            let event = if self.is_silent(id) {
-                HeadEvent::Lost(
-                    id,
-                    format!("no message from its agent for {} ms", QUIET_NS / 1_000_000),
-                )
-            } else {
-                let reason = "its agent did not release its memory".to_owned();
-                HeadEvent::From(id, FromAgent::Failed(self.copy, reason))
-            };
-            self.head.handle(clock::now_ns(), event);
-        }
-        let ended: Vec<_> = self.job.plan.receivers().map(|(id, _)| self.outcome_of(id)).collect();
-        let remaining = self.agents.ids().filter(|id| ended[id.index() - 1].is_none());
-        let key = |id| Some((self.agents.connection(id)?.key(), id));
-        let queue = Queue::new(remaining.filter_map(key).collect(), self.busy);
-        let agents = self.agents.into_connections().zip(self.nodes.into_iter().skip(1)).zip(ended);
-        let receivers = agents.zip(self.job.plan.receivers());
-        let receivers =
-            receivers.map(|(((connection, CopyNode { addresses, .. }), ended), (_, node))| {
-                let gone = || Box::new(NodeOutcome::failed(&node.name, gone()));
-                match ended {
-                    Some(outcome) => Err(Box::new(outcome)),
-                    None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
-                }
-            });
-        let mut next = Self::new(self.job, receivers.collect())?;
-        next.queue = Some(queue);
-        next.moments.waiting = Some(since);
-        Ok(next)
-    }
-
-    /// Requests memory of the next agent, or begins the copy if all have granted it.
-    pub(super) fn advance(&mut self) -> std::io::Result<()> {
-        self.drop_orders();
-        let Some(queue) = &mut self.queue else { return Ok(()) };
-        for id in self.agents.ids().filter(|&id| self.head.verdict(id).is_some()) {
-            queue.settle(id);
-        }
-        match queue.step() {
-            Step::Wait => {}
-            Step::Ask(id) => {
-                let plan = self.job.plan;
-                let lanes = plan.lanes_of(id);
-                let bytes = CopyContext::memory(plan.layout, lanes, self.job.pipeline.buffers);
-                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                self.exchanges.asked(id, Exchange::Queue, &self.context.config.trace);
-                self.agents.send(id, &ToAgent::Queue(self.copy, bytes));
-            }
-            Step::Through => {
-                self.queue = None;
-                let since = self.moments.waiting.take();
-                self.moments.waited = since.map(|since| (since, clock::now_ns()));
-                if !self.finished {
-                    self.begin()?;
-                }
-            }
+    /// Closes the copy everywhere, which releases all memory that agents have reserved, and begins a
+    /// new attempt, which queues for memory.
+    pub(super) fn begin_again(&mut self, interrupts: Option<&Interrupts>) -> std::io::Result<()> {
+        self.close(interrupts)?;
+        if !self.finished {
+            self.turned_ns = clock::now_ns();
+            self.attempt = Attempt::new(self.job, self.agents.ids().count() + 1)?;
+            let key = |id| Some((self.agents.connection(id)?.key(), id));
+            let agents = self.agents.ids().filter_map(key).collect();
+            self.head.begin_again(clock::now_ns(), self.attempt.copy, self.job.plan, agents);
         }
         Ok(())
+    }
+
+    /// Adds the nodes that have become available.
+    pub(super) fn add_late(&mut self) {
+        let late = self.job.late.as_ref().filter(|_| self.head.is_ready());
+        for newcomer in late.into_iter().flat_map(|late| late.try_iter()) {
+            let now = clock::now_ns();
+            match newcomer {
+                Newcomer::Late(id, agent) if self.head.may_join(id) => {
+                    self.agents.set_connection(id, agent.connection);
+                    self.head.handle(now, HeadEvent::Joined(id, agent.addresses));
+                }
+                Newcomer::Joins(name, agent) if !self.head.is_over() => {
+                    self.agents.grow();
+                    self.attempt.grow();
+                    let id = self.agents.ids().last().unwrap_or_default();
+                    let agent = agent.map(|agent| {
+                        self.agents.set_connection(id, agent.connection);
+                        agent.addresses
+                    });
+                    self.head.handle(now, HeadEvent::Added(name, agent));
+                }
+                // The copy is over, or the node has begun.
+                Newcomer::Late(..) | Newcomer::Joins(..) => {}
+            }
+        }
     }
 }

@@ -21,29 +21,29 @@ const TRACES_INTERRUPTED: Duration = Duration::from_millis(300);
 impl Driver<'_> {
     /// If a message is the answer to an order, records its time.
     pub(super) fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
-        let exchange = match message {
-            FromAgent::Ready(copy) if *copy == self.copy => Exchange::Begin,
-            FromAgent::Prepared(copy) | FromAgent::Committed(copy, _) if *copy == self.copy => {
-                Exchange::Commit
-            }
-            FromAgent::Closed(copy) if *copy == self.copy => Exchange::Close,
-            FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
+        let (of, exchange) = match message {
+            FromAgent::Ready(of) => (of, Exchange::Begin),
+            FromAgent::Prepared(of) | FromAgent::Committed(of, _) => (of, Exchange::Commit),
+            FromAgent::Closed(of) => (of, Exchange::Close),
+            FromAgent::Admitted(of) => (of, Exchange::Queue),
             _ => return,
         };
-        self.exchanges.answered(id, exchange, &self.context.config.trace);
+        if *of == self.attempt.copy {
+            self.attempt.answered(id, exchange);
+        }
     }
 
     /// Begins a burst of clock probes to all nodes.
     pub(super) fn begin_clock_probes(&mut self) {
-        if self.context.config.trace.is_on() {
-            self.probes.begin_burst();
+        if self.attempt.context.config.trace.is_on() {
+            self.attempt.probes.begin_burst();
             self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
     }
 
     /// Sends a clock probe to all nodes if one is due.
     pub(super) fn probe_clocks(&mut self) {
-        if self.probes.is_due() {
+        if self.attempt.probes.is_due() {
             self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
     }
@@ -51,38 +51,38 @@ impl Driver<'_> {
     /// Records the answer to a clock probe, and sends the next probe of the burst.
     pub(super) fn note_clock(&mut self, id: NodeId, [asked, received, answered]: [u64; 3]) {
         let Some(connection) = self.agents.connection(id) else { return };
-        if self.probes.answered(id, [asked, received, answered, connection.read_ns()]) {
+        if self.attempt.probes.answered(id, [asked, received, answered, connection.read_ns()]) {
             self.agents.send(id, &ToAgent::Clock(clock::now_ns()));
         }
     }
 
     /// Waits for the traces of nodes that have closed the copy, up to a timeout.
     pub(super) fn await_traces(&mut self) {
-        let patience = if self.interrupted { TRACES_INTERRUPTED } else { TRACES };
+        let patience = if self.head.is_interrupted() { TRACES_INTERRUPTED } else { TRACES };
         let deadline = after(patience);
         let owes = |own: &Self, id: NodeId| {
-            own.agents.has(id) && own.nodes[id.index()].closed && own.harvest.is_awaiting(id)
+            own.agents.has(id) && own.head.has_closed(id) && own.attempt.harvest.is_awaiting(id)
         };
-        while self.context.config.trace.is_on() && clock::now_ns() < deadline {
+        while self.attempt.context.config.trace.is_on() && clock::now_ns() < deadline {
             if !self.agents.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
                 return;
             }
-            self.wake.lower();
+            self.attempt.wake.lower();
         }
     }
 
     /// Returns the traces of the head and of all nodes.
     pub(super) fn traces(&mut self) -> Vec<Trace> {
         let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
-        let mut own = self.context.config.trace.finish();
-        let probes = std::mem::replace(&mut self.probes, ClockProbes::new(0));
+        let mut own = self.attempt.context.config.trace.finish();
+        let probes = std::mem::replace(&mut self.attempt.probes, ClockProbes::new(0));
         own.records.extend(probes.into_records());
         own.put_in_order();
-        let harvest = std::mem::replace(&mut self.harvest, Harvest::new(0));
+        let harvest = std::mem::replace(&mut self.attempt.harvest, Harvest::new(0));
         let mut traces = vec![own];
-        traces.extend(harvest.into_traces(self.copy));
+        traces.extend(harvest.into_traces(self.attempt.copy));
         for trace in &mut traces {
-            trace.origin.node = self.name_of(NodeId(trace.origin.index.into())).to_owned();
+            trace.origin.node = self.head.name_of(NodeId(trace.origin.index.into())).to_owned();
             trace.origin.emulated = emulated;
             if let Some(cut) = self.job.pipeline.cut {
                 number_operations(trace, cut, self.job.plan.layout);
@@ -94,7 +94,7 @@ impl Driver<'_> {
 
 /// Sets the operation number, from 1, of each block's span. Nodes cannot do this: only the head knows
 /// how the file is divided into operations.
-fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
+pub(super) fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
     for record in &mut trace.records {
         if let Record::Span(span) = record
             && span.stage.is_of_blocks()
@@ -103,42 +103,5 @@ fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
             let number = cut.operation(layout, u64::from(span.block)) + 1;
             span.operation = u16::try_from(number).unwrap_or(u16::MAX);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use garland_core::trace::{Origin, Role, Stage};
-
-    use super::*;
-    use garland_dataplane::recorder::At;
-
-    #[test]
-    fn a_block_has_the_number_of_the_operation_in_which_it_begins() {
-        let begin = At { block: 1, ..At::HERE };
-        let spans = [
-            At::block(0, 0).span(Stage::Read, 1, 2),
-            At::block(0, 3).span(Stage::Write, 1, 2),
-            begin.span(Stage::Control, 1, 2),
-            At::HERE.span(Stage::WaitUpstream, 1, 2),
-        ];
-        let origin = Origin {
-            node: String::new(),
-            index: 0,
-            role: Role::Head,
-            processors: 1,
-            started_ns: 0,
-            wall_ns: 0,
-            copy: [0; 16],
-            emulated: false,
-        };
-        let mut trace = Trace { origin, records: spans.map(Record::Span).to_vec() };
-        let layout = Layout::new(6 * 4096, 4096).unwrap();
-        number_operations(&mut trace, Cut { size: 10_000, overlap: 0 }, layout);
-        let numbers = trace.records.iter().map(|record| match record {
-            Record::Span(span) => span.operation,
-            _ => panic!("not a span"),
-        });
-        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 0, 0]);
     }
 }

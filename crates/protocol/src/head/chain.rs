@@ -101,13 +101,15 @@ impl Head {
         }
     }
 
-    fn unfed(&self) -> Option<(usize, NodeId)> {
-        self.lanes.iter().enumerate().find_map(|(lane, state)| {
+    fn unfed(&mut self) -> Option<(usize, NodeId)> {
+        let mut lanes = self.lanes.iter_mut().enumerate().filter(|(_, state)| state.may_starve);
+        lanes.find_map(|(lane, state)| {
             let first = state.nodes.first();
             let unfed = state.side_fed.iter().find(|&node| {
                 let fed = state.feeders.contains_key(node);
                 !fed && *node != HEAD && Some(node) != first && !self.nodes[node.index()].left
             });
+            state.may_starve = unfed.is_some();
             unfed.map(|&node| (lane, node))
         })
     }

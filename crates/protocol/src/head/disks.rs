@@ -2,7 +2,7 @@
 //! the slowest one, so rates do not show which disk is slow. A disk is slow if its writer is
 //! blocked in writes while the writers of other nodes are not.
 
-use super::{Head, HeadOrder, NodeState, SlowNodes};
+use super::{Head, NodeState, SlowNodes};
 use crate::message::ToAgent;
 use crate::report::Report;
 use garland_core::plan::NodeId;
@@ -24,7 +24,7 @@ impl Head {
             }
             if enough && detached.count() < self.policy.detached_max {
                 self.nodes[at].detached = true;
-                self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));
+                self.send(id, ToAgent::Detach(self.copy));
             }
         }
         self.nodes[at].report = report;

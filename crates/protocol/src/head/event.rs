@@ -8,14 +8,33 @@ use garland_core::plan::NodeId;
 /// An event for the head state machine.
 #[derive(Clone, Debug)]
 pub enum HeadEvent {
+    /// All agents that could be reached are connected: begin.
+    Begin,
     /// A message from a node's agent.
     From(NodeId, FromAgent),
+    /// A node's agent sent a message that is not about the copy.
+    Heard(NodeId),
+    /// A node's agent cannot take part, and why: it could not be reached, or has no free memory.
+    Unavailable(NodeId, String),
     /// The control connection to a node was lost, and why.
     Lost(NodeId, String),
+    /// The head has sent the last block.
+    Sent,
     /// The whole source was read without a change; this is its digest.
     SourceRead([u8; 32]),
     /// The digests of the parts of all nodes, in the order of the nodes.
     PartsKnown(Vec<[u8; 32]>),
+    /// The first block has arrived at the head.
+    FirstReceived,
+    /// The whole file has arrived at the head.
+    Received {
+        /// The digests of the parts of all nodes, in the order of the nodes.
+        roots: Vec<[u8; 32]>,
+        /// The digests that they must have; empty if unknown.
+        manifest: Vec<[u8; 32]>,
+    },
+    /// The head's own file has its final name, or why not.
+    Stored(Result<(), String>),
     /// The block with this index was corrupt when it arrived at the head.
     Bad(u64),
     /// The source cannot be read, or has changed.
@@ -24,9 +43,10 @@ pub enum HeadEvent {
     LinkLost(u16, u32, String),
     /// A corrupt frame arrived over one of the head's own links: lane and epoch.
     BadFrame(u16, u32),
-    /// A node of this name that is not in the plan is to join; it gets the next index.
-    Added(String),
-    /// A node that failed before it began is ready now, and listens at this address.
+    /// A node of this name that is not in the plan gets the next index, and joins if its agent was
+    /// reached: its addresses, or why not.
+    Added(String, Result<NodeAddress, String>),
+    /// A node that could not be reached before is ready now, and listens at this address.
     Joined(NodeId, NodeAddress),
     /// The report of the head's own reader or writer.
     Own(Report),
@@ -36,15 +56,27 @@ pub enum HeadEvent {
     Slept(u64),
     /// The deadline has passed.
     Tick,
+    /// Close the copy on all agents.
+    Close,
 }
 
 /// An order of the head state machine to its driver.
 #[derive(Clone, Debug)]
 pub enum HeadOrder {
+    /// Start the head's own lanes.
+    Start,
+    /// Order a node to begin, with its present routes.
+    Begin(NodeId),
+    /// Request memory of a node's agent, which was busy.
+    Queue(NodeId),
+    /// An agent is busy. Close the copy, and call [`Head::begin_again`](super::Head::begin_again).
+    BeginAgain,
     /// Send a message to a node.
     Send(NodeId, ToAgent),
     /// Set the head's own hops in a lane.
     Route(Route),
+    /// Give the head's own file its final name.
+    Commit,
     /// The copy is over: all nodes have verdicts.
     Finished,
 }

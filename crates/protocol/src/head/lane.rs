@@ -47,6 +47,8 @@ pub(super) struct LaneState {
     /// Nodes that could not reach a downstream, each with that downstream, which was therefore
     /// marked as failed.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
+    /// Whether a node may have lost its feeder.
+    pub(super) may_starve: bool,
 }
 
 impl LaneState {
@@ -66,6 +68,7 @@ impl LaneState {
             detours: BTreeMap::new(),
             retries: BTreeMap::new(),
             unreached: BTreeMap::new(),
+            may_starve: false,
             route: lane.route.clone(),
         }
     }
@@ -88,6 +91,7 @@ impl LaneState {
             Some(near) => self.feeders.insert(node, near),
             None => self.feeders.remove(&node),
         };
+        self.may_starve |= near.is_none();
         if on_side {
             self.side_fed.insert(node);
             // Each node comes after its feeder.

@@ -2,29 +2,40 @@
 //! the verdict of each node. Every agent reports directly to the head, so no verdict depends on
 //! messages along the chain.
 
+mod admission;
 mod chain;
 mod disks;
+mod ending;
 mod event;
 mod faults;
+mod gather;
 mod hops;
 mod joining;
 mod lane;
+mod liveness;
+mod milestones;
 mod node;
 mod policy;
 mod rails;
 mod retries;
 mod stuck;
+#[cfg(test)]
+mod tests;
 mod verdict;
 mod watch;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use self::admission::Admission;
 pub use self::event::{HeadEvent, HeadOrder};
 use self::faults::Faults;
 pub use self::faults::{BadFrame, Fault};
 use self::lane::LaneState;
+use self::liveness::Liveness;
+pub use self::milestones::Moments;
+use self::milestones::{Milestone, Milestones};
 use self::node::Node;
-pub use self::node::{NodeState, Verdict};
+pub use self::node::{NodeOutcome, NodeState, Verdict};
 pub use self::policy::{Policy, SlowNodes};
 pub use self::watch::Slow;
 use super::copy_id::CopyId;
@@ -46,6 +57,8 @@ pub struct Head {
     nodes: Vec<Node>,
     addresses: Vec<NodeAddress>,
     rails: Vec<u16>,
+    /// The number of reports since the lanes' rates were last compared.
+    reports: usize,
     /// The size of a block in bytes.
     block_size: u32,
     lanes: Vec<LaneState>,
@@ -54,11 +67,26 @@ pub struct Head {
     /// The digests that the bytes of each node must have, in the order of nodes; empty until known.
     roots: Vec<[u8; 32]>,
     faults: Faults,
+    liveness: Liveness,
+    admission: Admission,
+    milestones: Milestones,
+    /// When the agents are not awaited any longer, after they were ordered to close the copy.
+    closing_until: Option<u64>,
+    /// Whether the nodes are sources, and the head is the destination.
+    gathers: bool,
+    /// Sources that have delivered everything, with their reports: they complete when the file on
+    /// the head's machine is committed.
+    delivered: BTreeMap<NodeId, Box<Report>>,
+    /// Whether the nodes were ordered to begin.
+    has_begun: bool,
     /// Whether all nodes have prepared and were ordered to commit.
     committing: bool,
     /// Whether all nodes have committed and were ordered to remove the files that they replaced.
     settled: bool,
+    interrupted: bool,
     finished: bool,
+    /// The time of the present event.
+    now: u64,
     orders: VecDeque<HeadOrder>,
 }
 
@@ -73,6 +101,9 @@ impl Head {
         policy: Policy,
         now: u64,
     ) -> Self {
+        let receivers = plan.nodes.len() - 1;
+        let mut liveness = Liveness::new(policy.silence_ns);
+        (1..).map(NodeId).take(receivers).for_each(|id| liveness.watch(now, id));
         Self {
             copy,
             policy,
@@ -82,13 +113,23 @@ impl Head {
             addresses,
             block_size: plan.layout.block_size,
             rails: plan.lanes.iter().map(|lane| lane.rail).collect(),
+            reports: 0,
             lanes: plan.lanes.iter().map(LaneState::new).collect(),
             slow: BTreeSet::new(),
             roots: Vec::new(),
             faults: Faults::default(),
+            liveness,
+            admission: Admission::default(),
+            milestones: Milestones::new(receivers),
+            closing_until: None,
+            gathers: plan.lanes.iter().any(|lane| lane.route.first() != HEAD),
+            delivered: BTreeMap::new(),
+            has_begun: false,
             committing: false,
             settled: false,
+            interrupted: false,
             finished: false,
+            now,
             orders: VecDeque::new(),
         }
     }
@@ -124,6 +165,36 @@ impl Head {
         self.nodes[node.index()].slow
     }
 
+    /// Returns the name of a node; empty if there is none.
+    #[must_use]
+    pub fn name_of(&self, node: NodeId) -> &str {
+        self.names.get(node.index()).map_or("", String::as_str)
+    }
+
+    /// Returns the nodes that the copy waits for, because other copies use their agents' memory.
+    #[must_use]
+    pub fn waited_for(&self) -> Vec<NodeId> {
+        self.admission.waited_for()
+    }
+
+    /// Whether all nodes have verdicts, or the user interrupted the copy: no node may join it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.finished || self.interrupted
+    }
+
+    /// Whether the user interrupted the copy.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Returns the times of the phases of a copy that was closed at `closed`.
+    #[must_use]
+    pub fn moments(&self, closed: u64) -> Moments {
+        self.milestones.moments(self.admission.waited(), closed)
+    }
+
     /// Returns the changed blocks with the hop where each was changed: the one that ends at the
     /// most upstream of the nodes that received the block changed.
     #[must_use]
@@ -147,25 +218,34 @@ impl Head {
     /// Returns the time of the next `Tick` in nanoseconds; `None` if none is due.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
-        let alive = self.nodes.iter().skip(1).filter(|node| !node.left);
-        let silence = alive.map(|node| node.last_seen + self.policy.silence_ns);
+        if let Some(until) = self.closing_until {
+            return self.liveness.due().map(|due| due.min(until)).filter(|_| !self.is_closed());
+        }
         let retries = self.lanes.iter().flat_map(|lane| lane.retries.values());
         let retries = retries.filter_map(|retry| retry.due);
-        silence.chain(retries).min().filter(|_| !self.finished)
+        retries.chain(self.liveness.due()).min().filter(|_| !self.finished)
     }
 
     /// Handles an event at `now` (nanoseconds of a monotonic clock).
     pub fn handle(&mut self, now: u64, event: HeadEvent) {
+        self.now = now;
         match event {
+            HeadEvent::Begin => self.begin(),
             HeadEvent::From(node, message) => {
-                if let Some(node) = self.nodes.get_mut(node.index()) {
-                    node.last_seen = now;
-                }
+                self.liveness.hear(now, node);
                 self.message(now, node, message);
             }
-            HeadEvent::Lost(node, reason) => self.take_out(node, NodeState::Dead(reason)),
+            HeadEvent::Heard(node) => self.liveness.hear(now, node),
+            HeadEvent::Unavailable(node, reason) => self.miss(node, reason),
+            HeadEvent::Lost(node, reason) => self.lose(node, reason),
+            HeadEvent::Sent => self.milestones.sent(now),
             HeadEvent::SourceRead(root) => self.set_roots(&vec![root; self.nodes.len() - 1]),
             HeadEvent::PartsKnown(roots) => self.set_roots(&roots),
+            HeadEvent::FirstReceived => {
+                self.receivers().for_each(|id| self.milestones.reach(now, id, Milestone::First))
+            }
+            HeadEvent::Received { roots, manifest } => self.receive(now, &roots, &manifest),
+            HeadEvent::Stored(stored) => self.stored(stored),
             HeadEvent::Bad(index) => self.faults.add_block(index, HEAD),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
@@ -175,20 +255,46 @@ impl Head {
             HeadEvent::BadFrame(lane, epoch) => {
                 self.bad_frame(HEAD, lane, epoch, self.own_side(lane));
             }
-            HeadEvent::Added(name) => self.add(now, name),
+            HeadEvent::Added(name, agent) => self.add(now, name, agent),
             HeadEvent::Joined(node, address) => self.join(now, node, address),
             HeadEvent::Own(report) => {
                 self.judge_own_call(&report);
                 self.nodes[HEAD.index()].report = report;
                 self.nodes[HEAD.index()].reported = now;
             }
-            HeadEvent::Interrupted => self.give_up("interrupted"),
+            HeadEvent::Interrupted => {
+                self.interrupted = true;
+                self.give_up("interrupted");
+            }
             // Time during which the head was suspended does not count as silence of nodes.
-            HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
+            HeadEvent::Slept(ns) => self.liveness.excuse(ns),
             HeadEvent::Tick => self.tick(now),
+            HeadEvent::Close => self.close(now),
         }
+        self.conclude();
+    }
+
+    /// Draws the conclusions of an event.
+    fn conclude(&mut self) {
         self.fail_unfed();
         self.finish();
+        self.advance_queue();
+        if !self.has_begun && self.closing_until.is_none() {
+            // Nodes know nothing of the copy yet. The order to begin will contain its state.
+            let stays =
+                |order: &HeadOrder| !matches!(order, HeadOrder::Send(..) | HeadOrder::Route(_));
+            self.orders.retain(stays);
+        }
+    }
+
+    /// Handles the loss of a control channel, which does not matter if the node has delivered
+    /// everything.
+    fn lose(&mut self, id: NodeId, reason: String) {
+        self.nodes[id.index()].lost = true;
+        self.liveness.forget(id);
+        if !self.delivered.contains_key(&id) {
+            self.take_out(id, NodeState::Dead(reason));
+        }
     }
 
     /// Returns the next order; `None` if there is none until the next event.
@@ -209,9 +315,26 @@ impl Head {
                 self.judge_call(id);
                 self.judge_hops(now);
                 self.share_rails(now);
+                if self.closing_until.is_some() && self.hangs_in(id).is_some() {
+                    self.liveness.forget(id);
+                }
             }
+            FromAgent::Busy(of, _) if of == copy && self.nodes[at].state == NodeState::Joining => {
+                self.refuse(now, id);
+            }
+            FromAgent::Admitted(of) if of == copy => self.admission.settle(id),
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
-                self.nodes[at].state = NodeState::Ready;
+                self.set_state(id, NodeState::Ready);
+            }
+            FromAgent::First(of) if of == copy => {
+                self.milestones.reach(now, id, Milestone::First);
+            }
+            FromAgent::Absent(of, absence) if of == copy => self.nodes[at].absence = absence,
+            FromAgent::Closed(of) if of == copy => {
+                self.nodes[at].closed = true;
+                if self.closing_until.is_some() {
+                    self.liveness.forget(id);
+                }
             }
             FromAgent::LinkLost { copy: of, lane, epoch, side, reason } if of == copy => {
                 self.link_lost(now, id, (lane, epoch, side), reason);
@@ -223,29 +346,41 @@ impl Head {
                 self.bad_frame(id, lane, epoch, side);
             }
             FromAgent::Complete(of, root, report) if of == copy => {
-                self.nodes[at].root = Some(root);
-                self.nodes[at].report = *report;
-                // A node that failed in the meantime stays failed.
-                if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
-                    self.nodes[at].state = NodeState::Complete;
-                    self.commit();
-                }
+                self.complete(now, id, root, report);
             }
             FromAgent::Prepared(of)
                 if of == copy && self.nodes[at].state == NodeState::Complete =>
             {
-                self.nodes[at].state = NodeState::Prepared;
-                self.commit_prepared();
+                self.prepared(id);
             }
             FromAgent::Committed(of, report) if of == copy && self.may_commit(at) => {
-                self.nodes[at].report = *report;
-                self.nodes[at].state = NodeState::Committed;
-                self.settle();
+                match self.gathers {
+                    true => self.deliver(id, report),
+                    false => self.committed(id, report),
+                }
             }
             FromAgent::Failed(of, reason) if of == copy => {
                 self.take_out(id, NodeState::Failed(reason));
             }
             _ => {}
+        }
+    }
+
+    /// Handles the message that a node has every block, or as a source has sent every block.
+    fn complete(&mut self, now: u64, id: NodeId, root: [u8; 32], report: Box<Report>) {
+        if self.gathers {
+            self.milestones.sent(now);
+        } else {
+            self.milestones.reach(now, id, Milestone::Held);
+        }
+        let node = &mut self.nodes[id.index()];
+        node.held_ns = Some(now).filter(|_| !self.gathers).or(node.held_ns);
+        node.root = Some(root);
+        node.report = *report;
+        // A node that failed in the meantime stays failed.
+        if matches!(node.state, NodeState::Joining | NodeState::Ready) {
+            self.set_state(id, NodeState::Complete);
+            self.commit(vec![id]);
         }
     }
 
@@ -264,14 +399,14 @@ impl Head {
     }
 
     fn tick(&mut self, now: u64) {
-        for id in self.receivers() {
-            let node = &self.nodes[id.index()];
-            let silent = now.saturating_sub(node.last_seen);
-            if !node.left && silent >= self.policy.silence_ns {
-                let word = self.neighbours_report(id).unwrap_or_default();
-                let reason = format!("no word from it for {} ms{word}", silent / 1_000_000);
-                self.take_out(id, NodeState::Dead(reason));
-            }
+        let silent = self.liveness.take_silent(now);
+        if self.closing_until.is_some() {
+            return;
+        }
+        for (id, ns) in silent {
+            let word = self.neighbours_report(id).unwrap_or_default();
+            let reason = format!("no word from it for {} ms{word}", ns / 1_000_000);
+            self.take_out(id, NodeState::Dead(reason));
         }
         for lane in 0..self.lanes.len() {
             self.retry_links(now, lane);

@@ -2,6 +2,7 @@
 
 use super::watch::Slow;
 use crate::report::Report;
+use crate::stat::Absence;
 
 /// The length of a window in nanoseconds, after which a disk is judged.
 const WINDOW_NS: u64 = 500_000_000;
@@ -40,11 +41,64 @@ pub enum Verdict {
     Dead(String),
 }
 
+/// The outcome of a copy on one node.
+#[derive(Clone, Debug)]
+pub struct NodeOutcome {
+    /// The name of the node.
+    pub name: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The node's last report.
+    pub report: Report,
+    /// Whether the node was detached because its disk was too slow for the others.
+    pub detached: bool,
+    /// Why the node was fed on the side, if its link or machine slowed down the others.
+    pub slow: Option<Slow>,
+    /// The time at which the node had every block, in monotonic nanoseconds.
+    pub held_ns: Option<u64>,
+    /// Whether the node is dead or hangs; the end of its agent is then not awaited.
+    pub silent: bool,
+    /// The files of the tree that the node did not deliver.
+    pub absence: Absence,
+}
+
+impl NodeOutcome {
+    /// Returns the outcome of a node that failed before the copy began.
+    #[must_use]
+    pub fn failed(name: &str, reason: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            verdict: Verdict::Failed(reason),
+            report: Report::default(),
+            detached: false,
+            slow: None,
+            held_ns: None,
+            silent: false,
+            absence: Absence::default(),
+        }
+    }
+}
+
 /// The head's record of a node.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) state: NodeState,
-    pub(super) last_seen: u64,
+    /// Whether the node was ordered to begin.
+    pub(super) begun: bool,
+    /// Whether the node has closed the copy.
+    pub(super) closed: bool,
+    /// Whether the node did not close an earlier attempt of the copy.
+    pub(super) unresponsive: bool,
+    /// Whether the control channel to the node was lost.
+    pub(super) lost: bool,
+    /// Whether the node could not be reached, or is not in the plan, and may join later.
+    pub(super) absent: bool,
+    /// Whether the node joined after the others had begun.
+    pub(super) late: bool,
+    /// The time at which the node had every block.
+    pub(super) held_ns: Option<u64>,
+    /// The files of the tree that the node did not deliver.
+    pub(super) absence: Absence,
     pub(super) report: Report,
     /// When the last report arrived.
     pub(super) reported: u64,
@@ -67,7 +121,7 @@ impl Node {
     /// Creates the record of a node that joins the copy now.
     pub(super) fn new(now: u64) -> Self {
         let disk = Disk { since: now, ..Disk::default() };
-        Self { last_seen: now, reported: now, disk, ..Self::default() }
+        Self { reported: now, disk, ..Self::default() }
     }
 }
 

@@ -15,10 +15,18 @@ const WORTH_NS: u64 = 300_000_000;
 impl Head {
     /// Moves lanes to rails that have become free, if the saving is large enough.
     pub(super) fn share_rails(&mut self, now: u64) {
-        let nodes = self.lanes.first().map_or(&[][..], |lane| &lane.nodes);
-        let rails = nodes.iter().filter(|id| **id != HEAD);
-        let rails = rails.map(|id| self.addresses[id.index()].len()).min().unwrap_or(0);
-        if rails < 2 || self.lanes.len() < 2 || self.policy.together {
+        // Once per round of reports, so that a report costs the same whatever the number of nodes.
+        self.reports += 1;
+        if self.lanes.len() < 2
+            || self.policy.together
+            || self.reports + 1 < self.lanes[0].nodes.len()
+        {
+            return;
+        }
+        self.reports = 0;
+        let nodes = self.lanes[0].nodes.iter().filter(|id| **id != HEAD);
+        let rails = nodes.map(|id| self.addresses[id.index()].len()).min().unwrap_or(0);
+        if rails < 2 {
             return;
         }
         for lane in 0..self.lanes.len() {

@@ -1,7 +1,7 @@
 //! Finds disks that hang. Heartbeats continue while a call hangs in the kernel, so silence does not
 //! show a hang; the agent reports calls without progress.
 
-use super::{Head, HeadOrder, NodeState, SlowNodes};
+use super::{Head, NodeState, SlowNodes};
 use crate::message::ToAgent;
 use crate::report::{PendingCall, Report};
 use garland_core::plan::{HEAD, NodeId};
@@ -70,7 +70,7 @@ impl Head {
             return;
         }
         if !std::mem::replace(&mut self.nodes[id.index()].detached, true) {
-            self.orders.push_back(HeadOrder::Send(id, ToAgent::Detach(self.copy)));
+            self.send(id, ToAgent::Detach(self.copy));
         }
         for lane in 0..self.lanes.len() {
             let state = &self.lanes[lane];

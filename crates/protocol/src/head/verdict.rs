@@ -1,8 +1,9 @@
 //! The end of nodes and of the copy: commit, failure and death.
 
-use super::node::Node;
+use super::milestones::Milestone;
 use super::{Head, HeadOrder, NodeState, Verdict};
 use crate::message::ToAgent;
+use crate::report::Report;
 use garland_core::plan::NodeId;
 
 impl Head {
@@ -13,12 +14,35 @@ impl Head {
             NodeState::Committed if self.is_final() => Some(Verdict::Ok),
             NodeState::Failed(reason) => Some(Verdict::Failed(reason.clone())),
             NodeState::Dead(reason) => Some(Verdict::Dead(reason.clone())),
-            NodeState::Joining
-            | NodeState::Ready
-            | NodeState::Complete
-            | NodeState::Prepared
-            | NodeState::Committed => None,
+            _ => None,
         }
+    }
+
+    /// Whether a node has a verdict.
+    pub(super) fn has_verdict(&self, node: NodeId) -> bool {
+        match self.nodes[node.index()].state {
+            NodeState::Failed(_) | NodeState::Dead(_) => true,
+            NodeState::Committed => self.is_final(),
+            _ => false,
+        }
+    }
+
+    /// Changes the state of a node.
+    pub(super) fn set_state(&mut self, id: NodeId, state: NodeState) {
+        let reached: &[Milestone] = match state {
+            NodeState::Joining => &[],
+            NodeState::Ready => &[Milestone::Ready],
+            NodeState::Complete => &[Milestone::Ready, Milestone::Complete],
+            NodeState::Prepared => &[Milestone::Prepared],
+            NodeState::Committed | NodeState::Failed(_) | NodeState::Dead(_) => {
+                self.admission.settle(id);
+                &[Milestone::Over]
+            }
+        };
+        for milestone in reached {
+            self.milestones.reach(self.now, id, *milestone);
+        }
+        self.nodes[id.index()].state = state;
     }
 
     /// Whether a committed node is done. If the policy is to prepare first, it is done only after
@@ -34,32 +58,31 @@ impl Head {
         !node.left && (was_ordered || !self.policy.prepare)
     }
 
-    /// Orders all nodes to commit if all have prepared.
-    pub(super) fn commit_prepared(&mut self) {
-        let prepared = |node: &Node| node.state == NodeState::Prepared;
-        if self.committing || !self.nodes.iter().skip(1).all(prepared) {
+    /// Notes that a node has prepared. After the last one, orders all nodes to commit.
+    pub(super) fn prepared(&mut self, id: NodeId) {
+        self.set_state(id, NodeState::Prepared);
+        if self.committing || !self.milestones.all_reached(Milestone::Prepared) {
             return;
         }
         self.committing = true;
-        for (id, node) in self.receivers().zip(self.nodes.iter().skip(1)) {
-            if let Some(root) = node.root {
-                self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
+        for id in self.receivers() {
+            if let Some(root) = self.nodes[id.index()].root {
+                self.send(id, ToAgent::Commit(self.copy, root));
             }
         }
     }
 
-    /// Orders all nodes to remove the files that they replaced if all have committed. A node that
-    /// has died since then keeps these files, which does no harm.
-    pub(super) fn settle(&mut self) {
-        let committed = |node: &Node| node.state == NodeState::Committed;
-        if !self.policy.prepare || self.settled || !self.nodes.iter().skip(1).all(committed) {
+    /// Notes that a node has committed. After the last one, orders all nodes to remove the files
+    /// that they replaced. A node that has died since then keeps these files, which does no harm.
+    pub(super) fn committed(&mut self, id: NodeId, report: Box<Report>) {
+        self.nodes[id.index()].report = *report;
+        self.set_state(id, NodeState::Committed);
+        if !self.policy.prepare || self.settled || !self.milestones.all_reached(Milestone::Over) {
             return;
         }
         self.settled = true;
-        for (id, node) in self.receivers().zip(self.nodes.iter().skip(1)) {
-            if !node.left {
-                self.orders.push_back(HeadOrder::Send(id, ToAgent::Settle(self.copy)));
-            }
+        for id in self.receivers().filter(|id| !self.nodes[id.index()].left).collect::<Vec<_>>() {
+            self.send(id, ToAgent::Settle(self.copy));
         }
     }
 
@@ -69,32 +92,45 @@ impl Head {
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
             node.wanted = Some(*root);
         }
-        self.commit();
+        self.commit(self.receivers().collect());
     }
 
-    /// Orders complete nodes with the right digest to commit: each separately, or all together if
-    /// the policy says so, possibly with a separate prepare step. Fails nodes with another digest.
-    pub(super) fn commit(&mut self) {
-        let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
-        if self.policy.together && !self.nodes.iter().skip(1).all(known) {
-            return;
+    /// Orders those of the nodes `ids` that are complete with the right digest to commit, or to
+    /// prepare if the policy says so; all nodes together if it says that. Fails nodes with another
+    /// digest.
+    pub(super) fn commit(&mut self, mut ids: Vec<NodeId>) {
+        if self.policy.together {
+            let is_known = |id: NodeId| self.nodes[id.index()].wanted.is_some();
+            if !self.milestones.all_reached(Milestone::Complete) || !self.receivers().all(is_known)
+            {
+                return;
+            }
+            ids = self.receivers().collect();
         }
-        let is_wrong = |node: &Node| known(node) && node.root != node.wanted;
-        let wrong = self.receivers().filter(|id| is_wrong(&self.nodes[id.index()]));
-        for id in wrong.collect::<Vec<_>>() {
-            let reason = "the digest of its blocks differs from that of the source".to_owned();
-            self.take_out(id, NodeState::Failed(reason));
+        for &id in &ids {
+            let node = &self.nodes[id.index()];
+            let is_known = node.state == NodeState::Complete && node.wanted.is_some();
+            if is_known && node.root != node.wanted {
+                let reason = "the digest of its blocks differs from that of the source".to_owned();
+                self.take_out(id, NodeState::Failed(reason));
+            }
         }
-        for (id, node) in self.receivers().zip(self.nodes.iter_mut().skip(1)) {
+        for id in ids {
+            let node = &mut self.nodes[id.index()];
             // Each node gets this order once.
             if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
                 let order = match self.policy.prepare {
                     true => ToAgent::Prepare(self.copy, root),
                     false => ToAgent::Commit(self.copy, root),
                 };
-                self.orders.push_back(HeadOrder::Send(id, order));
+                self.send(id, order);
             }
         }
+    }
+
+    /// Sends a message to a node.
+    pub(super) fn send(&mut self, id: NodeId, message: ToAgent) {
+        self.orders.push_back(HeadOrder::Send(id, message));
     }
 
     /// Removes a node from all lanes. Files that the node has committed stay.
@@ -109,10 +145,13 @@ impl Head {
             NodeState::Failed(reason) | NodeState::Dead(reason) if !committed => reason.clone(),
             _ => String::new(),
         };
+        if self.closing_until.is_none() {
+            self.liveness.forget(id);
+        }
         if !committed {
-            node.state = state;
+            self.set_state(id, state);
             if alive {
-                self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
+                self.send(id, ToAgent::Close(self.copy));
             }
         }
         for lane in 0..self.lanes.len() {
@@ -130,16 +169,16 @@ impl Head {
     /// Fails all nodes without a verdict.
     pub(super) fn give_up(&mut self, reason: &str) {
         for id in self.receivers() {
-            if self.verdict(id).is_none() {
-                self.nodes[id.index()].state = NodeState::Failed(reason.to_owned());
-                self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
+            if !self.has_verdict(id) {
+                self.set_state(id, NodeState::Failed(reason.to_owned()));
+                self.send(id, ToAgent::Close(self.copy));
             }
         }
     }
 
     /// Ends the copy if all nodes have verdicts.
     pub(super) fn finish(&mut self) {
-        if !self.finished && self.receivers().all(|id| self.verdict(id).is_some()) {
+        if !self.finished && self.milestones.all_reached(Milestone::Over) {
             self.finished = true;
             self.orders.push_back(HeadOrder::Finished);
         }

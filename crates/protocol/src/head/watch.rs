@@ -147,9 +147,11 @@ impl Hop {
 }
 
 impl Watch {
-    /// Ends the present window if it is over. Returns whether it was.
+    /// Ends the present window if it is over. Returns whether it was. A window without counters is
+    /// short.
     pub(super) fn end_window(&mut self, now: u64) -> bool {
-        let is_over = now.saturating_sub(self.since) >= WINDOW_NS || self.marks.is_empty();
+        let window = if self.marks.is_empty() { WINDOW_NS / 8 } else { WINDOW_NS };
+        let is_over = now.saturating_sub(self.since) >= window;
         if is_over {
             self.since = now;
         }

@@ -1,16 +1,20 @@
 //! Applies the mishaps of a schedule to a run.
 
+use garland_core::plan::NodeId;
 use garland_protocol::HeadEvent;
 
-use super::steps::Engine;
+use super::steps::{Engine, address};
 use crate::agenda::Event;
 use crate::link::{LinkId, NEVER, Side};
 use crate::node::{Life, Stage};
 use crate::schedule::What;
 
+/// The interval in nanoseconds at which a late node looks whether the others have begun.
+const BEGIN_NS: u64 = 10_000_000;
+
 impl Engine<'_> {
-    pub(super) fn mishap(&mut self, what: &What) {
-        match *what {
+    pub(super) fn mishap(&mut self, number: u32) {
+        match self.schedule.mishaps[number as usize].what {
             What::Crash(node) => self.crash(node),
             What::Cut(node) => {
                 let (place, now) = (node as usize, self.now);
@@ -38,6 +42,12 @@ impl Engine<'_> {
             }
             What::Flip { index, to } => self.flips.push((index, to)),
             What::Hang(node) => self.nodes[node as usize].hangs = true,
+            What::Late(node) if self.head.is_ready() => {
+                // What it had to tell before, nobody has heard.
+                self.nodes[node as usize].complete_ns = None;
+                self.news.push_back(HeadEvent::Joined(NodeId(node), vec![address()]));
+            }
+            What::Late(_) => self.agenda.add(self.now + BEGIN_NS, Event::Mishap(number)),
             What::Interrupt => self.news.push_back(HeadEvent::Interrupted),
         }
     }

@@ -1,8 +1,9 @@
 //! A run, event by event.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
-use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 
 use crate::agenda::{Agenda, Event};
@@ -10,7 +11,7 @@ use crate::link::{Link, NEVER, Side};
 use crate::node::{Life, Node, Order, id};
 use crate::random::Random;
 use crate::run::{NodeRun, Run};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, What};
 use crate::vault::Vault;
 use crate::world::{NodeWorld, SinkKind, World};
 
@@ -69,8 +70,7 @@ impl<'a> Engine<'a> {
         let receivers = plan.nodes.len() - 1;
         assert_eq!(world.nodes.len(), receivers, "one node of the world for each of the plan");
         assert!(world.latency_ns > 0, "a link needs some time");
-        let address = "127.0.0.1:1".parse().expect("this is an address");
-        let addresses = vec![vec![address]; plan.nodes.len()];
+        let addresses = vec![vec![address()]; plan.nodes.len()];
         let vault = schedule
             .checked
             .then(|| Vault::new(plan.layout, COPY, plan.nodes.len(), schedule.seed));
@@ -158,15 +158,13 @@ impl<'a> Engine<'a> {
     fn begin(&mut self) {
         for (number, mishap) in (0..).zip(&self.schedule.mishaps) {
             self.agenda.add(mishap.at, Event::Mishap(number));
-        }
-        for place in 1..self.nodes.len() {
-            let routes = self.head.routes(NodeId(id(place)));
-            self.send_node(place, Order::Begin(routes));
-        }
-        for route in self.head.routes(HEAD) {
-            self.set_route(0, route);
+            if let What::Late(node) = mishap.what {
+                let reason = "it cannot be reached".to_owned();
+                self.news.push_back(HeadEvent::Unavailable(NodeId(node), reason));
+            }
         }
         self.agenda.add(self.world.heartbeat_ns, Event::Heartbeat(0));
+        self.news.push_back(HeadEvent::Begin);
         self.read_source();
         self.tell_head();
         self.set_tick();
@@ -198,10 +196,7 @@ impl<'a> Engine<'a> {
             Event::Heartbeat(node) => self.heartbeat(node as usize),
             Event::Committed(node) => self.committed(node as usize),
             Event::Tick => self.tick(),
-            Event::Mishap(number) => {
-                let schedule = self.schedule;
-                self.mishap(&schedule.mishaps[number as usize].what);
-            }
+            Event::Mishap(number) => self.mishap(number),
         }
         let quiet = self.news.iter().all(is_heartbeat);
         self.tell_head();
@@ -242,7 +237,16 @@ impl<'a> Engine<'a> {
                     HeadOrder::Send(node, message) => {
                         self.send_node(node.index(), Order::Say(message));
                     }
+                    HeadOrder::Begin(node) => {
+                        let routes = self.head.routes(node);
+                        self.send_node(node.index(), Order::Begin(routes));
+                    }
                     HeadOrder::Route(route) => self.set_route(0, route),
+                    // The head's lanes always run, and no agent is busy.
+                    HeadOrder::Start
+                    | HeadOrder::Queue(_)
+                    | HeadOrder::BeginAgain
+                    | HeadOrder::Commit => {}
                     HeadOrder::Finished => self.finished = Some(self.now),
                 }
             }
@@ -302,6 +306,11 @@ impl<'a> Engine<'a> {
             flipped: self.flipped,
         }
     }
+}
+
+/// Returns the address of every simulated agent.
+pub(super) fn address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1))
 }
 
 /// Returns the plan as it is sent while the end of its stream is unknown.

@@ -1,5 +1,7 @@
 //! Cases: a small copy, its world and its mishaps, all derived from one seed.
 
+use std::collections::BTreeSet;
+
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::SinkKind::{File, Null, Stream, Tree};
 use garland_simulation::{Mishap, Random, Schedule, What, World};
@@ -178,6 +180,22 @@ impl Case {
         case
     }
 
+    /// No node dies, but some cannot be reached at first and join at some time.
+    pub fn late(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        // Nobody can join a stream, which cannot be read again.
+        case.world.stream = false;
+        case.annoy(&mut random);
+        let nodes: BTreeSet<u32> =
+            (0..1 + random.below(3)).map(|_| case.node(&mut random)).collect();
+        for node in nodes {
+            let at = case.moment(&mut random);
+            case.add(at, What::Late(node));
+        }
+        case
+    }
+
     fn annoy(&mut self, random: &mut Random) {
         let plan = self.plan();
         let (blocks, lanes) = (plan.layout.blocks(), plan.lanes.len() as u64);
@@ -263,6 +281,7 @@ impl Case {
 fn names(what: &What) -> Option<u32> {
     match *what {
         What::Crash(node) | What::Cut(node) | What::Stop(node) | What::Hang(node) => Some(node),
+        What::Late(node) => Some(node),
         What::Pause(node, _) | What::Break(_, node) | What::Flip { to: node, .. } => Some(node),
         What::Interrupt => None,
     }

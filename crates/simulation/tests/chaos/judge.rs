@@ -33,7 +33,14 @@ pub fn judge(case: &Case) -> Result<(), String> {
         _ => None,
     };
     let hung: BTreeSet<u32> = case.schedule.mishaps.iter().filter_map(hangs).collect();
+    let late = |number: u32| {
+        let is_late = |mishap: &Mishap| mishap.what == What::Late(number);
+        case.schedule.mishaps.iter().any(is_late)
+    };
     for (number, node) in (1..).zip(&run.nodes) {
+        if late(number) && has_missed(node) {
+            continue;
+        }
         if hung.contains(&number) {
             stuck(node).map_err(|why| format!("stuck node {number} {why}: {node:?}"))?;
         } else if killed.contains(&number) {
@@ -72,6 +79,12 @@ fn healthy(node: &NodeRun) -> Result<(), &'static str> {
         (Some(Verdict::Ok), _) => Err("is called ok but is not"),
         (Some(_), _) => Err("was called failed or dead"),
     }
+}
+
+/// Whether the copy was over before a late node could join.
+fn has_missed(node: &NodeRun) -> bool {
+    let is_failed = |verdict: &Verdict| *verdict == Verdict::Failed("it cannot be reached".into());
+    node.verdict.as_ref().is_some_and(is_failed) && node.first_ns.is_none()
 }
 
 fn stuck(node: &NodeRun) -> Result<(), &'static str> {
@@ -144,6 +157,8 @@ fn bound(case: &Case) -> u64 {
             // failed.
             What::Hang(_) if case.world.stream => STUCK_NS,
             What::Hang(_) => HANG_NS,
+            // The node gets everything on its own.
+            What::Late(_) => undisturbed.finished_ns.unwrap_or(0) + BREAK_NS,
         };
     }
     // Mishaps after the end of the undisturbed copy start a count of their own.

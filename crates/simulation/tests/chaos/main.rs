@@ -45,6 +45,11 @@ fn disks_that_never_return() {
 }
 
 #[test]
+fn nodes_that_join_late() {
+    run(5, Seeds::asked_for().a_quarter(), Case::late);
+}
+
+#[test]
 fn everything_at_once() {
     run(3, Seeds::asked_for(), Case::everything);
 }

@@ -1,0 +1,225 @@
+//! An attempt of a copy at its head: the source, or the destination of a gather, and the threads that
+//! serve it. A copy begins again if an agent is busy.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use garland_core::plan::{HEAD, NodeId};
+use garland_core::trace::Exchange;
+use garland_protocol::{CopyId, DigestKey, Operations, Secret, Sink};
+use garland_sys::confine::Root;
+use garland_sys::error::reason;
+use garland_sys::event::Wake;
+use garland_sys::{random, threads};
+
+use super::{CopyJob, Ends};
+use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
+use garland_dataplane::read_back::read_back;
+use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
+use garland_dataplane::stall::Faults;
+use garland_dataplane::store::{self, NoStore, Present, Store};
+use garland_dataplane::{lanes, leaving};
+
+/// The result of committing the file on this machine.
+type Stored = Result<(), String>;
+
+/// The head's own end of a copy, under one identity.
+pub(super) struct Attempt {
+    pub(super) copy: CopyId,
+    pub(super) secret: Secret,
+    /// The key for the reader of the source.
+    pub(super) digest_key: DigestKey,
+    pub(super) context: Arc<CopyContext>,
+    /// The operations in flight, if their number is limited.
+    operations: Option<Operations>,
+    notices: Receiver<Notice>,
+    pub(super) wake: Arc<Wake>,
+    threads: Vec<JoinHandle<()>>,
+    /// The channel of the thread that commits the file on this machine.
+    stored: (Sender<Stored>, Receiver<Stored>),
+    /// The trace: times of orders, clock probes, and the nodes' traces.
+    exchanges: Exchanges,
+    pub(super) probes: ClockProbes,
+    pub(super) harvest: Harvest,
+}
+
+impl Attempt {
+    /// Creates an attempt of a copy with `nodes` nodes, the head included.
+    pub(super) fn new(job: &CopyJob<'_>, nodes: usize) -> std::io::Result<Self> {
+        let (copy, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
+        let digest_key = DigestKey::Sign(Secret(random::bytes()));
+        let wake = Arc::new(Wake::new()?);
+        let (tell, notices) = channel();
+        let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
+        let waker = Arc::clone(&wake);
+        let context = near_end(job, copy, &secret, &digest_key, move |notice| {
+            // Fails if the loop has ended.
+            let _ = tell.send(notice);
+            waker.raise();
+        })?;
+        operations.iter().for_each(|operations| context.serve_until(operations.bound()));
+        Ok(Self {
+            copy,
+            secret,
+            digest_key,
+            context,
+            operations,
+            notices,
+            wake,
+            threads: Vec::new(),
+            stored: channel(),
+            exchanges: Exchanges::new(nodes),
+            probes: ClockProbes::new(nodes),
+            harvest: Harvest::new(nodes),
+        })
+    }
+
+    /// Adds a node at the end of the plan.
+    pub(super) fn grow(&mut self) {
+        self.exchanges.grow();
+        self.probes.grow();
+        self.harvest.grow();
+    }
+
+    /// Starts the threads of the head's lanes.
+    pub(super) fn start_lanes(&mut self, job: &CopyJob<'_>) -> std::io::Result<()> {
+        let blocks: Vec<_> = job.plan.lanes.iter().map(|lane| lane.blocks).collect();
+        let source = match &job.ends {
+            Ends::Out { source, .. } => Some(source),
+            Ends::In { .. } => None,
+        };
+        self.threads = lanes::start(&self.context, &blocks, |_| true, source)?;
+        Ok(())
+    }
+
+    /// Waits until all threads of the attempt have ended, at most for this time. Returns whether they
+    /// have. Threads that hang on a disk are not waited for.
+    pub(super) fn join_threads(&mut self, patience: Duration) -> bool {
+        let threads = self.threads.drain(..).chain(self.context.take_side_threads());
+        leaving::join_all(&self.context, threads, leaving::after(patience))
+    }
+
+    /// Returns the next notice of the head's own lanes.
+    pub(super) fn notice(&self) -> Option<Notice> {
+        self.notices.try_recv().ok()
+    }
+
+    /// Records the time of an order.
+    pub(super) fn asked(&mut self, id: NodeId, exchange: Exchange) {
+        self.exchanges.asked(id, exchange, &self.context.config.trace);
+    }
+
+    /// Records the time of the answer to an order.
+    pub(super) fn answered(&mut self, id: NodeId, exchange: Exchange) {
+        self.exchanges.answered(id, exchange, &self.context.config.trace);
+    }
+
+    /// Notes that a server has written a block: more may be sent if that ended an operation.
+    pub(super) fn written(&mut self, index: u64) {
+        let bound = self.operations.as_mut().and_then(|operations| operations.written(index));
+        bound.into_iter().for_each(|bound| self.context.serve_until(bound));
+    }
+
+    /// Commits the file on this machine in a thread, so that a slow disk does not delay the nodes'
+    /// messages.
+    pub(super) fn commit(&mut self, job: &CopyJob<'_>) {
+        let (context, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
+        let (tell, wanted) = (self.stored.0.clone(), job.read_back);
+        let thread = threads::spawn("commit", move || {
+            let stored = read_back(&context, wanted)
+                .and_then(|()| {
+                    let CopyConfig { store, trace, .. } = &context.config;
+                    store.commit(trace)
+                })
+                .map_err(|error| error.to_string());
+            // Fails if the copy is over.
+            let _ = tell.send(stored);
+            wake.raise();
+        });
+        match thread {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                // Fails if the copy is over.
+                let _ = self.stored.0.send(Err(reason(&error)));
+                self.wake.raise();
+            }
+        }
+    }
+
+    /// Returns the result of [`Self::commit`], once.
+    pub(super) fn stored(&self) -> Option<Stored> {
+        self.stored.1.try_recv().ok()
+    }
+}
+
+/// Creates the copy context of this machine. A source holds every block from the start; a destination
+/// has a store.
+fn near_end(
+    job: &CopyJob<'_>,
+    copy: CopyId,
+    secret: &Secret,
+    digest_key: &DigestKey,
+    tell: impl Fn(Notice) + Send + Sync + 'static,
+) -> std::io::Result<Arc<CopyContext>> {
+    let layout = job.plan.layout;
+    let (sink, store): (_, Box<dyn Store>) = match &job.ends {
+        Ends::Out { .. } => {
+            let sink = Sink::source(layout);
+            let sink = match &job.known {
+                Some(digests) => sink.with_digests(digests.clone()),
+                None => sink,
+            };
+            (sink, Box::new(NoStore))
+        }
+        Ends::In { destination, .. } => {
+            let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            let (parts, usage) = ((layout, None), Arc::default());
+            let store =
+                store::open(destination, &Root::Free, parts, Present::Nothing, &tag, None, &usage);
+            let store = store.map_err(std::io::Error::other)?;
+            let sink = if store.is_ordered() {
+                let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
+                Sink::in_order(layout, CopyContext::buffer_count(layout, lanes, buffers))
+            } else {
+                Sink::new(layout, store.is_holder())
+            };
+            (sink, store)
+        }
+    };
+    let device = match &job.ends {
+        Ends::Out { source, .. } => source.device(),
+        Ends::In { .. } => store.device(),
+    };
+    let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
+    let trace = Collector::new(Budget::of_head(job.plan, job.tracing), copy, HEAD.0, began, device);
+    let config = CopyConfig {
+        copy,
+        me: HEAD,
+        secret: secret.clone(),
+        digest_key: match &job.ends {
+            Ends::Out { .. } => digest_key.clone(),
+            Ends::In { .. } => digest_key.to_public(),
+        },
+        sealed: job.sealed,
+        is_source: matches!(job.ends, Ends::Out { .. }),
+        buffers: job.pipeline.buffers,
+        acknowledge: false,
+        packing: job.packing,
+        lane_count: job.plan.lanes.len(),
+        store,
+        congestion: job.congestion.clone(),
+        transport: job.transport,
+        pace: job.pipeline.pace,
+        // The links of the head end with the command: there is nothing to pool.
+        link_pool: None,
+        awake: Arc::default(),
+        trace,
+        faults: Faults::new(&job.injections_at(HEAD)),
+        notices: Box::new(tell),
+    };
+    let context = Arc::new(CopyContext::new(config, sink));
+    context.watch_store();
+    Ok(context)
+}
