@@ -17,7 +17,7 @@ use super::NodeId;
 /// assert_eq!(Subnet::default().address(3).to_string(), "10.88.0.13");
 /// let of_2004: Subnet = "192.168.1.0/24".parse()?;
 /// assert_eq!(of_2004.address(0).to_string(), "192.168.1.1");
-/// # Ok::<(), String>(())
+/// # Ok::<(), garland_core::malformed::Malformed>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Subnet {

@@ -6,7 +6,6 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::limits::{LONGEST_NAME, MOST_NAMES};
-use super::sources::SourceError;
 
 /// The error for a node list that cannot be expanded: a problem and its position.
 ///
@@ -123,6 +122,20 @@ pub enum NodeListProblem {
     /// Groups and files are nested too deeply.
     #[error("groups and files are nested more than {0} levels deep")]
     TooDeep(usize),
+}
+
+/// The reason why the text of a source is not available.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SourceError {
+    /// The list may not refer to the source, and why.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// The list is in a file of this kind, such as `a cluster file`, which refers to no other text.
+    #[error("{0} must list its nodes itself")]
+    Elsewhere(&'static str),
+    /// The file cannot be read, and why: a lower-case fragment such as `no such file`.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 /// The source of a node list's text.

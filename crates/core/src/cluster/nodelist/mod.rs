@@ -28,11 +28,11 @@ mod pattern;
 mod scan;
 mod sources;
 
-pub use error::{NodeListError, NodeListProblem, Origin, Place};
+pub use error::{NodeListError, NodeListProblem, Origin, Place, SourceError};
 pub use expand::expand;
 pub use fold::fold;
 pub use limits::{LONGEST_NAME, MOST_NAMES};
-pub use sources::{NoSources, SourceError, Sources};
+pub use sources::{NoSources, Sources};
 
 #[cfg(test)]
 mod properties;

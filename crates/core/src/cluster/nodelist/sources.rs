@@ -1,6 +1,4 @@
-use thiserror::Error;
-
-use super::error::Origin;
+use super::error::{Origin, SourceError};
 
 /// The texts that a node list can refer to: files, groups and the Slurm allocation.
 ///
@@ -12,20 +10,6 @@ pub trait Sources {
     /// # Errors
     /// When the file cannot be read, or this list may not refer to such a source.
     fn text(&self, of: &Origin) -> Result<Option<String>, SourceError>;
-}
-
-/// The reason why the text of a source is not available.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SourceError {
-    /// The list may not refer to the source, and why.
-    #[error("{0}")]
-    Forbidden(&'static str),
-    /// The list is in a file of this kind, such as `a cluster file`, which refers to no other text.
-    #[error("{0} must list its nodes itself")]
-    Elsewhere(&'static str),
-    /// The file cannot be read, and why: a lower-case fragment such as `no such file`.
-    #[error("{0}")]
-    Unreadable(String),
 }
 
 /// Sources without any text, for lists that must not refer to anything.
