@@ -15,7 +15,7 @@ use super::memory;
 use super::options::{Options, rate_text, size_text};
 use super::peer::{Facts, Job, Peer};
 use super::result::{Link, Report, Row, Sample, Tool};
-use super::{Bench, link, peers, sandbox, source, table};
+use super::{Runnable, link, peers, sandbox, source, table};
 use xtask::packages::{Need, install};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.
@@ -26,7 +26,7 @@ const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "i
 /// The benchmark.
 pub(crate) struct Chain;
 
-impl Bench for Chain {
+impl Runnable for Chain {
     fn usage(&self) -> Usage {
         Options::usage()
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::contest::Usage;
 use super::kept::Head;
 use super::peers::garland_program;
-use super::{Bench, chain};
+use super::{Runnable, chain};
 use xtask::packages::{Need, install};
 
 /// Packages that the scenarios need.
@@ -88,7 +88,7 @@ impl Prediction {
 /// A scenario's name and subject.
 type Scenario = (&'static str, &'static str);
 
-impl Bench for Forecasts {
+impl Runnable for Forecasts {
     fn usage(&self) -> Usage {
         let kept = "run nothing: read the results of the last `garland scenario run --all`\n\
                     \x20                             from the subdirectories of DIR";

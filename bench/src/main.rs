@@ -41,7 +41,7 @@ use anyhow::{Context, Result, bail};
 use contest::Usage;
 
 /// A benchmark.
-trait Bench {
+trait Runnable {
     /// Returns its name and its options.
     fn usage(&self) -> Usage;
 
@@ -52,7 +52,7 @@ trait Bench {
     fn run(&self, root: &Path, args: &[String]) -> Result<()>;
 }
 
-const ALL: [&dyn Bench; 12] = [
+const ALL: [&dyn Runnable; 12] = [
     &chain::Chain,
     &lab::BENCHMARK,
     &ping::BENCHMARK,

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::report::{Heading, Report};
 use super::words::{Choice, Usage, Words};
 use super::{Contest, hold, tools};
-use crate::{Bench, chain, sandbox};
+use crate::{Runnable, chain, sandbox};
 use xtask::packages::{Need, install};
 
 /// A benchmark: its names, its arguments and its contests.
@@ -49,7 +49,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) words: &'a Words,
 }
 
-impl<P> Bench for Benchmark<P> {
+impl<P> Runnable for Benchmark<P> {
     fn usage(&self) -> Usage {
         let mut options = self.options.to_vec();
         options.push(("--rounds", self.rounds, "turns of each tool"));
