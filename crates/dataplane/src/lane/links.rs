@@ -12,8 +12,9 @@ use super::Lane;
 use crate::context::{CopyConfig, LaneCommand, Notice};
 use crate::recorder::peer_index;
 use garland_sys::error::reason;
-use garland_transport::link::{self, Hop, LinkError, break_reason};
+use garland_transport::link::{self, Hop};
 use garland_transport::link_pool::LinkPool;
+use garland_transport::{LinkError, break_reason};
 
 impl Lane {
     pub(super) fn open(&mut self, side: LinkSide, epoch: u32, stream: TcpStream) {
@@ -37,7 +38,7 @@ impl Lane {
 
     /// Connects to a neighbour in a separate thread: a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
-        let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
+        let hop = Hop { lane: self.number, epoch };
         let peer = match side {
             LinkSide::Up => self.route.upstream.map(|(peer, ..)| peer),
             LinkSide::Down => self.downstream(epoch).map(|down| down.node),
@@ -53,10 +54,10 @@ impl Lane {
         };
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
-            let (keys, config) = (&member.keys, &member.config);
-            let CopyConfig { secret, congestion, transport, link_pool, trace, .. } = config;
-            let transport = *transport;
-            let to = link::Dial { address, hop, secret, keys, congestion, transport };
+            let CopyConfig { copy, secret, congestion, transport, link_pool, trace, .. } =
+                &member.config;
+            let (copy, transport) = (*copy, *transport);
+            let to = link::Dial { address, copy, hop, secret, congestion, transport };
             let dialed = link::dial(&to, link_pool.as_deref());
             trace.took(Stage::Dial, at, began);
             let command = match dialed {

@@ -6,11 +6,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The maximum number of connections that have not completed their greeting; others are refused.
-const ALL: usize = 256;
-
-/// The maximum number of such connections per address: a neighbour's 64 lanes, and some more.
-const OF_ONE: usize = 72;
+use crate::limits::{PEERS, PEERS_OF_ADDRESS};
 
 /// The number of connections that have not completed their greeting, by address.
 #[derive(Default)]
@@ -30,11 +26,11 @@ impl Greeters {
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, &'static str> {
         let origin = origin(address);
         let mut greeting = self.0.lock();
-        if greeting.values().sum::<usize>() >= ALL {
+        if greeting.values().sum::<usize>() >= PEERS {
             return Err("too many connections have not completed their greeting");
         }
         let of_one = greeting.entry(origin).or_default();
-        if *of_one >= OF_ONE {
+        if *of_one >= PEERS_OF_ADDRESS {
             return Err("too many connections from this address have not completed their greeting");
         }
         *of_one += 1;
@@ -82,7 +78,7 @@ mod tests {
     fn one_address_leaves_places_to_others() {
         let greeters = Arc::default();
         let first = come(&greeters, "10.0.0.1", 1000);
-        assert_eq!(first.len(), OF_ONE);
+        assert_eq!(first.len(), PEERS_OF_ADDRESS);
         assert_eq!(
             come(&greeters, "::ffff:10.0.0.1", 1).len(),
             0,
@@ -99,7 +95,7 @@ mod tests {
         let greeters = Arc::default();
         let hosts = (1..=250).map(|host| format!("10.0.0.{host}"));
         let held: Vec<Place> = hosts.flat_map(|host| come(&greeters, &host, 2)).collect();
-        assert_eq!(held.len(), ALL);
+        assert_eq!(held.len(), PEERS);
     }
 
     #[test]
