@@ -214,7 +214,7 @@ fn dolly_7_a_peer_without_the_key_commands_nothing() {
     let refused = agent.connect(&stranger, &agent.ready().key).map(drop);
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     // Who names the controller's public key, which is no secret, must prove that it is his.
-    let pretender = KeyPair { private: stranger.private, public: agent.controller.public };
+    let pretender = KeyPair { private: stranger.private.clone(), public: agent.controller.public };
     let refused = agent.connect(&pretender, &agent.ready().key).map(drop);
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     let _ = agent.hand.await_log("the peer doesn't hold the right key");

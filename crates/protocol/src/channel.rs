@@ -3,6 +3,7 @@
 //! There is no handshake of our own design. The frames that follow are those of [`Line`].
 
 use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
 
 use super::keys::Secret;
 use super::line::{ChannelError, Line};
@@ -20,7 +21,7 @@ pub type PublicKey = [u8; KEY_LEN];
 #[derive(Clone)]
 pub struct KeyPair {
     /// The secret part.
-    pub private: [u8; KEY_LEN],
+    pub private: Secret,
     /// The part that peers know.
     pub public: PublicKey,
 }
@@ -49,7 +50,7 @@ impl KeyPair {
     pub fn generate() -> Self {
         let pair = builder(CONTROL, &[]).generate_keypair().expect("the system gives randomness");
         let key = |bytes: Vec<u8>| bytes.try_into().expect("a 25519 key has 32 bytes");
-        Self { private: key(pair.private), public: key(pair.public) }
+        Self { private: Secret(key(pair.private)), public: key(pair.public) }
     }
 }
 
@@ -71,7 +72,7 @@ impl Handshake {
         prologue: &[u8],
     ) -> Result<Self, ChannelError> {
         let builder = builder(CONTROL, prologue)
-            .local_private_key(&ours.private)
+            .local_private_key(&ours.private.0)
             .and_then(|builder| builder.remote_public_key(theirs));
         Self::build(builder, role)
     }
@@ -125,11 +126,9 @@ impl Handshake {
             return Err(ChannelError::Refused);
         }
         let (initiator, responder) = self.state.dangerously_get_raw_split();
-        let lines =
-            [initiator, responder].map(|key| Line::new(&key, self.state.get_handshake_hash()));
-        let is_initiator = self.state.is_initiator();
-        let [initiator, responder] = lines;
-        Ok(match is_initiator {
+        let [initiator, responder] = [initiator, responder]
+            .map(|key| Line::new(&Zeroizing::new(key), self.state.get_handshake_hash()));
+        Ok(match self.state.is_initiator() {
             true => Channel { sending: initiator, receiving: responder },
             false => Channel { sending: responder, receiving: initiator },
         })
