@@ -1,9 +1,8 @@
 //! The standing chain: links between neighbours, opened before a copy needs them.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use garland_protocol::{CopyId, Keys, Secret};
+use garland_protocol::{CopyId, Secret};
 
 use crate::agent::Agent;
 use crate::expected::Expected;
@@ -23,12 +22,11 @@ pub fn stand(
     let Some(link_pool) = &agent.link_pool else {
         return vec!["its agent keeps no links, since it exits with the controller".to_owned()];
     };
-    let keys = Arc::new(Keys::new(secret, order));
-    agent.expected.add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
+    agent.expected.add(order, Expected::Link(secret.clone()));
     let transport = agent.config.transport;
-    let hop = Hop { copy: order, lane: 0, epoch: 0 };
+    let hop = Hop { lane: 0, epoch: 0 };
     let open = |&address: &SocketAddr| {
-        let to = Dial { address, hop, secret, keys: &keys, congestion: &[], transport };
+        let to = Dial { address, copy: order, hop, secret, congestion: &[], transport };
         link::dial(&to, None)
             .map(|stream| link_pool.park(stream, Some(address)))
             .map_err(|error| format!("cannot open a link to {address}: {error}"))

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{CopyId, Keys, Secret};
+use garland_protocol::{CopyId, Purpose, Secret};
 
 use crate::files::FileListener;
 use crate::probe::Invitation;
@@ -18,11 +18,24 @@ pub enum Expected {
     /// A link of a copy.
     CopyContext(Arc<CopyContext>),
     /// A standing link, for a later copy.
-    Link(Secret, Arc<Keys>),
+    Link(Secret),
     /// A meeting of two agents.
     Guest(Arc<Invitation>),
     /// A mount of this node's files.
     Mount(Arc<FileListener>),
+}
+
+impl Expected {
+    /// Returns the purpose of the operation's connections, and the secret that peers must know.
+    pub fn key(&self) -> (Purpose, Secret) {
+        let (purpose, secret) = match self {
+            Self::CopyContext(member) => (Purpose::Link, &member.config.secret),
+            Self::Link(secret) => (Purpose::Link, secret),
+            Self::Guest(invitation) => (Purpose::Probe, &invitation.secret),
+            Self::Mount(listener) => (Purpose::Files, &listener.secret),
+        };
+        (purpose, secret.clone())
+    }
 }
 
 /// The operations that expect connections, by the identity that a peer sends.

@@ -18,6 +18,7 @@ use garland_sys::clock;
 use crate::session::Session;
 use garland_dataplane::image::Image;
 use garland_dataplane::leaving::after;
+use garland_transport::limits;
 
 /// Length of a ticket on the wire in bytes. It is hexadecimal, because shells print it.
 pub const TICKET_LEN: usize = 64;
@@ -27,9 +28,6 @@ const AT_ONCE: usize = 8;
 
 /// The number of tickets that are kept; the oldest are removed first.
 const TICKETS_MAX: usize = 1024;
-
-/// How long to wait for the order that announces a ticket.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Timeout for sending the program.
 const WHOLE: Duration = Duration::from_secs(120);
@@ -77,7 +75,7 @@ impl GivingRights {
         let said = parse(said)?;
         let mut open = self.open.lock();
         let absent = |open: &mut Vec<Ticket>| !open.iter().any(|ticket| ticket.is(&said));
-        let waited = self.more.wait_while_for(&mut open, absent, PATIENCE);
+        let waited = self.more.wait_while_for(&mut open, absent, limits::TICKET);
         if waited.timed_out() {
             return None;
         }

@@ -19,7 +19,6 @@ mod expected;
 mod farm;
 mod files;
 mod giving;
-mod greeters;
 mod listener;
 mod orders;
 mod part_reader;

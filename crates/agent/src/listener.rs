@@ -1,35 +1,25 @@
 //! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program, and
 //! spends little on other peers.
 
-use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{
-    ChannelError, CopyId, Keys, LinkSide, Preamble, Purpose, Secret, VersionError,
-};
+use garland_protocol::{ChannelError, LinkSide, Purpose};
 use garland_sys::{tcp, threads};
 
 use crate::agent::Agent;
 use crate::expected::Expected;
-use crate::files::{self, FileListener};
-use crate::giving::{self, Leave, TICKET_LEN};
-use crate::greeters::{Greeters, Place};
-use crate::probe::{self, Invitation};
+use crate::giving::{self, Leave};
+use crate::probe;
 use crate::session::Session;
 use garland_dataplane::context::{CopyContext, LaneCommand};
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
-use garland_transport::greeting::Welcomed;
-use garland_transport::link::{self, LinkError};
-use garland_transport::timed::Timed;
-
-/// Timeout for the greeting of a peer.
-const GREETING: Duration = Duration::from_secs(5);
-
-/// How long the greeting of a neighbour waits for its copy to begin on this node.
-const PATIENCE: Duration = Duration::from_secs(5);
+use garland_transport::link::Hop;
+use garland_transport::{
+    Claim, Credentials, Greeters, Greeting, LinkError, Place, Welcomed, limits,
+};
 
 /// Accepts connections until the process exits.
 pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
@@ -69,115 +59,113 @@ fn begin(agent: &Arc<Agent>, stream: TcpStream, peer: SocketAddr, place: Option<
     let begun = threads::spawn("peer", move || {
         let greeted = greet(&its, &stream);
         drop(place);
-        serve(&its, greeted, stream, peer);
+        let served = greeted.and_then(|greeted| serve(&its, greeted, stream, peer));
+        if let Err(error) = served {
+            its.log_stranger(peer, &error.to_string());
+        }
     });
     if let Err(error) = begun {
         agent.log_stranger(peer, &reason(&error));
     }
 }
 
+/// A peer whose greeting succeeded.
+enum Peer<'a> {
+    Controller(Welcomed<()>),
+    /// A node that fetches the program.
+    Newcomer(Leave<'a>),
+    /// A connection of an operation in progress.
+    Member(Welcomed<Expected>),
+}
+
+fn greet<'a>(agent: &'a Agent, stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
+    let greeting = Greeting::begin(stream)?;
+    let purpose = greeting.purpose();
+    match purpose {
+        Purpose::Binary => {
+            let leave = agent.tickets.redeem(&greeting.ticket()?);
+            Ok(Peer::Newcomer(leave.ok_or(ChannelError::Refused)?))
+        }
+        Purpose::Control => {
+            let controllers = &agent.config.controllers;
+            let welcomed = greeting.welcome(|claim| match claim {
+                Claim::Controller(key) if controllers.contains(&key) => {
+                    Some((Credentials::Keys(&agent.keys, key), ()))
+                }
+                Claim::Controller(_) | Claim::Member(_) => None,
+            });
+            welcomed.map(Peer::Controller)
+        }
+        Purpose::Link | Purpose::Probe | Purpose::Files => {
+            // The other agent of a meeting waits for the answer as long as this.
+            let patience = if purpose == Purpose::Probe { probe::SILENCE } else { limits::ORDER };
+            let welcomed = greeting.welcome(|claim| {
+                let Claim::Member(id) = claim else { return None };
+                let expected = agent.expected.wait(id, patience)?;
+                let (its, secret) = expected.key();
+                (its == purpose).then_some((Credentials::Secret(id, secret), expected))
+            });
+            welcomed.map(Peer::Member)
+        }
+    }
+}
+
+/// Serves a peer.
+///
+/// # Errors
+/// When its first frame does not fit the connection.
 fn serve(
     agent: &Arc<Agent>,
-    greeted: Result<Peer<'_>, LinkError>,
+    greeted: Peer<'_>,
     mut stream: TcpStream,
     peer: SocketAddr,
-) {
-    match greeted {
-        Ok(Peer::Controller(session)) => agent.serve(&session),
-        Ok(Peer::Neighbour(member, hop)) => {
-            if let Some(lane) = member.lane(hop.lane) {
-                let side = if member.config.is_source { LinkSide::Down } else { LinkSide::Up };
-                if member.config.is_source {
-                    // The node that opens a link sets the congestion control of its own side, but a
-                    // source sends from this side.
-                    let names: Vec<&str> =
-                        member.config.congestion.iter().map(String::as_str).collect();
-                    // Errors are ignored: the kernel's default works, too.
-                    let _ = tcp::choose_congestion(&stream, &names);
-                }
-                lane.post(LaneCommand::Link(side, hop.epoch, stream));
-            }
+) -> Result<(), LinkError> {
+    let Welcomed { to, first, channel } = match greeted {
+        Peer::Controller(Welcomed { first, channel, .. }) => {
+            agent.serve(&Arc::new(Session::new(stream, channel, &first)?));
+            return Ok(());
         }
-        Ok(Peer::Standing) => {
+        Peer::Newcomer(leave) => {
+            let outcome = match giving::give(&mut stream, &leave) {
+                Ok(()) => format!("sent the agent's program to {peer}"),
+                Err(error) => {
+                    format!("cannot send the agent's program to {peer}: {}", reason(&error))
+                }
+            };
+            log(&outcome);
+            return Ok(());
+        }
+        Peer::Member(welcomed) => welcomed,
+    };
+    let number = || first[..].try_into().map(u16::from_le_bytes).map_err(|_| ChannelError::Garbage);
+    match to {
+        Expected::CopyContext(member) => {
+            let hop = Hop::parse(&first).ok_or(ChannelError::Garbage)?;
+            tcp::keep_alive(&stream)?;
+            pass_on(&member, hop, stream);
+        }
+        Expected::Link(_) => {
+            tcp::keep_alive(&stream)?;
             if let Some(link_pool) = &agent.link_pool {
                 link_pool.park(stream, None);
             }
         }
-        Ok(Peer::Guest(Welcomed { to, number, .. })) => to.add(number, stream),
-        Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
-        Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
-            Ok(()) => log(&format!("sent the agent's program to {peer}")),
-            Err(error) => {
-                log(&format!("cannot send the agent's program to {peer}: {}", reason(&error)))
-            }
-        },
-        Err(error) => agent.log_stranger(peer, &error.to_string()),
+        Expected::Guest(invitation) => invitation.add(number()?, stream),
+        Expected::Mount(listener) => listener.enter(stream, number()?, channel),
     }
+    Ok(())
 }
 
-enum Peer<'a> {
-    Controller(Arc<Session>),
-    Neighbour(Arc<CopyContext>, link::Hop),
-    /// A neighbour with a standing link.
-    Standing,
-    /// A node that fetches the program.
-    Newcomer(Leave<'a>),
-    /// A connection from the other agent of a meeting.
-    Guest(Welcomed<Arc<Invitation>>),
-    /// A connection of a mount.
-    Mount(Welcomed<Arc<FileListener>>),
-}
-
-fn greet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(GREETING))?;
-    let mut peer = Timed::begin(stream, GREETING);
-    let (theirs, bytes) = match link::read_preamble(&mut peer) {
-        Err(LinkError::Version(error @ VersionError::Version { .. })) => {
-            // Send our version, so that the peer can report it.
-            let ours = Preamble::ours(Purpose::Link).to_bytes();
-            std::io::Write::write_all(&mut stream, &ours)?;
-            return Err(error.into());
-        }
-        result => result?,
-    };
-    match theirs.purpose {
-        Purpose::Control => {
-            let session =
-                Session::accept(&mut peer, &bytes, &agent.keys, &agent.config.controllers)?;
-            Ok(Peer::Controller(Arc::new(session)))
-        }
-        Purpose::Link => {
-            let mut found = None;
-            let hop = link::accept(&mut peer, &bytes, |copy| find(agent, copy, &mut found))?;
-            stream.set_write_timeout(None)?;
-            match found.ok_or(LinkError::Channel(ChannelError::Refused))? {
-                Expected::CopyContext(member) => Ok(Peer::Neighbour(member, hop)),
-                Expected::Link(..) => Ok(Peer::Standing),
-                Expected::Guest(_) | Expected::Mount(_) => {
-                    Err(LinkError::Channel(ChannelError::Refused))
-                }
-            }
-        }
-        Purpose::Probe => probe::greet_guest(&agent.expected, &mut peer, &bytes).map(Peer::Guest),
-        Purpose::Files => files::greet(&agent.expected, &mut peer, &bytes).map(Peer::Mount),
-        Purpose::Binary => {
-            let mut ticket = [0; TICKET_LEN];
-            peer.read_exact(&mut ticket)?;
-            let leave = agent.tickets.redeem(&ticket);
-            stream.set_read_timeout(Some(GREETING))?;
-            leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
-        }
+/// Passes the link of a neighbour on to its lane.
+fn pass_on(member: &CopyContext, hop: Hop, stream: TcpStream) {
+    let Some(lane) = member.lane(hop.lane) else { return };
+    let side = if member.config.is_source { LinkSide::Down } else { LinkSide::Up };
+    if member.config.is_source {
+        // The node that opens a link sets the congestion control of its own side, but a source
+        // sends from this side.
+        let names: Vec<&str> = member.config.congestion.iter().map(String::as_str).collect();
+        // Errors are ignored: the kernel's default works, too.
+        let _ = tcp::choose_congestion(&stream, &names);
     }
-}
-
-fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
-    let expected = agent.expected.wait(copy, PATIENCE)?;
-    let given = match &expected {
-        Expected::CopyContext(member) => (member.config.secret.clone(), Arc::clone(&member.keys)),
-        Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
-        Expected::Guest(_) | Expected::Mount(_) => return None,
-    };
-    *found = Some(expected);
-    Some(given)
+    lane.post(LaneCommand::Link(side, hop.epoch, stream));
 }

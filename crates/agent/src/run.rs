@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use garland_protocol::ReadyLine;
-use garland_sys::{limits, tcp, threads};
+use garland_sys::{dumpable, limits, tcp, threads};
 
 use crate::agent::{Agent, AgentConfig, AgentError};
 use crate::listener;
@@ -20,6 +20,9 @@ use garland_sys::error::reason;
 pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     if let Err(error) = limits::raise_open_files() {
         log(&format!("cannot raise the limit of open files: {}", reason(&error)));
+    }
+    if let Err(error) = dumpable::hide() {
+        log(&format!("cannot hide the agent's memory: {}", reason(&error)));
     }
     let (port, stays) = (config.port, config.stay.is_some());
     let transport = config.transport;

@@ -7,17 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{
-    Channel, ChannelError, FromAgent, Handshake, KeyPair, Message, PREAMBLE_LEN, PublicKey,
-    Purpose, Role, ToAgent,
-};
+use garland_protocol::{Channel, ChannelError, FromAgent, Line, Message, ToAgent};
 use garland_sys::tcp;
 use garland_sys::threads::{self, Slots};
 
 use crate::conditions;
 use garland_dataplane::tree::TreeSource;
-use garland_transport::link::{self, LinkError};
-use garland_transport::timed::Timed;
+use garland_transport::LinkError;
 
 /// How often a blocked write to the head checks whether the session is over. A head that reads
 /// nothing may itself be blocked on its output (`garland exec .. | less`). If its host is gone, the
@@ -32,9 +28,8 @@ pub const SLOTS: usize = 128;
 
 /// An open control channel to a head. Threads share it: any may send, one receives.
 pub struct Session {
-    channel: Mutex<Channel>,
-    sending: Mutex<TcpStream>,
-    receiving: Mutex<(TcpStream, Vec<u8>)>,
+    sending: Mutex<(TcpStream, Line)>,
+    receiving: Mutex<Incoming>,
     /// Trees that were scanned for the head, which may copy them.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
@@ -42,57 +37,38 @@ pub struct Session {
     pub slots: Arc<Slots>,
 }
 
+/// The receiving side of a session.
+struct Incoming {
+    stream: TcpStream,
+    line: Line,
+    /// The bytes that have arrived, but are no whole message yet.
+    received: Vec<u8>,
+}
+
 impl Session {
-    /// Answers the greeting of a peer that claims to be a controller; its preamble, `theirs`, has
-    /// been read.
-    pub fn accept(
-        peer: &mut Timed<'_>,
-        theirs: &[u8; PREAMBLE_LEN],
-        ours: &KeyPair,
-        allowed: &[PublicKey],
-    ) -> Result<Self, LinkError> {
-        let mut key = [0; 32];
-        peer.read_exact(&mut key)?;
-        let first = link::read_message(&mut *peer)?;
-        if !allowed.contains(&key) {
-            return Err(LinkError::Channel(ChannelError::Refused));
+    /// Creates the session of a controller whose greeting succeeded; `first` is its first message.
+    pub fn new(stream: TcpStream, channel: Channel, first: &[u8]) -> Result<Self, LinkError> {
+        if !matches!(ToAgent::parse(first), Some(ToAgent::Ping)) {
+            return Err(ChannelError::Garbage.into());
         }
-        let mut shake = Handshake::control(Role::Responder, ours, &key, theirs)?;
-        link::answer(peer, &mut shake, Purpose::Control, &first)?;
-        let channel = shake.into_channel()?;
-        let stream = peer.stream().try_clone()?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
         tcp::keep_alive(&stream)?;
-        let receiving = stream.try_clone()?;
-        let session = Self {
-            channel: Mutex::new(channel),
-            sending: Mutex::new(stream),
-            receiving: Mutex::new((receiving, Vec::new())),
+        let Channel { sending, receiving: line } = channel;
+        let sending = Mutex::new((stream.try_clone()?, sending));
+        let receiving = Mutex::new(Incoming { stream, line, received: Vec::new() });
+        Ok(Self {
+            sending,
+            receiving,
             trees: Mutex::default(),
             over: AtomicBool::new(false),
             slots: Slots::new(SLOTS),
-        };
-        session.await_proof(peer)?;
-        Ok(session)
-    }
-
-    /// Waits for a message that only the owner of the key can send: the first message of the
-    /// handshake may be a replayed one.
-    fn await_proof(&self, peer: &mut Timed<'_>) -> Result<(), LinkError> {
-        let refused = |_| LinkError::Channel(ChannelError::Refused);
-        let mut receiving = self.receiving.lock();
-        let first = self.receive_from(peer, &mut receiving.1);
-        if !matches!(first.map_err(refused)?, ToAgent::Ping) {
-            return Err(LinkError::Channel(ChannelError::Refused));
-        }
-        Ok(receiving.0.set_read_timeout(None)?)
+        })
     }
 
     /// Returns the conditions of this node, and of its route to the head, that may affect
     /// measurements.
     pub fn conditions(&self) -> Vec<(String, String)> {
-        conditions::of(&self.sending.lock())
+        conditions::of(&self.sending.lock().0)
     }
 
     /// Keeps a scanned tree. Returns its number, or `None` if there are too many.
@@ -121,9 +97,10 @@ impl Session {
 
     /// Sends a message. Reports no error: `receive` fails if the head is gone.
     pub fn send(&self, message: &FromAgent) {
-        let mut stream = self.sending.lock();
+        let mut sending = self.sending.lock();
+        let (stream, line) = &mut *sending;
         let mut bytes = Vec::new();
-        let sealed = self.channel.lock().seal(&message.to_bytes(), &mut bytes);
+        let sealed = line.seal(&message.to_bytes(), &mut bytes);
         if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
             // A partial message cannot be completed: close the channel.
             let _ = stream.shutdown(Shutdown::Both);
@@ -151,16 +128,11 @@ impl Session {
     /// # Errors
     /// When the head is gone, or the message is not authentic.
     pub fn receive(&self) -> io::Result<ToAgent> {
-        let mut receiving = self.receiving.lock();
-        let (stream, received) = &mut *receiving;
-        self.receive_from(stream, received)
-    }
-
-    fn receive_from(&self, stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<ToAgent> {
+        let mut incoming = self.receiving.lock();
+        let Incoming { stream, line, received } = &mut *incoming;
         let mut buffer = [0; 16 << 10];
         loop {
-            let message = self.channel.lock().open(received);
-            if let Some(bytes) = message.map_err(|_| io::ErrorKind::InvalidData)? {
+            if let Some(bytes) = line.open(received).map_err(|_| io::ErrorKind::InvalidData)? {
                 return ToAgent::parse(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into());
             }
             match stream.read(&mut buffer) {

@@ -1,14 +1,18 @@
 //! Peers that aren't the agent's: they get nothing, cost bounded memory, and are logged.
 
-use std::io::{Read, Write};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use garland_protocol::ReadyLine;
 use garland_protocol::{KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, ToAgent};
-use garland_sys::clock;
+use garland_sys::{clock, process};
 use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
 use garland_transport::{Connection, ConnectionError, connect_agent};
 
@@ -23,7 +27,7 @@ impl Agent {
     fn start(scratch: &Scratch) -> Self {
         let controller = KeyPair::generate();
         let root = scratch.path("root");
-        std::fs::create_dir(&root).expect("it can be made");
+        fs::create_dir(&root).expect("it can be made");
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let hand = HandAgent::start(&garland, &hex(&controller.public), &root, &[]);
         Self { hand, controller, root }
@@ -53,7 +57,7 @@ impl Agent {
     /// After all that was done to it the agent still serves its controller, and nothing was written.
     fn assert_unharmed(&self) {
         drop(self.connect(&self.controller, &self.ready().key).expect("the controller is served"));
-        let entries = std::fs::read_dir(&self.root).expect("the root is there").count();
+        let entries = fs::read_dir(&self.root).expect("the root is there").count();
         assert_eq!(entries, 0, "a stranger wrote something");
     }
 }
@@ -214,7 +218,7 @@ fn dolly_7_a_peer_without_the_key_commands_nothing() {
     let refused = agent.connect(&stranger, &agent.ready().key).map(drop);
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     // Who names the controller's public key, which is no secret, must prove that it is his.
-    let pretender = KeyPair { private: stranger.private, public: agent.controller.public };
+    let pretender = KeyPair { private: stranger.private.clone(), public: agent.controller.public };
     let refused = agent.connect(&pretender, &agent.ready().key).map(drop);
     assert!(matches!(refused, Err(ConnectionError::WrongKey(_))), "{refused:?}");
     let _ = agent.hand.await_log("the peer doesn't hold the right key");
@@ -360,6 +364,40 @@ fn garbage_behind_a_true_greeting_ends_the_channel() {
     peer.say(&random_bytes(1 << 20, 2));
     assert_eq!(peer.hear_all(), b"");
     agent.assert_unharmed();
+}
+
+/// The kernel gives the files of a hidden process to root. If the tests run as root, the agent runs
+/// in another group, so that this makes a difference.
+#[test]
+fn the_memory_of_an_agent_is_hidden_from_its_user() {
+    let scratch = Scratch::new("hidden");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let agent = garland.command(&["agent", "--controller", &hex(&[1; 32])]);
+    let start = |mut command: Command, says: &[u8]| {
+        if process::user_id() == 0 {
+            command.gid(65534);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it can be started");
+        let input = child.stdin.as_mut().expect("it is piped");
+        input.write_all(says).expect("it reads");
+        let output = child.stdout.as_mut().expect("it is piped");
+        let _ = BufReader::new(output).read_line(&mut String::new()).expect("it is ready");
+        child
+    };
+    let mut children = [start(agent, b""), start(Command::new("cat"), b"a line\n")];
+    let owners = children.each_ref().map(|child| {
+        let environment = fs::metadata(format!("/proc/{}/environ", child.id()));
+        let environment = environment.expect("the process runs");
+        (environment.uid(), environment.gid())
+    });
+    assert_eq!(owners[0], (0, 0), "the agent's user may read its memory");
+    assert_ne!(owners[1], (0, 0), "what is not hidden belongs to its user and group");
+    for child in &mut children {
+        drop(child.stdin.take());
+        let _ = child.wait().expect("it ends with its input");
+    }
+    scratch.assert_nothing_left();
 }
 
 #[test]

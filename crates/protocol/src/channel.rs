@@ -1,20 +1,15 @@
-//! Channels encrypted by the Noise protocol (crate `snow`): the control channel between two known
-//! key pairs (pattern KK), and the greeting of a link between two nodes of a session (pattern
-//! NNpsk0). There is no handshake of our own design.
+//! Handshakes of the Noise protocol (crate `snow`): of the control channel between two known key
+//! pairs (pattern KK), and of a connection between two nodes that know a secret (pattern NNpsk0).
+//! There is no handshake of our own design. The frames that follow are those of [`Line`].
 
-use snow::{Builder, HandshakeState, TransportState};
-use thiserror::Error;
+use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
 
 use super::keys::Secret;
+use super::line::{ChannelError, Line};
 
 /// The length of a public or private key in bytes.
 pub const KEY_LEN: usize = 32;
-
-/// The length of a handshake's hash (BLAKE2s) in bytes.
-pub const BINDING_LEN: usize = 32;
-
-/// The maximum length of a message in bytes: the payload of one Noise message.
-pub const MAX_MESSAGE: usize = 65535 - 16;
 
 const CONTROL: &str = "Noise_KK_25519_ChaChaPoly_BLAKE2s";
 const LINK: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
@@ -26,7 +21,7 @@ pub type PublicKey = [u8; KEY_LEN];
 #[derive(Clone)]
 pub struct KeyPair {
     /// The secret part.
-    pub private: [u8; KEY_LEN],
+    pub private: Secret,
     /// The part that peers know.
     pub public: PublicKey,
 }
@@ -38,17 +33,6 @@ pub enum Role {
     Initiator,
     /// The side that accepted.
     Responder,
-}
-
-/// Why a channel cannot be opened, or a message is refused.
-#[derive(Debug, Error)]
-pub enum ChannelError {
-    /// The peer does not have the required key, or bytes were changed in transit.
-    #[error("the peer doesn't hold the right key, or its bytes were changed in transit")]
-    Refused,
-    /// The message exceeds the maximum length.
-    #[error("message of {0} bytes: the maximum is {MAX_MESSAGE} bytes")]
-    TooLong(usize),
 }
 
 impl std::fmt::Debug for KeyPair {
@@ -66,7 +50,7 @@ impl KeyPair {
     pub fn generate() -> Self {
         let pair = builder(CONTROL, &[]).generate_keypair().expect("the system gives randomness");
         let key = |bytes: Vec<u8>| bytes.try_into().expect("a 25519 key has 32 bytes");
-        Self { private: key(pair.private), public: key(pair.public) }
+        Self { private: Secret(key(pair.private)), public: key(pair.public) }
     }
 }
 
@@ -88,7 +72,7 @@ impl Handshake {
         prologue: &[u8],
     ) -> Result<Self, ChannelError> {
         let builder = builder(CONTROL, prologue)
-            .local_private_key(&ours.private)
+            .local_private_key(&ours.private.0)
             .and_then(|builder| builder.remote_public_key(theirs));
         Self::build(builder, role)
     }
@@ -133,65 +117,32 @@ impl Handshake {
         Ok(payload)
     }
 
-    /// Returns a value that only the two ends of this handshake share, after both messages were
-    /// exchanged. It is not secret, but no other handshake has the same value.
-    #[must_use]
-    pub fn binding(&self) -> [u8; BINDING_LEN] {
-        self.state.get_handshake_hash().try_into().expect("a BLAKE2s hash has 32 bytes")
-    }
-
     /// Turns the handshake into a channel, after both messages were exchanged.
     ///
     /// # Errors
     /// Fails if the handshake is not finished.
-    pub fn into_channel(self) -> Result<Channel, ChannelError> {
-        let state = self.state.into_transport_mode().map_err(|_| ChannelError::Refused)?;
-        Ok(Channel { state })
+    pub fn into_channel(mut self) -> Result<Channel, ChannelError> {
+        if !self.state.is_handshake_finished() {
+            return Err(ChannelError::Refused);
+        }
+        let (initiator, responder) = self.state.dangerously_get_raw_split();
+        let [initiator, responder] = [initiator, responder]
+            .map(|key| Line::new(&Zeroizing::new(key), self.state.get_handshake_hash()));
+        Ok(match self.state.is_initiator() {
+            true => Channel { sending: initiator, receiving: responder },
+            false => Channel { sending: responder, receiving: initiator },
+        })
     }
 }
 
-/// An open channel. Noise numbers the messages, so replayed, dropped or reordered messages are
-/// detected.
+/// An open channel: the two directions of a connection. No other connection or direction has the
+/// same keys.
 pub struct Channel {
-    state: TransportState,
+    /// Seals the frames that this side sends.
+    pub sending: Line,
+    /// Opens the frames of the peer.
+    pub receiving: Line,
 }
-
-impl Channel {
-    /// Encrypts `message` and appends it to `out`, preceded by its length (2 bytes, little endian).
-    ///
-    /// # Errors
-    /// Fails if the message exceeds the maximum length.
-    pub fn seal(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
-        let start = out.len();
-        let sealed = message.len() + TAG;
-        let frame = u16::try_from(sealed).map_err(|_| ChannelError::TooLong(message.len()))?;
-        out.extend(frame.to_le_bytes());
-        out.resize(start + 2 + sealed, 0);
-        self.state
-            .write_message(message, &mut out[start + 2..])
-            .map_err(|_| ChannelError::TooLong(message.len()))?;
-        Ok(())
-    }
-
-    /// Removes the next whole message from the front of `received`, and decrypts it; `None` if it
-    /// is not complete yet.
-    ///
-    /// # Errors
-    /// Fails if the peer did not send these bytes.
-    pub fn open(&mut self, received: &mut Vec<u8>) -> Result<Option<Vec<u8>>, ChannelError> {
-        let Some(frame) = received.first_chunk::<2>() else { return Ok(None) };
-        let sealed = usize::from(u16::from_le_bytes(*frame));
-        let Some(bytes) = received.get(2..2 + sealed) else { return Ok(None) };
-        let mut message = vec![0; sealed];
-        let length =
-            self.state.read_message(bytes, &mut message).map_err(|_| ChannelError::Refused)?;
-        message.truncate(length);
-        received.drain(..2 + sealed);
-        Ok(Some(message))
-    }
-}
-
-const TAG: usize = 16;
 
 fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
     let params = pattern.parse().expect("the pattern is one that snow knows");
@@ -219,13 +170,13 @@ mod tests {
         let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
         let (mut one, mut two) = shake(one, two).unwrap();
         let mut wire = Vec::new();
-        one.seal(b"an order", &mut wire).unwrap();
-        one.seal(b"another", &mut wire).unwrap();
+        one.sending.seal(b"an order", &mut wire).unwrap();
+        one.sending.seal(b"another", &mut wire).unwrap();
         let last = wire.pop().unwrap();
-        assert_eq!(two.open(&mut wire).unwrap().unwrap(), b"an order");
-        assert!(two.open(&mut wire).unwrap().is_none(), "not whole yet");
+        assert_eq!(two.receiving.open(&mut wire).unwrap().unwrap(), b"an order");
+        assert!(two.receiving.open(&mut wire).unwrap().is_none(), "not whole yet");
         wire.push(last);
-        assert_eq!(two.open(&mut wire).unwrap().unwrap(), b"another");
+        assert_eq!(two.receiving.open(&mut wire).unwrap().unwrap(), b"another");
     }
 
     #[test]
@@ -244,12 +195,27 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_long_is_refused_by_its_sender() {
-        let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
-        let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
-        let (mut one, _) = shake(one, two).unwrap();
-        assert!(one.seal(&vec![0; MAX_MESSAGE + 1], &mut Vec::new()).is_err());
-        assert!(one.seal(&vec![0; MAX_MESSAGE], &mut Vec::new()).is_ok());
+    fn no_two_connections_and_directions_have_the_same_keys() {
+        let open = || {
+            let [one, two] = [Role::Initiator, Role::Responder]
+                .map(|role| Handshake::link(role, &Secret([1; 32]), b"").unwrap());
+            shake(one, two).unwrap()
+        };
+        let ((one, two), (other, _)) = (open(), open());
+        let frames = [one.sending, two.sending, other.sending].map(|mut line| {
+            let mut wire = Vec::new();
+            line.seal(b"message", &mut wire).unwrap();
+            wire
+        });
+        assert_ne!(frames[0], frames[1], "directions");
+        assert_ne!(frames[0], frames[2], "connections");
+    }
+
+    #[test]
+    fn an_unfinished_handshake_opens_no_channel() {
+        let mut one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
+        let _ = one.write(&[]).unwrap();
+        assert!(one.into_channel().is_err());
     }
 
     proptest! {
@@ -260,14 +226,14 @@ mod tests {
             let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
             let mut wire = Vec::new();
             let (mut one, mut two) = shake(one, two).unwrap();
-            one.seal(&message, &mut wire).unwrap();
+            one.sending.seal(&message, &mut wire).unwrap();
             let cut = cut.index(wire.len());
             let mut received = wire[..cut].to_vec();
-            prop_assert!(two.open(&mut received).unwrap().is_none());
+            prop_assert!(two.receiving.open(&mut received).unwrap().is_none());
             received.extend(&wire[cut..]);
             received.extend(&garbage);
-            prop_assert_eq!(two.open(&mut received).unwrap(), Some(message));
-            prop_assert!(!matches!(two.open(&mut received), Ok(Some(_))));
+            prop_assert_eq!(two.receiving.open(&mut received).unwrap(), Some(message));
+            prop_assert!(!matches!(two.receiving.open(&mut received), Ok(Some(_))));
         }
     }
 }

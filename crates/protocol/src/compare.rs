@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ensure, within};
-use super::channel::MAX_MESSAGE;
+use super::line::MAX_MESSAGE;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 
 /// The maximum number of digests in one message.

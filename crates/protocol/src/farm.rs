@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::channel::{KeyPair, PublicKey};
+use super::keys::Secret;
 use garland_core::farm::{Command, Outcome, Text};
 
 /// The maximum length of a job's command in bytes, so that the command fits into a message.
@@ -70,7 +71,7 @@ impl Opening {
         let (port, keys) = rest.split_first_chunk::<2>()?;
         let address = std::net::Ipv6Addr::from(*address).to_canonical();
         let key = |at: usize| keys[32 * at..].first_chunk::<32>().copied();
-        let pair = KeyPair { private: key(1)?, public: key(2)? };
+        let pair = KeyPair { private: Secret(key(1)?), public: key(2)? };
         Some(((address, u16::from_be_bytes(*port)).into(), key(0)?, pair))
     }
 }
@@ -172,7 +173,7 @@ mod tests {
             let told = opening.told().try_into().unwrap();
             let (heard, of, pair) = Opening::heard(&told).unwrap();
             assert_eq!((heard, of), (address, key));
-            assert_eq!([pair.private, pair.public], keys);
+            assert_eq!([pair.private.0, pair.public], keys);
         }
     }
 }

@@ -22,10 +22,8 @@ const MAC_LEN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
 #[repr(u8)]
 pub enum Kind {
-    /// Downstream, once per link: blocks of this lane follow. `epoch` is the epoch of the link.
-    Open = 1,
     /// Downstream: a block follows, `length` bytes and a tag.
-    Block,
+    Block = 1,
     /// Downstream: block `index`, just sent, was cut off upstream and padded; it will be sent
     /// again.
     Void,
@@ -82,8 +80,6 @@ pub struct Frame {
     pub sealer: NodeId,
     /// The incarnation of that node's key.
     pub incarnation: u64,
-    /// The route's epoch (`Open`).
-    pub epoch: u32,
     /// The bit set of present blocks (`Have`).
     pub bits: [u8; 32],
 }
@@ -112,7 +108,6 @@ struct Wire {
     length: U32,
     packed: U32,
     sealer: U32,
-    epoch: U32,
     incarnation: U64,
     bits: [u8; 32],
     mac: [u8; MAC_LEN],
@@ -133,7 +128,6 @@ impl Frame {
             packed: 0,
             sealer: NodeId(0),
             incarnation: 0,
-            epoch: 0,
             bits: [0; 32],
         }
     }
@@ -151,7 +145,6 @@ impl Frame {
             length: self.length.into(),
             packed: self.packed.into(),
             sealer: self.sealer.0.into(),
-            epoch: self.epoch.into(),
             incarnation: self.incarnation.into(),
             bits: self.bits,
             mac: [0; MAC_LEN],
@@ -187,7 +180,6 @@ impl Frame {
             packed,
             sealer: NodeId(wire.sealer.get()),
             incarnation: wire.incarnation.get(),
-            epoch: wire.epoch.get(),
             bits: wire.bits,
         })
     }

@@ -9,13 +9,27 @@ use std::collections::VecDeque;
 use aws_lc_rs::aead::{self, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
 use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::copy_id::CopyId;
 use garland_core::plan::NodeId;
 
-/// The secret of one copy or session: 32 random bytes that are sent only on control channels.
+/// A secret of 32 bytes, which is overwritten when it is dropped: a private key, or the random secret
+/// of a copy or session, which is sent only on control channels.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl Secret {
+    fn wipe(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +61,7 @@ impl KeyName {
 
 /// The keys of one copy: the MAC key of its frames, and its sealing keys.
 pub struct Keys {
-    mac_key: [u8; 32],
+    mac_key: Zeroizing<[u8; 32]>,
     prk: hkdf::Prk,
     /// The most recently used opening keys, the newest first.
     opening: VecDeque<(KeyName, LessSafeKey)>,
@@ -93,7 +107,7 @@ impl Keys {
 
 /// Derives a key of AES-256-GCM.
 pub(super) fn aes_key(prk: &hkdf::Prk, info: &[&[u8]]) -> LessSafeKey {
-    let key = UnboundKey::new(&aead::AES_256_GCM, &expand(prk, info));
+    let key = UnboundKey::new(&aead::AES_256_GCM, &*expand(prk, info));
     LessSafeKey::new(key.expect("the key has the cipher's length"))
 }
 
@@ -105,10 +119,10 @@ pub(super) fn nonce(number: u64, kind: u8) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
-    let mut key = [0; 32];
+fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+    let mut key = Zeroizing::new([0; 32]);
     let okm = prk.expand(info, hkdf::HKDF_SHA256).expect("32 bytes are within HKDF's reach");
-    okm.fill(&mut key).expect("the output has the length asked for");
+    okm.fill(&mut *key).expect("the output has the length asked for");
     key
 }
 
@@ -116,6 +130,16 @@ fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
 mod tests {
     use super::super::frame::{Frame, Kind};
     use super::*;
+
+    /// The memory of a dropped value cannot be read safely: check that dropping does something, and
+    /// what it does.
+    #[test]
+    fn secrets_and_private_keys_are_overwritten_when_they_are_dropped() {
+        assert!(std::mem::needs_drop::<Secret>() && std::mem::needs_drop::<crate::KeyPair>());
+        let mut secret = Secret([5; 32]);
+        secret.wipe();
+        assert_eq!(secret.0, [0; 32]);
+    }
 
     #[test]
     fn few_keys_are_kept_to_open_blocks() {

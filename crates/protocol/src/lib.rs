@@ -21,6 +21,7 @@ mod head;
 mod injection;
 mod keys;
 mod known;
+mod line;
 mod message;
 mod operations;
 pub mod placement;
@@ -42,9 +43,7 @@ pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse}
 pub use begin::{
     BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX, TreeDestination, TreeLimits,
 };
-pub use channel::{
-    BINDING_LEN, Channel, ChannelError, Handshake, KEY_LEN, KeyPair, MAX_MESSAGE, PublicKey, Role,
-};
+pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Role};
 pub use compare::{
     CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
 };
@@ -61,9 +60,9 @@ pub use farm::{
     COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Opening, Task as FarmTask, TaskEnd,
 };
 pub use files::{
-    Answer, Ask, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_HEAD, FRAME_MAX, FileKind,
-    FileRef, FileReply, FileRequest, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener,
-    PIECE, Parts, SMALL_MAX, Space, Stamp, TimeSet,
+    Answer, Ask, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_MAX, FileKind, FileRef,
+    FileReply, FileRequest, FilesOrder, Hole, NewKind, OpenFlags, PIECE, Parts, SMALL_MAX, Space,
+    Stamp, TimeSet, open_file_frame, seal_file_frame,
 };
 pub use frame::{Encoding, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{
@@ -75,6 +74,7 @@ pub use injection::{
 };
 pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
+pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use garland_dataplane::Records;
-use garland_protocol::KeyPair;
+use garland_protocol::{KeyPair, Secret};
 use garland_sys::process;
 
 use garland_terminal::failure::{Failure, OrFailure};
@@ -62,13 +62,14 @@ impl Places {
         let read = || -> Option<KeyPair> {
             let bytes = fs::read(&path).ok()?;
             let (private, public) = bytes.split_at_checked(32)?;
-            Some(KeyPair { private: private.try_into().ok()?, public: public.try_into().ok()? })
+            let private = Secret(private.try_into().ok()?);
+            Some(KeyPair { private, public: public.try_into().ok()? })
         };
         if let Some(keys) = read() {
             return Ok(keys);
         }
         let keys = KeyPair::generate();
-        let bytes = [keys.private, keys.public].concat();
+        let bytes = [keys.private.0, keys.public].concat();
         write_private(&path, &bytes).or_nothing(format!("cannot write {}", path.display()))?;
         // Another process may have written its key pair at the same time: use the one in the file.
         Ok(read().unwrap_or(keys))

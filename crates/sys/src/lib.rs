@@ -14,6 +14,7 @@ pub mod closing;
 pub mod confine;
 pub mod datagram;
 pub mod device_use;
+pub mod dumpable;
 pub mod error;
 pub mod event;
 pub mod folder_events;

@@ -1,6 +1,8 @@
 //! The I/O counters of a thread: `/proc/PID/task/TID/io`, as the kernel's
 //! Documentation/filesystems/proc.rst describes it. Any thread of the process may read them.
 
+use crate::dumpable;
+
 /// A thread of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread(i32);
@@ -17,6 +19,8 @@ impl Thread {
     /// count them (`CONFIG_TASK_IO_ACCOUNTING`).
     #[must_use]
     pub fn moved(self) -> Option<u64> {
+        // The file is for its owner only.
+        let _shown = dumpable::show();
         let text = std::fs::read_to_string(format!("/proc/self/task/{}/io", self.0)).ok()?;
         // Data that was removed before it was written is no progress of the disk.
         let lines = text.lines().filter(|line| !line.starts_with("cancelled"));

@@ -8,15 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, FromAgent, Handshake, KeyPair, Message, Preamble, PublicKey, Purpose,
-    Role, ToAgent, VersionError,
+    Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, ToAgent, VersionError,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};
 use thiserror::Error;
 
-use crate::link::{self, LinkError};
-use crate::timed::Timed;
+use crate::greeting::{Credentials, LinkError, introduce};
 use garland_sys::error::reason;
 
 /// The error of a control channel: it cannot be opened, or it broke.
@@ -93,8 +91,6 @@ fn greet(
 ) -> Result<Connection, ConnectionError> {
     let stream = tcp::connect(address, timeout, Transport::Tcp)
         .map_err(|error| ConnectionError::Connect(address, error))?;
-    let mut agent = Timed::begin(&stream, timeout);
-    let hello = Preamble::ours(Purpose::Control).to_bytes();
     let wrong = |error: LinkError| match error {
         LinkError::Version(error) => ConnectionError::Version(error),
         LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -103,18 +99,13 @@ fn greet(
         LinkError::Io(error) => ConnectionError::Io(error),
         LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
     };
-    let refused = |_: ChannelError| ConnectionError::WrongKey(address);
-    let mut shake = Handshake::control(Role::Initiator, ours, theirs, &hello).map_err(refused)?;
-    link::offer(&mut agent, &mut shake, [&hello, &ours.public, &[]]).map_err(wrong)?;
-    let channel = shake.into_channel().map_err(refused)?;
+    let (credentials, first) = (Credentials::Keys(ours, *theirs), ToAgent::Ping.to_bytes());
+    let channel = introduce(&stream, timeout, Purpose::Control, &credentials, &first);
+    let channel = channel.map_err(wrong)?;
     stream.set_nonblocking(true)?;
     tcp::keep_alive(&stream)?;
     let (received, unsent) = (Vec::new(), Vec::new());
-    let mut connection = Connection { stream, key: *theirs, channel, received, read_ns: 0, unsent };
-    // The agent accepts orders only after this message, which proves that the greeting is not a
-    // replayed one.
-    connection.send(&ToAgent::Ping)?;
-    Ok(connection)
+    Ok(Connection { stream, key: *theirs, channel, received, read_ns: 0, unsent })
 }
 
 impl Connection {
@@ -124,6 +115,7 @@ impl Connection {
     /// When the connection broke.
     pub fn send(&mut self, message: &ToAgent) -> Result<(), ConnectionError> {
         self.channel
+            .sending
             .seal(&message.to_bytes(), &mut self.unsent)
             .map_err(|_| ConnectionError::Garbage)?;
         self.flush()
@@ -178,7 +170,7 @@ impl Connection {
         self.read_ns = clock::now_ns();
         let mut messages = Vec::new();
         while let Some(bytes) =
-            self.channel.open(&mut self.received).map_err(|_| ConnectionError::Garbage)?
+            self.channel.receiving.open(&mut self.received).map_err(|_| ConnectionError::Garbage)?
         {
             messages.push(FromAgent::parse(&bytes).ok_or(ConnectionError::Garbage)?);
         }

@@ -1,74 +1,203 @@
-//! The greeting of two peers to which the head has given a common secret, for a meeting or a mount:
-//! preambles, the identity of the meeting or mount, the handshake of links, and one sealed message,
-//! which proves that the greeting is not a replayed one.
+//! The greeting of all connections, except of those that fetch the program: preambles, the identity
+//! under which the peer connects, a Noise handshake, and one sealed frame of the connecting side,
+//! which proves that the greeting is not a replayed one and says what the connection is for.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
 
 use garland_protocol::{
-    BINDING_LEN, Channel, ChannelError, CopyId, Handshake, PREAMBLE_LEN, Preamble, Purpose, Role,
-    Secret,
+    Channel, ChannelError, CopyId, FRAME_HEAD, FrameError, Handshake, KeyPair, Line, PREAMBLE_LEN,
+    Preamble, PublicKey, Purpose, Role, Secret, VersionError, length_behind,
 };
+use garland_sys::error::reason;
+use thiserror::Error;
 
-use crate::link::{self, LinkError};
+use crate::limits;
 use crate::timed::Timed;
 
-/// Length of the sealed message in bytes: its length field, the number of the connection, the tag.
-const PROOF_LEN: usize = 2 + 2 + 16;
+/// The error of a connection: its greeting failed, or it broke.
+#[derive(Debug, Error)]
+pub enum LinkError {
+    /// The connection failed or broke.
+    #[error("{reason}", reason = break_reason(.0))]
+    Io(#[from] io::Error),
+    /// The peer has another version.
+    #[error(transparent)]
+    Version(#[from] VersionError),
+    /// The handshake failed, since the peer does not know the key or secret.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// A frame is not authentic.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+/// Returns the reason why a connection broke, for messages.
+pub fn break_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the other end closed it".to_owned(),
+        _ => reason(error),
+    }
+}
+
+/// What both ends of a connection must know.
+#[derive(Clone)]
+pub enum Credentials<'a> {
+    /// A control channel: our key pair, and the public key of the peer.
+    Keys(&'a KeyPair, PublicKey),
+    /// Any other connection: the identity of a copy, meeting, mount or standing chain, and its
+    /// secret.
+    Secret(CopyId, Secret),
+}
+
+impl Credentials<'_> {
+    fn shake(&self, role: Role, prologue: &[u8]) -> Result<Handshake, ChannelError> {
+        match self {
+            Self::Keys(ours, theirs) => Handshake::control(role, ours, theirs, prologue),
+            Self::Secret(_, secret) => Handshake::link(role, secret, prologue),
+        }
+    }
+}
+
+/// The identity under which a peer connects. It proves nothing.
+pub enum Claim {
+    /// The public key of a controller.
+    Controller(PublicKey),
+    /// The identity of a copy, meeting, mount or standing chain.
+    Member(CopyId),
+}
 
 /// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
-    /// The purpose of the connection, as returned by `find`.
+    /// The value that `find` returned.
     pub to: T,
-    /// The number of this connection.
-    pub number: u16,
-    /// The channel binding, unique to the connection.
-    pub binding: [u8; BINDING_LEN],
+    /// The message of the peer's first frame.
+    pub first: Vec<u8>,
+    /// The channel, whose next frames may follow.
+    pub channel: Channel,
 }
 
-/// Greets as the connecting side. The connection has this `number` among those of `id`, whose
-/// secret is `secret`. Returns the channel binding.
+/// Greets as the connecting side. `first` is the message of the first frame. The peer must answer
+/// within `patience`.
 pub fn introduce(
-    peer: &mut Timed<'_>,
+    stream: &TcpStream,
+    patience: Duration,
     purpose: Purpose,
-    id: CopyId,
-    secret: &Secret,
-    number: u16,
-) -> Result<[u8; BINDING_LEN], LinkError> {
-    let ours = Preamble::ours(purpose).to_bytes();
-    let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
-    link::offer(peer, &mut shake, [&ours, &id.0, &[]])?;
-    let binding = shake.binding();
-    let mut proof = Vec::with_capacity(PROOF_LEN);
-    shake.into_channel()?.seal(&number.to_le_bytes(), &mut proof)?;
+    credentials: &Credentials<'_>,
+    first: &[u8],
+) -> Result<Channel, LinkError> {
+    let mut peer = Timed::begin(stream, patience)?;
+    let preamble = Preamble::ours(purpose).to_bytes();
+    let mut shake = credentials.shake(Role::Initiator, &preamble)?;
+    let mut hello = preamble.to_vec();
+    hello.extend(match credentials {
+        Credentials::Keys(ours, _) => &ours.public[..],
+        Credentials::Secret(id, _) => &id.0,
+    });
+    put_message(&mut hello, &shake.write(&[])?);
+    peer.write_all(&hello)?;
+    Preamble::parse(&peer.read_array()?)?;
+    shake.read(&read_message(&mut peer)?)?;
+    let mut channel = shake.into_channel()?;
+    let mut proof = Vec::new();
+    channel.sending.seal(first, &mut proof)?;
     peer.write_all(&proof)?;
-    Ok(binding)
+    peer.end()?;
+    Ok(channel)
 }
 
-/// Answers the greeting of a peer whose preamble, `theirs`, has been read. `find` returns the
-/// secret of an identity and what its connections are for. It may wait briefly for the order that
-/// announces them.
-pub fn welcome<T>(
-    peer: &mut Timed<'_>,
+/// The accepting side of a greeting, after the peer's preamble was read.
+pub struct Greeting<'a> {
+    peer: Timed<'a>,
     purpose: Purpose,
-    theirs: &[u8; PREAMBLE_LEN],
-    find: impl FnOnce(CopyId) -> Option<(Secret, T)>,
-) -> Result<Welcomed<T>, LinkError> {
-    let mut id = [0; 16];
-    peer.read_exact(&mut id)?;
-    let hello = link::read_message(&mut *peer)?;
-    let (secret, to) =
-        peer.aside(|| find(CopyId(id))).ok_or(LinkError::Channel(ChannelError::Refused))?;
-    let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
-    link::answer(peer, &mut shake, purpose, &hello)?;
-    let binding = shake.binding();
-    let number = read_proof(peer, &mut shake.into_channel()?)?;
-    Ok(Welcomed { to, number, binding })
+    preamble: [u8; PREAMBLE_LEN],
 }
 
-fn read_proof(peer: &mut Timed<'_>, channel: &mut Channel) -> Result<u16, LinkError> {
-    let mut proof = vec![0; PROOF_LEN];
-    peer.read_exact(&mut proof)?;
-    let number = channel.open(&mut proof)?;
-    let number = number.and_then(|bytes| <[u8; 2]>::try_from(bytes).ok());
-    number.map(u16::from_le_bytes).ok_or(LinkError::Channel(ChannelError::Refused))
+impl<'a> Greeting<'a> {
+    /// Reads the preamble of a peer. A peer of another version receives ours, so that it can report
+    /// it.
+    pub fn begin(stream: &'a TcpStream) -> Result<Self, LinkError> {
+        stream.set_nodelay(true)?;
+        let mut peer = Timed::begin(stream, limits::GREETING)?;
+        let preamble = peer.read_array()?;
+        let purpose = match Preamble::parse(&preamble) {
+            Err(error @ VersionError::Version { .. }) => {
+                peer.write_all(&Preamble::ours(Purpose::Link).to_bytes())?;
+                return Err(error.into());
+            }
+            parsed => parsed?.purpose,
+        };
+        Ok(Self { peer, purpose, preamble })
+    }
+
+    /// Returns what the connection is for.
+    #[must_use]
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Reads the ticket of a peer that fetches the program. No greeting follows; the timeouts of
+    /// the greeting remain on the connection.
+    pub fn ticket<const LENGTH: usize>(mut self) -> Result<[u8; LENGTH], LinkError> {
+        let ticket = self.peer.read_array()?;
+        self.peer.stream().set_read_timeout(Some(limits::GREETING))?;
+        Ok(ticket)
+    }
+
+    /// Answers the greeting. `find` returns the credentials of an identity, and what its connections
+    /// belong to. It may wait briefly for the order that announces them.
+    pub fn welcome<'k, T>(
+        mut self,
+        find: impl FnOnce(Claim) -> Option<(Credentials<'k>, T)>,
+    ) -> Result<Welcomed<T>, LinkError> {
+        let claim = match self.purpose {
+            Purpose::Control => Claim::Controller(self.peer.read_array()?),
+            _ => Claim::Member(CopyId(self.peer.read_array()?)),
+        };
+        let hello = read_message(&mut self.peer)?;
+        let (credentials, to) = self.peer.aside(|| find(claim)).ok_or(ChannelError::Refused)?;
+        let mut shake = credentials.shake(Role::Responder, &self.preamble)?;
+        shake.read(&hello)?;
+        let mut answer = Preamble::ours(self.purpose).to_bytes().to_vec();
+        put_message(&mut answer, &shake.write(&[])?);
+        self.peer.write_all(&answer)?;
+        let mut channel = shake.into_channel()?;
+        // Only the owner of the key or secret can send this frame: the peer's first message may be a
+        // replayed one.
+        let first = read_frame(&mut self.peer, &mut channel.receiving);
+        let first = first.map_err(|_| ChannelError::Refused)?;
+        self.peer.end()?;
+        Ok(Welcomed { to, first, channel })
+    }
 }
+
+/// Appends a message of the handshake with its length to `out`.
+fn put_message(out: &mut Vec<u8>, message: &[u8]) {
+    let length = u16::try_from(message.len()).expect("a handshake's message is short");
+    out.extend(length.to_le_bytes());
+    out.extend(message);
+}
+
+/// Reads a message of the handshake.
+fn read_message(peer: &mut Timed<'_>) -> Result<Vec<u8>, LinkError> {
+    let length = usize::from(u16::from_le_bytes(peer.read_array()?));
+    if length > limits::MESSAGE {
+        return Err(ChannelError::TooLong(length, limits::MESSAGE).into());
+    }
+    let mut message = vec![0; length];
+    peer.read_exact(&mut message)?;
+    Ok(message)
+}
+
+/// Reads the first frame of a peer.
+fn read_frame(peer: &mut Timed<'_>, line: &mut Line) -> Result<Vec<u8>, LinkError> {
+    let head: [u8; FRAME_HEAD] = peer.read_array()?;
+    let mut frame = head.to_vec();
+    frame.resize(FRAME_HEAD + length_behind(head, limits::MESSAGE)?, 0);
+    peer.read_exact(&mut frame[FRAME_HEAD..])?;
+    Ok(line.open(&mut frame)?.ok_or(ChannelError::Garbage)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,16 @@
-//! Connections between heads and agents: the greeting, Noise control channels, and data links.
+//! Connections between heads and agents: the greeting of all, its limits, control channels, and data
+//! links.
 
 #![forbid(unsafe_code)]
 
 pub mod connection;
-pub mod greeting;
+mod greeters;
+mod greeting;
+pub mod limits;
 pub mod link;
 pub mod link_pool;
-pub mod timed;
+mod timed;
 
 pub use connection::{Connection, ConnectionError, connect_agent};
-pub use greeting::introduce;
-pub use link::LinkError;
-pub use timed::Timed;
+pub use greeters::{Greeters, Place};
+pub use greeting::{Claim, Credentials, Greeting, LinkError, Welcomed, break_reason, introduce};

@@ -6,20 +6,31 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-/// A connection whose peer has a deadline for its whole greeting.
-///
-/// Reading changes the socket's read timeout. Code that reads from the socket afterwards must set
-/// its own.
+/// A connection whose peer has a deadline for its whole greeting. Reading changes the socket's read
+/// timeout; [`Timed::end`] removes it.
 pub struct Timed<'a> {
     stream: &'a TcpStream,
     until_ns: u64,
 }
 
 impl<'a> Timed<'a> {
-    /// Sets the deadline to `patience` from now.
-    #[must_use]
-    pub fn begin(stream: &'a TcpStream, patience: Duration) -> Self {
-        Self { stream, until_ns: clock::now_ns() + patience.as_nanos() as u64 }
+    /// Sets the deadline to `patience` from now. A write may take as long.
+    pub fn begin(stream: &'a TcpStream, patience: Duration) -> io::Result<Self> {
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Self { stream, until_ns: clock::now_ns() + patience.as_nanos() as u64 })
+    }
+
+    /// Reads an array.
+    pub fn read_array<const LENGTH: usize>(&mut self) -> io::Result<[u8; LENGTH]> {
+        let mut bytes = [0; LENGTH];
+        self.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Removes the timeouts from the connection.
+    pub fn end(self) -> io::Result<()> {
+        self.stream.set_read_timeout(None)?;
+        self.stream.set_write_timeout(None)
     }
 
     /// Returns the connection.
@@ -85,7 +96,7 @@ mod tests {
         let (over, is_over) = channel();
         std::thread::spawn(move || {
             let patience = Duration::from_millis(300);
-            let result = Timed::begin(&near, patience).read_exact(&mut [0; 64]);
+            let result = Timed::begin(&near, patience).expect("a timeout").read_exact(&mut [0; 64]);
             over.send(result.map_err(|error| error.kind())).expect("the test waits");
         });
         // A byte arrives every tenth of a second: 64 of them would take 6 s.
@@ -103,7 +114,7 @@ mod tests {
     #[test]
     fn the_time_of_an_act_extends_the_deadline() {
         let (near, mut far) = pair();
-        let mut timed = Timed::begin(&near, Duration::from_millis(200));
+        let mut timed = Timed::begin(&near, Duration::from_millis(200)).expect("a timeout");
         timed.aside(|| std::thread::sleep(Duration::from_millis(300)));
         far.write_all(&[7]).expect("it is there");
         assert_eq!(timed.read(&mut [0]).expect("it has come"), 1);

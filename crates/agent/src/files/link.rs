@@ -6,7 +6,10 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use garland_protocol::{BULK_LINK, FRAME_HEAD, FileReply, FileRequest, Line, Opener};
+use garland_protocol::{
+    BULK_LINK, FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, Line, Opener, length_behind,
+    open_file_frame, seal_file_frame,
+};
 use garland_sys::threads;
 
 use crate::files::service::FileService;
@@ -63,7 +66,8 @@ impl Link {
     fn serve_one(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let opener = self.receive(body)?;
-        let (FileRequest { number, ask }, parts) = opener.open(body).map_err(|_| invalid())?;
+        let (FileRequest { number, ask }, parts) =
+            open_file_frame(&opener, body).map_err(|_| invalid())?;
         let payload = &body[..parts.message];
         if !ask.is_sound(payload.len()) {
             return Err(invalid());
@@ -80,7 +84,7 @@ impl Link {
         });
         let mut answers = self.answers.lock();
         let (stream, line) = &mut *answers;
-        line.close(frame, &FileReply { number, outcome });
+        seal_file_frame(line, frame, &FileReply { number, outcome });
         stream.write_all(frame)
     }
 
@@ -89,7 +93,7 @@ impl Link {
         let (stream, line) = &mut *asks;
         let mut head = [0; FRAME_HEAD];
         stream.read_exact(&mut head)?;
-        let behind = Line::behind(head).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        let behind = length_behind(head, FRAME_MAX).map_err(|_| io::ErrorKind::InvalidData)?;
         body.resize(behind, 0);
         stream.read_exact(body)?;
         Ok(line.take())

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{FILES_LINKS, Line, Role, Secret};
+use garland_protocol::{Channel, FILES_LINKS, Line, Secret};
 use garland_sys::tcp::{self, PREFERRED};
 
 use super::link::Link;
@@ -20,7 +20,7 @@ const UNREAD: Duration = Duration::from_secs(10);
 /// Serves the connections of one mount.
 pub struct FileListener {
     /// The secret that the mount must know.
-    pub(super) secret: Secret,
+    pub secret: Secret,
     sealed: bool,
     service: Arc<FileService>,
     /// The accepted connections, by number.
@@ -35,10 +35,11 @@ impl FileListener {
     }
 
     /// Serves a connection that was greeted. Closes it if its number is invalid or already in use.
-    pub fn enter(self: &Arc<Self>, stream: TcpStream, number: u16, binding: &[u8]) {
+    pub fn enter(self: &Arc<Self>, stream: TcpStream, number: u16, channel: Channel) {
         let Ok(sending) = self.admit(&stream, number) else { return };
-        let (answers, asks) = Line::both(&self.secret, binding, self.sealed, Role::Responder);
-        let (asks, answers) = (Mutex::new((stream, asks)), Mutex::new((sending, answers)));
+        let line = |line: Line| if self.sealed { line } else { line.into_clear() };
+        let asks = Mutex::new((stream, line(channel.receiving)));
+        let answers = Mutex::new((sending, line(channel.sending)));
         let link = Arc::new(Link { asks, answers, service: Arc::clone(&self.service) });
         let listener = Arc::clone(self);
         // If one connection breaks, all are closed. A mount that still runs reconnects with a new
@@ -50,7 +51,6 @@ impl FileListener {
     }
 
     fn admit(&self, stream: &TcpStream, number: u16) -> io::Result<TcpStream> {
-        stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(UNREAD))?;
         tcp::keep_alive(stream)?;
         // Errors are ignored: the kernel's default works, too.

@@ -12,4 +12,4 @@ mod places;
 mod service;
 
 pub use listener::FileListener;
-pub use mounts::{Mounts, greet};
+pub use mounts::Mounts;

@@ -2,25 +2,18 @@
 //! channel is open.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use garland_protocol::{CopyId, FilesOrder, FromAgent, PREAMBLE_LEN, Purpose};
-use garland_transport::greeting::{Welcomed, welcome};
-use garland_transport::link::LinkError;
-use garland_transport::timed::Timed;
+use garland_protocol::{CopyId, FilesOrder, FromAgent};
 
 use super::listener::FileListener;
 use super::service::FileService;
 use crate::agent::Agent;
 use crate::error::{OrderError, cannot};
-use crate::expected::{Expectations, Expected};
+use crate::expected::Expected;
 use crate::session::Session;
 
 /// The most mounts that one controller may have open over one channel.
 const MOST: usize = 8;
-
-/// How long a mount may take to connect after its order.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The open mounts of one controller. They are served until this is dropped.
 pub struct Mounts {
@@ -65,16 +58,4 @@ impl Drop for Mounts {
             listener.shut();
         }
     }
-}
-
-/// Answers the greeting of a mount; its preamble, `theirs`, has been read.
-pub fn greet(
-    expected: &Expectations,
-    peer: &mut Timed<'_>,
-    theirs: &[u8; PREAMBLE_LEN],
-) -> Result<Welcomed<Arc<FileListener>>, LinkError> {
-    welcome(peer, Purpose::Files, theirs, |id| {
-        let Some(Expected::Mount(listener)) = expected.wait(id, PATIENCE) else { return None };
-        Some((listener.secret.clone(), listener))
-    })
 }

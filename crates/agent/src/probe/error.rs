@@ -2,7 +2,7 @@
 
 use std::io;
 
-use garland_transport::link::break_reason;
+use garland_transport::break_reason;
 use thiserror::Error;
 
 use super::SILENCE;

@@ -1,15 +1,14 @@
 //! Measures the network between two agents, which connect to each other when the head orders it.
 //! This is called a meeting.
 
+mod dialing;
 mod error;
-mod greeting;
 mod guest;
 mod meeting_state;
 mod ping;
 mod runner;
 pub mod stream;
 
-pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use ping::fabric::HelperProgram;
 pub use runner::Running;

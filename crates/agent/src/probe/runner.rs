@@ -11,7 +11,7 @@ use garland_sys::threads::Joined;
 use super::error::ProbeError;
 use super::guest::Invitation;
 use super::meeting_state::MeetingState;
-use super::{SILENCE, greeting, ping, stream};
+use super::{SILENCE, dialing, ping, stream};
 use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::error::cannot;
@@ -94,7 +94,7 @@ fn hold(
 ) -> Result<(), ProbeError> {
     let streams = match (meeting.dial, invitation) {
         (Some(address), _) => (0..meeting.streams)
-            .map(|number| greeting::dial(address, meeting, number, agent.config.transport))
+            .map(|number| dialing::dial(address, meeting, number, agent.config.transport))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| format!("cannot connect to the other agent at {address}: {error}"))?,
         (None, Some(invitation)) => invitation.all(SILENCE).map_err(|_| {

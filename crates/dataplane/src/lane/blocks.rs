@@ -14,7 +14,7 @@ use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
 use crate::recorder::LaneTracer;
 use crate::writer::Arrived;
-use garland_transport::link::break_reason;
+use garland_transport::break_reason;
 
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {

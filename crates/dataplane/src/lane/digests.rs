@@ -6,7 +6,7 @@ use garland_protocol::{DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW
 use super::Lane;
 use super::sent_digests::Missing;
 use crate::context::Notice;
-use garland_transport::link::break_reason;
+use garland_transport::break_reason;
 
 impl Lane {
     /// Records that the downstream of this link begins at `place` in the lane.

@@ -13,8 +13,9 @@ use super::Lane;
 use crate::context::{CopyConfig, LaneCommand, Link, Notice};
 use crate::recorder::peer_index;
 use garland_sys::error::reason;
-use garland_transport::link::{self, Hop, break_reason};
+use garland_transport::link::{self, Hop};
 use garland_transport::link_pool::LinkPool;
+use garland_transport::break_reason;
 
 impl Lane {
     pub(super) fn open(&mut self, link: Link) {
@@ -33,17 +34,17 @@ impl Lane {
     /// arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, node: NodeId, epoch: u32) {
         let Some((_, Some(address))) = self.relay.route().peer(side, epoch) else { return };
-        let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
+        let hop = Hop { lane: self.number, epoch };
         let at = self.tracer.neighbor(peer_index(node));
         let began = self.tracer.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         let lost = move |reason| LaneCommand::Event(RelayEvent::Lost(side, epoch, reason));
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
-            let (keys, config) = (&member.keys, &member.config);
-            let CopyConfig { secret, congestion, transport, link_pool, trace, .. } = config;
-            let transport = *transport;
-            let to = link::Dial { address, hop, secret, keys, congestion, transport };
+            let CopyConfig { copy, secret, congestion, transport, link_pool, trace, .. } =
+                &member.config;
+            let (copy, transport) = (*copy, *transport);
+            let to = link::Dial { address, copy, hop, secret, congestion, transport };
             let dialed = link::dial(&to, link_pool.as_deref());
             trace.took(Stage::Dial, at, began);
             let command = match dialed {

@@ -11,7 +11,7 @@ use garland_sys::event;
 
 use super::Lane;
 use crate::context::{Awaited, Link, Notice};
-use garland_transport::link::{self, LinkError};
+use garland_transport::{LinkError, link};
 
 impl Lane {
     /// Waits for a command, a frame from upstream if one may be read, or a request from downstream.

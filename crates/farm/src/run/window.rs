@@ -64,7 +64,7 @@ impl Server {
             folder: folder.clone(),
             address: (address, self.port).into(),
             key: self.key,
-            keys: [self.keys.private, self.keys.public],
+            keys: [self.keys.private.0, self.keys.public],
         })
     }
 }

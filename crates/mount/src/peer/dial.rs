@@ -2,24 +2,20 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use garland_control::Agent;
 use garland_protocol::{
-    CopyId, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Role, Secret, ToAgent,
+    CopyId, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Secret, ToAgent,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
-use garland_transport::{Connection, Timed, introduce};
+use garland_transport::{Connection, Credentials, LinkError, introduce, limits};
 
 use super::link::Ends;
 use super::traffic::Traffic;
 use super::watch;
 use super::wire::Wire;
-
-/// The timeout of each step.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds and connects to the agent of the node at an index of the list; the error is the reason.
 pub type Reach = Arc<dyn Fn(usize) -> Result<Agent, String> + Send + Sync>;
@@ -64,7 +60,7 @@ impl Dialer {
 fn await_open(connection: &mut Connection, id: CopyId) -> Result<(), String> {
     use std::os::fd::AsFd;
 
-    let deadline_ns = clock::now_ns() + PATIENCE.as_nanos() as u64;
+    let deadline_ns = clock::now_ns() + limits::ANSWER.as_nanos() as u64;
     loop {
         let left = clock::until(deadline_ns);
         if left.is_zero() {
@@ -84,20 +80,15 @@ fn await_open(connection: &mut Connection, id: CopyId) -> Result<(), String> {
     }
 }
 
-fn connect(
-    address: SocketAddr,
-    order: &FilesOrder,
-    number: u16,
-) -> Result<Ends, garland_transport::LinkError> {
-    let stream: TcpStream = tcp::connect(address, PATIENCE, Transport::Tcp)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut agent = Timed::begin(&stream, PATIENCE);
-    let binding = introduce(&mut agent, Purpose::Files, order.id, &order.secret, number)?;
-    stream.set_read_timeout(None)?;
+fn connect(address: SocketAddr, order: &FilesOrder, number: u16) -> Result<Ends, LinkError> {
+    let stream: TcpStream = tcp::connect(address, limits::ANSWER, Transport::Tcp)?;
+    let credentials = Credentials::Secret(order.id, order.secret.clone());
+    let first = number.to_le_bytes();
     // Heartbeats show that the agent is alive; a full socket is not a failure.
-    stream.set_write_timeout(None)?;
+    let channel = introduce(&stream, limits::ANSWER, Purpose::Files, &credentials, &first)?;
     // On failure the kernel's default applies.
     let _ = tcp::choose_congestion(&stream, &PREFERRED);
-    let (asks, answers) = Line::both(&order.secret, &binding, order.sealed, Role::Initiator);
+    let line = |line: Line| if order.sealed { line } else { line.into_clear() };
+    let (asks, answers) = (line(channel.sending), line(channel.receiving));
     Ok(Ends { stream, asks, answers })
 }

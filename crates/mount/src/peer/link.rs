@@ -7,7 +7,10 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
-use garland_protocol::{FRAME_HEAD, FileReply, FileRequest, Line};
+use garland_protocol::{
+    FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, Line, length_behind, open_file_frame,
+    seal_file_frame,
+};
 use garland_sys::tcp;
 
 /// A connection after the handshake.
@@ -59,7 +62,7 @@ impl Link {
     pub fn send(&self, mut frame: Vec<u8>, asked: &FileRequest) -> io::Result<()> {
         // Frames are numbered by their order on the wire: one at a time from here on.
         let mut line = self.line.lock();
-        line.close(&mut frame, asked);
+        seal_file_frame(&mut line, &mut frame, asked);
         let mut queue = self.queue();
         if queue.is_over {
             return Err(io::ErrorKind::NotConnected.into());
@@ -121,9 +124,9 @@ impl Receiver {
         let mut stream = &*self.stream;
         let mut head = [0; FRAME_HEAD];
         stream.read_exact(&mut head)?;
-        let mut body = vec![0; Line::behind(head).map_err(invalid)?];
+        let mut body = vec![0; length_behind(head, FRAME_MAX).map_err(invalid)?];
         stream.read_exact(&mut body)?;
-        let (answered, parts) = self.line.take().open(&mut body).map_err(invalid)?;
+        let (answered, parts) = open_file_frame(&self.line.take(), &mut body).map_err(invalid)?;
         Ok((answered, body, parts.message))
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attr::Stamp;
-use super::line::PIECE;
+use super::frame::PIECE;
 
 /// The number of connections between a mount and an agent.
 pub const FILES_LINKS: u16 = 2;

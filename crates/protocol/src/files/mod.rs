@@ -4,7 +4,7 @@
 mod answer;
 mod ask;
 mod attr;
-mod line;
+mod frame;
 
 pub use answer::{Answer, Entry, FileReply, Space};
 pub use ask::{
@@ -12,7 +12,7 @@ pub use ask::{
     SMALL_MAX, TimeSet,
 };
 pub use attr::{Attr, FileKind, Stamp};
-pub use line::{FRAME_HEAD, FRAME_MAX, Line, LineError, Opener, PIECE, Parts};
+pub use frame::{FRAME_MAX, PIECE, Parts, open_file_frame, seal_file_frame};
 
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use garland_protocol::{PingKind, PingTask};
 use garland_sys::segment::Segment;
-use garland_sys::{clock, random};
+use garland_sys::{clock, dumpable, random};
 
 use super::super::SILENCE;
 use super::round::{Order, read};
@@ -295,8 +295,9 @@ fn offer(
     bytes.extend(Segment::owner().map_err(cannot("read /proc"))?.to_le_bytes());
     bytes.extend(segment.number().to_le_bytes());
     bytes.extend(secret.to_le_bytes());
+    // Keep the segment, and let the initiator open it, until it has mapped it or failed to.
+    let _shown = dumpable::show();
     stream.write_all(&bytes)?;
-    // Keep the segment until the initiator has mapped it, or failed to.
     read(meeting, stream, &mut [0; 1])?;
     Ok(segment)
 }

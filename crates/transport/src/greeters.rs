@@ -6,11 +6,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The maximum number of connections that have not completed their greeting; others are refused.
-const ALL: usize = 256;
-
-/// The maximum number of such connections per address: a neighbour's 64 lanes, and some more.
-const OF_ONE: usize = 72;
+use crate::limits::{PEERS, PEERS_OF_ADDRESS};
 
 /// The number of connections that have not completed their greeting, by address.
 #[derive(Default)]
@@ -30,11 +26,11 @@ impl Greeters {
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, &'static str> {
         let origin = origin(address);
         let mut greeting = self.0.lock();
-        if greeting.values().sum::<usize>() >= ALL {
+        if greeting.values().sum::<usize>() >= PEERS {
             return Err("too many connections have not completed their greeting");
         }
         let of_one = greeting.entry(origin).or_default();
-        if *of_one >= OF_ONE {
+        if *of_one >= PEERS_OF_ADDRESS {
             return Err("too many connections from this address have not completed their greeting");
         }
         *of_one += 1;
@@ -66,46 +62,4 @@ fn origin(address: IpAddr) -> IpAddr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn address(text: &str) -> IpAddr {
-        text.parse().expect("an address")
-    }
-
-    /// Returns the slots of those of `peers` connections from `from` that are admitted.
-    fn come(to: &Arc<Greeters>, from: &str, peers: usize) -> Vec<Place> {
-        (0..peers).filter_map(|_| to.admit(address(from)).ok()).collect()
-    }
-
-    #[test]
-    fn one_address_leaves_places_to_others() {
-        let greeters = Arc::default();
-        let first = come(&greeters, "10.0.0.1", 1000);
-        assert_eq!(first.len(), OF_ONE);
-        assert_eq!(
-            come(&greeters, "::ffff:10.0.0.1", 1).len(),
-            0,
-            "the same address in another form"
-        );
-        assert_eq!(come(&greeters, "10.0.0.2", 1).len(), 1);
-        drop(first);
-        assert_eq!(come(&greeters, "10.0.0.1", 1).len(), 1);
-        assert!(greeters.0.lock().is_empty(), "nothing is kept");
-    }
-
-    #[test]
-    fn all_together_are_bounded() {
-        let greeters = Arc::default();
-        let hosts = (1..=250).map(|host| format!("10.0.0.{host}"));
-        let held: Vec<Place> = hosts.flat_map(|host| come(&greeters, &host, 2)).collect();
-        assert_eq!(held.len(), ALL);
-    }
-
-    #[test]
-    fn a_host_of_ipv6_is_its_network() {
-        assert_eq!(origin(address("2001:db8::1")), origin(address("2001:db8::ffff:2")));
-        assert_ne!(origin(address("2001:db8::1")), origin(address("2001:db8:0:1::1")));
-        assert_ne!(origin(address("fe80::1")), origin(address("fe80::2")));
-    }
-}
+mod tests;

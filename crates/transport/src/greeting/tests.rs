@@ -1,0 +1,75 @@
+//! Tests of the greeting over loopback.
+
+use std::net::TcpListener;
+use std::thread;
+
+use super::*;
+
+const ID: CopyId = CopyId([5; 16]);
+
+fn secret(byte: u8) -> Credentials<'static> {
+    Credentials::Secret(ID, Secret([byte; 32]))
+}
+
+/// Returns the two ends of a connection.
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it does");
+    (near, listener.accept().expect("it has come").0)
+}
+
+/// Welcomes the peer at the other end of `far`, which must know `known`.
+fn welcome(far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, LinkError> {
+    Greeting::begin(far)?.welcome(|claim| match claim {
+        Claim::Member(id) => Some((known, id)),
+        Claim::Controller(_) => None,
+    })
+}
+
+#[test]
+fn both_sides_have_one_channel_after_a_greeting() {
+    let (near, far) = pair();
+    let greeted = thread::spawn(move || welcome(&far, secret(1)));
+    let patience = limits::ANSWER;
+    let mut ours = introduce(&near, patience, Purpose::Probe, &secret(1), b"7").expect("it is");
+    let mut theirs = greeted.join().expect("it ends").expect("it is greeted");
+    assert_eq!((theirs.to, &theirs.first[..]), (ID, &b"7"[..]));
+    let mut wire = Vec::new();
+    ours.sending.seal(b"next", &mut wire).expect("it is short");
+    let opened = theirs.channel.receiving.open(&mut wire).expect("it was sealed by the peer");
+    assert_eq!(opened.as_deref(), Some(&b"next"[..]));
+}
+
+#[test]
+fn a_peer_with_another_secret_is_refused_by_both_sides() {
+    let (near, far) = pair();
+    let greeted = thread::spawn(move || welcome(&far, secret(2)).map(drop));
+    let ours = introduce(&near, limits::ANSWER, Purpose::Files, &secret(1), b"7").map(drop);
+    assert!(ours.is_err());
+    let refused = greeted.join().expect("it ends");
+    assert!(matches!(refused, Err(LinkError::Channel(ChannelError::Refused))), "{refused:?}");
+}
+
+/// Every kind of connection is proved by its first frame: links, too.
+#[test]
+fn a_replayed_greeting_is_refused() {
+    for purpose in [Purpose::Link, Purpose::Probe, Purpose::Files] {
+        let (mut near, far) = pair();
+        let recording = thread::spawn(move || {
+            let (mut between, mut heard) = (far, vec![0; 512]);
+            let read = between.read(&mut heard).expect("the peer greets");
+            heard.truncate(read);
+            heard
+        });
+        let _ = introduce(&near, Duration::from_millis(200), purpose, &secret(1), b"7");
+        let recorded = recording.join().expect("it ends");
+        let (again, far) = pair();
+        near = again;
+        let greeted = thread::spawn(move || welcome(&far, secret(1)).map(drop));
+        near.write_all(&recorded).expect("it is there");
+        near.write_all(&[9; 40]).expect("it is there");
+        let refused = greeted.join().expect("it ends");
+        let refused = refused.expect_err("the greeting was recorded").to_string();
+        assert!(refused.starts_with("the peer doesn't hold the right key"), "{refused}");
+    }
+}
