@@ -7,6 +7,7 @@ mod late;
 mod near_end;
 mod notes;
 mod parts;
+mod session;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use garland_sys::{clock, random};
 
 pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
 use self::near_end::near_end;
+pub use self::session::CopySession;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::outcome::{NodeOutcome, Outcome, Times};
 use crate::queue::Queue;
@@ -55,6 +57,16 @@ pub fn run_copy(
     interrupts: Option<&Interrupts>,
     observe: &mut dyn FnMut(&Progress<'_>),
 ) -> std::io::Result<Outcome> {
+    Ok(drive(job, agents, interrupts, observe)?.end())
+}
+
+/// Drives a copy until all nodes have a verdict; it is not closed yet.
+fn drive<'a>(
+    job: &'a CopyJob<'a>,
+    agents: Vec<Result<Agent, String>>,
+    interrupts: Option<&Interrupts>,
+    observe: &mut dyn FnMut(&Progress<'_>),
+) -> std::io::Result<Driver<'a>> {
     let agents = agents.into_iter().zip(job.plan.receivers());
     let agents = agents.map(|(agent, (_, node))| {
         agent.map_err(|reason| Box::new(NodeOutcome::failed(&node.name, reason)))
@@ -71,7 +83,7 @@ pub fn run_copy(
         let waiting = driver.queue.as_ref().map(Queue::waited_for).unwrap_or_default();
         observe(&Progress { head: &driver.head, now_ns: clock::now_ns(), waiting });
     }
-    Ok(driver.end())
+    Ok(driver)
 }
 
 /// The agent of a receiver, or the outcome of its node if that has ended already.

@@ -50,7 +50,7 @@ impl Driver<'_> {
     }
 
     /// Closes the copy and computes the outcome.
-    pub(super) fn end(mut self) -> Outcome {
+    pub(super) fn end(&mut self) -> Outcome {
         self.begin_clock_probes();
         self.close_agents(None);
         self.await_traces();

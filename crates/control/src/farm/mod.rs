@@ -3,6 +3,7 @@
 mod controller;
 mod running;
 mod stager;
+mod transfers;
 mod workers;
 
 pub use controller::{FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
