@@ -22,7 +22,8 @@ use crate::agents::silence;
 use crate::copy::Agent;
 use crate::farm::running::{RunningJob, directories};
 use crate::farm::stager::Stager;
-use crate::farm::transfers::{Direction, Transfer, TransferThreads};
+use crate::farm::transfer::{Direction, Transfer};
+use crate::farm::transfers::TransferThreads;
 use crate::farm::workers::{Worker, WorkerSet, size};
 
 /// The longest time that the loop waits for events.

@@ -3,6 +3,7 @@
 mod controller;
 mod running;
 mod stager;
+mod transfer;
 mod transfers;
 mod workers;
 

@@ -22,7 +22,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use garland_transport::connect_agent;
 
-use super::transfers::{Direction, Transfer};
+use super::transfer::{Direction, Transfer};
 use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 
 /// Timeout for connecting to an agent.

@@ -9,7 +9,7 @@ use garland_core::farm::Job;
 /// latency of an order.
 const AHEAD: f64 = 0.1;
 
-/// The same if files are copied before and after each job: more than the time of two copies. Copies
+/// The amount if files are copied before and after each job: more than the time of two copies. Copies
 /// take several jobs' files together, so their number falls with the number of jobs that wait.
 const AHEAD_STAGED: f64 = 1.0;
 
