@@ -6,6 +6,7 @@ mod ending;
 mod job;
 mod notes;
 mod parts;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use garland_sys::signal::Interrupts;
 
 use self::attempt::Attempt;
 pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
+pub use self::session::CopySession;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::outcome::Outcome;
 use garland_dataplane::context::Notice;
@@ -44,6 +46,16 @@ pub fn run_copy(
     interrupts: Option<&Interrupts>,
     observe: &mut dyn FnMut(&Progress<'_>),
 ) -> std::io::Result<Outcome> {
+    Ok(drive(job, agents, interrupts, observe)?.end())
+}
+
+/// Drives a copy until all nodes have a verdict; it is not closed yet.
+fn drive<'a>(
+    job: &'a CopyJob<'a>,
+    agents: Vec<Result<Agent, String>>,
+    interrupts: Option<&Interrupts>,
+    observe: &mut dyn FnMut(&Progress<'_>),
+) -> std::io::Result<Driver<'a>> {
     let mut driver = Driver::new(job, agents)?;
     driver.execute_orders(interrupts)?;
     while !driver.finished {
@@ -52,7 +64,7 @@ pub fn run_copy(
         let waiting = driver.head.waited_for();
         observe(&Progress { head: &driver.head, now_ns: clock::now_ns(), waiting });
     }
-    Ok(driver.end())
+    Ok(driver)
 }
 
 /// The channels, threads and files of a copy at its head. The state machine makes all decisions.

@@ -42,5 +42,5 @@ pub use feed::FeedError;
 pub use image::Image;
 pub use pace::Pace;
 pub use recorder::Tracing;
-pub use source::{Content, Source, SourceError, StreamSource};
+pub use source::{Content, Source, SourceError, StreamSource, join};
 pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource, name_of};

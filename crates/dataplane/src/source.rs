@@ -2,6 +2,7 @@
 
 mod ahead;
 mod content;
+mod files;
 mod stream;
 
 use std::fs::File;
@@ -18,6 +19,7 @@ use thiserror::Error;
 
 pub use self::ahead::{AHEAD, SourceFeeder};
 pub use self::content::Content;
+pub use self::files::join;
 pub use self::stream::StreamSource;
 use crate::block_index::{Opened, Records, stamp};
 use crate::feed::FeedError;
@@ -191,6 +193,23 @@ impl Source {
         let offset = layout.offset(index);
         self.stripe.map_or(offset, |stripe| stripe.offset(offset))
     }
+
+    /// Reads the bytes of the file at `offset`.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        let disk = self.disk.as_deref();
+        let mut read = || pace::on(disk, bytes.len(), || self.file.read_exact_at(bytes, offset));
+        let read = match &self.usage {
+            Some(usage) => usage.during(read),
+            None => read(),
+        };
+        read.map_err(|error| {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                FeedError::Changed(self.name())
+            } else {
+                FeedError::Read(self.name(), reason(&error))
+            }
+        })
+    }
 }
 
 impl Content for Source {
@@ -227,19 +246,7 @@ impl Content for Source {
     }
 
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let (disk, offset) = (self.disk.as_deref(), self.offset(layout, index));
-        let mut read = || pace::on(disk, bytes.len(), || self.file.read_exact_at(bytes, offset));
-        let read = match &self.usage {
-            Some(usage) => usage.during(read),
-            None => read(),
-        };
-        read.map_err(|error| {
-            if error.kind() == io::ErrorKind::UnexpectedEof {
-                FeedError::Changed(self.name())
-            } else {
-                FeedError::Read(self.name(), reason(&error))
-            }
-        })
+        self.read_at(self.offset(layout, index), bytes)
     }
 }
 

@@ -53,6 +53,27 @@ pub enum Destination {
     /// The standard input of a shell command (raw bytes). It runs as the agent's user; its exit
     /// code is the node's verdict.
     Command(Vec<u8>),
+    /// Several files, which get the bytes one after another. All are complete before the first
+    /// one gets its final name.
+    Files {
+        /// The files, in the order of their bytes.
+        files: Vec<FileTarget>,
+        /// Whether they must be on stable storage before the node reports completion.
+        fsync: bool,
+    },
+}
+
+/// One of several destination files of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileTarget {
+    /// The path (raw bytes).
+    pub path: Vec<u8>,
+    /// The file's length in bytes.
+    pub length: u64,
+    /// The permission bits of the source; the node's umask applies to them.
+    pub mode: u32,
+    /// The disk space that the file needs in bytes: less than its length if it has holes.
+    pub room: u64,
 }
 
 /// The destination directory of a tree.
@@ -104,8 +125,8 @@ pub struct Origin {
 pub enum End {
     /// The node receives the blocks and writes them to this destination.
     Sink(Destination),
-    /// The node sends the blocks of this file.
-    Source(Origin),
+    /// The node sends the bytes of these files, one after another. A stripe or a tree is alone.
+    Source(Vec<Origin>),
 }
 
 /// The description of a copy for one node.
@@ -154,6 +175,9 @@ pub struct Begin {
     pub injections: Vec<Injection>,
 }
 
+/// The maximum number of files of a copy of several files: each needs two file descriptors.
+pub const FILES_MAX: usize = 256;
+
 /// The maximum number of lanes of a copy.
 const LANES_MAX: usize = 64;
 
@@ -189,8 +213,27 @@ impl Begin {
             stripe.is_sound() && stripe.unit.is_multiple_of(block_size.into()) && is_divided
         });
         ensure(fits, || "the stripe does not fit the block size or the node's lanes")?;
+        if let Some(lengths) = self.lengths() {
+            within("files", lengths.len(), 1..=FILES_MAX)?;
+            let sum = lengths.iter().try_fold(0_u64, |sum, next| sum.checked_add(*next));
+            let differs = || "the files together have another length than the copy";
+            ensure(sum == Some(length) && !open && !is_divided, differs)?;
+        }
         let undivided = || "a stream of unknown length cannot be divided among nodes";
         ensure(!open || !is_divided, undivided)
+    }
+
+    /// Returns the lengths of the files in a copy of several files; `None` for any other copy.
+    fn lengths(&self) -> Option<Vec<u64>> {
+        match &self.end {
+            End::Sink(Destination::Files { files, .. }) => {
+                Some(files.iter().map(|file| file.length).collect())
+            }
+            End::Source(origins) if origins.len() != 1 => {
+                Some(origins.iter().map(|origin| origin.length).collect())
+            }
+            End::Sink(_) | End::Source(_) => None,
+        }
     }
 
     /// Returns the numbers of the lanes that this node is on.

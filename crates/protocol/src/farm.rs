@@ -109,7 +109,24 @@ pub enum FarmEvent {
     Output(u32, Vec<u8>),
     /// These jobs were returned without being started.
     Returned(Vec<u32>),
+    /// The next output files of a job in a directory of its own that has succeeded, in the job's
+    /// order; sent before the job's end.
+    Results(u32, Vec<OutputFile>),
 }
+
+/// An output file in a job's own directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputFile {
+    /// The length in bytes.
+    pub length: u64,
+    /// The modification time: seconds and nanoseconds.
+    pub modified: (i64, u32),
+    /// The permission bits.
+    pub mode: u32,
+}
+
+/// The maximum number of files in one message about a job's output files.
+pub const OUTPUT_FILES_MAX: usize = 1000;
 
 /// The resources that a node has for jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -41,7 +41,8 @@ mod view;
 
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{
-    BUFFERS_MAX, Begin, Destination, End, Origin, TRACE_MAX, TreeDestination, TreeLimits,
+    BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, Origin, TRACE_MAX,
+    TreeDestination, TreeLimits,
 };
 pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Role};
 pub use compare::{
@@ -57,7 +58,8 @@ pub use disk::{
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use farm::{
-    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_HALF, Opening, Task as FarmTask, TaskEnd,
+    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_FILES_MAX, OUTPUT_HALF, Opening,
+    OutputFile, Task as FarmTask, TaskEnd,
 };
 pub use files::{
     Answer, Ask, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_MAX, FileKind, FileRef,

@@ -176,10 +176,22 @@ impl Copies {
     }
 }
 
+/// Returns the first of several paths, and the number of others, for messages.
+fn of_files<'a>(mut paths: impl Iterator<Item = &'a Vec<u8>>) -> String {
+    let first = paths.next().map(|path| String::from_utf8_lossy(path).into_owned());
+    match (first, paths.count()) {
+        (first, 0) => first.unwrap_or_default(),
+        (first, more) => format!("{} and {more} more files", first.unwrap_or_default()),
+    }
+}
+
 /// Returns the path that a copy opens, for messages.
 fn path_of(begin: &Begin) -> String {
     let path = match &begin.end {
-        End::Source(origin) => &origin.path,
+        End::Source(origins) => return of_files(origins.iter().map(|origin| &origin.path)),
+        End::Sink(Destination::Files { files, .. }) => {
+            return of_files(files.iter().map(|file| &file.path));
+        }
         End::Sink(Destination::File { path, .. }) => path,
         End::Sink(Destination::Tree(tree)) => &tree.path,
         End::Sink(Destination::Scratch { path, .. }) => path,

@@ -13,7 +13,7 @@ use crate::controller::Controller;
 use crate::error::OrderError;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
 use garland_dataplane::context::CopyContext;
-use garland_dataplane::source::{Content, Source};
+use garland_dataplane::source::{Content, Source, join};
 use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Present, Store, StoreError};
 
 /// This agent's endpoint of a copy.
@@ -38,8 +38,8 @@ impl Ends {
         reuse: Option<Reuse>,
     ) -> Result<Self, OrderError> {
         let ends = match &begin.end {
-            End::Source(origin) => {
-                let source = Some(open_source(controller, begin, origin)?);
+            End::Source(origins) => {
+                let source = Some(open_source(controller, begin, origins)?);
                 let (store, sink) = (Box::new(NoStore), Sink::source(begin.layout));
                 Self { store, source, sink, bringing: None }
             }
@@ -104,10 +104,9 @@ impl Ends {
 fn open_source(
     Controller { agent, session }: &Controller,
     begin: &Begin,
-    origin: &Origin,
+    origins: &[Origin],
 ) -> Result<Arc<dyn Content>, OrderError> {
-    let Origin { path, length, modified, tree } = origin;
-    if let Some(number) = tree {
+    if let [Origin { length, tree: Some(number), .. }] = origins {
         let tree = session
             .tree(*number)
             .ok_or("protocol error: the head named a tree that was not scanned")?;
@@ -116,13 +115,31 @@ fn open_source(
         }
         return Ok(tree);
     }
+    let whole = begin.layout.length;
+    let length = match begin.stripe {
+        Some(stripe) => Some(stripe.length(whole)),
+        // `Begin::check` has added up the lengths of several files.
+        None => Some(whole).filter(|_| origins.len() == 1),
+    };
+    let files = origins.iter().map(|origin| open_file(agent, begin, origin, length));
+    Ok(join(files.collect::<Result<_, _>>()?))
+}
+
+/// Opens a file, which must be unchanged since the copy was planned, and have this length if one
+/// is given.
+fn open_file(
+    agent: &Agent,
+    begin: &Begin,
+    origin: &Origin,
+    length: Option<u64>,
+) -> Result<Source, OrderError> {
     let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
-    let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
+    let path = PathBuf::from(OsString::from_vec([&origin.path, suffix.as_bytes()].concat()));
     let source = Source::open_in(&agent.root, &path)?;
     let source = source.on_disk(agent.disk.as_ref()).with_stripe(begin.stripe);
-    let of_file = begin.stripe.map_or(begin.layout.length, |it| it.length(begin.layout.length));
-    if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
+    let is_same = (source.length(), source.modified()) == (origin.length, origin.modified);
+    if !is_same || length.is_some_and(|length| length != origin.length) {
         return Err(format!("{} changed after the copy was planned", source.name()).into());
     }
-    Ok(Arc::new(source))
+    Ok(source)
 }

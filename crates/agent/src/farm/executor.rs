@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_core::farm::Outcome;
-use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
+use garland_protocol::{FarmEvent, FarmTask, OUTPUT_FILES_MAX, TaskEnd};
 use garland_sys::event::Wake;
 use garland_sys::{clock, threads};
 
@@ -160,9 +160,12 @@ impl Shared {
                 continue;
             };
             drop(state);
-            let (end, said) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
+            let (end, said, files) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
             if !said.is_empty() {
                 self.events.tell(FarmEvent::Output(task.job, said));
+            }
+            for some in files.chunks(OUTPUT_FILES_MAX).filter(|_| task.own_folder) {
+                self.events.tell(FarmEvent::Results(task.job, some.to_vec()));
             }
             state = self.state.lock();
             state.free += task.cores;

@@ -5,13 +5,14 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::farm::{self, Outcome, Text};
-use garland_protocol::{FarmTask, TaskEnd};
+use garland_protocol::{FarmTask, OutputFile, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::{child, clock, limits, process};
 
@@ -38,13 +39,14 @@ impl Place {
     }
 }
 
-/// Runs a task until it ends or `stop` is raised. Returns the report of its end, and its output.
+/// Runs a task until it ends or `stop` is raised. Returns the report of its end, its output, and its
+/// output files if it has succeeded.
 pub fn run(
     task: &FarmTask,
     place: &Place,
     guard: Option<&Guard>,
     stop: &Wake,
-) -> (TaskEnd, Vec<u8>) {
+) -> (TaskEnd, Vec<u8>, Vec<OutputFile>) {
     let folder = place.of(task);
     let started_ns = clock::now_ns();
     let mut output = JobOutput::default();
@@ -64,15 +66,16 @@ pub fn run(
         Ok((outcome, ended)) => (outcome, ended.cpu_ns, ended.memory),
         Err(error) => (Outcome::Failed(error.to_string()), 0, 0),
     };
-    let mut bytes_out = 0;
-    match name_outputs(task, folder.as_deref(), outcome.is_done()) {
-        Ok(bytes) => bytes_out = bytes,
-        Err(error) => outcome = Outcome::Failed(error.to_string()),
-    }
+    let files = name_outputs(task, folder.as_deref(), outcome.is_done());
+    let files = files.unwrap_or_else(|error| {
+        outcome = Outcome::Failed(error.to_string());
+        Vec::new()
+    });
+    let bytes_out = files.iter().map(|file| file.length).sum();
     let (job, is_done) = (task.job, outcome.is_done());
     let last_words = if is_done { Vec::new() } else { output.last_words() };
     let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
-    (end, output.all.into_bytes())
+    (end, output.all.into_bytes(), files)
 }
 
 fn start(
@@ -156,18 +159,23 @@ fn watch(
     Ok((outcome, ended))
 }
 
-/// Renames outputs to their final names if the job succeeded, else removes them. Returns their
-/// total size in bytes.
-fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result<u64, OrderError> {
+/// Renames outputs to their final names and returns them if the job succeeded, else removes them.
+fn name_outputs(
+    task: &FarmTask,
+    folder: Option<&Path>,
+    is_done: bool,
+) -> Result<Vec<OutputFile>, OrderError> {
     let path = |name: &Text| {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
         folder.map_or_else(|| name.to_owned(), |folder| folder.join(name))
     };
-    let mut bytes = 0;
+    let mut files = Vec::new();
     if is_done {
         for (made, name) in &task.outputs {
-            let found = fs::metadata(path(made));
-            bytes += found.map_err(cannot(format!("find its output {name}")))?.len();
+            let found =
+                fs::metadata(path(made)).map_err(cannot(format!("find its output {name}")))?;
+            let modified = (found.mtime(), u32::try_from(found.mtime_nsec()).unwrap_or(0));
+            files.push(OutputFile { length: found.len(), modified, mode: found.mode() & 0o7777 });
         }
     }
     for (made, name) in &task.outputs {
@@ -179,5 +187,5 @@ fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result
                 .map_err(cannot(format!("rename its output to {name}")))?;
         }
     }
-    Ok(bytes)
+    Ok(files)
 }

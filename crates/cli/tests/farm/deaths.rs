@@ -47,6 +47,39 @@ fn a_dead_nodes_jobs_are_done_by_the_others() {
 }
 
 #[test]
+fn results_of_a_node_that_dies_while_they_are_copied_are_whole() {
+    const BYTES: usize = 60_000_000;
+    let scratch = Scratch::new("farm-dead-stage");
+    fs::create_dir(scratch.path("out")).unwrap();
+    let job = |at: u32| {
+        format!(
+            "[[job]]\ncommand = 'yes {at} | head -c {BYTES} >out/{at}; echo {at} >out/{at}.end'\n\
+             outputs = ['out/{at}', 'out/{at}.end']\n"
+        )
+    };
+    // The run lasts until the death is noticed.
+    let last = "[[job]]\ncommand = 'sleep 2'\n".to_owned();
+    list(&scratch, "jobs.toml", &(1..=2).map(job).chain([last]).collect::<String>());
+    let garland = garland(&scratch);
+    let root = scratch.path("roots");
+    let words = ["farm", "run", "jobs.toml", "local[1-2]", "--slots", "1", "--data", "stage"];
+    let more = ["--json", "--local-root", root.to_str().unwrap()];
+    let running = garland.start(&[&words[..], &more].concat());
+    until("a result is copied", || fs::read_dir(scratch.path("out")).unwrap().count() > 0);
+    garland.agent("local1").kill();
+    let said = running.end().with_code(0);
+    assert_eq!(said.json()["nodes"][0]["verdict"], "dead", "{}", said.out);
+    // Nothing else is there, under a hidden name or any other.
+    assert_eq!(fs::read_dir(scratch.path("out")).unwrap().count(), 4);
+    for at in 1..=2 {
+        let result = fs::read_to_string(scratch.path(format!("out/{at}"))).unwrap();
+        assert!(result == format!("{at}\n").repeat(BYTES / 2), "result {at} is not whole");
+        let end = fs::read_to_string(scratch.path(format!("out/{at}.end"))).unwrap();
+        assert_eq!(end, format!("{at}\n"));
+    }
+}
+
+#[test]
 fn a_run_goes_on_after_its_controllers_death() {
     let scratch = Scratch::new("farm-resume");
     noted(&scratch, 16, "0.25");

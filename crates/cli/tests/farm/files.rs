@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_testkit::{Scratch, random_file};
 
-use super::{assert_sound, garland, records};
+use super::{assert_sound, garland, list, records};
 
 /// Copies the input to the output, and leaves something beside it.
 const COPY: &str = "cat \"$1\" >\"$2\" && echo >beside";
@@ -136,17 +136,56 @@ fn a_result_that_finds_no_room_is_told_and_not_there() {
     scratch.assert_nothing_left();
 }
 
-/// A job that reads in order has the kernel read ahead, in pieces of its own; each byte crosses the wire
-/// once all the same.
-/// TCP's segments that were sent again, of the text of /proc/net/snmp.
-fn resent(counters: &str) -> u64 {
+/// The value of one of TCP's counters, of the text of /proc/net/snmp.
+fn counter(counters: &str, wanted: &str) -> u64 {
     let mut lines = counters.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
     let mut both = names.split_whitespace().zip(values.split_whitespace());
-    let (_, value) = both.find(|(name, _)| *name == "RetransSegs").unwrap();
+    let (_, value) = both.find(|(name, _)| *name == wanted).unwrap();
     value.parse().unwrap()
 }
 
+#[test]
+fn many_files_need_few_connections() {
+    const FILES: usize = 150;
+    let scratch = Scratch::new("farm-few");
+    fs::create_dir(scratch.path("in")).unwrap();
+    fs::create_dir(scratch.path("out")).unwrap();
+    for at in 0..FILES {
+        fs::write(scratch.path(format!("in/{at}")), format!("file {at}")).unwrap();
+    }
+    let all = |folder: &str| (0..FILES).map(|at| format!("'{folder}/{at}'")).collect::<Vec<_>>();
+    let job = format!(
+        "[[job]]\ncommand = 'cp in/* out'\ninputs = [{}]\noutputs = [{}]\n",
+        all("in").join(", "),
+        all("out").join(", ")
+    );
+    list(&scratch, "jobs.toml", &job);
+    let garland = garland(&scratch);
+    let _ = garland.run(&["lab", "up", "--nodes", "1"]).with_code(0);
+    let test = || {
+        let accepted = || {
+            let counters = garland.run(&["lab", "exec", "n1", "--", "cat", "/proc/net/snmp"]);
+            counter(&counters.with_code(0).out, "PassiveOpens")
+        };
+        let before = accepted();
+        let said = garland.run(&["farm", "run", "jobs.toml", "lab:n1", "--data", "stage"]);
+        let _ = said.with_code(0);
+        accepted() - before
+    };
+    let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+    let _ = garland.run(&["lab", "down"]).with_code(0);
+    let connections = tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    for at in 0..FILES {
+        let output = fs::read_to_string(scratch.path(format!("out/{at}"))).unwrap();
+        assert_eq!(output, format!("file {at}"));
+    }
+    // Three control channels, a data link for each direction, and some that were tried again.
+    assert!((5..20).contains(&connections), "{connections} connections");
+}
+
+/// A job that reads in order has the kernel read ahead, in pieces of its own; each byte crosses the wire
+/// once all the same.
 #[test]
 fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
     let scratch = Scratch::new("farm-once");
@@ -158,7 +197,7 @@ fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", "long"];
         let result = garland.run(&[&first[..], &job].concat()).with_code(0).json();
         let counters = garland.run(&["lab", "exec", "n0", "--", "cat", "/proc/net/snmp"]);
-        (result, resent(&counters.with_code(0).out))
+        (result, counter(&counters.with_code(0).out, "RetransSegs"))
     };
     let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
     let _ = garland.run(&["lab", "down"]).with_code(0);

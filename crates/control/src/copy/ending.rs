@@ -37,7 +37,7 @@ impl Driver<'_> {
     }
 
     /// Closes the copy and computes the outcome.
-    pub(super) fn end(mut self) -> Outcome {
+    pub(super) fn end(&mut self) -> Outcome {
         self.begin_clock_probes();
         // If this host cannot wait for the agents, they clean up when their channels are closed.
         let is_clean = self.close(None).unwrap_or(false);

@@ -74,8 +74,8 @@ pub enum Ends {
     },
     /// From all nodes to this machine.
     In {
-        /// The source on each node, in the order of the plan.
-        origins: Vec<Origin>,
+        /// The files that each node sends, in the order of the plan; usually one.
+        origins: Vec<Vec<Origin>>,
         /// The destination on this machine.
         destination: Destination,
         /// The expected digests of the nodes' parts, in the order of nodes; empty if unknown.

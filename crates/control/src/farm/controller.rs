@@ -21,7 +21,9 @@ use crate::agent_set::AgentEvent;
 use crate::agents::silence;
 use crate::copy::Agent;
 use crate::farm::running::{RunningJob, directories};
-use crate::farm::stager::{Direction, Stager, Transfer, TransferThreads};
+use crate::farm::stager::Stager;
+use crate::farm::transfer::{Direction, Transfer};
+use crate::farm::transfers::TransferThreads;
 use crate::farm::workers::{Worker, WorkerSet, size};
 
 /// The longest time that the loop waits for events.
@@ -50,7 +52,7 @@ pub struct FarmWork<'a> {
     /// Makes the task for a try of a job; tries are numbered from 1.
     pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
     /// Copies files to and from nodes, if jobs have directories of their own.
-    pub stager: Option<&'a dyn Stager>,
+    pub stager: Option<&'a Stager>,
     /// The mount of each node, if jobs access files of this machine.
     pub openings: Vec<Option<Opening>>,
     /// The beginning of the run, in monotonic nanoseconds.
@@ -316,6 +318,10 @@ impl<'a, 'n> JobController<'a, 'n> {
                 jobs.iter().for_each(|job| drop(self.live.remove(job)));
                 self.farm.returned(node, &jobs);
             }
+            FarmEvent::Results(number, files) => {
+                let live = self.job_at(node, number).and_then(|job| self.live.get_mut(&job));
+                live.into_iter().for_each(|live| live.outputs.extend(&files));
+            }
             FarmEvent::Output(..) | FarmEvent::Opened(_) | FarmEvent::Mounted(_) => {}
         }
     }
@@ -345,27 +351,34 @@ impl<'a, 'n> JobController<'a, 'n> {
     }
 
     fn transfer(&mut self, job: usize, way: Direction) {
-        let (Some(live), Some(transfers)) = (self.live.get(&job), &self.transfers) else { return };
-        let (node, tries) = (live.node, live.tries);
-        let transfer = Transfer { node, job, tries, way, moved: Ok(0) };
-        transfers.order(transfer, self.farm.jobs()[job].clone());
+        let live = self.live.get_mut(&job);
+        let (Some(live), Some(transfers)) = (live, &self.transfers) else { return };
+        let (node, tries, outputs) = (live.node, live.tries, std::mem::take(&mut live.outputs));
+        let wanted = &self.farm.jobs()[job];
+        let names = match way {
+            Direction::There => &wanted.inputs,
+            Direction::Back => &wanted.outputs,
+        };
+        let (number, names) = (wanted.number, names.clone());
+        let (bytes, moved) = (0, Ok(()));
+        transfers.order(Transfer { node, job, number, tries, way, names, outputs, bytes, moved });
     }
 
     fn moved(&mut self, transfer: Transfer) {
         let now = self.now();
-        let Transfer { node, job, tries, way, moved } = transfer;
+        let Transfer { node, job, tries, way, bytes, moved, .. } = transfer;
         let Some(live) = self.live.get_mut(&job) else { return };
         if live.node != node || live.tries != tries {
             return;
         }
         match (way, moved) {
             (_, Err(why)) => self.fail(job, why),
-            (Direction::There, Ok(bytes)) => {
+            (Direction::There, Ok(())) => {
                 (live.staged_in, live.bytes_in) = (Some(now), bytes);
                 let task = (self.task)(&self.farm.jobs()[job], tries);
                 self.workers.all[node].give(task);
             }
-            (Direction::Back, Ok(bytes)) => self.over(job, None, Some(now), bytes),
+            (Direction::Back, Ok(())) => self.over(job, None, Some(now), bytes),
         }
     }
 

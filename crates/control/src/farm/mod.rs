@@ -3,6 +3,8 @@
 mod controller;
 mod running;
 mod stager;
+mod transfer;
+mod transfers;
 mod workers;
 
 pub use controller::{FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};

@@ -2,8 +2,8 @@
 
 use garland_core::farm::staging::path_inside;
 use garland_core::farm::{Outcome, Text};
-use garland_protocol::TaskEnd;
 use garland_protocol::dispatch::Try;
+use garland_protocol::{OutputFile, TaskEnd};
 
 /// A try of a job.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct RunningJob {
     pub bytes_in: u64,
     /// How the command ended.
     pub end: Option<TaskEnd>,
+    /// The output files of the command.
+    pub outputs: Vec<OutputFile>,
     /// The times of the command's start and end, in seconds since the beginning of the run.
     pub ran: Option<(f64, f64)>,
 }
@@ -25,7 +27,8 @@ pub struct RunningJob {
 impl RunningJob {
     /// Returns the state of a try that begins.
     pub fn new(node: usize, tries: u32) -> Self {
-        Self { node, tries, staged_in: None, bytes_in: 0, end: None, ran: None }
+        let outputs = Vec::new();
+        Self { node, tries, staged_in: None, bytes_in: 0, end: None, outputs, ran: None }
     }
 
     /// Returns the record of the try. Its outcome is that of the command, or `wrong` if another

@@ -122,6 +122,7 @@ impl FileStore {
             false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
         };
         let (folder, parents) = opened.map_err(unopened(&folder_path))?;
+        remove_stale(&folder, &name);
         Self::create_in((folder, folder_path, parents), name, size, tag, None)
     }
 
@@ -134,8 +135,9 @@ impl FileStore {
         size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
-        let name = OsStr::from_bytes(name).to_owned();
-        Self::create_in(open_below(root, path, Some(below))?, name, size, tag, None)
+        let (name, directory) = (OsStr::from_bytes(name), open_below(root, path, Some(below))?);
+        remove_stale(&directory.0, name);
+        Self::create_in(directory, name.to_owned(), size, tag, None)
     }
 
     /// Resumes the partial file that an interrupted copy `left`.
@@ -150,11 +152,13 @@ impl FileStore {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
         let folder = root.open_dir(&folder_path, false).map_err(unopened(&folder_path))?;
+        remove_stale(&folder, &name);
         let directory = (folder, folder_path, Vec::new());
         Self::create_in(directory, name, Size::whole(length), tag, Some(left))
     }
 
     /// Creates the hidden file for `name` in an open directory, or resumes the one that is `left`.
+    /// The caller has removed stale ones.
     pub(super) fn create_in(
         (folder, folder_path, parents): Directory,
         name: OsString,
@@ -170,7 +174,6 @@ impl FileStore {
         }
         let there = left.as_ref().map_or(0, Left::allocated);
         Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;
-        remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
         let file = match left {
             None => Self::create_partial(&folder, &partial),
@@ -331,7 +334,7 @@ impl Store for FileStore {
 type Directory = (OwnedFd, PathBuf, Vec<OwnedFd>);
 
 /// Returns the error of opening the directory `path`.
-fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
+pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |error| StoreError::path("open the directory", path.display(), &error)
 }
 

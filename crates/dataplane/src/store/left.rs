@@ -56,8 +56,15 @@ impl Left {
 
 /// Removes partial files of `name` that no running copy holds, and old ones of any name.
 pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
-    let start = [b".", name.as_bytes(), b"."].concat();
-    remove_if(folder, |hidden, file| hidden.starts_with(&start) || is_old(file));
+    remove_stale_of(folder, &[name]);
+}
+
+/// Removes partial files of all `names` that no running copy holds, and old ones of any name.
+pub fn remove_stale_of(folder: &OwnedFd, names: &[&OsStr]) {
+    let starts = names.iter().map(|name| [b".", name.as_bytes(), b"."].concat());
+    let starts: Vec<Vec<u8>> = starts.collect();
+    let is_of_one = |hidden: &[u8]| starts.iter().any(|start| hidden.starts_with(start));
+    remove_if(folder, |hidden, file| is_of_one(hidden) || is_old(file));
 }
 
 /// Removes all partial files that no running copy holds.

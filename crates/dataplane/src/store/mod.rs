@@ -6,6 +6,7 @@ mod disk;
 mod error;
 mod fifo;
 mod file;
+mod files;
 mod forget;
 mod interface;
 mod kept;
@@ -25,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
-use garland_protocol::Destination;
+use garland_protocol::{Destination, FileTarget};
 use garland_sys::confine::Root;
 
 use self::file::{FileStore, Size};
@@ -98,6 +99,17 @@ pub fn open(
             let files = StripeFiles::of(&file, &suffix, tag)?;
             Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
         }
+        Destination::Files { files, fsync } => match &files[..] {
+            // A single file may also be a pipe or a device.
+            [FileTarget { path, mode, room, .. }] => {
+                let (path, mode, fsync, room) = (path.clone(), *mode, *fsync, *room);
+                let (below, name, times, force_device) = (None, Vec::new(), None, false);
+                let file =
+                    Destination::File { path, below, name, mode, times, fsync, room, force_device };
+                open(&file, root, (layout, None), present, tag, disk, usage)
+            }
+            files => Ok(on_disk(disk, files::FilesStore::create(root, files, *fsync, tag)?)),
+        },
         Destination::Tree(tree) => {
             let old = match present {
                 Present::Tree(old) => Some(old),

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Dir, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::file::{FileStore, Metadata, Size};
-use super::{Store, StoreError};
+use super::{Store, StoreError, remove_stale};
 use crate::log::log;
 use crate::recorder::Collector;
 
@@ -60,6 +60,7 @@ impl StripeFiles {
         let error = |error: io::Error| self.error("write", &self.manifest, &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, size) = (self.manifest.clone(), Size::whole(bytes.len() as u64));
+        remove_stale(&folder, &name);
         let directory = (folder, self.folder_path.clone(), Vec::new());
         let file = FileStore::create_in(directory, name, size, &self.tag, None)?;
         let file = file.with(self.metadata);

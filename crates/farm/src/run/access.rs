@@ -2,13 +2,12 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use garland_control::Agent;
+use garland_control::{Agent, Stager};
 use garland_core::farm::Text;
 use garland_lab::Lab;
 use garland_protocol::Opening;
 
 use super::driver::Work;
-use super::stage::Stage;
 use super::task::JobFiles;
 use super::window::{Server, files_in};
 use crate::args::DataName;
@@ -21,7 +20,7 @@ pub struct Access {
     /// The paths of the jobs' files on nodes.
     pub place: JobFiles,
     /// Copies inputs to nodes and outputs back, if files are staged.
-    pub stage: Option<Stage>,
+    pub stager: Option<Stager>,
     /// The mount of each node; none without a mount.
     pub openings: Vec<Option<Opening>>,
     /// Serves files for mounts until it is dropped.
@@ -39,13 +38,13 @@ impl Access {
         let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
         let windows = Text([folder.bytes(), b"-files"].concat());
         let here = &work.settings.folder;
-        let (mut stage, mut server) = (None, None);
+        let (mut stager, mut server) = (None, None);
         let place = match work.settings.data {
             DataName::There => JobFiles::There,
             DataName::Stage => {
                 let keys = work.places.controller_keys()?;
                 let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
-                stage = Some(Stage::new(keys, agents, names, &folder, here, disk));
+                stager = Some(Stager::new(keys, agents, names, &folder, here, disk));
                 JobFiles::Inside
             }
             DataName::Mount => {
@@ -57,6 +56,6 @@ impl Access {
             server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
         };
         let openings = agents.iter().map(opening).collect();
-        Ok(Self { folder, place, stage, openings, _server: server })
+        Ok(Self { folder, place, stager, openings, _server: server })
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use garland_control::{Agent, FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
+use garland_control::{Agent, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
 use garland_protocol::dispatch::Rules;
@@ -16,8 +16,8 @@ use super::access::Access;
 use super::agent_log::last_words_at;
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
+use super::list::bytes_of_inputs;
 use super::settings::Settings;
-use super::stage::bytes_of_inputs;
 use crate::args::{DataName, PlacementName};
 use crate::result::NodeAccount;
 use garland_fleet::builder::{Fleet, FleetBuilder};
@@ -76,7 +76,7 @@ impl Driver for Agents {
             slots: settings.slots,
             folder: access.folder.clone(),
             task: &|job, tries| access.place.task(job, tries),
-            stager: access.stage.as_ref().map(|stage| stage as &dyn Stager),
+            stager: access.stager.as_ref(),
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };

@@ -1,6 +1,7 @@
 //! Reads the list of jobs from a file or the command line.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -47,7 +48,7 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
             .read_to_end(&mut bytes)
             .or_nothing("cannot read the jobs from standard input")?;
     } else {
-        bytes = std::fs::read(path).map_err(|error| {
+        bytes = fs::read(path).map_err(|error| {
             Failure::usage(format!(
                 "cannot read the file of jobs {shown}: {}",
                 garland_sys::error::reason(&error)
@@ -69,7 +70,6 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
 
 /// Fails if an input is missing, or if an output exists and `overwrite` is not set.
 pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
-    let path = |name: &Text| Path::new(OsStr::from_bytes(name.bytes())).to_owned();
     let inputs = jobs.iter().flat_map(|job| &job.inputs);
     let missing: Vec<&Text> = inputs.filter(|name| !path(name).exists()).collect();
     if let Some(first) = missing.first() {
@@ -83,6 +83,16 @@ pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
             .hint("--overwrite replaces outputs, each one when it is complete")),
         None => Ok(()),
     }
+}
+
+/// Returns the total size of a job's inputs on this machine in bytes; their paths are relative to `here`.
+pub fn bytes_of_inputs(job: &Job, here: &Path) -> u64 {
+    let length = |name: &Text| fs::metadata(here.join(path(name))).map_or(0, |stat| stat.len());
+    job.inputs.iter().map(length).sum()
+}
+
+fn path(name: &Text) -> &Path {
+    Path::new(OsStr::from_bytes(name.bytes()))
 }
 
 /// Formats the first of `count` names, and the number of others.

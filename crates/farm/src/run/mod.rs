@@ -12,7 +12,6 @@ mod parallel;
 mod rounds;
 mod settings;
 mod slurm;
-mod stage;
 mod task;
 mod whole;
 mod window;

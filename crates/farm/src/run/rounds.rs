@@ -8,7 +8,7 @@ use garland_sys::clock;
 
 use super::driver::{Ending, Work};
 use super::ledger::Ledger;
-use super::stage::bytes_of_inputs;
+use super::list::bytes_of_inputs;
 use super::worker::WorkEnd;
 use crate::result::NodeAccount;
 use garland_terminal::failure::Failure;

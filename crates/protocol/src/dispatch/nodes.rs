@@ -9,6 +9,10 @@ use garland_core::farm::Job;
 /// latency of an order.
 const AHEAD: f64 = 0.1;
 
+/// The amount if files are copied before and after each job: more than the time of two copies. Copies
+/// take several jobs' files together, so their number falls with the number of jobs that wait.
+const AHEAD_STAGED: f64 = 1.0;
+
 /// The maximum number of jobs that a node gets in advance.
 const AHEAD_MAX: usize = 256;
 
@@ -55,7 +59,8 @@ impl Node {
     /// Returns the number of jobs that the node may have in addition to the running ones.
     fn ahead(&self, staged: bool) -> usize {
         let cores = self.sight.cores.max(1) as usize;
-        let short = self.mean.map_or(0.0, |mean| AHEAD * cores as f64 / mean.max(1e-6));
+        let seconds = if staged { AHEAD_STAGED } else { AHEAD };
+        let short = self.mean.map_or(0.0, |mean| seconds * cores as f64 / mean.max(1e-6));
         let files = if staged { cores } else { 0 };
         (short as usize).min(AHEAD_MAX).max(files)
     }

@@ -202,7 +202,8 @@ fn files(
         let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
         let fitting = u16::try_from(fitting.clamp(*BUFFERS.start(), *BUFFERS.end())).ok();
         let number = tree.map(|tree| tree.number);
-        let origins = vec![Origin { path: here.source.to_vec(), length, modified, tree: number }];
+        let origin = Origin { path: here.source.to_vec(), length, modified, tree: number };
+        let origins = vec![vec![origin]];
         let destination = match tree {
             Some(_) => here.tree(request, node),
             None => here.file(request, Some(node), mode, modified),
@@ -286,12 +287,12 @@ fn stripes(
         };
         names.push(nodes[*node].name.clone());
         let length = reply.length.unwrap_or(0);
-        origins.push(Origin {
+        origins.push(vec![Origin {
             path: [here.source, found[place].aside().as_bytes()].concat(),
             length,
             modified: reply.modified,
             tree: None,
-        });
+        }]);
         chosen.push(Ok(agent));
     }
     let rails = request.args.rails.unwrap_or(1);

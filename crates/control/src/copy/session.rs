@@ -1,0 +1,48 @@
+//! A session with one agent: copies one after another over the same control channel.
+
+use std::time::Duration;
+
+use garland_protocol::Verdict;
+
+use super::{Agent, CopyJob, drive};
+use crate::agents::{Agents, gone};
+use garland_sys::error::reason;
+
+/// A control channel that takes one copy after another.
+pub struct CopySession(Agent);
+
+impl CopySession {
+    /// Begins a session with an agent that takes no part in another operation.
+    pub fn new(agent: Agent) -> Self {
+        Self(agent)
+    }
+
+    /// Runs a copy to or from the session's node alone. Also returns the session, unless its
+    /// channel can no longer be used.
+    pub fn run(self, job: &CopyJob<'_>) -> (Result<(), String>, Option<Self>) {
+        let addresses = self.0.addresses.clone();
+        let mut driver = match drive(job, vec![Ok(self.0)], None, &mut |_| {}) {
+            Ok(driver) => driver,
+            Err(error) => return (Err(reason(&error)), None),
+        };
+        let outcome = driver.end();
+        let node = outcome.nodes.into_iter().next();
+        let is_closed = node.as_ref().is_some_and(|node| !node.silent);
+        let connection = driver.agents.into_connections().next().flatten().filter(|_| is_closed);
+        let session = connection.map(|connection| Self(Agent { connection, addresses }));
+        let result = match node.map(|node| node.verdict) {
+            Some(Verdict::Ok) => Ok(()),
+            Some(Verdict::Failed(why) | Verdict::Dead(why)) => Err(why),
+            None => Err(gone()),
+        };
+        (result, session)
+    }
+
+    /// Discards the messages that have arrived between copies. Returns the session, unless its
+    /// channel is closed.
+    pub fn refresh(self) -> Option<Self> {
+        let mut agents = Agents::new(vec![Some(self.0)]);
+        agents.wait([], Duration::ZERO).ok()?;
+        agents.into_agents().next().flatten().map(Self)
+    }
+}
