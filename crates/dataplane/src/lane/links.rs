@@ -13,9 +13,9 @@ use super::Lane;
 use crate::context::{CopyConfig, LaneCommand, Link, Notice};
 use crate::recorder::peer_index;
 use garland_sys::error::reason;
+use garland_transport::break_reason;
 use garland_transport::link::{self, Hop};
 use garland_transport::link_pool::LinkPool;
-use garland_transport::break_reason;
 
 impl Lane {
     pub(super) fn open(&mut self, link: Link) {
