@@ -17,7 +17,9 @@ use garland_protocol::{
 
 use self::ahead::{Ahead, Block};
 use self::link::Link;
-use crate::io::{Call, Completion, Driver, FileId, OpenMode, Output, SocketId, Submission, Wait};
+use crate::io::{
+    Completion, Driver, FileId, OpenMode, Operation, Output, SocketId, Submission, Wait,
+};
 use crate::stream::MessageStream;
 
 const CONTROL: SocketId = SocketId(0);
@@ -51,8 +53,10 @@ pub struct Job {
     pub fsync: bool,
     /// The addresses of the node for control and for data.
     pub node: (SocketAddr, SocketAddr),
-    /// The most blocks that are in memory at a time.
+    /// The most blocks that are in memory at a time at the head.
     pub buffers: usize,
+    /// The most blocks that are in memory at a time at the node.
+    pub node_buffers: u16,
 }
 
 /// What a submission of the head is for.
@@ -120,10 +124,10 @@ impl HeadDriver {
             relay.handle(RelayEvent::Route(route), &mut sink);
         }
         let todo = vec![
-            Submission { tag: HeadTag::Connected, call: Call::Connect(CONTROL, job.node.0) },
+            Submission { tag: HeadTag::Connected, call: Operation::Connect(CONTROL, job.node.0) },
             Submission {
                 tag: HeadTag::Opened,
-                call: Call::Open(SOURCE, job.source.clone(), OpenMode::Read),
+                call: Operation::Open(SOURCE, job.source.clone(), OpenMode::Read),
             },
         ];
         Self {
@@ -154,7 +158,7 @@ impl HeadDriver {
         self.head.verdict(RECEIVER)
     }
 
-    fn submit(&mut self, tag: HeadTag, call: Call) {
+    fn submit(&mut self, tag: HeadTag, call: Operation) {
         self.todo.push(Submission { tag, call });
     }
 
@@ -223,7 +227,7 @@ impl HeadDriver {
             }),
             stripe: None,
             known: None,
-            buffers: u16::try_from(job.buffers).unwrap_or(u16::MAX),
+            buffers: job.node_buffers,
             acknowledge: false,
             routes: self.head.routes(RECEIVER),
             congestion: Vec::new(),
@@ -250,7 +254,7 @@ impl HeadDriver {
 
     fn control_lost(&mut self, now: u64, error: &io::Error) {
         if std::mem::take(&mut self.is_connected) {
-            self.submit(HeadTag::ControlIn, Call::Close(CONTROL));
+            self.submit(HeadTag::ControlIn, Operation::Close(CONTROL));
         }
         self.head.handle(now, HeadEvent::Lost(RECEIVER, error.to_string()));
     }
@@ -304,7 +308,7 @@ impl HeadDriver {
                     self.link = Some(Link::new(epoch));
                     self.submit(
                         HeadTag::Linked(epoch),
-                        Call::Connect(Link::socket(epoch), address),
+                        Operation::Connect(Link::socket(epoch), address),
                     );
                 }
             }
@@ -360,7 +364,7 @@ impl HeadDriver {
 
     fn linked(&mut self, epoch: u32, result: io::Result<()>) {
         let Some(link) = self.link.as_mut().filter(|link| link.epoch() == epoch) else {
-            return self.submit(HeadTag::Linked(epoch), Call::Close(Link::socket(epoch)));
+            return self.submit(HeadTag::Linked(epoch), Operation::Close(Link::socket(epoch)));
         };
         match result {
             Ok(()) => {
@@ -427,7 +431,7 @@ impl HeadDriver {
         let Some(mut link) = self.link.take_if(|link| link.epoch() == epoch) else { return };
         link.clear().for_each(|piece| self.ahead.recycle(piece.buffer));
         self.feeding = None;
-        self.submit(HeadTag::Linked(epoch), Call::Close(Link::socket(epoch)));
+        self.submit(HeadTag::Linked(epoch), Operation::Close(Link::socket(epoch)));
     }
 
     fn lose_link(&mut self, epoch: u32, reason: String) {

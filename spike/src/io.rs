@@ -44,7 +44,7 @@ pub struct Submission<T> {
     /// What the call is for.
     pub tag: T,
     /// The call.
-    pub call: Call,
+    pub call: Operation,
 }
 
 /// A call that has ended.
@@ -100,7 +100,7 @@ impl Piece {
 
 /// What an Io can do.
 #[derive(Debug)]
-pub enum Call {
+pub enum Operation {
     /// Connects a new socket to an address.
     Connect(SocketId, SocketAddr),
     /// Accepts one connection at a listener.

@@ -12,7 +12,10 @@ use garland_spike::real::Real;
 use garland_sys::{clock, random};
 
 /// The bytes of blocks that are prepared ahead, as in `dataplane`.
-const AHEAD: u64 = 8 << 20;
+const AHEAD: u64 = 10 << 20;
+
+/// The bytes of blocks that wait for the node's disk, as in `dataplane`.
+const BUDGET: u64 = 24 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 fsync,
                 node: (control.parse()?, data.parse()?),
                 buffers: usize::try_from(AHEAD / u64::from(layout.block_size))?.max(3),
+                node_buffers: u16::try_from(BUDGET / u64::from(layout.block_size))?.clamp(3, 256),
             };
             head(job, workers)
         }

@@ -16,7 +16,7 @@ use self::place::Place;
 pub use self::place::Step;
 use self::upstream::{Expected, Upstream};
 use crate::buffers::Buffers;
-use crate::io::{Call, Completion, Driver, FileId, Output, Piece, SocketId, Submission, Wait};
+use crate::io::{Completion, Driver, FileId, Operation, Output, Piece, SocketId, Submission, Wait};
 use crate::stage::{Opener, Stage, Stop, Work};
 use crate::stream::MessageStream;
 use std::sync::Arc;
@@ -84,13 +84,13 @@ pub struct NodeDriver {
     next_socket: u32,
     /// Links that have not shown the frame that opens them, and those that came before their route.
     strangers: Vec<Upstream>,
-    copy: Option<Copy>,
+    copy: Option<ActiveCopy>,
     is_over: bool,
     todo: Todo,
 }
 
 /// The copy that a node takes part in.
-struct Copy {
+struct ActiveCopy {
     begin: Begin,
     blocks: LaneBlocks,
     keys: Keys,
@@ -122,20 +122,20 @@ impl NodeDriver {
             is_over: false,
             todo: Vec::new(),
         };
-        let accept = Call::Accept { listener: CONTROL_LISTENER, socket: CONTROL };
+        let accept = Operation::Accept { listener: CONTROL_LISTENER, socket: CONTROL };
         node.submit(NodeTag::Controlled, accept);
         node.accept_link();
         node
     }
 
-    fn submit(&mut self, tag: NodeTag, call: Call) {
+    fn submit(&mut self, tag: NodeTag, call: Operation) {
         self.todo.push(Submission { tag, call });
     }
 
     fn accept_link(&mut self) {
         let socket = SocketId(self.next_socket);
         self.next_socket += 1;
-        self.submit(NodeTag::Linked(socket), Call::Accept { listener: DATA_LISTENER, socket });
+        self.submit(NodeTag::Linked(socket), Operation::Accept { listener: DATA_LISTENER, socket });
     }
 
     fn complete(&mut self, now: u64, tag: NodeTag, output: Output) {
@@ -192,7 +192,7 @@ impl NodeDriver {
                 if let Err(reason) = begin.check() {
                     return self.control.push(&FromAgent::Failed(begin.copy, reason));
                 }
-                let copy = Copy::new(*begin, self.flaw);
+                let copy = ActiveCopy::new(*begin, self.flaw);
                 let open = copy.place.open();
                 self.copy = Some(copy);
                 self.submit(NodeTag::Placed(Step::Open), open);
@@ -217,7 +217,7 @@ impl NodeDriver {
 
     fn control_lost(&mut self) {
         if std::mem::take(&mut self.is_connected) {
-            self.submit(NodeTag::ControlIn, Call::Close(CONTROL));
+            self.submit(NodeTag::ControlIn, Operation::Close(CONTROL));
             self.close();
         }
     }
@@ -259,7 +259,7 @@ impl NodeDriver {
             self.control.push(&FromAgent::Committed(id, Box::new(copy.report())));
         }
         let over = self.copy.as_ref().is_some_and(|copy| copy.place.is_over());
-        self.is_over |= over && !self.is_connected || over && step == Step::Remove;
+        self.is_over |= over && (!self.is_connected || step == Step::Remove);
         self.todo.extend(call.map(|(step, call)| Submission { tag: NodeTag::Placed(step), call }));
     }
 
@@ -310,7 +310,9 @@ impl NodeDriver {
                 return self.fail(format!("cannot write block {index}: {error}"));
             }
             Ok(0) => return self.fail(format!("cannot write block {index}: nothing was written")),
-            Ok(_) if is_short => return self.submit(NodeTag::Written(index), Call::Work(work)),
+            Ok(_) if is_short => {
+                return self.submit(NodeTag::Written(index), Operation::Work(work));
+            }
             Ok(_) => Landing::Written,
             Err(Stop::Changed) => Landing::Changed,
         };
@@ -344,7 +346,7 @@ impl NodeDriver {
     }
 }
 
-impl Copy {
+impl ActiveCopy {
     fn new(begin: Begin, flaw: Flaw) -> Self {
         let blocks = begin.lanes[0];
         let mut relay = Relay::new(blocks, false);
@@ -473,11 +475,10 @@ impl Copy {
     ) -> Result<(), String> {
         let Some(up) = &mut self.up else { return Ok(()) };
         match up.take_expected() {
-            Expected::Header => self.take_header(&piece).map_err(|reason| {
+            Expected::Header => self.take_header(&piece).inspect_err(|_| {
                 let (copy, epoch) = (self.begin.copy, self.route.epoch_up().unwrap_or(0));
                 let side = LinkSide::Up;
                 control.push(&FromAgent::BadFrame { copy, lane: 0, epoch, side });
-                reason
             }),
             Expected::Digests(first) => {
                 let accepted =
@@ -494,7 +495,7 @@ impl Copy {
                     Some(content) => {
                         buffer[..FRAME_LEN].copy_from_slice(&header);
                         let stages = self.stages(frame, content);
-                        let call = Call::Work(Work::new(buffer, stages));
+                        let call = Operation::Work(Work::new(buffer, stages));
                         todo.push(Submission { tag: NodeTag::Written(index), call });
                     }
                 }

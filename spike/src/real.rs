@@ -16,12 +16,16 @@ use garland_sys::{clock, tcp, threads};
 use rustix::event::{Timespec, epoll};
 
 use crate::io::{
-    Call, Completion, Driver, FileId, OpenMode, Output, Piece, SocketId, Submission, Wait,
+    Completion, Driver, FileId, OpenMode, Operation, Output, Piece, SocketId, Submission, Wait,
 };
 use crate::stage::{Files, Stop, Work};
 
 /// How long a connection attempt may take.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// How many steps a driver makes at most before other sockets are looked at. A socket that always
+/// has data would hide the others: the node would miss the head's pings.
+const LOOK: u64 = 16;
 
 /// The number under which epoll reports that a worker has finished something.
 const WAKE: u64 = u64::MAX;
@@ -132,37 +136,39 @@ impl<T: Copy + Send + 'static> Real<T> {
             }
             let Wait::Until(deadline) = wait else { return Ok(()) };
             self.collect();
+            // What is there already is taken before the thread sleeps.
             if self.done.is_empty() {
                 self.sleep(deadline)?;
+            } else if self.steps.is_multiple_of(LOOK) {
+                self.sleep(0)?;
             }
-            // What is there already is taken before the thread sleeps.
             std::mem::swap(&mut done, &mut self.done);
         }
     }
 
     fn submit(&mut self, Submission { tag, call }: Submission<T>) {
         match call {
-            Call::Receive(socket, piece) => match self.sockets.get_mut(&socket) {
+            Operation::Receive(socket, piece) => match self.sockets.get_mut(&socket) {
                 Some(socket) => {
                     socket.receive = Some((tag, piece));
                     socket.try_receive(&mut self.done);
                 }
                 None => self.complete(tag, Output::Moved(piece, Err(closed()))),
             },
-            Call::Send(socket, piece) => match self.sockets.get_mut(&socket) {
+            Operation::Send(socket, piece) => match self.sockets.get_mut(&socket) {
                 Some(socket) => {
                     socket.send = Some((tag, piece));
                     socket.try_send(&mut self.done);
                 }
                 None => self.complete(tag, Output::Moved(piece, Err(closed()))),
             },
-            Call::Accept { listener, socket } => {
+            Operation::Accept { listener, socket } => {
                 if let Some(listener) = self.listeners.get_mut(&listener) {
                     listener.waiting.push_back((tag, socket));
                 }
                 self.accept(listener);
             }
-            Call::Close(socket) => {
+            Operation::Close(socket) => {
                 let Some(socket) = self.sockets.remove(&socket) else { return };
                 let waiting = socket.receive.into_iter().chain(socket.send);
                 for (tag, piece) in waiting {
@@ -321,19 +327,24 @@ impl<T: Copy + Send> Shared<T> {
     fn perform(&self, Submission { tag, call }: Submission<T>) -> Finished<T> {
         let mut socket = None;
         let output = match call {
-            Call::Work(work) => self.run(work),
-            Call::Connect(name, address) => Output::Done(connect(address).map(|stream| {
+            Operation::Work(work) => self.run(work),
+            Operation::Connect(name, address) => Output::Done(connect(address).map(|stream| {
                 socket = Some((name, stream));
             })),
-            Call::Open(file, path, mode) => Output::Done(open(&path, mode).map(|opened| {
+            Operation::Open(file, path, mode) => Output::Done(open(&path, mode).map(|opened| {
                 let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
                 files.insert(file, Arc::new(opened));
             })),
-            Call::Sync(file) => Output::Done(self.file(file).and_then(|file| file.sync_all())),
-            Call::Rename(from, to) => Output::Done(std::fs::rename(from, to)),
-            Call::SyncFolder(path) => Output::Done(File::open(path).and_then(|dir| dir.sync_all())),
-            Call::Remove(path) => Output::Done(std::fs::remove_file(path)),
-            Call::Accept { .. } | Call::Receive(..) | Call::Send(..) | Call::Close(_) => {
+            Operation::Sync(file) => Output::Done(self.file(file).and_then(|file| file.sync_all())),
+            Operation::Rename(from, to) => Output::Done(std::fs::rename(from, to)),
+            Operation::SyncFolder(path) => {
+                Output::Done(File::open(path).and_then(|dir| dir.sync_all()))
+            }
+            Operation::Remove(path) => Output::Done(std::fs::remove_file(path)),
+            Operation::Accept { .. }
+            | Operation::Receive(..)
+            | Operation::Send(..)
+            | Operation::Close(_) => {
                 unreachable!("the loop does what concerns sockets")
             }
         };

@@ -21,7 +21,7 @@ trait Process {
         &mut self,
         now: u64,
         done: Vec<(u64, Output)>,
-        todo: &mut Vec<(u64, crate::io::Call)>,
+        todo: &mut Vec<(u64, crate::io::Operation)>,
     ) -> Wait;
 }
 
@@ -37,7 +37,7 @@ impl<D: Driver> Process for Hosted<'_, D> {
         &mut self,
         now: u64,
         done: Vec<(u64, Output)>,
-        todo: &mut Vec<(u64, crate::io::Call)>,
+        todo: &mut Vec<(u64, crate::io::Operation)>,
     ) -> Wait {
         let tagged = |(serial, output)| {
             let tag = self.tags.remove(&serial).expect("a call completes once");
@@ -48,7 +48,7 @@ impl<D: Driver> Process for Hosted<'_, D> {
         let wait = self.driver.step(now, &mut done, &mut submissions);
         for Submission { tag, call } in submissions {
             self.serial += 1;
-            if !matches!(call, crate::io::Call::Close(_)) {
+            if !matches!(call, crate::io::Operation::Close(_)) {
                 self.tags.insert(self.serial, tag);
             }
             todo.push((self.serial, call));

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use garland_protocol::Message;
 
-use crate::io::{Call, Piece, SocketId};
+use crate::io::{Operation, Piece, SocketId};
 
 /// The longest message on a control channel in bytes.
 const MESSAGE_MAX: usize = 1 << 20;
@@ -26,13 +26,13 @@ impl Outbox {
     }
 
     /// Returns the next call, if there is one and none is under way.
-    pub fn next(&mut self, socket: SocketId) -> Option<Call> {
+    pub fn next(&mut self, socket: SocketId) -> Option<Operation> {
         if self.busy.is_some() {
             return None;
         }
         let (piece, is_block) = self.queue.pop_front()?;
         self.busy = Some(is_block);
-        Some(Call::Send(socket, piece))
+        Some(Operation::Send(socket, piece))
     }
 
     /// Notes that a piece has moved. Returns it, and whether it is a block, once all of it is sent.
@@ -82,8 +82,9 @@ impl<O: Message, I: Message> MessageStream<O, I> {
     }
 
     /// Returns the next call to send, and the next one to receive.
-    pub fn next(&mut self, socket: SocketId) -> (Option<Call>, Option<Call>) {
-        let receive = self.idle.take().map(|buffer| Call::Receive(socket, Piece::whole(buffer)));
+    pub fn next(&mut self, socket: SocketId) -> (Option<Operation>, Option<Operation>) {
+        let receive =
+            self.idle.take().map(|buffer| Operation::Receive(socket, Piece::whole(buffer)));
         (self.outbox.next(socket), receive)
     }
 

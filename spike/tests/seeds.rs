@@ -7,7 +7,7 @@ use garland_core::splitmix::SplitMix;
 use garland_protocol::{CopyId, Secret, Verdict};
 use garland_spike::head::{HeadDriver, Job};
 use garland_spike::node::{Flaw, NodeDriver};
-use garland_spike::sim::{Disk, Ending, Faults, run};
+use garland_spike::sim::{Disk, Ending, Fault, Faults, run};
 
 const SOURCE: &str = "/s/file";
 const PATH: &str = "/d/file";
@@ -23,6 +23,11 @@ enum Outcome {
 
 /// Runs a copy, and returns what is wrong with its end.
 fn copy(seed: u64, flaw: Flaw) -> Result<Outcome, String> {
+    copy_with(seed, Faults::of(seed), flaw)
+}
+
+/// Runs a copy with these faults.
+fn copy_with(seed: u64, faults: Faults, flaw: Flaw) -> Result<Outcome, String> {
     let mut random = SplitMix(seed);
     let length = random.below(12 * 4096);
     let bytes: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
@@ -38,11 +43,12 @@ fn copy(seed: u64, flaw: Flaw) -> Result<Outcome, String> {
         fsync: true,
         node: (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 1], 2).into()),
         buffers: 1 + random.below(4),
+        node_buffers: 1 + random.below(4) as u16,
     };
     let receiver = old.map_or_else(Disk::default, |old| Disk::default().with(Path::new(PATH), old));
     let disks = [Disk::default().with(Path::new(SOURCE), &bytes), receiver];
     let (mut head, mut node) = (HeadDriver::new(job, 0), NodeDriver::new(0, flaw));
-    let run = run(&mut head, &mut node, disks, Faults::of(seed), seed);
+    let run = run(&mut head, &mut node, disks, faults, seed);
     let found = run.disks[1].bytes(Path::new(PATH));
     let is_whole = found == Some(&bytes[..]);
     let verdict = (run.endings[0] == Ending::Over).then(|| head.verdict()).flatten();
@@ -110,10 +116,28 @@ fn equal_seeds_give_equal_runs() {
     }
 }
 
+/// Returns every crash of either side in its first steps, under three schedules.
+fn crashes() -> impl Iterator<Item = (u64, Faults)> {
+    let sides = (0..3).flat_map(|seed| [0, 1].map(|side| (seed, side)));
+    let steps = sides.flat_map(|(seed, side)| (0..150).map(move |at| (seed, side, at)));
+    steps.flat_map(|(seed, side, at)| {
+        [true, false].map(|loud| (seed, Faults::only(Fault::Crash { side, at, loud })))
+    })
+}
+
+#[test]
+fn no_crash_at_any_step_breaks_a_promise() {
+    for (seed, faults) in crashes() {
+        let result = copy_with(seed, faults, Flaw::None);
+        assert!(result.is_ok(), "{result:?}");
+    }
+}
+
 #[test]
 fn seeds_find_flaws() {
     for flaw in [Flaw::RenameFirst, Flaw::NoCheck, Flaw::ShortWrite, Flaw::NoFolderSync] {
-        let found = (0..seeds()).find_map(|seed| copy(seed, flaw).err());
+        let mut seeds = (0..seeds()).map(|seed| (seed, Faults::of(seed))).chain(crashes());
+        let found = seeds.find_map(|(seed, faults)| copy_with(seed, faults, flaw).err());
         println!("{flaw:?}: {found:?}");
         assert!(found.is_some(), "{flaw:?} was not found");
     }

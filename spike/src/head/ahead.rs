@@ -9,7 +9,7 @@ use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN};
 
 use super::{HeadTag, Job, SOURCE, Todo};
 use crate::buffers::Buffers;
-use crate::io::{Call, Piece, Submission};
+use crate::io::{Operation, Piece, Submission};
 use crate::stage::{Stage, Stop, Work};
 
 /// A block of one incarnation.
@@ -94,7 +94,7 @@ impl Ahead {
             let sealer = self.sealer.insert(same.unwrap_or_else(new));
             stages.push(Stage::Seal(Arc::clone(sealer), frame));
         }
-        let call = Call::Work(Work::new(buffer, stages));
+        let call = Operation::Work(Work::new(buffer, stages));
         todo.push(Submission { tag: HeadTag::Prepared(block), call });
     }
 
@@ -115,7 +115,7 @@ impl Ahead {
             if moved == 0 {
                 return Err(io::Error::other("the source is shorter than it was"));
             }
-            todo.push(Submission { tag: HeadTag::Prepared(block), call: Call::Work(work) });
+            todo.push(Submission { tag: HeadTag::Prepared(block), call: Operation::Work(work) });
             return Ok(None);
         }
         let tag = if self.sealed { TAG_LEN } else { 0 };

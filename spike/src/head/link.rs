@@ -4,7 +4,7 @@ use garland_core::plan::LaneBlocks;
 use garland_protocol::{DigestWindows, FRAME_LEN, Frame, Keys, Kind, Sink};
 
 use super::{HeadTag, Todo};
-use crate::io::{Call, Piece, SocketId, Submission};
+use crate::io::{Operation, Piece, SocketId, Submission};
 use crate::stream::Outbox;
 
 /// A link to the node.
@@ -100,7 +100,7 @@ impl Link {
         let send = send.map(|call| Submission { tag: HeadTag::LinkOut(self.epoch), call });
         let receive = self.intake.take().map(|piece| Submission {
             tag: HeadTag::LinkIn(self.epoch),
-            call: Call::Receive(socket, piece),
+            call: Operation::Receive(socket, piece),
         });
         todo.extend(send.into_iter().chain(receive));
     }

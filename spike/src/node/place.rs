@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use garland_protocol::{Begin, Destination, End};
 
 use super::{FILE, Flaw};
-use crate::io::{Call, OpenMode};
+use crate::io::{OpenMode, Operation};
 
 /// A step of the file's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ impl Place {
         }
     }
 
-    pub(super) fn open(&self) -> Call {
-        Call::Open(FILE, self.hidden.clone(), OpenMode::Create(self.length))
+    pub(super) fn open(&self) -> Operation {
+        Operation::Open(FILE, self.hidden.clone(), OpenMode::Create(self.length))
     }
 
     pub(super) fn checks(&self) -> bool {
@@ -117,7 +117,7 @@ impl Place {
     }
 
     /// Returns the first step of the commit.
-    pub(super) fn commit(&mut self) -> Option<(Step, Call)> {
+    pub(super) fn commit(&mut self) -> Option<(Step, Operation)> {
         if self.state != State::Hidden {
             return None;
         }
@@ -126,7 +126,7 @@ impl Place {
     }
 
     /// Ends the copy. A commit that was ordered goes on.
-    pub(super) fn withdraw(&mut self) -> Option<(Step, Call)> {
+    pub(super) fn withdraw(&mut self) -> Option<(Step, Operation)> {
         self.is_withdrawn = true;
         match self.state {
             State::Hidden | State::Failed if !self.is_busy => self.remove(),
@@ -135,7 +135,7 @@ impl Place {
     }
 
     /// Notes that a step is done, and returns the next one.
-    pub(super) fn done(&mut self, step: Step, is_done: bool) -> Option<(Step, Call)> {
+    pub(super) fn done(&mut self, step: Step, is_done: bool) -> Option<(Step, Operation)> {
         self.is_busy = false;
         self.state = match (step, self.state) {
             (Step::Remove, _) => State::Over,
@@ -151,21 +151,21 @@ impl Place {
         }
     }
 
-    fn next(&mut self) -> Option<(Step, Call)> {
+    fn next(&mut self) -> Option<(Step, Operation)> {
         let step = self.steps.pop()?;
         self.is_busy = true;
         let folder = || self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
         let call = match step {
-            Step::Sync => Call::Sync(FILE),
-            Step::Rename => Call::Rename(self.hidden.clone(), self.path.clone()),
-            Step::SyncFolder => Call::SyncFolder(folder()),
+            Step::Sync => Operation::Sync(FILE),
+            Step::Rename => Operation::Rename(self.hidden.clone(), self.path.clone()),
+            Step::SyncFolder => Operation::SyncFolder(folder()),
             Step::Open => self.open(),
-            Step::Remove => Call::Remove(self.hidden.clone()),
+            Step::Remove => Operation::Remove(self.hidden.clone()),
         };
         Some((step, call))
     }
 
-    fn remove(&mut self) -> Option<(Step, Call)> {
+    fn remove(&mut self) -> Option<(Step, Operation)> {
         self.steps = vec![Step::Remove];
         self.next()
     }

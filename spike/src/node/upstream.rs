@@ -3,7 +3,7 @@
 use garland_protocol::{FRAME_LEN, Frame, Keys, TAG_LEN};
 
 use super::{NodeTag, Todo};
-use crate::io::{Call, Piece, SocketId, Submission};
+use crate::io::{Operation, Piece, SocketId, Submission};
 use crate::stream::Outbox;
 
 /// What the next bytes of a link are.
@@ -57,7 +57,7 @@ impl Upstream {
     }
 
     pub(super) fn close(self) -> Submission<NodeTag> {
-        Submission { tag: NodeTag::Linked(self.socket), call: Call::Close(self.socket) }
+        Submission { tag: NodeTag::Linked(self.socket), call: Operation::Close(self.socket) }
     }
 
     pub(super) fn expected(&self) -> Expected {
@@ -120,7 +120,7 @@ impl Upstream {
         let send = send.map(|call| Submission { tag: NodeTag::LinkOut(self.socket), call });
         let receive = self.intake.take().map(|piece| Submission {
             tag: NodeTag::LinkIn(self.socket),
-            call: Call::Receive(self.socket, piece),
+            call: Operation::Receive(self.socket, piece),
         });
         todo.extend(send.into_iter().chain(receive));
     }

@@ -71,8 +71,8 @@ impl Faults {
             let mut at = |end| random.below(end) as u64;
             let (kind, flag) = (at(12), at(2) == 0);
             coming.push(match kind {
-                0 | 1 => Fault::Crash { side: 0, at: at(250), loud: flag },
-                2..=4 => Fault::Crash { side: 1, at: at(250), loud: flag },
+                0 | 1 => Fault::Crash { side: 0, at: at(120), loud: flag },
+                2..=4 => Fault::Crash { side: 1, at: at(120), loud: flag },
                 5 => Fault::Cut { data: false, at: at(60) },
                 6 => Fault::Cut { data: true, at: at(120) },
                 7 => Fault::Flip { at: at(100) },
@@ -85,6 +85,12 @@ impl Faults {
             });
         }
         Self { coming, ..Self::default() }
+    }
+
+    /// Returns one fault.
+    #[must_use]
+    pub fn only(fault: Fault) -> Self {
+        Self { coming: vec![fault], ..Self::default() }
     }
 
     /// Whether the copy must succeed: nothing happened that a link cannot be repaired after.

@@ -9,7 +9,7 @@ use garland_core::splitmix::SplitMix;
 use super::disk::Disk;
 use super::faults::{Fault, Faults};
 use super::network::Wire;
-use crate::io::{Call, FileId, OpenMode, Output, Piece, SocketId};
+use crate::io::{FileId, OpenMode, Operation, Output, Piece, SocketId};
 use crate::node::DATA_LISTENER;
 use crate::stage::Files;
 
@@ -47,7 +47,7 @@ pub(super) enum Next {
 
 /// A call that has not completed.
 enum Pending {
-    Call(Call),
+    Operation(Operation),
     Output(Output),
 }
 
@@ -169,7 +169,7 @@ impl Kernel {
     fn perform(&mut self, side: usize, serial: u64) -> Option<(u64, Output)> {
         let output = match self.pending.remove(&(side, serial))? {
             Pending::Output(output) => output,
-            Pending::Call(call) => self.call(side, serial, call)?,
+            Pending::Operation(call) => self.call(side, serial, call)?,
         };
         Some((serial, output))
     }
@@ -180,46 +180,46 @@ impl Kernel {
         self.add(at, Event::Complete(side, serial));
     }
 
-    pub(super) fn submit(&mut self, side: usize, serial: u64, call: Call) {
+    pub(super) fn submit(&mut self, side: usize, serial: u64, call: Operation) {
         match call {
-            Call::Receive(socket, piece) => match self.sockets.get(&(side, socket)).copied() {
+            Operation::Receive(socket, piece) => match self.sockets.get(&(side, socket)).copied() {
                 Some(wire) => {
                     self.wires[wire].ways[1 - side].receiver = Some((serial, piece));
                     self.pump(wire, 1 - side);
                 }
                 None => self.fail(side, (serial, piece), NOT_CONNECTED),
             },
-            Call::Send(socket, piece) => match self.sockets.get(&(side, socket)).copied() {
+            Operation::Send(socket, piece) => match self.sockets.get(&(side, socket)).copied() {
                 Some(wire) => {
                     self.wires[wire].ways[side].sender = Some((serial, piece));
                     self.pump(wire, side);
                 }
                 None => self.fail(side, (serial, piece), NOT_CONNECTED),
             },
-            Call::Accept { listener, socket } => {
+            Operation::Accept { listener, socket } => {
                 self.accepting.entry(listener).or_default().push_back((serial, socket));
                 self.accept(listener);
             }
-            Call::Close(socket) => {
+            Operation::Close(socket) => {
                 if let Some(wire) = self.sockets.remove(&(side, socket)) {
                     self.close(side, wire);
                 }
             }
             call => {
-                let connects = matches!(call, Call::Connect(..));
+                let connects = matches!(call, Operation::Connect(..));
                 let mute = connects && self.is_mute.contains(&true);
                 let most = if connects { WIRE_TICKS } else { DISK_TICKS };
                 let at = if mute { self.now + CONNECT_NS } else { self.later(most) };
-                self.pending.insert((side, serial), Pending::Call(call));
+                self.pending.insert((side, serial), Pending::Operation(call));
                 self.add(at, Event::Complete(side, serial));
             }
         }
     }
 
-    fn call(&mut self, side: usize, serial: u64, call: Call) -> Option<Output> {
+    fn call(&mut self, side: usize, serial: u64, call: Operation) -> Option<Output> {
         let disk = &mut self.disks[side];
         let result = match call {
-            Call::Connect(socket, address) => {
+            Operation::Connect(socket, address) => {
                 if !self.is_up[NODE] || self.is_mute[side] {
                     return Some(Output::Done(Err(error(111))));
                 }
@@ -232,7 +232,7 @@ impl Kernel {
                 self.accept(listener);
                 Ok(())
             }
-            Call::Open(file, path, mode) => {
+            Operation::Open(file, path, mode) => {
                 let found = match mode {
                     OpenMode::Read => disk.find(&path),
                     OpenMode::Create(length) => Some(disk.create(&path, length)),
@@ -240,29 +240,32 @@ impl Kernel {
                 let opened = found.map(|found| self.files[side].insert(file, found));
                 opened.map(drop).ok_or(error(2))
             }
-            Call::Work(mut work) => {
+            Operation::Work(mut work) => {
                 let Self { faults, random, disks, files, .. } = self;
                 let mut files =
                     SimFiles { disk: &mut disks[side], files: &files[side], faults, random };
                 let result = work.run(&mut files);
                 return Some(Output::Worked(work, result));
             }
-            Call::Sync(_) if self.faults.place(Fault::Sync) => Err(error(5)),
-            Call::Sync(file) => match self.files[side].get(&file) {
+            Operation::Sync(_) if self.faults.place(Fault::Sync) => Err(error(5)),
+            Operation::Sync(file) => match self.files[side].get(&file) {
                 Some(&file) => {
                     disk.sync(file);
                     Ok(())
                 }
                 None => Err(error(9)),
             },
-            Call::Rename(..) if self.faults.place(Fault::Rename) => Err(error(13)),
-            Call::Rename(from, to) => disk.rename(&from, &to).then_some(()).ok_or(error(2)),
-            Call::SyncFolder(_) => {
+            Operation::Rename(..) if self.faults.place(Fault::Rename) => Err(error(13)),
+            Operation::Rename(from, to) => disk.rename(&from, &to).then_some(()).ok_or(error(2)),
+            Operation::SyncFolder(_) => {
                 disk.sync_names();
                 Ok(())
             }
-            Call::Remove(path) => disk.remove(&path).then_some(()).ok_or(error(2)),
-            Call::Accept { .. } | Call::Receive(..) | Call::Send(..) | Call::Close(_) => {
+            Operation::Remove(path) => disk.remove(&path).then_some(()).ok_or(error(2)),
+            Operation::Accept { .. }
+            | Operation::Receive(..)
+            | Operation::Send(..)
+            | Operation::Close(_) => {
                 unreachable!("call {serial} needs no time of its own")
             }
         };
