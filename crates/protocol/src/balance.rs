@@ -105,8 +105,7 @@ impl BalanceOrder {
             Self::Stock { size, .. } => within("bytes in a file", *size, BALANCE_SIZES),
             Self::Feed(begin) => {
                 begin.check()?;
-                let not_head =
-                    || "the node that feeds a copy must have the head's index in its plan";
+                let not_head = || "the node that feeds a copy must be the head of the copy's plan";
                 ensure(begin.me == HEAD, not_head)?;
                 within("bytes in a copy", begin.layout.length, 0..=*BALANCE_SIZES.end())
             }
@@ -153,7 +152,7 @@ mod tests {
         };
         let lane = || vec![garland_core::plan::LaneBlocks { first: 0, run: 1, step: 1, end: 16 }];
         assert_eq!(feed(HEAD, 1 << 20, lane()).check(), Ok(()));
-        assert!(feed(NodeId(1), 1 << 20, lane()).check().unwrap_err().contains("head's index"));
+        assert!(feed(NodeId(1), 1 << 20, lane()).check().unwrap_err().contains("the head of the"));
         assert!(feed(HEAD, 1 << 20, Vec::new()).check().unwrap_err().contains("0 lanes"));
         assert!(feed(HEAD, 1 << 47, lane()).check().is_err());
     }

@@ -100,8 +100,12 @@ impl fmt::Display for ReportResult {
         let (file, size) = (self.file.display(), bytes::format(self.bytes));
         let names: Vec<&str> = self.runs.iter().map(|run| run.name.as_str()).collect();
         let timelines = self.runs.iter().filter(|run| run.timeline).count();
-        let with = if self.forecast { ", with a forecast" } else { "" };
-        writeln!(f, "{file}: {size}; {}; {timelines} timelines{with}", names.join(", "))?;
+        let with = if self.forecast { "; with a forecast" } else { "" };
+        writeln!(
+            f,
+            "{file}: {size}; runs: {}; {timelines} with a timeline{with}",
+            names.join(", ")
+        )?;
         self.warnings.iter().try_for_each(|warning| writeln!(f, "note    {warning}"))
     }
 }

@@ -21,8 +21,8 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     /// The members of each group, in order, by group name; every member is one of `nodes`.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// The way in which agents are started on the nodes.
-    pub launcher: Launcher,
+    /// The way in which agents are started on the nodes, if the file sets it.
+    pub launcher: Option<Launcher>,
     /// The settings of the ssh launcher.
     pub ssh: Ssh,
 }
@@ -43,11 +43,10 @@ pub struct Node {
 }
 
 /// The way in which agents are started on the nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Launcher {
     /// The user's own ssh.
-    #[default]
     Ssh,
     /// `srun` in a Slurm allocation.
     Slurm,

@@ -22,6 +22,6 @@ pub fn document<'t>(text: &'t str, file: &'static str) -> Result<Spanned<DeTable
             let problem = FormProblem::Version { file, found: version.to_string() };
             Err(Fault::new(value.span(), problem))
         }
-        other => Err(wrong_kind("version", "the number 1", other, value.span())),
+        _ => Err(wrong_kind("version", "the number 1", value)),
     }
 }

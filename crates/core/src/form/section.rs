@@ -79,16 +79,25 @@ impl<'t> Section<'t> {
         &self,
         key: &'static str,
     ) -> Result<Option<(&'t DeTable<'t>, Range<usize>)>, Fault> {
-        let table = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
-            DeValue::Table(table) => Ok((table, value.span())),
-            other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
-        };
-        self.value(key).map(table).transpose()
+        let table = self.typed(key, &format!("a section `[{key}]`"), DeValue::as_table)?;
+        Ok(table.map(|table| (table, self.span_of(key))))
     }
 
     /// Returns the value of `key`, of any type.
     pub fn value(&self, key: &str) -> Option<&'t Spanned<DeValue<'t>>> {
         self.table.get(key)
+    }
+
+    /// Returns the value of `key` by the function `of`, which returns `None` if the value is not as
+    /// `expected`; `None` if the key is missing.
+    fn typed<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        of: impl FnOnce(&'t DeValue<'t>) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        of(value.get_ref()).map(Some).ok_or_else(|| wrong_kind(key, expected, value))
     }
 
     /// Returns the string `key`, if present.
@@ -108,17 +117,9 @@ impl<'t> Section<'t> {
 
     /// Returns the strings of an array; empty if the key is missing.
     pub fn texts(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
-        let Some(value) = self.value(key) else {
-            return Ok(Vec::new());
-        };
-        match value.get_ref() {
-            DeValue::Array(items) => items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| text(format!("{key}[{index}]"), item))
-                .collect(),
-            other => Err(wrong_kind(key, "an array of texts", other, value.span())),
-        }
+        let items = self.typed(key, "an array of texts", DeValue::as_array)?;
+        let items = items.into_iter().flatten().enumerate();
+        items.map(|(index, item)| text(format!("{key}[{index}]"), item)).collect()
     }
 
     /// Returns the meaning of a string that must be one of `words`.
@@ -163,23 +164,15 @@ impl<'t> Section<'t> {
         parts: u32,
         bounds: RangeInclusive<u32>,
     ) -> Result<Option<u32>, Fault> {
-        let Some(value) = self.value(key) else {
-            return Ok(None);
-        };
         let one = f64::from(parts);
         let (least, most) = (f64::from(*bounds.start()) / one, f64::from(*bounds.end()) / one);
         let expected = format!("a number from {least} to {most}");
-        let number = match value.get_ref() {
-            DeValue::Integer(number) => {
-                u32::from_str_radix(number.as_str(), number.radix()).ok().map(f64::from)
-            }
-            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
-            _ => None,
-        };
-        let rounded = number.map(|number| (number * one).round());
         let units = f64::from(*bounds.start())..=f64::from(*bounds.end());
-        let fits = rounded.filter(|parts| units.contains(parts)).map(|parts| Some(parts as u32));
-        fits.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
+        self.typed(key, &expected, |value| {
+            let float = || value.as_float()?.as_str().parse::<f64>().ok();
+            let number = whole(value).map(f64::from).or_else(float)?;
+            Some((number * one).round()).filter(|parts| units.contains(parts)).map(|n| n as u32)
+        })
     }
 
     /// Returns the sections of an array and checks their keys; empty if the key is missing.
@@ -201,27 +194,18 @@ impl<'t> Section<'t> {
         key: &'static str,
         title: &'static str,
     ) -> Result<Vec<Self>, Fault> {
-        let Some(value) = self.value(key) else {
-            return Ok(Vec::new());
-        };
         let expected = format!("sections `{title}` in double brackets");
-        let DeValue::Array(items) = value.get_ref() else {
-            return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
-        };
+        let items = self.typed(key, &expected, DeValue::as_array)?.into_iter().flatten();
         let section = |item: &'t Spanned<DeValue<'t>>| match item.get_ref() {
             DeValue::Table(table) => Ok(Self::open(title, item.span(), table)),
-            other => Err(wrong_kind(key, &expected, other, item.span())),
+            _ => Err(wrong_kind(key, &expected, item)),
         };
-        items.iter().map(section).collect()
+        items.map(section).collect()
     }
 
     /// Returns a boolean.
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
-        let boolean = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
-            DeValue::Boolean(boolean) => Ok(*boolean),
-            other => Err(wrong_kind(key, "true or false", other, value.span())),
-        };
-        self.value(key).map(boolean).transpose()
+        self.typed(key, "true or false", DeValue::as_bool)
     }
 
     /// Returns the strings of an array, or a single string; empty if the key is missing.
@@ -243,17 +227,14 @@ impl<'t> Section<'t> {
         key: &'static str,
         bounds: RangeInclusive<u32>,
     ) -> Result<Option<u32>, Fault> {
-        let Some(value) = self.value(key) else {
-            return Ok(None);
-        };
         let expected = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-        let DeValue::Integer(integer) = value.get_ref() else {
-            return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
-        };
-        let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
-        let number = number.filter(|number| bounds.contains(number)).map(Some);
-        number.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
+        self.typed(key, &expected, |value| whole(value).filter(|number| bounds.contains(number)))
     }
+}
+
+fn whole(value: &DeValue<'_>) -> Option<u32> {
+    let integer = value.as_integer()?;
+    u32::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
 /// Returns a value as a non-empty string.
@@ -263,13 +244,13 @@ pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>
             Err(Fault::new(value.span(), FormProblem::Empty(key)))
         }
         DeValue::String(text) => Ok(Text { key, value: text, span: value.span() }),
-        other => Err(wrong_kind(&key, "a text in quotes", other, value.span())),
+        _ => Err(wrong_kind(&key, "a text in quotes", value)),
     }
 }
 
 /// Returns the error for a value of another type than `expected`.
-pub fn wrong_kind(key: &str, expected: &str, found: &DeValue<'_>, span: Range<usize>) -> Fault {
-    let found = match found {
+pub fn wrong_kind(key: &str, expected: &str, value: &Spanned<DeValue<'_>>) -> Fault {
+    let found = match value.get_ref() {
         DeValue::String(_) => "a text".to_owned(),
         DeValue::Integer(number) => number.to_string(),
         DeValue::Float(number) => number.to_string(),
@@ -279,5 +260,5 @@ pub fn wrong_kind(key: &str, expected: &str, found: &DeValue<'_>, span: Range<us
         DeValue::Table(_) => "a section".to_owned(),
     };
     let problem = FormProblem::Kind { key: key.to_owned(), expected: expected.to_owned(), found };
-    Fault::new(span, problem)
+    Fault::new(value.span(), problem)
 }

@@ -42,12 +42,10 @@ impl<'a> Launchers<'a> {
             Some(LauncherName::Ssh) => Launcher::Ssh,
             Some(LauncherName::Slurm) => Launcher::Slurm,
             Some(LauncherName::Local) => Launcher::Local,
-            None => match cluster.map_or(Launcher::default(), |cluster| cluster.launcher) {
-                Launcher::Ssh if allocation.is_some_and(|list| holds(list, nodes)) => {
-                    Launcher::Slurm
-                }
-                launcher => launcher,
-            },
+            None => cluster.and_then(|cluster| cluster.launcher).unwrap_or_else(|| {
+                let is_allocated = allocation.is_some_and(|list| holds(list, nodes));
+                if is_allocated { Launcher::Slurm } else { Launcher::Ssh }
+            }),
         };
         let spread = Spread::new(&logs.join("binary.log"));
         let (slurm_step, logins) = (OnceLock::new(), OnceLock::new());
@@ -121,11 +119,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slurm_is_used_if_all_nodes_are_in_the_allocation() {
+    fn slurm_is_used_if_all_nodes_are_in_the_allocation_and_no_launcher_is_set() {
         let nodes = ["n2", "n3"].map(Node::named);
         let logs = Path::new("/nosuch");
         let chosen =
             |asked, allocation| Launchers::new(&nodes, None, asked, allocation, logs).launcher;
+        let text = "version = 1\nlauncher = \"ssh\"\nnodes = \"n[1-3]\"\n";
+        let file = Cluster::parse(text, "cluster.toml").expect("a cluster file");
+        let set = Launchers::new(&nodes, Some(&file), None, Some("n[1-3]"), logs).launcher;
+        assert_eq!(set, Launcher::Ssh);
         assert_eq!(chosen(None, None), Launcher::Ssh);
         assert_eq!(chosen(None, Some("n[1-3]")), Launcher::Slurm);
         assert_eq!(chosen(None, Some("n[3-4]")), Launcher::Ssh);

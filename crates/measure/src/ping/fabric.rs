@@ -58,10 +58,13 @@ impl FabricResult {
         let name = &self.provider;
         let mut warnings = Vec::new();
         if task.wait == PingWait::Block && !self.sleeps {
-            warnings.push(format!("provider {name} cannot sleep: the first node polls"));
+            warnings.push(format!(
+                "provider {name} has no blocking wait: the first node polls instead"
+            ));
         }
         if task.target != TargetState::Idle && !self.target_sleeps {
-            warnings.push(format!("provider {name} cannot sleep: the target polls"));
+            warnings
+                .push(format!("provider {name} has no blocking wait: the target polls instead"));
         }
         let puts = task.points.iter().any(|point| point.kind == PingKind::Put);
         if puts && !self.acknowledged {

@@ -99,9 +99,7 @@ fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
         let bytes = bytes::parse(text)?;
         u32::try_from(bytes).ok().filter(|&bytes| bytes <= PING_SIZE_MAX).ok_or_else(|| {
             let most = bytes::format(u64::from(PING_SIZE_MAX));
-            Failure::usage(format!(
-                "an operation of {text} bytes is too large: at most {most} are allowed"
-            ))
+            Failure::usage(format!("operation size {text} is too large: at most {most} is allowed"))
         })
     };
     let min = ping.min.as_deref().map(size).transpose()?.unwrap_or(SIZE);

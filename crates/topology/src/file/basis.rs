@@ -41,10 +41,10 @@ fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> 
             let names = expand_text(file, &text, &Alone("a topology file"))?;
             Basis::named(name, names)
         }
-        other => {
+        _ => {
             let expected =
                 "a node list such as \"n[0-3]\", or the number of nodes without the head n0";
-            return Err(wrong_kind("nodes", expected, other, value.span()).into());
+            return Err(wrong_kind("nodes", expected, value).into());
         }
     };
     if basis.nodes.len() > MOST_NODES {

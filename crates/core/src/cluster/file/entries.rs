@@ -26,14 +26,14 @@ pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> 
         DeValue::Array(items) if !items.is_empty() => {
             for item in items.iter() {
                 let DeValue::Table(table) = item.get_ref() else {
-                    return Err(wrong_kind("nodes", KINDS, item.get_ref(), item.span()).into());
+                    return Err(wrong_kind("nodes", KINDS, item).into());
                 };
                 let keys = ["names", "address", "rails", "rack", "port"];
                 let section = Section::new("[[nodes]]", item.span(), table, &keys)?;
                 entries.add(&Entry::read(&section)?)?;
             }
         }
-        other => return Err(wrong_kind("nodes", KINDS, other, value.span()).into()),
+        _ => return Err(wrong_kind("nodes", KINDS, value).into()),
     }
     Ok(entries.nodes)
 }

@@ -24,7 +24,7 @@ fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
         name: name(&root, file_name)?,
         groups: groups::groups(text, &root, &nodes)?,
         nodes,
-        launcher: root.word("launcher", &Launcher::ALL)?.unwrap_or_default(),
+        launcher: root.word("launcher", &Launcher::ALL)?,
         ssh: ssh(&root)?,
     })
 }

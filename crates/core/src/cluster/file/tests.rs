@@ -46,7 +46,7 @@ fn faults(texts: &[&str]) -> String {
 #[test]
 fn reads_all_there_is() {
     let cluster = Cluster::parse(FULL, "x/cluster.toml").expect("a good file");
-    assert_eq!((cluster.name.as_str(), cluster.launcher), ("den", Launcher::Slurm));
+    assert_eq!((cluster.name.as_str(), cluster.launcher), ("den", Some(Launcher::Slurm)));
     let names: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["n01", "n02", "n03", "n04", "storage", "n06", "n05"]);
     let second = cluster.node("n02").expect("described");
