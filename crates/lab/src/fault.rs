@@ -106,15 +106,16 @@ fn port_state(lab: &Lab, node: &str, nic: Option<&str>, state: u8) -> Result<(),
 
 /// Returns the nftables rules for [`flip`]. The rule of the second chain counts the long segments
 /// modulo 2^32 - 1, so only one of them jumps to the first chain, which sets the byte. The byte is
-/// the 100th of the payload; its offset in bits follows 32 bytes of TCP header with time stamps. A
+/// byte 90 of the payload, in the MAC of a frame of the data links if one begins there; its offset in
+/// bits follows 32 bytes of TCP header with time stamps. A
 /// frame on a veth device can hold a segment of up to 64 KiB, which makes no difference.
 fn flip_rules(nic: &str, hook: &str, after: u32) -> String {
     let chain = format!("{hook}_{nic}_{after}");
     format!(
         "table netdev {TABLE} {{
   chain {chain}_set {{
-    @th,1056,8 < 128 @th,1056,8 set 255 return
-    @th,1056,8 set 0
+    @th,976,8 < 128 @th,976,8 set 255 return
+    @th,976,8 set 0
   }}
   chain {chain} {{
     type filter hook {hook} device \"{nic}\" priority -10; policy accept;
