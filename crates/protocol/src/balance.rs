@@ -48,8 +48,8 @@ pub enum BalanceOrder {
 /// An agent's message in a balance test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BalanceEvent {
-    /// The file exists. The pairs are conditions of the node that may affect copies: names and
-    /// values.
+    /// The file was created on this disk. The pairs are conditions of the node that may affect
+    /// copies: names and values.
     Stocked(Box<DiskPlace>, Vec<(String, String)>),
     /// The page cache was prepared; the cached part of the file, if known.
     Prepared(Option<DiskCached>),

@@ -199,8 +199,8 @@ pub(super) fn body(bytes: &[u8]) -> &[u8] {
 }
 
 impl Encoding {
-    /// Whether a block of `length` bytes may have `packed` bytes in this encoding, which are never
-    /// more.
+    /// Whether the encoded form of a block of `length` bytes may have `packed` bytes. No encoding
+    /// makes a block longer.
     fn fits(self, length: u32, packed: u32) -> bool {
         match self {
             Self::Plain => packed == length,

@@ -14,8 +14,8 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::copy_id::CopyId;
 use garland_core::plan::NodeId;
 
-/// A secret of 32 bytes, which is overwritten when it is dropped: a private key, or the random secret
-/// of a copy or session, which is sent only on control channels.
+/// A secret of 32 bytes, which is overwritten when it is dropped: a private key, or the random
+/// secret of a copy or session, which is sent only on control channels.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 

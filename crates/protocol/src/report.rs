@@ -32,7 +32,7 @@ pub struct HopReport {
 /// The part of an agent's heartbeat that describes a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The progress by lane.
+    /// The progress of each lane, by the lane's number.
     pub lanes: Vec<LaneReport>,
     /// Whether the node can read back what it received.
     pub holder: bool,

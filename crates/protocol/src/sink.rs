@@ -47,7 +47,8 @@ pub struct Sink {
     all_digests: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    /// The window of a stream: the number of blocks that may be taken, from the next one on.
+    /// The window of a stream: the number of blocks that may be taken, from the next one on; `None`
+    /// if the sink is not a stream.
     window: Option<u64>,
     /// The blocks that belong to this node; `None` if all do.
     part: Option<LaneBlocks>,
@@ -209,7 +210,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Gives a taken block back that never reached the writer.
+    /// Undoes [`Sink::take`] for a block that never reached the writer.
     pub fn untake(&mut self, index: u64) {
         self.in_flight.remove(&index);
         if !self.has(index) {
@@ -244,8 +245,8 @@ impl Sink {
     }
 
     /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by.
-    /// `None` if the sink is not a stream. When this changes, other lanes than the one that changed
-    /// it may continue.
+    /// `None` if the sink is not a stream. When a lane changes this, other lanes may be able to
+    /// continue.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
         self.window.map(|_| (self.next, self.missing.contains(&self.next)))
@@ -300,7 +301,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Returns the number of blocks; the maximum while the end is unknown.
+    /// Returns the number of blocks; while the end is unknown, the maximum of the layout.
     fn blocks(&self) -> u64 {
         self.end.unwrap_or_else(|| self.layout.blocks())
     }
@@ -365,7 +366,7 @@ impl Sink {
         (self.end == Some(self.known.count())).then_some(&self.contents)
     }
 
-    /// Returns the digests of the held blocks; `None` for other blocks.
+    /// Returns, for each block, its digest if the block is held, otherwise `None`.
     #[must_use]
     pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
         let held = |index| self.content(index).filter(|_| self.held.contains(index));

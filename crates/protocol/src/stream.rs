@@ -38,7 +38,7 @@ pub struct RxStats {
     pub number: u16,
     /// The number of counted bytes.
     pub bytes: u64,
-    /// The time in which they arrived, in nanoseconds.
+    /// The time in which these bytes arrived, in nanoseconds.
     pub elapsed_ns: u64,
     /// Whether the rates of both halves of that time differ by at most 2 %.
     pub steady: bool,

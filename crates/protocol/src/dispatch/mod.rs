@@ -46,7 +46,8 @@ pub enum Step {
     Over(Box<Record>),
 }
 
-/// The result of one attempt at a job; times are in seconds since the run began.
+/// The result of one attempt at a job. Times are in seconds since the run began; a value is `None`
+/// if the attempt ended before it was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Try {
     /// The outcome.
@@ -173,7 +174,7 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a job to the queue that was sent to a node, but not started.
+    /// Requeues a job that was sent to a node, but not started.
     fn give_back(&mut self, job: usize) {
         let tally = &mut self.tallies[job];
         (tally.node, tally.tries) = (None, tally.tries.saturating_sub(1));
@@ -235,8 +236,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the node for a job; `None` if the job waits, or the reason why no node can ever run
-    /// it.
+    /// Returns the node for a job; `None` if the job has to wait. Returns the job's outcome as an
+    /// error if no node can ever run it.
     fn choose(&mut self, job: usize, now: f64) -> Result<Option<usize>, Outcome> {
         let wanted = &self.jobs[job];
         let left = self.queue.len();
@@ -274,8 +275,8 @@ impl Dispatcher {
         Ok(self.placement.choose(&asked))
     }
 
-    /// Splits the nodes that are `able`: first those that had enough free memory for the job before
-    /// the run, or all if there are none; then the others.
+    /// Splits the nodes `able` into those that had enough free memory for the job before the run,
+    /// and the others. If none had enough, the first list has all of them.
     fn with_memory(&self, wanted: &Job, able: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         let (with, without): (Vec<usize>, Vec<usize>) =
             able.into_iter().partition(|&at| self.nodes[at].has_memory(wanted));

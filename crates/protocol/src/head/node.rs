@@ -95,12 +95,12 @@ pub(super) struct Node {
     pub(super) absent: bool,
     /// Whether the node joined after the others had begun.
     pub(super) late: bool,
-    /// The time at which the node had every block.
+    /// The time at which the node had every block, in monotonic nanoseconds.
     pub(super) held_ns: Option<u64>,
     /// The files of the tree that the node did not deliver.
     pub(super) absence: Absence,
     pub(super) report: Report,
-    /// When the last report arrived.
+    /// When the last report arrived, in monotonic nanoseconds.
     pub(super) reported: u64,
     pub(super) disk: Disk,
     pub(super) detached: bool,
@@ -130,7 +130,8 @@ impl Node {
 pub(super) struct Disk {
     /// When the present window began.
     since: u64,
-    /// The stalled and the blocked nanoseconds that the node had reported when the window began.
+    /// The times for which receiving was stalled and the writer was blocked, in nanoseconds, as
+    /// reported when the window began.
     before: (u64, u64),
     /// The share of the last window in which the writer was blocked in a write, in thousandths.
     pub(super) blocked: u64,

@@ -28,13 +28,13 @@ const KEPT: usize = 3;
 /// The number of trials without a result after which a lane is assumed to be as fast as it can be.
 const TRIALS_MAX: u32 = 2;
 
-/// The share of the time from which a sender counts as always having data in flight.
+/// The minimum share of the time with data in flight from which a sender counts as busy.
 const BUSY: f64 = 0.8;
 
-/// The share of the time from which a receiver that takes nothing counts as blocking.
+/// The minimum share of the time without taking data from which a receiver counts as blocking.
 const BLOCKED: f64 = 0.2;
 
-/// The lower bound of a share of the time that is used as a divisor.
+/// The lower bound of shares of the time that are used as divisors.
 const SHORTEST: f64 = 0.01;
 
 /// The rates of a node that slowed the others down.
@@ -135,7 +135,7 @@ impl Hop {
         self.rate / self.busy.max(SHORTEST)
     }
 
-    /// Whether the sender always has data in flight.
+    /// Whether the sender has data in flight almost all the time.
     pub(super) fn is_busy(&self) -> bool {
         self.busy >= BUSY
     }
@@ -158,8 +158,9 @@ impl Watch {
         is_over
     }
 
-    /// Returns the hops in the window that ends now, from their counters (near, far, counters).
-    /// Leaves out hops whose counters at the start of the window are unknown.
+    /// Returns the hops in the window that ends now. `marks` has the near and the far end of each
+    /// hop, and its present counters. Leaves out hops that were measured for less than half a
+    /// window, or whose link was reopened.
     pub(super) fn measure(&mut self, marks: &[(NodeId, NodeId, Mark)]) -> Vec<Hop> {
         let hops = marks.iter().filter_map(|(near, far, mark)| {
             let before = self.marks.get(far)?;
@@ -190,7 +191,7 @@ impl Watch {
         self.left == 0 && self.failed < TRIALS_MAX
     }
 
-    /// Whether the last trial without a result was that of a node behind `near`.
+    /// Whether the last trial without a result was that of a node fed by `near`.
     pub(super) fn doubts(&self, near: NodeId) -> bool {
         self.doubted == Some(near)
     }

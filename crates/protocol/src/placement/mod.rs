@@ -78,7 +78,8 @@ pub struct PlacementRequest<'a> {
     pub now: f64,
     /// Whether jobs start without waiting for processors.
     pub at_once: bool,
-    /// Indexes of nodes on which the job has failed; empty if there are no other nodes.
+    /// Indexes of nodes to avoid: those on which the job has failed, unless it has failed on all
+    /// that can run it, and those without enough free memory if others have it.
     pub avoid: &'a [usize],
 }
 

@@ -46,7 +46,7 @@ impl Stand {
         Self { wanted: self.wanted + f64::from(job.cores), memory_free: free, ..*self }
     }
 
-    /// Returns the number of processes per processor, weighted by the processor's speed.
+    /// Returns the number of processes per processor, divided by the processor's speed.
     fn load(&self) -> f64 {
         self.wanted / (self.cores * self.speed)
     }
