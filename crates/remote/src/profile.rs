@@ -31,8 +31,8 @@ pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Profi
     found.or_else(|| named.is_none().then(Profile::new))
 }
 
-/// Returns the section with this heading. Indented lines belong to the line before them and are
-/// ignored.
+/// Returns the section with this heading. Ignores indented lines, which are nested settings of the
+/// line before.
 fn section(text: &str, heading: &str) -> Option<Profile> {
     let mut found: Option<Profile> = None;
     let mut inside = false;
