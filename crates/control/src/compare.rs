@@ -45,7 +45,7 @@ pub enum CompareSource<'a> {
 
 /// The parameters of a comparison.
 pub struct CompareRequest<'a> {
-    /// The destination to compare.
+    /// What each node compares, without its part of a shared source.
     pub compare: Compare,
     /// The source of the copy.
     pub asked: CompareSource<'a>,
@@ -319,7 +319,7 @@ impl Operation for Comparison<'_> {
 }
 
 /// Starts a thread that computes the digests of the source, unless they are recorded already.
-/// Returns their receiver.
+/// Returns the receiver of the digests.
 fn digest<'scope>(
     scope: &'scope Scope<'scope, '_>,
     request: &'scope CompareRequest<'_>,

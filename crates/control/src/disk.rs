@@ -31,8 +31,8 @@ pub struct DiskNode {
     pub figures: Vec<DiskFigures>,
     /// How the test ended; `None` before its end.
     pub end: Option<DiskEnd>,
-    /// The time of the node's last progress in monotonic nanoseconds; none before it is told to
-    /// begin.
+    /// The time of the node's last progress in monotonic nanoseconds; `None` before the node was
+    /// ordered to begin.
     moved_ns: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! Drives one operation after the other over the control channels of its agents.
 //!
 //! An [`Operation`] is a value without sockets and clocks: it gets events and times, and returns
-//! orders. [`Session::run`] is the loop of all of them. It alone waits, judges silence, and reads
-//! interrupts.
+//! orders. [`Session::run`] is the loop that drives every operation. Only this loop waits, judges
+//! silence, and reads interrupts.
 
 use std::collections::BTreeSet;
 use std::io;

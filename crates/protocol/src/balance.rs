@@ -21,7 +21,7 @@ pub enum BalanceOrder {
     /// Create the file that all following copies read, and leave space for a second file of the
     /// same length.
     Stock {
-        /// The directory (raw bytes).
+        /// The directory to create the files in (raw bytes).
         path: Vec<u8>,
         /// The length of the file in bytes.
         size: u64,

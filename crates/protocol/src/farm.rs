@@ -167,7 +167,7 @@ pub struct TaskEnd {
     pub started_ns: u64,
     /// The time at which the job had ended, in nanoseconds of the node's clock.
     pub ended_ns: u64,
-    /// The outcome.
+    /// How the command ended: an exit code, a signal, a timeout or an error.
     pub outcome: Outcome,
     /// The CPU time of the job and of all processes that it waited for, in nanoseconds.
     pub cpu_ns: u64,

@@ -105,7 +105,7 @@ impl Keys {
     }
 }
 
-/// Derives a key of AES-256-GCM.
+/// Derives an AES-256-GCM key from `prk`, for the purpose that `info` describes.
 pub(super) fn aes_key(prk: &hkdf::Prk, info: &[&[u8]]) -> LessSafeKey {
     let key = UnboundKey::new(&aead::AES_256_GCM, &*expand(prk, info));
     LessSafeKey::new(key.expect("the key has the cipher's length"))

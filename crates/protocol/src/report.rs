@@ -57,7 +57,7 @@ pub struct Report {
     pub depths: Vec<StageDepth>,
     /// The number of names that were removed because the source does not have them.
     pub removed: u64,
-    /// The digest of the node's file, if it was requested and once it is known.
+    /// The digest of the node's file; `None` if it was not requested, or is not known yet.
     pub checksum: Option<Summed>,
     /// The call on a disk that has made no progress for longest, if that is a second or more.
     pub pending: Option<PendingCall>,
@@ -73,7 +73,7 @@ pub enum DiskCall {
     Write,
     /// Reads a block.
     Read,
-    /// Flushes everything to stable storage, and gives it its name.
+    /// Flushes the destination to stable storage, and gives it its final name.
     Finish,
     /// Compares the file with the received bytes.
     Verify,
@@ -151,10 +151,10 @@ pub enum Stage {
 /// The number of blocks that a stage held at a time, over the time in which it held any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageDepth {
-    /// The stage.
+    /// The stage that held the blocks.
     pub stage: Stage,
     /// The mean, in thousandths of a block.
     pub mean: u32,
-    /// The maximum.
+    /// The maximum number of blocks.
     pub most: u32,
 }

@@ -91,11 +91,12 @@ impl Route {
     }
 }
 
-/// The side of a node that a link is on.
+/// The side of a node in a lane that a link is on. In a lane to the head, blocks flow towards the
+/// head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LinkSide {
-    /// Towards the head.
+    /// The side from which the node gets blocks: the link from its feeder.
     Up,
-    /// Away from the head.
+    /// The side to which the node sends blocks: the link to a node that it feeds.
     Down,
 }

@@ -40,7 +40,8 @@ pub struct Sink {
     /// The index of the first block that is not held.
     next: u64,
     in_flight: BTreeSet<u64>,
-    /// Blocks that went by and are neither held nor with the writer.
+    /// Blocks that arrived or were passed over without being stored: they are neither held nor with
+    /// the writer.
     missing: BTreeSet<u64>,
     known: BlockSet,
     /// Whether all digests were known in advance.
@@ -218,21 +219,22 @@ impl Sink {
         }
     }
 
-    /// Notes that block `index` went by: it must come again, unless the node has it.
+    /// Notes that block `index` was passed over, or was not stored when it arrived: it must be sent
+    /// again, unless the node has it.
     pub fn miss(&mut self, index: u64) {
         if !self.has(index) {
             self.missing.insert(index);
         }
     }
 
-    /// Returns the blocks that went by and are missing, in order.
+    /// Returns the missing blocks that were passed over or not stored, in order.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
         self.missing.iter().copied()
     }
 
-    /// Whether block `index` is too far ahead of a stream for its writer to take it, but can be
-    /// taken if it waits: the stream's next block is still to come, or with the writer. (If that
-    /// block went by, nothing may wait, because its repair may come after the waiting block.)
+    /// Whether block `index` is too far ahead of a stream for its writer to take it now, but can be
+    /// taken after a wait. False if the stream's next block is missing: its repair may come after
+    /// the waiting block.
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
         index > self.next && self.is_far(index) && !self.missing.contains(&self.next)
@@ -244,9 +246,9 @@ impl Sink {
         self.window.is_some_and(|window| index >= self.next.saturating_add(window))
     }
 
-    /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by.
-    /// `None` if the sink is not a stream. When a lane changes this, other lanes may be able to
-    /// continue.
+    /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether that is
+    /// missing. `None` if the sink is not a stream. When a lane changes this, other lanes may be
+    /// able to continue.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
         self.window.map(|_| (self.next, self.missing.contains(&self.next)))

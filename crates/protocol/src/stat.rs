@@ -40,7 +40,7 @@ pub struct TreeStat {
 pub struct Absent {
     /// The path on the node (raw bytes).
     pub path: Vec<u8>,
-    /// The reason.
+    /// Why the node does not send it.
     pub reason: String,
     /// Whether the part should have been sent. If false, it was skipped on purpose, as sockets and
     /// devices are.

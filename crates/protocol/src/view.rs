@@ -85,7 +85,7 @@ pub struct Account {
     pub more_jobs: u32,
 }
 
-/// The part of a node in a copy.
+/// The state of a copy on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CopyView {
     /// The identity of the copy.

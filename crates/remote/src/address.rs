@@ -16,7 +16,7 @@ pub enum Address {
         /// The object's key.
         key: String,
     },
-    /// A URL.
+    /// A file behind an HTTP or HTTPS URL.
     Http(
         /// The whole URL, which may contain secrets.
         String,

@@ -1,5 +1,5 @@
-//! An attempt of a copy at its head: the source, or the destination of a gather, and the threads
-//! that serve it. A copy begins again if an agent is busy.
+//! An attempt at a copy, on the head's machine: the source, or the destination of a gather, and the
+//! threads that serve it. A copy begins again if an agent is busy.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -40,7 +40,7 @@ pub struct CopyJob<'a> {
     /// The digests of the source's blocks, if they were computed by a comparison before the copy;
     /// then nodes keep blocks that they already have.
     pub known: Option<Vec<[u8; 32]>>,
-    /// Limits for operations in flight.
+    /// Limits of the pipeline of blocks.
     pub pipeline: Pipeline,
     /// What nodes check in the destination file before it gets its final name.
     pub read_back: ReadBack,
@@ -84,7 +84,7 @@ pub enum Ends {
     },
 }
 
-/// Limits for operations in flight.
+/// Limits of the pipeline of blocks: buffers, operations in flight, and the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pipeline {
     /// The number of blocks that each lane may have in memory at each end; the default depends on
@@ -96,7 +96,7 @@ pub struct Pipeline {
     pub pace: u64,
 }
 
-/// The progress of a copy.
+/// The progress of a copy, as the caller observes it.
 pub struct Progress<'a> {
     /// The state machine of the copy.
     pub head: &'a Head,

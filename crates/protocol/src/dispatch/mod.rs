@@ -50,7 +50,7 @@ pub enum Step {
 /// if the attempt ended before it was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Try {
-    /// The outcome.
+    /// How the attempt ended.
     pub outcome: Outcome,
     /// When the input files were present on the node.
     pub staged_in: Option<f64>,
@@ -60,9 +60,9 @@ pub struct Try {
     pub ended: Option<f64>,
     /// When the output files were at their destination.
     pub staged_out: Option<f64>,
-    /// The CPU time in seconds.
+    /// The CPU time of the command in seconds.
     pub cpu: Option<f64>,
-    /// The peak memory in bytes.
+    /// The peak memory of the command in bytes.
     pub memory: Option<u64>,
     /// The total length of the input files in bytes.
     pub bytes_in: u64,
@@ -154,7 +154,7 @@ impl Dispatcher {
         }
     }
 
-    /// Notes the end of an attempt.
+    /// Notes the end of an attempt at a job, with its result.
     pub fn tried(&mut self, node: usize, job: usize, tried: Try, now: f64) {
         if self.tallies[job].node != Some(node) {
             return;

@@ -14,8 +14,8 @@ impl Head {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// Removes a node from a lane. The nodes that it fed get other feeders: its own feeder, unless
-    /// that feeds too many nodes.
+    /// Removes a node from a lane. The nodes that the removed node fed get another feeder: usually
+    /// the feeder of the removed node.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
@@ -31,8 +31,8 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Moves a node to the side of a lane: [`Self::side_feeder`] chooses its feeder. The nodes that
-    /// it fed get other feeders: its previous feeder, unless that feeds too many nodes.
+    /// Moves a node to the side of a lane, to the feeder that [`Self::side_feeder`] chooses. The
+    /// nodes that the moved node fed get another feeder: usually its previous feeder.
     pub(super) fn feed_aside(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(&near) = state.feeders.get(&id) else { return };

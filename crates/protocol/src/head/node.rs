@@ -10,7 +10,7 @@ const WINDOW_NS: u64 = 500_000_000;
 /// The number of consecutive windows in which a disk must be slow; a single one may be a hiccup.
 const WINDOWS: u32 = 2;
 
-/// The state of a node.
+/// The state of a node in a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeState {
     /// The node was sent the description of the copy.
@@ -30,7 +30,7 @@ pub enum NodeState {
     Dead(String),
 }
 
-/// The result of a node.
+/// The result of a copy on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The node has the whole file.
@@ -46,7 +46,7 @@ pub enum Verdict {
 pub struct NodeOutcome {
     /// The name of the node.
     pub name: String,
-    /// The verdict.
+    /// Whether the node has the whole file, and if not, why.
     pub verdict: Verdict,
     /// The node's last report.
     pub report: Report,
@@ -128,7 +128,7 @@ impl Node {
 /// The head's record of a node's disk.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
-    /// When the present window began.
+    /// When the present window began, in monotonic nanoseconds.
     since: u64,
     /// The times for which receiving was stalled and the writer was blocked, in nanoseconds, as
     /// reported when the window began.
@@ -140,7 +140,8 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Ends the present window if it is over. Returns whether the node was busy writing in it.
+    /// Ends the present window if it is over. Returns whether the node was busy writing in it;
+    /// `None` if it is not over.
     pub(super) fn measure(&mut self, now: u64, report: &Report) -> Option<bool> {
         let window = now.saturating_sub(self.since);
         if window < WINDOW_NS {

@@ -11,7 +11,7 @@ pub enum SlowNodes {
     Fail,
 }
 
-/// The policy of the head.
+/// The timeouts of the head, its treatment of slow nodes, and how nodes commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Nanoseconds of silence after which a node counts as dead.

@@ -49,7 +49,7 @@ pub struct Slow {
 /// The measurements and trials of a lane's hops.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// When the present window began.
+    /// When the present window began, in monotonic nanoseconds.
     since: u64,
     /// The counters of the hop to each node at the beginning of the window.
     marks: BTreeMap<NodeId, Mark>,
@@ -70,11 +70,11 @@ pub(super) struct Watch {
 /// The counters of a hop at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// When the sender reported.
+    /// When the sender reported, in monotonic nanoseconds.
     pub(super) at: u64,
     /// The sender's report.
     pub(super) hop: HopReport,
-    /// When the receiver reported.
+    /// When the receiver reported, in monotonic nanoseconds.
     pub(super) writer_at: u64,
     /// Nanoseconds in which the receiver was stalled by its writer, and in which that writer was
     /// blocked.
@@ -147,8 +147,8 @@ impl Hop {
 }
 
 impl Watch {
-    /// Ends the present window if it is over. Returns whether it was. A window without counters is
-    /// short.
+    /// Ends the present window if it is over. Returns whether it was. A window at whose start no
+    /// counters were known is shorter.
     pub(super) fn end_window(&mut self, now: u64) -> bool {
         let window = if self.marks.is_empty() { WINDOW_NS / 8 } else { WINDOW_NS };
         let is_over = now.saturating_sub(self.since) >= window;

@@ -9,7 +9,7 @@ use garland_core::farm::Job;
 pub(super) struct Stand {
     /// The number of processes that need a processor on the node.
     wanted: f64,
-    /// The number of its processors.
+    /// The number of the node's processors.
     cores: f64,
     /// The speed of each processor.
     speed: f64,
