@@ -204,7 +204,7 @@ impl<'a> Comparison<'a> {
         listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)))
     }
 
-    /// Decides which nodes have the whole source already; the others are sent the digests.
+    /// Decides which nodes have the whole source already. The others will be sent the digests.
     fn judge(&mut self) {
         let waiting = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
         let Some(digests) = self.digests.as_ref().filter(|_| waiting) else { return };

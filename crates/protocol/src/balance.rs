@@ -1,5 +1,5 @@
-//! Messages of the balance test, in which a node copies from its own disk. Its agent creates a
-//! file, feeds copies of that file (the head decides), and reports the resources that the node
+//! Messages of the balance test, in which a node copies from its own disk. The node's agent creates
+//! a file, feeds copies of that file (the head decides), and reports the resources that the node
 //! used.
 
 use serde::{Deserialize, Serialize};

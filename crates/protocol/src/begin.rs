@@ -154,7 +154,7 @@ pub struct Begin {
     pub stripe: Option<Stripe>,
     /// The digest of the source, if it is known before anything is sent. The node then reuses
     /// blocks that it already has, and digests that it received in the comparison, if they match
-    /// it. `None`: the node receives every block.
+    /// this digest. `None`: the node receives every block.
     pub known: Option<[u8; 32]>,
     /// The number of blocks that each lane of the node may keep in memory; 0 derives it from the
     /// block size.

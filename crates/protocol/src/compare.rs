@@ -114,8 +114,8 @@ pub enum Compared {
     Has {
         /// The number of blocks that the node has.
         blocks: u64,
-        /// The number of these blocks that come from an interrupted copy; `None` if there are no
-        /// remains of such a copy.
+        /// The number of these `blocks` that come from an interrupted copy; `None` if there are no
+        /// remains of one.
         left: Option<u64>,
     },
 }

@@ -114,7 +114,7 @@ pub struct DiskTimes {
 pub struct DiskCached {
     /// The number of pages that were examined.
     pub pages: u64,
-    /// The number of these pages that are in memory.
+    /// The number of examined pages that are in memory.
     pub cached: u64,
     /// Whether cachestat(2) reported this; otherwise mincore(2).
     pub by_cachestat: bool,

@@ -28,7 +28,7 @@ pub enum FarmOrder {
     Run(Vec<Task>),
     /// Create these directories for a job's files; sent before the files.
     Make(u32, Vec<Text>),
-    /// Return those of these jobs that were not started.
+    /// Return the jobs of this list that were not started.
     Recall(Vec<u32>),
     /// Remove the files of this job.
     Clear(u32),

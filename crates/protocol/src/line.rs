@@ -2,11 +2,11 @@
 //! channels, greetings and mounts use it.
 //!
 //! A frame consists of the length of the rest (4 bytes, little endian), the contents, and a tag of
-//! AES-256-GCM (16 bytes). Its key is derived from the keys of the handshake, so that it is unique
-//! to the connection and the direction. Its nonce is the frame's number, so that a missing,
-//! repeated, reordered or changed frame is detected. After 2^16 frames (80 GiB at most) the next
-//! key is derived, so there is no limit to a connection's traffic. A clear frame is the cipher's
-//! associated data: it can be read in transit, but not forged.
+//! AES-256-GCM (16 bytes). The key is derived from the keys of the handshake, so it is unique to
+//! the connection and the direction. The nonce is the frame's number, so that a missing, repeated,
+//! reordered or changed frame is detected. After 2^16 frames (80 GiB at most) the next key is
+//! derived, so there is no limit to a connection's traffic. The contents of an unencrypted frame
+//! are the cipher's associated data: they can be read in transit, but not forged.
 
 use std::sync::Arc;
 

@@ -159,7 +159,7 @@ pub struct PingTask {
 /// One measurement of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingPoint {
-    /// The operation.
+    /// The kind of the operation.
     pub kind: PingKind,
     /// The size of the operation in bytes.
     pub size: u32,

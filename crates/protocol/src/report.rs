@@ -25,7 +25,7 @@ pub struct HopReport {
     pub sent: u64,
     /// Nanoseconds in which data was in flight.
     pub busy_ns: u64,
-    /// Nanoseconds of these in which the receiver took nothing because its window was full.
+    /// The part of `busy_ns` in which the receiver took nothing because its window was full.
     pub blocked_ns: u64,
 }
 
@@ -38,9 +38,9 @@ pub struct Report {
     pub holder: bool,
     /// The number of blocks that the node has.
     pub held: u64,
-    /// The number of these that the node had before the copy began.
+    /// The number of held blocks that the node had before the copy began.
     pub had: u64,
-    /// The number of these without a gap, from the first block on.
+    /// The number of held blocks without a gap, from the first block on.
     pub whole: u64,
     /// The total time in nanoseconds for which receiving waited for the node's own writer.
     pub stalled_ns: u64,
@@ -98,9 +98,9 @@ pub struct PendingCall {
     pub operation: DiskCall,
     /// The path of the file.
     pub path: String,
-    /// Nanoseconds without progress.
+    /// The nanoseconds since the call last made progress.
     pub silent_ns: u64,
-    /// Nanoseconds of these that the call may take for its bytes on a very slow disk.
+    /// The part of `silent_ns` that the call may take for its bytes on a very slow disk.
     pub allowance_ns: u64,
 }
 

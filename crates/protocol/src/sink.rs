@@ -342,8 +342,8 @@ impl Sink {
     }
 
     /// Whether block `index` can be fed to others later without further blocks: in a stream, all
-    /// blocks before it must be present. A relay may stop reading only for such a block; for others
-    /// it may need the blocks that it would not read.
+    /// blocks before it must be present. Only for such a block may a relay stop reading: any other
+    /// block may depend on blocks that the relay would then not read.
     #[must_use]
     pub fn will_surely_serve(&self, index: u64) -> bool {
         self.will_serve(index) && (self.window.is_none() || index < self.reach)

@@ -29,8 +29,9 @@ struct Answer {
 }
 
 impl Answer {
-    /// Extracts the response from an error. The library's messages consist of the request, whose
-    /// URL may contain secrets, a dash, and the response, which may contain further dashes.
+    /// Extracts the response from an error. A message of the library consists of the request, a
+    /// dash, and the response. The URL of the request may contain secrets, and the response may
+    /// contain further dashes.
     fn of(error: &Error) -> Self {
         let all = match error {
             Error::Generic { source, .. }

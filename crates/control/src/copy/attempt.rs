@@ -45,7 +45,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Creates an attempt of a copy with `nodes` nodes, the head included.
+    /// Creates an attempt at a copy with `nodes` nodes, the head included.
     pub(super) fn new(job: &CopyJob<'_>, nodes: usize) -> std::io::Result<Self> {
         let (copy, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
         let digest_key = DigestKey::Sign(Secret(random::bytes()));

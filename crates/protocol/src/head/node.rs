@@ -52,7 +52,8 @@ pub struct NodeOutcome {
     pub report: Report,
     /// Whether the node was detached because its disk was too slow for the others.
     pub detached: bool,
-    /// Why the node was fed on the side, if its link or machine slowed down the others.
+    /// The rates of the node and of the others, if the node's link or machine slowed the others
+    /// down.
     pub slow: Option<Slow>,
     /// The time at which the node had every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
@@ -106,7 +107,8 @@ pub(super) struct Node {
     pub(super) detached: bool,
     /// Whether the node hangs in a call on its disk.
     pub(super) hangs: bool,
-    /// The node's rate, if its link or machine slowed the others down.
+    /// The rates of the node and of the others, if the node's link or machine slowed the others
+    /// down.
     pub(super) slow: Option<Slow>,
     /// Whether the node has left all lanes.
     pub(super) left: bool,

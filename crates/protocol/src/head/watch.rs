@@ -28,10 +28,10 @@ const KEPT: usize = 3;
 /// The number of trials without a result after which a lane is assumed to be as fast as it can be.
 const TRIALS_MAX: u32 = 2;
 
-/// The minimum share of the time with data in flight from which a sender counts as busy.
+/// A sender counts as busy if it has data in flight for at least this share of the time.
 const BUSY: f64 = 0.8;
 
-/// The minimum share of the time without taking data from which a receiver counts as blocking.
+/// A receiver counts as blocking if it takes nothing for at least this share of the time.
 const BLOCKED: f64 = 0.2;
 
 /// The lower bound of shares of the time that are used as divisors.

@@ -79,8 +79,8 @@ pub struct PlacementRequest<'a> {
     pub now: f64,
     /// Whether jobs start without waiting for processors.
     pub at_once: bool,
-    /// Indexes of nodes to avoid: those on which the job has failed, unless it has failed on all
-    /// that can run it, and those without enough free memory if others have it.
+    /// Indexes of nodes to avoid: nodes on which the job has failed (none if it has failed on all),
+    /// and nodes without enough free memory if others have enough.
     pub avoid: &'a [usize],
 }
 
