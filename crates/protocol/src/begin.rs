@@ -58,7 +58,7 @@ pub enum Destination {
     Files {
         /// The files, in the order of their bytes.
         files: Vec<FileTarget>,
-        /// Whether they must be on stable storage before the node reports completion.
+        /// Whether the files must be on stable storage before the node reports completion.
         fsync: bool,
     },
 }

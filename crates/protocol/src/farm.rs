@@ -21,7 +21,8 @@ pub enum FarmOrder {
     Open {
         /// The number of processors; `None` uses all, `u32::MAX` starts every job as it arrives.
         slots: Option<u32>,
-        /// The name of the directory, in the agent's own, that holds the jobs' directories.
+        /// The name of the directory, below the agent's own directory, that holds the jobs'
+        /// directories.
         folder: Text,
     },
     /// Run these jobs in order, as processors become free.

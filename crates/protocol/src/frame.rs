@@ -33,7 +33,7 @@ pub enum Kind {
     Resume,
     /// Upstream: send the block `index` again.
     Again,
-    /// Upstream, before `Resume`: the node already has those of the 256 blocks from `index` on
+    /// Upstream, before `Resume`: of the 256 blocks from `index` on, the node already has those
     /// whose bit in `bits` is set; they need not be sent.
     Have,
     /// Downstream, before the blocks concerned: `length` bytes of digests follow, signed by the

@@ -70,8 +70,8 @@ impl Line {
         Self { key: frame_key(&prk, true, 0), prk, sealed: true, next: 0 }
     }
 
-    /// Returns a line on which frames are authenticated, but not encrypted. It has other keys, and
-    /// its frames are numbered from 0.
+    /// Returns a line on which frames are authenticated, but not encrypted. The line has other
+    /// keys, and its frames are numbered from 0.
     #[must_use]
     pub fn into_clear(self) -> Self {
         Self { key: frame_key(&self.prk, false, 0), prk: self.prk, sealed: false, next: 0 }

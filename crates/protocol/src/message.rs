@@ -36,8 +36,8 @@ pub enum ToAgent {
     Detach(CopyId),
     /// All blocks have been read, and this is their digest: give the file its final name.
     Commit(CopyId, [u8; 32]),
-    /// The copy is over. Remove files that are not committed; replace files that were prepared but
-    /// not settled by the previous ones.
+    /// The copy is over. Remove files that are not committed. Restore the previous versions of
+    /// files that were prepared (`Prepare`), but not settled (`Settle`).
     Close(CopyId),
     /// Connect to the agents that listen at these addresses, and keep the connections for future
     /// copies. Accept connections of neighbours with this secret, which was generated for this
@@ -161,8 +161,8 @@ pub enum FromAgent {
     ProbeEnded(CopyId, Option<Complaint>),
     /// An event of the disk test.
     Disk(DiskEvent),
-    /// The reply to `Clock`: the time of the request by the head's clock, then the times of its
-    /// arrival and of the reply by the agent's clock.
+    /// The reply to `Clock`: the time of the request by the head's clock, then the times of the
+    /// request's arrival and of the reply by the agent's clock.
     Clock(u64, u64, u64),
     /// A piece of the trace of a copy that was closed (empty if nothing was recorded), and whether
     /// more follow.

@@ -51,7 +51,7 @@ pub struct Report {
     pub memory: u64,
     /// The CPU time of the agent since the copy began, in nanoseconds.
     pub cpu_ns: u64,
-    /// The part of that CPU time that decrypting and checking blocks took, in nanoseconds.
+    /// The part of `cpu_ns` that decrypting and checking blocks took, in nanoseconds.
     pub opening_ns: u64,
     /// The number of blocks that each stage held at a time.
     pub depths: Vec<StageDepth>,

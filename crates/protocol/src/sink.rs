@@ -22,10 +22,10 @@ pub enum Landing {
 /// Why a block or the end of the source is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SinkError {
-    /// The source signed another digest for the block before.
+    /// The source has previously signed another digest for this block.
     #[error("the source changed while it was copied (block {0})")]
     SourceChanged(u64),
-    /// The end of the source contradicts an earlier one, or blocks that have arrived.
+    /// The end of the source contradicts an end that was noted before, or blocks that have arrived.
     #[error("contradictory end of the source: {0} blocks")]
     Ended(u64),
 }

@@ -40,7 +40,7 @@ pub struct KernelCounts {
     pub disks: Vec<DiskCounts>,
     /// The number of busy ticks of the processors.
     pub busy_ticks: u64,
-    /// The number of all ticks of the processors.
+    /// The total number of ticks of the processors.
     pub ticks: u64,
     /// The number of TCP segments that were retransmitted.
     pub resent: u64,
@@ -143,9 +143,9 @@ pub struct JobView {
     pub job: u32,
     /// The command, truncated to [`NAME_MAX`] bytes.
     pub command: String,
-    /// The number of processors that it uses.
+    /// The number of processors that the job uses.
     pub cores: u32,
-    /// The time for which it has run, in nanoseconds.
+    /// The time for which the job has run, in nanoseconds.
     pub running_ns: u64,
 }
 

@@ -29,9 +29,9 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Handles the answer to a clock probe, which this machine sent at `asked_ns` by its own clock,
-    /// and the node received and answered at the other times by the node's clock. The probe with
-    /// the shortest round trip counts.
+    /// Handles the answer to a clock probe. This machine sent the probe at `asked_ns` by its own
+    /// clock; the node received and answered it at the other times, by the node's clock. The probe
+    /// with the shortest round trip counts.
     pub fn note_clock(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
         let now = clock::now_ns();
         let took = now.saturating_sub(asked_ns);

@@ -68,7 +68,7 @@ pub struct Try {
     pub bytes_in: u64,
     /// The total length of the output files in bytes.
     pub bytes_out: u64,
-    /// The last lines of the command's standard error, if it failed.
+    /// The last lines of the command's standard error, if the command failed.
     pub last_words: Vec<Text>,
 }
 

@@ -32,7 +32,8 @@ struct Held {
 /// A node and its jobs.
 #[derive(Default)]
 pub struct Node {
-    /// The state of the node for placement; `memory_free` is that before the run.
+    /// The state of the node for placement; its `memory_free` is the memory that was free before
+    /// the run.
     pub sight: Candidate,
     /// Jobs that are assigned to the node, but not sent yet.
     assigned: VecDeque<Held>,

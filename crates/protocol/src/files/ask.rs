@@ -117,7 +117,7 @@ pub enum Ask {
     Access(Vec<u8>, u8),
     /// Create a file of this kind with this mode.
     Make(Vec<u8>, NewKind, u16),
-    /// Create a hard link to the file at the first path. The second path is the link's.
+    /// Create a hard link at the second path to the file at the first path.
     Link(Vec<u8>, Vec<u8>),
     /// Remove a name that is not a directory.
     Remove(Vec<u8>),

@@ -30,7 +30,7 @@ pub enum HeadEvent {
     Received {
         /// The digests of the parts of all nodes, in the order of the nodes.
         roots: Vec<[u8; 32]>,
-        /// The digests that they must have; empty if unknown.
+        /// The digests that the parts must have, in the same order; empty if unknown.
         manifest: Vec<[u8; 32]>,
     },
     /// The head's own file has its final name, or why not.

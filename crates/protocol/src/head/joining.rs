@@ -97,8 +97,8 @@ impl Head {
         is_open && self.nodes.get(id.index()).is_some_and(|node| node.absent)
     }
 
-    /// Whether all nodes have begun: nodes may join from now on. Before that, the copy may have to
-    /// queue for memory.
+    /// Whether all nodes have been ready: nodes may join from then on. Before that, the copy may
+    /// have to queue for memory.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.milestones.is_ready()

@@ -44,8 +44,8 @@ pub(super) struct LaneState {
     /// For each node whose link failed before, the number of rails by which the link to it is moved
     /// from the planned rail.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// For each node that could not reach one of its downstreams, this downstream, which was failed
-    /// for it.
+    /// For each node that could not reach one of its downstreams, this downstream, which the head
+    /// failed because of it.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
     /// Whether a node may have lost its feeder.
     pub(super) may_starve: bool,

@@ -51,7 +51,7 @@ pub struct Head {
     policy: Policy,
     /// The names of the nodes, for messages.
     names: Vec<String>,
-    /// The number of planned nodes including the head. Nodes with a higher index were added to all
+    /// The number of planned nodes including the head. Nodes from this index on were added to all
     /// lanes later.
     planned: usize,
     nodes: Vec<Node>,

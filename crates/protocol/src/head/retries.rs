@@ -45,10 +45,11 @@ impl Head {
         }
     }
 
-    /// Gives up a link that cannot be opened, and fails one of its ends. This is the far end. But
-    /// if the near end could not reach another node before, the near end fails: otherwise all nodes
-    /// behind it would fail in its place. Both ends are alive, so the fault may be at either of
-    /// them or in the network between: the reason names both.
+    /// Gives up a link that cannot be opened, and fails one of its ends. The near end fails if the
+    /// far end is the head, or if the near end could not reach another node before: otherwise all
+    /// nodes behind it would fail in its place. In all other cases the far end fails. Both ends are
+    /// alive, so the fault may be at either of them or in the network between: the reason names
+    /// both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
         let gave_up = |by: &str, link_to: &str| {

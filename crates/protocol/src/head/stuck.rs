@@ -60,8 +60,8 @@ impl Head {
         )
     }
 
-    /// Feeds a node that hangs on the side, if there are others and the policy is to detach slow
-    /// nodes.
+    /// Moves a hanging node to the side of all lanes, and orders it to drop blocks, if there are
+    /// other nodes and the policy is to detach slow nodes.
     fn detach_hanging(&mut self, id: NodeId) {
         let is_other =
             |at: usize| at != id.index() && !self.nodes[at].left && !self.nodes[at].hangs;

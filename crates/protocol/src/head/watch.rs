@@ -42,7 +42,7 @@ const SHORTEST: f64 = 0.01;
 pub struct Slow {
     /// The node's rate in bytes per second.
     pub rate: u64,
-    /// The rate of the other nodes without it, in bytes per second.
+    /// The rate of the other nodes while this node was fed on the side, in bytes per second.
     pub others: u64,
 }
 

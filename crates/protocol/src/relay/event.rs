@@ -81,7 +81,7 @@ pub enum RelayOrder {
         index: u64,
         /// Whether the block goes to the writer.
         store: Store,
-        /// The epochs of the links on which it is forwarded while it arrives.
+        /// The epochs of the links on which the block is forwarded while it arrives.
         forward: Vec<u32>,
     },
     /// Read the block from the sink, seal it under this incarnation, and send it on these links;
@@ -91,7 +91,7 @@ pub enum RelayOrder {
         index: u64,
         /// The incarnation of this node's key to seal the block with.
         incarnation: u64,
-        /// Whether a downstream requested the block (`Again`), so that the lane does not advance.
+        /// Whether a downstream requested the block (`Again`); then the lane does not advance.
         again: bool,
         /// The epochs of the links to send the block on.
         to: Vec<u32>,
