@@ -10,10 +10,10 @@ use garland_sys::event::{self, Interest};
 
 use garland_transport::connection::Connection;
 
-/// An event of a channel.
+/// An event of the control channel to an agent.
 #[derive(Debug)]
 pub enum AgentEvent {
-    /// A message.
+    /// The agent sent a message.
     Message(FromAgent),
     /// The channel was closed, for this reason.
     Lost(String),
@@ -22,7 +22,7 @@ pub enum AgentEvent {
 /// The channels of all nodes, by index in the plan; the slot of the head is empty.
 pub struct AgentSet {
     connections: Vec<Option<Connection>>,
-    /// Channels that broke during a send.
+    /// Channels that broke during a send, each with the error; the next `wait` reports them.
     lost: Vec<(NodeId, String)>,
 }
 
@@ -39,7 +39,7 @@ impl AgentSet {
         (1..count).map(NodeId)
     }
 
-    /// Returns whether there is a channel to a node.
+    /// Returns whether the channel to a node is open.
     pub fn has(&self, id: NodeId) -> bool {
         self.connections[id.index()].is_some()
     }

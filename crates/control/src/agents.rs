@@ -25,7 +25,8 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Creates the set from the agents of all nodes; `None` for nodes that cannot be reached.
+    /// Creates the set from the agents of all nodes; `None` for a node whose agent cannot be
+    /// reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         let agents = agents.into_iter().map(|agent| match agent {
             Some(Agent { connection, addresses }) => (Some(connection), addresses),
@@ -36,7 +37,8 @@ impl Agents {
         Self { set: AgentSet::new(connections.into_iter()), addresses, silence }
     }
 
-    /// Creates the set from each node's agent or error. Also returns each node's error, or `None`.
+    /// Creates the set from the agent or error of each node. Also returns, for each node, its
+    /// error, or `None` if there is an agent.
     pub fn split(agents: Vec<Result<Agent, String>>) -> (Self, Vec<Option<String>>) {
         let reasons = agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
         (Self::new(agents.into_iter().map(Result::ok).collect()), reasons)
@@ -67,7 +69,7 @@ impl Agents {
         self.silence.is_long(node)
     }
 
-    /// Ends the silence of all agents.
+    /// Starts to measure the silence of all agents anew.
     pub fn restart_silence(&mut self) {
         self.silence = Silence::new(self.addresses.len(), clock::now_ns());
     }
@@ -93,7 +95,8 @@ impl Agents {
         Ok(events)
     }
 
-    /// Returns the agents of all nodes, for another operation; `None` if the channel is closed.
+    /// Returns the agents of all nodes, for another operation; `None` for a node whose channel is
+    /// closed.
     pub fn into_agents(self) -> impl Iterator<Item = Option<Agent>> {
         let agents = self.set.into_connections().zip(self.addresses);
         agents.map(|(connection, addresses)| Some(Agent { connection: connection?, addresses }))

@@ -15,7 +15,7 @@ use crate::copy::Agent;
 /// Timeout for agents to open their links, or to report the number of their links.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The links of a node to the nodes behind it.
+/// The links of a node to the next node in the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// The number of links.
@@ -25,7 +25,8 @@ pub struct Links {
 }
 
 /// Makes each of `agents` open links to the next available agent, one link to each address of that
-/// agent. Returns the links of each agent, in the same order.
+/// agent; `None` is a node without an available agent. Returns the links of each agent, in the same
+/// order.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -60,7 +61,8 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     Ok(links)
 }
 
-/// Asks an agent for the number of its links to the nodes behind it; none if it does not answer.
+/// Asks an agent for the number of its links to the next node in the chain; `None` if it does not
+/// answer.
 #[must_use]
 pub fn count_links(agent: Agent) -> Option<u32> {
     let mut count = None;
@@ -77,6 +79,7 @@ pub fn count_links(agent: Agent) -> Option<u32> {
 }
 
 /// Passes events to `handle` until it has returned true for every agent, or the timeout has passed.
+/// `handle` gets the index of the agent, and the event.
 fn ask(
     agents: &mut Agents,
     mut handle: impl FnMut(usize, AgentEvent) -> bool,

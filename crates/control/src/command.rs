@@ -26,8 +26,9 @@ pub enum CommandEnd {
     Interrupted,
 }
 
-/// Runs `command` on all `agents`. Calls `output` with a node's index, whether the bytes are from
-/// standard error, and the bytes. Returns how the command ended on each node, in the order of `agents`.
+/// Runs `command` on all `agents`. Calls `output` with the index of a node, whether the bytes are
+/// from standard error, and the bytes. Returns how the command ended on each node, in the order of
+/// `agents`.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.

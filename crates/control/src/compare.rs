@@ -35,33 +35,34 @@ const THREADS: usize = 4;
 /// tree's length divided by this number; otherwise the tree itself is sent.
 const CATALOGUE_SHARE: u64 = 4;
 
-/// The source of the copy.
+/// The source to compare with.
 pub enum CompareSource<'a> {
-    /// A file, and the records of files of this machine.
+    /// A file, and this machine's records of the digests of files.
     File(&'a Source, &'a Records),
-    /// Directories.
+    /// A tree of files and directories.
     Tree(&'a TreeSource),
 }
 
 /// The parameters of a comparison.
 pub struct CompareRequest<'a> {
-    /// The destination to compare.
+    /// What each node compares, without its part of a shared source.
     pub compare: Compare,
     /// The source of the copy.
     pub asked: CompareSource<'a>,
-    /// The path and parts of the source for nodes that can read it themselves; none if they cannot.
+    /// The path and parts of the source for nodes that can read it themselves; `None` if they
+    /// cannot.
     pub shared: Option<Shared>,
-    /// Interrupts by the user.
+    /// The user's interrupts, which end the comparison; `None` if it cannot be interrupted.
     pub interrupts: Option<&'a Interrupts>,
 }
 
-/// A source which nodes can read themselves.
+/// A source that nodes can read themselves.
 pub struct Shared {
-    /// The path, as bytes.
+    /// The path of the source (raw bytes).
     pub path: Vec<u8>,
     /// The modification time in seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// The part of the source that each node reads, in the order of nodes; none for a node that
+    /// The part of the source that each node reads, in the order of nodes; `None` for a node that
     /// reads nothing.
     pub parts: Vec<Option<LaneBlocks>>,
 }
@@ -70,7 +71,7 @@ pub struct Shared {
 pub struct CompareOutcome {
     /// The agent or error of each node, in the order of nodes.
     pub agents: Vec<Result<Agent, String>>,
-    /// The digests of the source's blocks; none if no node has a similar file.
+    /// The digests of the source's blocks; `None` if they were not needed.
     pub digests: Option<Vec<[u8; 32]>>,
     /// Indexes of nodes whose partial file of an interrupted copy has no block of this source.
     pub unusable: Vec<usize>,
@@ -81,11 +82,12 @@ pub struct CompareOutcome {
 /// The state of a node's comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
-    /// The node examines its destination.
+    /// The node examines its destination, and will report what it has.
     Examining,
     /// The node receives the tree's catalogue: the number of messages sent so far.
     ReceivingCatalogue(usize),
-    /// The node has a file: its length, and its root digest.
+    /// The node has a file or the remains of a copy, and waits for the digests of the source: the
+    /// file's length, and its root digest.
     Found(Option<u64>, [u8; 32]),
     /// The node receives the digests of the source: the number sent so far.
     ReceivingDigests(usize),
@@ -93,20 +95,20 @@ enum Stand {
     Over,
 }
 
-/// The decisions of a comparison.
+/// The state machine of a comparison.
 struct Comparison<'a> {
     compare: &'a Compare,
     shared: Option<&'a Shared>,
-    /// Lists the files of a tree.
+    /// Returns the catalogue of the source; `None` if there is none.
     list: &'a dyn Fn() -> Option<Catalogue>,
     stands: Vec<Stand>,
-    /// The time of each node's last progress.
+    /// The time of each node's last progress, in monotonic nanoseconds.
     progress_ns: Vec<u64>,
     digests: Option<Vec<[u8; 32]>>,
-    /// The catalogue of a tree, once a node needs it; `Some(None)` if it is too large.
+    /// The catalogue of a tree, once a node needs it; `Some(None)` if there is none, or it is too
+    /// large to be sent.
     catalogue: Option<Option<Catalogue>>,
     unusable: Vec<usize>,
-    /// The parts of a shared source.
     parts: Parts,
     stopped: bool,
 }
@@ -154,7 +156,8 @@ pub fn compare(
 }
 
 impl Shared {
-    /// Returns the part of the node with this index.
+    /// Returns the part of the source that the node with this index reads; `None` if it reads
+    /// nothing.
     fn part(&self, node: usize) -> Option<SharedPart> {
         let blocks = self.parts.get(node).copied().flatten()?;
         Some(SharedPart { path: self.path.clone(), modified: self.modified, blocks })
@@ -183,14 +186,15 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Ends the comparison of a node. It reports no more digests of a shared source.
+    /// Ends the comparison of a node. If the node has not reported all digests of its part of a
+    /// shared source, this part counts as failed.
     fn end(&mut self, node: usize) {
         self.stands[node] = Stand::Over;
         self.parts.fail(node, "it did not report its digests".to_owned());
     }
 
-    /// Returns whether the digests of the source are needed: a node waits for them, and all parts that
-    /// nodes read have been reported.
+    /// Returns whether to compute the digests of the source now: a node waits for them, or was sent
+    /// the catalogue, and all parts that nodes read have been reported.
     fn needs_digests(&self) -> bool {
         if self.shared.is_some() && !self.parts.are_settled() {
             return false;
@@ -200,7 +204,7 @@ impl<'a> Comparison<'a> {
         listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)))
     }
 
-    /// Decides which nodes have the whole source already; the others are sent the digests.
+    /// Decides which nodes have the whole source already. The others will be sent the digests.
     fn judge(&mut self) {
         let waiting = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
         let Some(digests) = self.digests.as_ref().filter(|_| waiting) else { return };
@@ -224,8 +228,8 @@ impl<'a> Comparison<'a> {
         self.catalogue.get_or_insert_with(|| (self.list)().filter(pays)).is_some()
     }
 
-    /// Sends the next part of the catalogue or of the digests to the nodes which have processed the
-    /// previous one.
+    /// Sends the next part of the catalogue or of the digests to each node to which all previous
+    /// messages have been sent.
     fn send_parcels(&mut self, orders: &mut Orders) {
         let parcels = self.catalogue.iter().flatten().next().map_or(&[][..], Catalogue::parcels);
         let digests = self.digests.as_deref().unwrap_or_default();
@@ -314,8 +318,8 @@ impl Operation for Comparison<'_> {
     }
 }
 
-/// Starts a thread that computes the digests of the source, unless they are recorded already. Returns
-/// their receiver.
+/// Starts a thread that computes the digests of the source, unless they are recorded already.
+/// Returns the receiver of the digests.
 fn digest<'scope>(
     scope: &'scope Scope<'scope, '_>,
     request: &'scope CompareRequest<'_>,

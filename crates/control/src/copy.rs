@@ -49,7 +49,7 @@ pub fn run_copy(
     Ok(drive(job, agents, interrupts, observe)?.end())
 }
 
-/// Drives a copy until all nodes have a verdict; it is not closed yet.
+/// Drives a copy until all nodes have a verdict. The agents have not closed the copy then.
 fn drive<'a>(
     job: &'a CopyJob<'a>,
     agents: Vec<Result<Agent, String>>,
@@ -73,9 +73,9 @@ struct Driver<'a> {
     head: Head,
     agents: AgentSet,
     attempt: Attempt,
-    /// The time of the head's last report on its own hops.
+    /// The time of the head's last report on its own hops, in monotonic nanoseconds.
     reported_ns: u64,
-    /// The start of the loop's last iteration.
+    /// The start of the loop's last iteration, in monotonic nanoseconds.
     turned_ns: u64,
     finished: bool,
 }
@@ -161,7 +161,7 @@ impl<'a> Driver<'a> {
         self.execute_orders(interrupts)
     }
 
-    /// Tells the state machine if its deadline has passed.
+    /// Sends the state machine a `Tick` if its deadline has passed.
     fn tick(&mut self, now: u64) {
         if self.head.deadline().is_some_and(|at| at <= now) {
             self.head.handle(now, HeadEvent::Tick);

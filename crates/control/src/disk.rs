@@ -29,16 +29,17 @@ pub struct DiskNode {
     pub place: Option<DiskPlace>,
     /// The results, in order.
     pub figures: Vec<DiskFigures>,
-    /// How the test ended; none before its end.
+    /// How the test ended; `None` before its end.
     pub end: Option<DiskEnd>,
-    /// The time of the node's last progress in monotonic nanoseconds; none before it is told to begin.
+    /// The time of the node's last progress in monotonic nanoseconds; `None` before the node was
+    /// ordered to begin.
     moved_ns: Option<u64>,
 }
 
-/// The tests of all nodes.
+/// The disk tests of all nodes.
 #[derive(Debug)]
 pub struct DiskCourse {
-    /// The nodes.
+    /// The test of each node, by index.
     pub nodes: Vec<DiskNode>,
     order: DiskOrder,
     one_by_one: bool,
@@ -57,8 +58,8 @@ impl Operation for DiskCourse {
         self.nodes[node].handle(now_ns, event);
     }
 
-    /// Sends the order to the nodes that have not begun, and ends tests that take too long because
-    /// the disk hangs.
+    /// Sends the order to the nodes that have not begun (one by one: to the first of them, once
+    /// those before it have ended). Fails tests without progress for too long: the disk hangs.
     fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
         let bytes_ns = (self.order.size / SLOWEST).saturating_mul(1_000_000_000);
         let patience = GRACE_NS.saturating_add(self.order.time_ns).saturating_add(bytes_ns);

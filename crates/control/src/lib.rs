@@ -1,5 +1,5 @@
-//! The head's side of each operation (copy, comparison, probe, survey, farm ...): drives its state machine
-//! over the control channels of all agents.
+//! The head's side of each operation (copy, comparison, probe, survey, farm ...): drives its state
+//! machine over the control channels of all agents.
 
 #![forbid(unsafe_code)]
 

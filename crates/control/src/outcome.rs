@@ -6,24 +6,24 @@ use garland_protocol::{BadFrame, Fault, Moments, NodeOutcome, StageDepth, Summed
 /// The outcome of a copy.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The receivers, in the order of the plan.
+    /// The outcome of each receiver, in the order of the plan.
     pub nodes: Vec<NodeOutcome>,
-    /// The times of the phases.
+    /// The times of the copy's phases.
     pub moments: Moments,
-    /// The corrupt blocks, each with its hop.
+    /// The blocks that were corrupted in transit, each with the hop that corrupted it.
     pub faults: Vec<Fault>,
-    /// The hops with corrupt frames.
+    /// The hops that corrupted frames.
     pub bad_frames: Vec<BadFrame>,
     /// Whether the user interrupted.
     pub interrupted: bool,
-    /// The trace of the head, followed by those of the nodes which sent one.
+    /// The trace of the head, followed by those of the nodes that sent one.
     pub traces: Vec<Trace>,
-    /// The depth of each of this machine's pipeline stages.
+    /// The number of blocks that each of this machine's pipeline stages held at a time.
     pub depths: Vec<StageDepth>,
-    /// The digests of all blocks, if all were read or received.
+    /// The digests of all blocks, if all are known.
     pub digests: Option<Vec<[u8; 32]>>,
     /// The bytes of blocks that this machine has sent, as counted on the wire.
     pub sent_bytes: u64,
-    /// The digest of the file on this machine, if it was requested.
+    /// The digest of the file on this machine, if it was requested and computed.
     pub checksum: Option<Summed>,
 }

@@ -30,11 +30,12 @@ pub struct Pair {
     pub rail: usize,
     /// The number of connections.
     pub streams: u16,
-    /// The time limit of the meeting.
+    /// The time limit of the meeting, without the grace period.
     pub limit: Duration,
-    /// The CPUs to which the connecting and the accepting agent pin their threads.
+    /// The CPUs to which the connecting and the accepting agent pin their threads; `None` leaves
+    /// threads unpinned.
     pub pin: Option<(u16, u16)>,
-    /// The measurement.
+    /// What to measure.
     pub task: Task,
 }
 
@@ -58,15 +59,16 @@ pub struct MeetingRound {
 /// A meeting that is running.
 struct Underway {
     pair: Pair,
-    /// The address of the accepting agent.
+    /// The address of the accepting agent; `None` if it has no address on this rail.
     address: Option<SocketAddr>,
     id: CopyId,
     done: [bool; 2],
     end: Option<PairEnd>,
-    /// The first complaint: the index of the node, the complaint, and its time. If a node complains
-    /// that its peer left, the peer's own complaint replaces that, even if it arrives later.
+    /// The first complaint: the index of the node, the complaint, and its time in monotonic
+    /// nanoseconds. A complaint that only says that the peer left is replaced by the peer's own
+    /// complaint, even if that arrives later.
     complaint: Option<(usize, Complaint, u64)>,
-    /// The time at which the meeting is given up; none before it has begun.
+    /// The time at which the meeting is given up; `None` before it has begun.
     deadline_ns: Option<u64>,
     /// The findings so far, each with the index of the node.
     findings: Vec<(usize, Finding)>,
@@ -80,7 +82,8 @@ impl MeetingRound {
         Self { meetings: pairs.iter().map(meeting).collect() }
     }
 
-    /// Returns how each meeting ended, and its findings, each with the index of the node.
+    /// Returns how each meeting ended, and its findings, each finding with the index of its node.
+    /// Omits meetings that have not ended.
     pub fn into_ends(self) -> impl Iterator<Item = (PairEnd, Vec<(usize, Finding)>)> {
         self.meetings.into_iter().filter_map(|it| Some((it.end?, it.findings)))
     }

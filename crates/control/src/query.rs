@@ -1,4 +1,4 @@
-//! An order to each of several nodes, and one answer of each.
+//! Sends an order to each of several nodes, and collects one answer of each.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,12 @@ use garland_protocol::{FromAgent, ToAgent};
 use crate::agent_set::AgentEvent;
 use crate::session::{Operation, Orders};
 
-/// The answer or error of each node; `None` if the user interrupted before.
+/// For each node that was sent an order, by index, its answer or error; `None` if the user
+/// interrupted before.
 pub type Answers<T> = BTreeMap<usize, Option<Result<T, String>>>;
 
-/// The monotonic time in nanoseconds by which nodes must answer, and the error of the others.
+/// The time by which nodes must answer, in monotonic nanoseconds, and the error for nodes that do
+/// not.
 pub type Deadline = (u64, String);
 
 /// Converts a message of a node to an answer; returns `None` to ignore the message.
@@ -36,7 +38,7 @@ impl<'a, T> Query<'a, T> {
         Self { orders, answer: Box::new(answer), answers, deadline }
     }
 
-    /// Returns the answer or error of each node.
+    /// Returns the answers so far.
     pub fn into_answers(self) -> Answers<T> {
         self.answers
     }

@@ -1,7 +1,8 @@
 //! Drives one operation after the other over the control channels of its agents.
 //!
-//! An [`Operation`] is a value without sockets and clocks: it gets events and times, and returns orders.
-//! [`Session::run`] is the loop of all of them. It alone waits, judges silence, and reads interrupts.
+//! An [`Operation`] is a value without sockets and clocks: it gets events and times, and returns
+//! orders. [`Session::run`] is the loop that drives every operation. Only this loop waits, judges
+//! silence, and reads interrupts.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,11 +26,11 @@ pub trait Operation {
     /// silent, or before the beginning if there is no channel to it.
     fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, orders: &mut Orders);
 
-    /// Does what is due. Called after all events, after the caller has observed the operation, and
-    /// at least every 100 ms; called again as long as it sends orders.
+    /// Does what is due at this time. Called after all events, after the caller has observed the
+    /// operation, and at least every 100 ms; called again as long as it sends orders.
     fn tick(&mut self, _now_ns: u64, _orders: &mut Orders) {}
 
-    /// Returns the time of the next tick, if it must not wait for the usual interval.
+    /// Returns the time by which `tick` must be called; `None` if the usual interval is enough.
     fn due_ns(&self) -> Option<u64> {
         None
     }
@@ -48,7 +49,7 @@ pub trait Operation {
 #[derive(Debug, Default)]
 pub struct Orders {
     queued: Vec<(usize, ToAgent)>,
-    /// Nodes with queued or unsent messages.
+    /// Nodes with queued or unsent messages, by index.
     full: BTreeSet<usize>,
 }
 
@@ -105,7 +106,8 @@ impl<'a> Session<'a> {
         &self.closed
     }
 
-    /// Returns whether a node's agent has exited, or was silent at the end of the last operation.
+    /// Returns whether the channel of a node's agent is closed, or the agent was silent at the end
+    /// of the last operation.
     #[must_use]
     pub fn is_gone(&self, node: usize) -> bool {
         self.closed[node].is_some() || self.agents.is_silent(node)
@@ -180,7 +182,7 @@ impl<'a> Session<'a> {
         !queued.is_empty()
     }
 
-    /// Waits for events. Silent agents are lost.
+    /// Waits for events, at most until `due_ns`. Silent agents count as lost.
     fn wait(&mut self, due_ns: Option<u64>) -> io::Result<Vec<(usize, AgentEvent)>> {
         let timeout = due_ns.map_or(TURN, |at| clock::until(at).min(TURN));
         let others = self.interrupts.map(AsFd::as_fd).into_iter().chain(self.wakes.iter().copied());

@@ -5,7 +5,7 @@ use garland_core::plan::{LaneBlocks, Layout};
 /// The part of the source that one node reads.
 #[derive(Debug)]
 struct SharedRead {
-    /// The index of the node.
+    /// The index of the node that reads the part.
     place: usize,
     blocks: LaneBlocks,
     digests: Vec<[u8; 32]>,
@@ -13,13 +13,13 @@ struct SharedRead {
     end: Option<Result<(), String>>,
 }
 
-/// The parts of all nodes.
+/// The parts of a source that nodes read.
 #[derive(Debug, Default)]
 pub struct Parts(Vec<SharedRead>);
 
-/// The digests of a source as reported by nodes.
+/// The digests of a source that nodes reported.
 pub struct SharedDigests {
-    /// The digest of each block; none if it was not reported.
+    /// The digest of each block; `None` if it was not reported.
     pub digests: Vec<Option<[u8; 32]>>,
     /// For each node that reported digests: its blocks, and the index of one of them. The head
     /// reads this block, too, to check that the node reads the same file.
@@ -33,7 +33,7 @@ impl Parts {
         Self(asked.into_iter().map(part).collect())
     }
 
-    /// Adds digests that a node reported.
+    /// Adds the next digests that the node `place` reported; `more` says whether others follow.
     pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) {
         let Some(part) = self.pending(place) else { return };
         part.digests.extend(digests);
@@ -45,7 +45,7 @@ impl Parts {
         }
     }
 
-    /// Reports that a node does not read its part.
+    /// Notes that the node `place` does not read its part, and why.
     pub fn fail(&mut self, place: usize, reason: String) {
         if let Some(part) = self.pending(place) {
             part.end = Some(Err(reason));
@@ -74,8 +74,8 @@ impl Parts {
         SharedDigests { digests: all, samples }
     }
 
-    /// Returns the indexes of nodes that have not read their parts, and why. Includes nodes with a wrong
-    /// digest, if all `digests` are known.
+    /// Returns the indexes of nodes that have not read their parts, and why. Includes nodes with a
+    /// wrong digest, if all `digests` are known.
     pub fn unread(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
         let reason = |part: &SharedRead| match &part.end {
             Some(Err(reason)) => Some(reason.clone()),

@@ -22,7 +22,7 @@ impl Silence {
         Self { silent_ns: vec![0; count], turned_ns: now_ns }
     }
 
-    /// Ends a turn, in which the agents `heard` sent messages.
+    /// Ends a turn of the loop, in which the agents `heard` sent messages.
     pub fn turn(&mut self, now_ns: u64, heard: impl IntoIterator<Item = usize>) {
         let passed = now_ns.saturating_sub(self.turned_ns).min(TURN_MAX_NS);
         self.turned_ns = now_ns;

@@ -10,7 +10,7 @@ use crate::copy::Agent;
 use crate::query::Query;
 use crate::session::Session;
 
-/// Timeout for the lookup of a file: a disk may have to spin up. There is none for trees.
+/// Timeout for the lookup of a file: a disk may have to spin up. Trees have no timeout.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An agent and its replies, or the error of its node.

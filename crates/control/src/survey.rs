@@ -15,8 +15,8 @@ use crate::session::Session;
 /// The agents of a survey, by index.
 pub struct Survey<'a> {
     session: Session<'a>,
-    /// The number of orders that each agent has not answered yet. An answer counts only if it is the
-    /// last one owed: the others belong to orders for which the survey no longer waits.
+    /// For each agent, the number of orders that it has not answered yet. Only the last missing
+    /// answer counts: earlier ones belong to orders for which the survey no longer waits.
     owed: Vec<u32>,
 }
 

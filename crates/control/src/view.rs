@@ -7,18 +7,18 @@ use garland_protocol::{FromAgent, NodeView, ToAgent};
 use crate::agent_set::AgentEvent;
 use crate::session::{Operation, Orders};
 
-/// The activity of the node with this index, or why it is lost and no longer asked.
+/// The index of a node, and its activity, or why the node is lost and no longer asked.
 pub type NodeNews = (usize, Result<Box<NodeView>, String>);
 
 /// The time of a request that is not due.
 const NEVER: u64 = u64::MAX;
 
-/// Requests the activity of all nodes at intervals, until it is stopped. A node with slow answers is
-/// asked less often.
+/// Requests the activity of all nodes at intervals, until it is stopped. A node with slow answers
+/// is asked less often.
 pub struct View {
     every_ns: u64,
     /// The time of each node's next request in monotonic nanoseconds: [`NEVER`] while its answer is
-    /// awaited, none after its loss.
+    /// awaited, `None` after the loss of the node.
     due_ns: Vec<Option<u64>>,
     news: Vec<NodeNews>,
     stopped: bool,
@@ -32,7 +32,7 @@ impl View {
         Self { every_ns, due_ns: vec![Some(0); count], news: Vec::new(), stopped: false }
     }
 
-    /// Removes and returns the news.
+    /// Removes and returns the news since the last call.
     pub fn take_news(&mut self) -> Vec<NodeNews> {
         std::mem::take(&mut self.news)
     }

@@ -1,5 +1,5 @@
-//! Messages of the balance test, in which a node copies from its own disk. Its agent creates a
-//! file, feeds copies of that file (the head decides), and reports the resources that the node
+//! Messages of the balance test, in which a node copies from its own disk. The node's agent creates
+//! a file, feeds copies of that file (the head decides), and reports the resources that the node
 //! used.
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum BalanceOrder {
     /// Create the file that all following copies read, and leave space for a second file of the
     /// same length.
     Stock {
-        /// The directory (raw bytes).
+        /// The directory to create the files in (raw bytes).
         path: Vec<u8>,
         /// The length of the file in bytes.
         size: u64,
@@ -48,8 +48,8 @@ pub enum BalanceOrder {
 /// An agent's message in a balance test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BalanceEvent {
-    /// The file exists. The pairs are conditions of the node that may affect copies: names and
-    /// values.
+    /// The file was created on this disk. The pairs are conditions of the node that may affect
+    /// copies: names and values.
     Stocked(Box<DiskPlace>, Vec<(String, String)>),
     /// The page cache was prepared; the cached part of the file, if known.
     Prepared(Option<DiskCached>),

@@ -58,7 +58,7 @@ pub enum Destination {
     Files {
         /// The files, in the order of their bytes.
         files: Vec<FileTarget>,
-        /// Whether they must be on stable storage before the node reports completion.
+        /// Whether the files must be on stable storage before the node reports completion.
         fsync: bool,
     },
 }
@@ -115,8 +115,8 @@ pub struct Origin {
     pub length: u64,
     /// The modification time: seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// The number that the node gave a tree when it examined it, if the bytes are that tree's
-    /// stream.
+    /// The number under which the node keeps the examined tree, if the bytes are that tree's
+    /// stream; `None` for a file.
     pub tree: Option<u32>,
 }
 
@@ -125,7 +125,8 @@ pub struct Origin {
 pub enum End {
     /// The node receives the blocks and writes them to this destination.
     Sink(Destination),
-    /// The node sends the bytes of these files, one after another. A stripe or a tree is alone.
+    /// The node sends the bytes of these files, one after another. A stripe or a tree is the only
+    /// element.
     Source(Vec<Origin>),
 }
 
@@ -143,23 +144,24 @@ pub struct Begin {
     pub sealed: bool,
     /// The block layout of the source.
     pub layout: Layout,
-    /// The blocks of each lane.
+    /// The blocks of each lane, by the lane's number.
     pub lanes: Vec<LaneBlocks>,
     /// The node's index in the plan.
     pub me: NodeId,
-    /// The destination or the origin of the bytes.
+    /// The node's role, with the destination or the origin of the bytes.
     pub end: End,
     /// The stripe of the file that this node has; `None` for the whole file.
     pub stripe: Option<Stripe>,
-    /// The digest of the source, if it is known before anything is sent. Then the blocks that the
-    /// node already has, and the digests that it was told of, count.
+    /// The digest of the source, if it is known before anything is sent. The node then reuses
+    /// blocks that it already has, and digests that it received in the comparison, if they match
+    /// this digest. `None`: the node receives every block.
     pub known: Option<[u8; 32]>,
     /// The number of blocks that each lane of the node may keep in memory; 0 derives it from the
     /// block size.
     pub buffers: u16,
     /// Whether the node reports every written block to the head.
     pub acknowledge: bool,
-    /// The node's first hops.
+    /// The node's hops at the beginning of the copy, one route for each lane that the node is on.
     pub routes: Vec<Route>,
     /// The congestion controls to ask the kernel for on data links, best first.
     pub congestion: Vec<String>,

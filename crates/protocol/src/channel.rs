@@ -14,15 +14,15 @@ pub const KEY_LEN: usize = 32;
 const CONTROL: &str = "Noise_KK_25519_ChaChaPoly_BLAKE2s";
 const LINK: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 
-/// A public key.
+/// A public key (Curve25519).
 pub type PublicKey = [u8; KEY_LEN];
 
 /// The key pair of an agent or a controller.
 #[derive(Clone)]
 pub struct KeyPair {
-    /// The secret part.
+    /// The private key.
     pub private: Secret,
-    /// The part that peers know.
+    /// The public key, which peers know.
     pub public: PublicKey,
 }
 

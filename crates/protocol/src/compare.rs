@@ -55,7 +55,7 @@ pub struct TreeOutline {
 }
 
 impl TreeOutline {
-    /// The maximum number of names at the top.
+    /// The maximum number of `names`.
     pub const NAMES_MAX: usize = 64;
 }
 
@@ -83,7 +83,8 @@ pub enum CompareOrder {
     /// The digests of the source's blocks in order, and whether more follow. The node reports how
     /// many of these blocks it has.
     Digests(Vec<[u8; 32]>, bool),
-    /// A piece of a tree's catalogue, compressed by itself, and whether more follow.
+    /// A piece of a tree's catalogue, which can be decompressed without the other pieces, and
+    /// whether more follow.
     Catalogue(Vec<u8>, bool),
 }
 
@@ -113,8 +114,8 @@ pub enum Compared {
     Has {
         /// The number of blocks that the node has.
         blocks: u64,
-        /// The number of these blocks that come from an interrupted copy; `None` if there are no
-        /// remains of such a copy.
+        /// The number of these `blocks` that come from an interrupted copy; `None` if there are no
+        /// remains of one.
         left: Option<u64>,
     },
 }

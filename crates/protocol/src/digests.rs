@@ -145,9 +145,10 @@ impl DigestWindows {
         Ok(())
     }
 
-    /// Returns the next window for a link whose other end has all windows before the ordinal
-    /// `from`, up to the block at `place`; `None` if that end has the digest of that block. The
-    /// source signs the window now, over as many consecutive blocks as it has read.
+    /// Returns the next window to send on a link. `from` is the first ordinal whose digest the
+    /// other end may lack; `place` is the ordinal of the block to send next. Returns `None` if the
+    /// other end has the digest of that block, or if no digest from `from` to `place` is known. The
+    /// source signs a new window over as many consecutive blocks as it has read.
     pub fn next(
         &mut self,
         blocks: &LaneBlocks,
@@ -171,8 +172,9 @@ impl DigestWindows {
         Some(SignedDigests { first, end, bytes })
     }
 
-    /// Signs a window that begins at the first ordinal in `from..=place` whose digest is
-    /// known. Returns the ordinal where it begins.
+    /// Signs a window that begins at the first ordinal in `from..=place` whose digest is known,
+    /// unless a window covers this ordinal already. Returns the first ordinal of the window; `None`
+    /// if no digest is known.
     fn sign(&mut self, blocks: &LaneBlocks, from: u64, place: u64, sink: &Sink) -> Option<u64> {
         let is_known = |place: &u64| sink.content(blocks.index(*place)).is_some();
         let first = (from..=place).find(is_known)?;
@@ -190,7 +192,8 @@ impl DigestWindows {
         Some(first)
     }
 
-    /// Returns the begin and end of the window that contains the digest of the block at `place`.
+    /// Returns the first ordinal of the window that contains the digest of the block at `place`,
+    /// and the ordinal after its last block.
     fn covering(&self, place: u64) -> Option<(u64, u64)> {
         let (first, (end, _)) = self.windows.range(..=place).next_back()?;
         (*end > place).then_some((*first, *end))

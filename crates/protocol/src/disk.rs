@@ -14,7 +14,7 @@ pub const DISK_DEPTH_MAX: u16 = 1024;
 /// An order to test the disk that a path is on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskOrder {
-    /// The directory (raw bytes).
+    /// The directory on the disk to test (raw bytes).
     pub path: Vec<u8>,
     /// The length of the test's file in bytes; each measurement transfers at most this many bytes.
     pub size: u64,
@@ -82,7 +82,7 @@ pub enum DiskMode {
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskJob {
-    /// The direction.
+    /// The direction of the data.
     pub direction: DiskDirection,
     /// The order of the blocks.
     pub pattern: DiskPattern,
@@ -114,7 +114,7 @@ pub struct DiskTimes {
 pub struct DiskCached {
     /// The number of pages that were examined.
     pub pages: u64,
-    /// The number of these pages that are in memory.
+    /// The number of examined pages that are in memory.
     pub cached: u64,
     /// Whether cachestat(2) reported this; otherwise mincore(2).
     pub by_cachestat: bool,

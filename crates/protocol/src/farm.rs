@@ -21,14 +21,15 @@ pub enum FarmOrder {
     Open {
         /// The number of processors; `None` uses all, `u32::MAX` starts every job as it arrives.
         slots: Option<u32>,
-        /// The name of the directory, in the agent's own, that holds the jobs' directories.
+        /// The name of the directory, below the agent's own directory, that holds the jobs'
+        /// directories.
         folder: Text,
     },
     /// Run these jobs in order, as processors become free.
     Run(Vec<Task>),
     /// Create these directories for a job's files; sent before the files.
     Make(u32, Vec<Text>),
-    /// Return those of these jobs that were not started.
+    /// Return the jobs of this list that were not started.
     Recall(Vec<u32>),
     /// Remove the files of this job.
     Clear(u32),
@@ -64,7 +65,8 @@ impl Opening {
         [&address.octets()[..], &port, &self.key, &self.keys[0], &self.keys[1]].concat()
     }
 
-    /// Decodes [`Self::told`]: the address, the public key of the peer, and the own key pair.
+    /// Decodes [`Self::told`]: the address and public key of the agent that serves the files, and
+    /// the key pair of the mounting side.
     #[must_use]
     pub fn heard(told: &[u8; Self::TOLD]) -> Option<(SocketAddr, PublicKey, KeyPair)> {
         let (address, rest) = told.split_first_chunk::<16>()?;
@@ -90,7 +92,7 @@ pub struct Task {
     pub outputs: Vec<(Text, Text)>,
     /// The number of processors that the job uses.
     pub cores: u32,
-    /// The time limit in nanoseconds.
+    /// The time limit in nanoseconds; `None` if unlimited.
     pub timeout_ns: Option<u64>,
 }
 
@@ -99,9 +101,10 @@ pub struct Task {
 pub enum FarmEvent {
     /// The agent is ready to run jobs.
     Opened(NodeFacts),
-    /// The files are mounted, or why not.
+    /// The reply to `Mount`: `None` if the files are mounted, otherwise the reason.
     Mounted(Option<String>),
-    /// The directories of this job were created, or why not.
+    /// The reply to `Make` for this job: `None` if the directories were created, otherwise the
+    /// reason.
     Made(u32, Option<String>),
     /// These jobs have ended.
     Ended(Vec<TaskEnd>),
@@ -109,8 +112,8 @@ pub enum FarmEvent {
     Output(u32, Vec<u8>),
     /// These jobs were returned without being started.
     Returned(Vec<u32>),
-    /// The next output files of a job in a directory of its own that has succeeded, in the job's
-    /// order; sent before the job's end.
+    /// The next output files, in the job's order, of a successful job that ran in a directory of
+    /// its own; sent before the job's end.
     Results(u32, Vec<OutputFile>),
 }
 
@@ -161,19 +164,19 @@ impl NodeFacts {
 pub struct TaskEnd {
     /// The job's number.
     pub job: u32,
-    /// When the job was started, by the node's clock.
+    /// The time at which the job was started, in nanoseconds of the node's clock.
     pub started_ns: u64,
-    /// When the job had ended, by the node's clock.
+    /// The time at which the job had ended, in nanoseconds of the node's clock.
     pub ended_ns: u64,
-    /// The outcome.
+    /// How the command ended: an exit code, a signal, a timeout or an error.
     pub outcome: Outcome,
-    /// The CPU time of the job and of all processes that it waited for.
+    /// The CPU time of the job and of all processes that it waited for, in nanoseconds.
     pub cpu_ns: u64,
-    /// The peak resident memory of its largest process, in bytes.
+    /// The peak resident memory of the job's largest process, in bytes.
     pub memory: u64,
-    /// The total length of the outputs that got their final names.
+    /// The total length of the outputs that got their final names, in bytes.
     pub bytes_out: u64,
-    /// The last lines of its standard error, if it failed.
+    /// The last lines of the job's standard error, if the job failed.
     pub last_words: Vec<Text>,
 }
 

@@ -33,7 +33,7 @@ pub enum Kind {
     Resume,
     /// Upstream: send the block `index` again.
     Again,
-    /// Upstream, before `Resume`: the node already has those of the 256 blocks from `index` on
+    /// Upstream, before `Resume`: of the 256 blocks from `index` on, the node already has those
     /// whose bit in `bits` is set; they need not be sent.
     Have,
     /// Downstream, before the blocks concerned: `length` bytes of digests follow, signed by the
@@ -199,8 +199,8 @@ pub(super) fn body(bytes: &[u8]) -> &[u8] {
 }
 
 impl Encoding {
-    /// Whether a block of `length` bytes may have `packed` bytes in this encoding, which are never
-    /// more.
+    /// Whether the encoded form of a block of `length` bytes may have `packed` bytes. No encoding
+    /// makes a block longer.
     fn fits(self, length: u32, packed: u32) -> bool {
         match self {
             Self::Plain => packed == length,

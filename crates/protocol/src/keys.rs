@@ -14,8 +14,8 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::copy_id::CopyId;
 use garland_core::plan::NodeId;
 
-/// A secret of 32 bytes, which is overwritten when it is dropped: a private key, or the random secret
-/// of a copy or session, which is sent only on control channels.
+/// A secret of 32 bytes, which is overwritten when it is dropped: a private key, or the random
+/// secret of a copy or session, which is sent only on control channels.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 
@@ -105,7 +105,7 @@ impl Keys {
     }
 }
 
-/// Derives a key of AES-256-GCM.
+/// Derives an AES-256-GCM key from `prk`, for the purpose that `info` describes.
 pub(super) fn aes_key(prk: &hkdf::Prk, info: &[&[u8]]) -> LessSafeKey {
     let key = UnboundKey::new(&aead::AES_256_GCM, &*expand(prk, info));
     LessSafeKey::new(key.expect("the key has the cipher's length"))

@@ -26,7 +26,7 @@ pub struct FileStamp {
     pub changed: (i64, u32),
 }
 
-/// The record of a file.
+/// The record of a file: its attributes and digests when it was last read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The attributes of the file when it was read.
@@ -34,7 +34,7 @@ pub struct Known {
     /// The boot id of the machine at that time. Devices may get other numbers at the next boot, and
     /// bytes that were not on stable storage may be lost.
     pub boot: [u8; 16],
-    /// The block layout.
+    /// The block layout of the digests.
     pub layout: Layout,
     /// The digests of the blocks; `None` where unknown.
     pub digests: Vec<Option<[u8; 32]>>,

@@ -2,11 +2,11 @@
 //! channels, greetings and mounts use it.
 //!
 //! A frame consists of the length of the rest (4 bytes, little endian), the contents, and a tag of
-//! AES-256-GCM (16 bytes). Its key is derived from the keys of the handshake, so that it is unique to
-//! the connection and the direction. Its nonce is the frame's number, so that a missing, repeated,
+//! AES-256-GCM (16 bytes). The key is derived from the keys of the handshake, so it is unique to
+//! the connection and the direction. The nonce is the frame's number, so that a missing, repeated,
 //! reordered or changed frame is detected. After 2^16 frames (80 GiB at most) the next key is
-//! derived, so there is no limit to a connection's traffic. A clear frame is the cipher's associated
-//! data: it can be read in transit, but not forged.
+//! derived, so there is no limit to a connection's traffic. The contents of an unencrypted frame
+//! are the cipher's associated data: they can be read in transit, but not forged.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub enum ChannelError {
     /// The peer does not have the required key, or bytes were changed in transit.
     #[error("the peer doesn't hold the right key, or its bytes were changed in transit")]
     Refused,
-    /// The message or frame exceeds the maximum length. Both are in bytes.
+    /// The message or frame is too long: its length and the maximum length, in bytes.
     #[error("message of {0} bytes: the maximum is {1} bytes")]
     TooLong(usize, usize),
     /// The bytes are not the next frame that the peer sent.
@@ -70,8 +70,8 @@ impl Line {
         Self { key: frame_key(&prk, true, 0), prk, sealed: true, next: 0 }
     }
 
-    /// Returns a line on which frames are authenticated, but not encrypted. It has other keys, and
-    /// its frames are numbered from 0.
+    /// Returns a line on which frames are authenticated, but not encrypted. The line has other
+    /// keys, and its frames are numbered from 0.
     #[must_use]
     pub fn into_clear(self) -> Self {
         Self { key: frame_key(&self.prk, false, 0), prk: self.prk, sealed: false, next: 0 }

@@ -36,8 +36,8 @@ pub enum ToAgent {
     Detach(CopyId),
     /// All blocks have been read, and this is their digest: give the file its final name.
     Commit(CopyId, [u8; 32]),
-    /// The copy is over. Remove files that are not committed; replace files that were prepared but
-    /// not settled by the previous ones.
+    /// The copy is over. Remove files that are not committed. Restore the previous versions of
+    /// files that were prepared (`Prepare`), but not settled (`Settle`).
     Close(CopyId),
     /// Connect to the agents that listen at these addresses, and keep the connections for future
     /// copies. Accept connections of neighbours with this secret, which was generated for this
@@ -67,7 +67,7 @@ pub enum ToAgent {
     Balance(BalanceOrder),
     /// Report the files that could be sent.
     Stat(StatRequest),
-    /// The text of a file that is stored next to the copy's file when that is committed.
+    /// The text of a file to store next to the copy's file when the latter is committed.
     Attach(CopyId, Vec<u8>),
     /// A piece of the helper program that uses fabrics, for agents without it, and whether more
     /// follow.
@@ -97,7 +97,7 @@ pub enum FromAgent {
         pid: u32,
         /// The age of the agent in nanoseconds.
         age_ns: u64,
-        /// The number of connections to neighbours that it keeps for future copies.
+        /// The number of connections to neighbours that the agent keeps for future copies.
         links: u32,
     },
     /// A heartbeat, sent at intervals from a thread that no disk can block.
@@ -113,7 +113,7 @@ pub enum FromAgent {
     First(CopyId),
     /// A link broke, or could not be opened.
     LinkLost {
-        /// The copy.
+        /// The copy that used the link.
         copy: CopyId,
         /// The number of the lane.
         lane: u16,
@@ -121,14 +121,14 @@ pub enum FromAgent {
         epoch: u32,
         /// The side of the node that the link is on.
         side: LinkSide,
-        /// The reason why it is lost.
+        /// The error of the link.
         reason: String,
     },
-    /// A block arrived changed.
+    /// The block with this index arrived corrupt.
     Bad(CopyId, u64),
-    /// A frame arrived changed; its link is given up.
+    /// A corrupt frame arrived; its link is given up.
     BadFrame {
-        /// The copy.
+        /// The copy that used the link.
         copy: CopyId,
         /// The lane's number.
         lane: u16,
@@ -157,23 +157,23 @@ pub enum FromAgent {
     Surveyed(SurveyAnswer),
     /// A result of a meeting; there may be more.
     Found(CopyId, Box<Finding>),
-    /// A meeting is over at this agent: as planned, or why not.
+    /// A meeting is over at this agent: `None` if it ended as planned, otherwise the reason.
     ProbeEnded(CopyId, Option<Complaint>),
     /// An event of the disk test.
     Disk(DiskEvent),
-    /// The reply to `Clock`: the time of the request by the head's clock, then the times of its
-    /// arrival and of the reply by the agent's clock.
+    /// The reply to `Clock`: the time of the request by the head's clock, then the times of the
+    /// request's arrival and of the reply by the agent's clock.
     Clock(u64, u64, u64),
     /// A piece of the trace of a copy that was closed (empty if nothing was recorded), and whether
     /// more follow.
     Trace(CopyId, Vec<u8>, bool),
     /// An event of the balance test.
     Balance(BalanceEvent),
-    /// A block was written; sent if the head asked to be told of each.
+    /// The block with this index was written; sent only if the head requested acknowledgements.
     Written(CopyId, u64),
     /// The reply to `Stat`, or why there is none.
     Looked(Result<Vec<StatReply>, String>),
-    /// The parts of its tree that the node did not send; sent before `Committed`.
+    /// The parts of the tree that this node did not send; sent before `Committed`.
     Absent(CopyId, Absence),
     /// The reply to `Files`: `None` if connections with the secret are accepted, otherwise the
     /// reason.

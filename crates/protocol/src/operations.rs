@@ -1,7 +1,7 @@
-//! Operations: parts of the file of which a limited number is in progress at a time, as in the
-//! parallel file systems of 2007. An operation ends when the servers have acknowledged each of its
-//! blocks as written. Only comparisons with these systems need operations; without them the whole
-//! copy is one window.
+//! Operations: parts of the file, of which only a limited number are in progress at a time.
+//! Parallel file systems of 2007 copied files in this way. An operation ends when the servers have
+//! acknowledged each of its blocks as written. Only comparisons with these systems need operations;
+//! without them the whole copy is one window.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use garland_core::plan::{BlockSet, Layout};
 pub struct Cut {
     /// The size of an operation in bytes, at least 1.
     pub size: u64,
-    /// The number of operations that may be in progress after the oldest one that is not
-    /// acknowledged.
+    /// The number of operations that may be in progress in addition to the oldest one with
+    /// unacknowledged blocks.
     pub overlap: u64,
 }
 
@@ -25,13 +25,13 @@ impl Cut {
     }
 }
 
-/// The operations of a copy that are in progress.
+/// The operations of a copy that have not ended, and the blocks that were acknowledged.
 #[derive(Clone, Debug)]
 pub struct Operations {
     cut: Cut,
     layout: Layout,
     written: BlockSet,
-    /// The number of blocks that are not acknowledged, for each operation that has any.
+    /// For each operation that has not ended, the number of blocks that are not acknowledged.
     open: BTreeMap<u64, u64>,
 }
 

@@ -31,17 +31,17 @@ pub const PING_POINTS_MAX: usize = 1024;
 /// A meeting, as one of its two agents gets it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meeting {
-    /// Its identity.
+    /// The identity of the meeting.
     pub id: CopyId,
     /// The secret of this meeting, with which the two agents authenticate each other.
     pub secret: Secret,
     /// The address of the other agent; `None` for the agent that listens.
     pub dial: Option<SocketAddr>,
-    /// The number of connections.
+    /// The number of connections between the two agents.
     pub streams: u16,
     /// The timeout of the meeting in milliseconds.
     pub limit_ms: u32,
-    /// The CPU to pin threads to.
+    /// The CPU to pin threads to; `None` leaves threads unpinned.
     pub pin: Option<u16>,
     /// What to measure.
     pub task: Task,
@@ -159,7 +159,7 @@ pub struct PingTask {
 /// One measurement of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingPoint {
-    /// The operation.
+    /// The kind of the operation.
     pub kind: PingKind,
     /// The size of the operation in bytes.
     pub size: u32,
@@ -197,7 +197,7 @@ pub struct Summary {
 /// The result of a point of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingSample {
-    /// The number of the point.
+    /// The index of the point in [`PingTask::points`].
     pub point: u32,
     /// The number of completed operations.
     pub count: u64,
@@ -205,8 +205,8 @@ pub struct PingSample {
     pub elapsed_ns: u64,
     /// The time from the start of an operation (with a rate, its scheduled start) to its end.
     pub sojourn: Summary,
-    /// The number of operations that were timed together, if one is shorter than the resolution of
-    /// the clock.
+    /// The number of operations that were timed together because one is shorter than the resolution
+    /// of the clock; otherwise 1.
     pub timed_together: u32,
     /// The number of writes for all requests: fewer than operations if some requests were combined.
     pub writes: u64,
@@ -214,7 +214,7 @@ pub struct PingSample {
     pub writing_ns: u64,
     /// The nanoseconds in which the initiator worked: its CPU time without unsuccessful polls.
     pub initiator_ns: u64,
-    /// The nanoseconds in which the target worked.
+    /// The nanoseconds in which the target worked, measured in the same way.
     pub target_ns: u64,
 }
 

@@ -3,11 +3,11 @@
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-/// The checks of a file before it gets its name.
+/// The checks of a file before it gets its final name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBack {
-    /// Whether the medium has the received bytes: compared block by block, bypassing the page
-    /// cache.
+    /// Whether to compare the file on the medium with the received bytes, block by block and
+    /// bypassing the page cache.
     pub verify: bool,
     /// The digest of the whole file to report, if any.
     pub checksum: Option<Checksum>,
@@ -28,7 +28,7 @@ pub enum Checksum {
 pub struct Summed {
     /// The kind of the digest.
     pub checksum: Checksum,
-    /// The digest.
+    /// The digest of all bytes of the file.
     pub digest: [u8; 32],
     /// The path of the file on the node (raw bytes).
     pub path: Vec<u8>,

@@ -13,7 +13,8 @@ pub struct ReadyLine {
     pub key: PublicKey,
     /// The release of the agent.
     pub release: String,
-    /// The log file on the agent's host, if the agent is a standing one; written in UTF-8.
+    /// The log file on the agent's host; `None` unless the agent is a standing one. The line
+    /// contains it in UTF-8.
     pub log: Option<PathBuf>,
 }
 

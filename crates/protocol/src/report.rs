@@ -25,22 +25,22 @@ pub struct HopReport {
     pub sent: u64,
     /// Nanoseconds in which data was in flight.
     pub busy_ns: u64,
-    /// Nanoseconds of these in which the receiver took nothing because its window was full.
+    /// The part of `busy_ns` in which the receiver took nothing because its window was full.
     pub blocked_ns: u64,
 }
 
 /// The part of an agent's heartbeat that describes a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The progress by lane.
+    /// The progress of each lane, by the lane's number.
     pub lanes: Vec<LaneReport>,
     /// Whether the node can read back what it received.
     pub holder: bool,
     /// The number of blocks that the node has.
     pub held: u64,
-    /// The number of these that the node had before the copy began.
+    /// The number of held blocks that the node had before the copy began.
     pub had: u64,
-    /// The number of these without a gap, from the first block on.
+    /// The number of held blocks without a gap, from the first block on.
     pub whole: u64,
     /// The total time in nanoseconds for which receiving waited for the node's own writer.
     pub stalled_ns: u64,
@@ -51,13 +51,13 @@ pub struct Report {
     pub memory: u64,
     /// The CPU time of the agent since the copy began, in nanoseconds.
     pub cpu_ns: u64,
-    /// The part of that CPU time that decrypting and checking blocks took, in nanoseconds.
+    /// The part of `cpu_ns` that decrypting and checking blocks took, in nanoseconds.
     pub opening_ns: u64,
     /// The number of blocks that each stage held at a time.
     pub depths: Vec<StageDepth>,
     /// The number of names that were removed because the source does not have them.
     pub removed: u64,
-    /// The digest of the node's file, if it was requested and once it is known.
+    /// The digest of the node's file; `None` if it was not requested, or is not known yet.
     pub checksum: Option<Summed>,
     /// The call on a disk that has made no progress for longest, if that is a second or more.
     pub pending: Option<PendingCall>,
@@ -73,7 +73,7 @@ pub enum DiskCall {
     Write,
     /// Reads a block.
     Read,
-    /// Flushes everything to stable storage, and gives it its name.
+    /// Flushes the destination to stable storage, and gives it its final name.
     Finish,
     /// Compares the file with the received bytes.
     Verify,
@@ -98,9 +98,9 @@ pub struct PendingCall {
     pub operation: DiskCall,
     /// The path of the file.
     pub path: String,
-    /// Nanoseconds without progress.
+    /// The nanoseconds since the call last made progress.
     pub silent_ns: u64,
-    /// Nanoseconds of these that the call may take for its bytes on a very slow disk.
+    /// The part of `silent_ns` that the call may take for its bytes on a very slow disk.
     pub allowance_ns: u64,
 }
 
@@ -151,10 +151,10 @@ pub enum Stage {
 /// The number of blocks that a stage held at a time, over the time in which it held any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageDepth {
-    /// The stage.
+    /// The stage that held the blocks.
     pub stage: Stage,
     /// The mean, in thousandths of a block.
     pub mean: u32,
-    /// The maximum.
+    /// The maximum number of blocks.
     pub most: u32,
 }

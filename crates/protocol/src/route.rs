@@ -10,8 +10,8 @@ use garland_core::plan::NodeId;
 pub type NodeAddress = Vec<SocketAddr>;
 
 /// The hops of a lane as one node sees them. The address of the other end is given for links that
-/// this node opens. A node opens the links to its downstreams; but the head may be unreachable, so
-/// it opens the link from its upstream itself.
+/// this node opens. A node opens the links to its downstreams. The head also opens the link from
+/// its upstream, because nodes may be unable to connect to the head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// The lane's number.
@@ -26,7 +26,7 @@ pub struct Route {
 /// A node that another feeds in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downstream {
-    /// The node.
+    /// The node at the other end of the link.
     pub node: NodeId,
     /// The epoch of the link.
     pub epoch: u32,
@@ -91,11 +91,12 @@ impl Route {
     }
 }
 
-/// The side of a node that a link is on.
+/// The side of a node in a lane that a link is on. In a lane to the head, blocks flow towards the
+/// head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LinkSide {
-    /// Towards the head.
+    /// The side from which the node gets blocks: the link from its feeder.
     Up,
-    /// Away from the head.
+    /// The side to which the node sends blocks: the link to a node that it feeds.
     Down,
 }

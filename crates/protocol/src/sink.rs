@@ -22,10 +22,10 @@ pub enum Landing {
 /// Why a block or the end of the source is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SinkError {
-    /// The source signed another digest for the block before.
+    /// The source has previously signed another digest for this block.
     #[error("the source changed while it was copied (block {0})")]
     SourceChanged(u64),
-    /// The end of the source contradicts an earlier one, or blocks that have arrived.
+    /// The end of the source contradicts an end that was noted before, or blocks that have arrived.
     #[error("contradictory end of the source: {0} blocks")]
     Ended(u64),
 }
@@ -40,14 +40,16 @@ pub struct Sink {
     /// The index of the first block that is not held.
     next: u64,
     in_flight: BTreeSet<u64>,
-    /// Blocks that went by and are neither held nor with the writer.
+    /// Blocks that arrived or were passed over without being stored: they are neither held nor with
+    /// the writer.
     missing: BTreeSet<u64>,
     known: BlockSet,
     /// Whether all digests were known in advance.
     all_digests: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    /// The window of a stream: the number of blocks that may be taken, from the next one on.
+    /// The window of a stream: the number of blocks that may be taken, from the next one on; `None`
+    /// if the sink is not a stream.
     window: Option<u64>,
     /// The blocks that belong to this node; `None` if all do.
     part: Option<LaneBlocks>,
@@ -209,7 +211,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Gives a taken block back that never reached the writer.
+    /// Undoes [`Sink::take`] for a block that never reached the writer.
     pub fn untake(&mut self, index: u64) {
         self.in_flight.remove(&index);
         if !self.has(index) {
@@ -217,21 +219,22 @@ impl Sink {
         }
     }
 
-    /// Notes that block `index` went by: it must come again, unless the node has it.
+    /// Notes that block `index` was passed over, or was not stored when it arrived: it must be sent
+    /// again, unless the node has it.
     pub fn miss(&mut self, index: u64) {
         if !self.has(index) {
             self.missing.insert(index);
         }
     }
 
-    /// Returns the blocks that went by and are missing, in order.
+    /// Returns the missing blocks that were passed over or not stored, in order.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
         self.missing.iter().copied()
     }
 
-    /// Whether block `index` is too far ahead of a stream for its writer to take it, but can be
-    /// taken if it waits: the stream's next block is still to come, or with the writer. (If that
-    /// block went by, nothing may wait, because its repair may come after the waiting block.)
+    /// Whether block `index` is too far ahead of a stream for its writer to take it now, but can be
+    /// taken after a wait. False if the stream's next block is missing: its repair may come after
+    /// the waiting block.
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
         index > self.next && self.is_far(index) && !self.missing.contains(&self.next)
@@ -243,9 +246,9 @@ impl Sink {
         self.window.is_some_and(|window| index >= self.next.saturating_add(window))
     }
 
-    /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by.
-    /// `None` if the sink is not a stream. When this changes, other lanes than the one that changed
-    /// it may continue.
+    /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether that is
+    /// missing. `None` if the sink is not a stream. When a lane changes this, other lanes may be
+    /// able to continue.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
         self.window.map(|_| (self.next, self.missing.contains(&self.next)))
@@ -300,7 +303,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Returns the number of blocks; the maximum while the end is unknown.
+    /// Returns the number of blocks; while the end is unknown, the maximum of the layout.
     fn blocks(&self) -> u64 {
         self.end.unwrap_or_else(|| self.layout.blocks())
     }
@@ -339,8 +342,8 @@ impl Sink {
     }
 
     /// Whether block `index` can be fed to others later without further blocks: in a stream, all
-    /// blocks before it must be present. A relay may stop reading only for such a block; for others
-    /// it may need the blocks that it would not read.
+    /// blocks before it must be present. Only for such a block may a relay stop reading: any other
+    /// block may depend on blocks that the relay would then not read.
     #[must_use]
     pub fn will_surely_serve(&self, index: u64) -> bool {
         self.will_serve(index) && (self.window.is_none() || index < self.reach)
@@ -365,7 +368,7 @@ impl Sink {
         (self.end == Some(self.known.count())).then_some(&self.contents)
     }
 
-    /// Returns the digests of the held blocks; `None` for other blocks.
+    /// Returns, for each block, its digest if the block is held, otherwise `None`.
     #[must_use]
     pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
         let held = |index| self.content(index).filter(|_| self.held.contains(index));

@@ -9,7 +9,7 @@ pub struct StatRequest {
     pub path: Vec<u8>,
     /// Whether to report the stripes of the file instead of the file.
     pub stripes: bool,
-    /// Examine the whole tree below the path and keep the result: it is copied as a tree.
+    /// If given, the whole tree below the path is examined, and the result is kept for the copy.
     pub tree: Option<TreeStatRequest>,
 }
 
@@ -40,9 +40,10 @@ pub struct TreeStat {
 pub struct Absent {
     /// The path on the node (raw bytes).
     pub path: Vec<u8>,
-    /// The reason.
+    /// Why the node does not send it.
     pub reason: String,
-    /// Whether it should have been sent; sockets and devices are skipped on purpose.
+    /// Whether the part should have been sent. If false, it was skipped on purpose, as sockets and
+    /// devices are.
     pub missed: bool,
 }
 
@@ -60,8 +61,8 @@ pub struct Absence {
 /// The maximum number of stripes of a file that a node reports.
 pub const SIGHTS_MAX: usize = 16;
 
-/// The maximum length of a manifest in bytes. [`SIGHTS_MAX`] of them may exceed a message, so a node reports
-/// as many as fit.
+/// The maximum length of a manifest in bytes. [`SIGHTS_MAX`] of them may exceed a message, so a
+/// node reports as many as fit.
 pub const MANIFEST_MAX: usize = 32 << 10;
 
 /// A file that a node has.
@@ -74,7 +75,7 @@ pub struct StatReply {
     pub length: Option<u64>,
     /// The modification time: seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// Its permission bits.
+    /// The permission bits.
     pub mode: u32,
     /// The text of the manifest of a stripe; empty for another file.
     pub manifest: Vec<u8>,

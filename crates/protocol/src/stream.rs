@@ -15,8 +15,8 @@ pub const PACKETS: std::ops::RangeInclusive<u16> = 128..=32807;
 /// report when the result is precise enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamTask {
-    /// The number of connections, from the first one on, on which the dialling agent sends; on the
-    /// others it receives.
+    /// The dialling agent sends on this number of connections, the first ones, and receives on the
+    /// others.
     pub forward: u16,
     /// The length of a write in bytes.
     pub write: u32,
@@ -38,7 +38,7 @@ pub struct RxStats {
     pub number: u16,
     /// The number of counted bytes.
     pub bytes: u64,
-    /// The time in which they arrived, in nanoseconds.
+    /// The time in which these bytes arrived, in nanoseconds.
     pub elapsed_ns: u64,
     /// Whether the rates of both halves of that time differ by at most 2 %.
     pub steady: bool,
@@ -51,9 +51,9 @@ pub struct TxStats {
     pub number: u16,
     /// Microseconds in which data was waiting to be sent or acknowledged.
     pub busy_us: u64,
-    /// Microseconds of these in which the receiver's window was full.
+    /// The part of `busy_us` in which the receiver's window was full.
     pub window_limited_us: u64,
-    /// Microseconds of these in which the send buffer was full.
+    /// The part of `busy_us` in which the send buffer was full.
     pub buffer_limited_us: u64,
     /// The number of data segments that were sent, including retransmissions.
     pub segments: u32,

@@ -14,10 +14,11 @@ pub type Token = [u8; 16];
 pub enum SurveyOrder {
     /// Report the NICs, and answer the probes of other nodes until the channel ends.
     Open,
-    /// Send frames on every NIC, and listen on all of them.
+    /// Send frames with this token and the number of this node on every NIC, and listen on all of
+    /// them.
     Frames(Token, u32),
-    /// Send datagrams to this port on every NIC, and listen on all of them; for agents that are not
-    /// permitted to send frames.
+    /// Send datagrams with this token and the number of this node to this port on every NIC, and
+    /// listen on all of them; for agents that are not permitted to send frames.
     Datagrams(Token, u32, u16),
     /// Find the largest packets that are delivered.
     Mtu(Vec<MtuProbe>),
@@ -31,7 +32,8 @@ pub enum SurveyOrder {
         /// The duration in milliseconds.
         millis: u32,
     },
-    /// Send a burst of small datagrams with this number, by the node's own route.
+    /// Send a burst of small datagrams with this number, by the route that the node's kernel
+    /// chooses.
     Burst {
         /// The address at which the peer's agent answers datagrams.
         to: SocketAddrV4,
@@ -70,8 +72,8 @@ pub enum SurveyAnswer {
     Rate(f64),
     /// The number of datagrams that were sent.
     Sent(u32),
-    /// The number of frames that each NIC has sent since it exists (modulo 2^32), and the number of
-    /// datagrams of the burst that arrived.
+    /// The number of frames that each NIC has sent since it was created (modulo 2^32), and the
+    /// number of datagrams of the burst that arrived.
     Counts(Vec<(String, u32)>, u32),
     /// The order failed, and why.
     Failed(String),

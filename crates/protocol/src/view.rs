@@ -11,8 +11,7 @@ pub const NAME_MAX: usize = 160;
 /// The maximum length in bytes of an account that is sent to another agent of the node.
 pub const ACCOUNT_MAX: usize = 48 << 10;
 
-/// The maximum number of items of each kind in a view, so that the view fits into one message;
-/// further ones are only counted.
+/// The maximum number of items of each kind in a view, so that the view fits into one message.
 const COPIES: usize = 64;
 const LANES: usize = 192;
 const JOBS: usize = 96;
@@ -41,7 +40,7 @@ pub struct KernelCounts {
     pub disks: Vec<DiskCounts>,
     /// The number of busy ticks of the processors.
     pub busy_ticks: u64,
-    /// The number of all ticks of the processors.
+    /// The total number of ticks of the processors.
     pub ticks: u64,
     /// The number of TCP segments that were retransmitted.
     pub resent: u64,
@@ -50,7 +49,7 @@ pub struct KernelCounts {
 /// The counters of a NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicCounts {
-    /// Its name.
+    /// The name of the interface, such as `eth0`.
     pub name: String,
     /// Bytes received.
     pub received: u64,
@@ -61,7 +60,7 @@ pub struct NicCounts {
 /// The counters of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCounts {
-    /// Its name.
+    /// The name of the block device, such as `vda`.
     pub name: String,
     /// Bytes read.
     pub read: u64,
@@ -86,10 +85,10 @@ pub struct Account {
     pub more_jobs: u32,
 }
 
-/// The part of a node in a copy.
+/// The state of a copy on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CopyView {
-    /// The copy.
+    /// The identity of the copy.
     pub copy: CopyId,
     /// The path on this node, truncated to [`NAME_MAX`] bytes.
     pub name: String,
@@ -109,7 +108,7 @@ pub struct CopyView {
     pub lanes: Vec<LaneView>,
 }
 
-/// The progress of a lane on a node.
+/// The progress of a lane on a node. All counts are since the copy began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneView {
     /// The number of the lane in the copy.
@@ -118,7 +117,7 @@ pub struct LaneView {
     pub came: u64,
     /// Bytes of blocks that were sent, to all downstreams together.
     pub went: u64,
-    /// The times for which its thread has waited; `None` if the copy is not recorded.
+    /// The times for which the lane's thread has waited; `None` if the copy is not traced.
     pub waits: Option<Waits>,
 }
 
@@ -144,15 +143,15 @@ pub struct JobView {
     pub job: u32,
     /// The command, truncated to [`NAME_MAX`] bytes.
     pub command: String,
-    /// The number of processors that it uses.
+    /// The number of processors that the job uses.
     pub cores: u32,
-    /// The time for which it has run, in nanoseconds.
+    /// The time for which the job has run, in nanoseconds.
     pub running_ns: u64,
 }
 
 impl NodeView {
-    /// Truncates the view so that it fits into a message, and counts what is left out of Garland's
-    /// own items. Input from another agent has no other limit.
+    /// Truncates the view so that it fits into a message. Counts the lanes and jobs that are left
+    /// out, but not NICs, disks and copies. Views from other agents have no other limit.
     pub fn bound(&mut self) {
         self.kernel.nics.truncate(NICS);
         self.kernel.disks.truncate(DISKS);
@@ -172,7 +171,8 @@ impl Account {
         self.more_jobs = self.more_jobs.saturating_add(other.more_jobs);
     }
 
-    /// Keeps as many items as fit into a message, and counts the rest.
+    /// Keeps as many copies, lanes and jobs as fit into a message. Counts the lanes and jobs that
+    /// are left out.
     pub fn bound(&mut self) {
         let (mut lanes, mut more) = (LANES, 0);
         for (at, copy) in self.copies.iter_mut().enumerate() {

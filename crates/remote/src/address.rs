@@ -16,7 +16,7 @@ pub enum Address {
         /// The object's key.
         key: String,
     },
-    /// A URL.
+    /// A file behind an HTTP or HTTPS URL.
     Http(
         /// The whole URL, which may contain secrets.
         String,
@@ -24,7 +24,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Parses an address; returns `None` if the text is not a remote address.
+    /// Parses an address; returns `None` if `text` does not begin with a remote scheme.
     ///
     /// # Errors
     /// When it begins like a remote address but is invalid.
@@ -69,7 +69,7 @@ impl Address {
     }
 }
 
-/// Prints the address without its query and its user name and password, which may be secret.
+/// Prints the address without its query, user name and password, which may be secret.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

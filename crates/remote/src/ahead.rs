@@ -33,7 +33,8 @@ struct FetchWindow {
     unclaimed: u64,
     /// The last part that a reader waits for.
     wanted: u64,
-    /// The stream of the first part, which was opened with the object.
+    /// The stream of the first part, which was opened with the object; `None` once this part is
+    /// being fetched.
     first: Option<Stream>,
     over: bool,
 }
@@ -46,7 +47,7 @@ struct FetchedPart {
 
 struct Bytes {
     here: Vec<u8>,
-    /// The number of bytes that readers have copied.
+    /// The number of bytes that readers have copied; a byte that is copied twice counts twice.
     given: usize,
     trouble: Option<Trouble>,
 }
@@ -76,7 +77,8 @@ impl Ahead {
         Ok(ahead)
     }
 
-    /// Waits until the bytes of `range` are in memory, or would have to be fetched separately.
+    /// Waits until the bytes of `range` are in memory. Parts that are no longer in memory are not
+    /// waited for: `read` fetches their bytes separately.
     pub(crate) fn wait(&self, range: Range<u64>, waiting: &Waiting<'_>) -> Result<(), Trouble> {
         for number in range.start / PART..range.end.div_ceil(PART) {
             if let Some(part) = self.0.part(number, waiting)? {
@@ -87,7 +89,8 @@ impl Ahead {
         Ok(())
     }
 
-    /// Fills `bytes` from `offset` on.
+    /// Fills `bytes` with the contents from `offset` on. Fetches bytes that are no longer in
+    /// memory.
     pub(crate) fn read(
         &self,
         mut offset: u64,
@@ -123,8 +126,8 @@ impl Drop for Ahead {
 }
 
 impl Shared {
-    /// Waits until the part `number` is being fetched, and returns it; `None` if it is no longer in
-    /// memory.
+    /// Waits until the part `number` is being fetched, and returns the part; `None` if it is no
+    /// longer in memory.
     fn part(
         &self,
         number: u64,
@@ -224,7 +227,7 @@ impl FetchedPart {
 }
 
 impl Origin {
-    /// Fetches exactly these bytes.
+    /// Fills `to` with the contents from `offset` on, with a request of its own.
     fn fetch(&self, offset: u64, to: &mut [u8]) -> Result<(), Trouble> {
         let range: Range<u64> = offset..offset + to.len() as u64;
         let mut filled = 0;

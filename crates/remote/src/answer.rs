@@ -5,7 +5,7 @@ use object_store::Error;
 use crate::address::Address;
 use crate::trouble::Trouble;
 
-/// Converts an error of `operation` (`open`, `read`) on the object at `address`.
+/// Converts an error of `operation` (`open` or `read`) on the object at `address`.
 pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trouble {
     if matches!(error, Error::Precondition { .. }) {
         return Trouble::changed(address);
@@ -21,16 +21,17 @@ pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trou
 /// The response of a server, or the reason why there is none.
 struct Answer {
     text: String,
-    /// S3's error code, such as `NoSuchKey`.
+    /// S3's error code, such as `NoSuchKey`; `None` if the response has none.
     code: Option<String>,
-    /// S3's error message.
+    /// S3's error message; `None` if the response has none.
     message: Option<String>,
     retries: Option<String>,
 }
 
 impl Answer {
-    /// Extracts the response from an error. The library's messages consist of the request, whose
-    /// URL may contain secrets, a dash, and the response, which may contain further dashes.
+    /// Extracts the response from an error. A message of the library consists of the request, a
+    /// dash, and the response. The URL of the request may contain secrets, and the response may
+    /// contain further dashes.
     fn of(error: &Error) -> Self {
         let all = match error {
             Error::Generic { source, .. }

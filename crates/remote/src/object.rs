@@ -64,7 +64,7 @@ impl Object {
         Some(modified).filter(|modified| *modified != (0, 0))
     }
 
-    /// Returns its address.
+    /// Returns the address of the object.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.origin.address
@@ -82,10 +82,10 @@ impl Object {
         }
     }
 
-    /// Waits until the bytes of `range` can be read without waiting, or `stale` returns true.
+    /// Waits until the bytes of `range` can be read without waiting.
     ///
     /// # Errors
-    /// If they cannot be read or are no longer wanted.
+    /// When the bytes cannot be read, or `stale` returns true.
     pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
         let stale = || (self.stop)() || stale();
         let waiting = Waiting { address: self.address(), stale: &stale };

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The stream of the bytes of a range.
 pub(crate) type Stream = BoxStream<'static, object_store::Result<Bytes>>;
 
-/// An object.
+/// An object, pinned to the version that was opened.
 pub(crate) struct Origin {
     pub(crate) address: Address,
     store: Arc<dyn ObjectStore>,
@@ -36,11 +36,12 @@ pub(crate) struct Origin {
 pub(crate) struct Opened {
     pub(crate) origin: Origin,
     pub(crate) stream: Stream,
-    /// Whether ranges can be read; `stream` is the first range, or else the whole object.
+    /// Whether the server supports ranges. If true, `stream` is the first part of the object,
+    /// otherwise the whole object.
     pub(crate) in_ranges: bool,
 }
 
-/// Creates a runtime for this thread, which waits for one operation at a time.
+/// Creates a runtime for the calling thread, which runs one operation at a time.
 pub(crate) fn runtime() -> Result<Runtime, Trouble> {
     let built = tokio::runtime::Builder::new_current_thread().enable_time().build();
     built.map_err(|error| Trouble::new(format!("cannot start to read: {error}")))
@@ -96,7 +97,7 @@ impl Origin {
         Ok(())
     }
 
-    /// Requests a range, or all, of the version that was opened.
+    /// Requests a range (`None`: all bytes) of the version that was opened.
     async fn ask(&self, range: Option<Range<u64>>) -> Result<Stream, Trouble> {
         let strong = self.pinned.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
         let options = GetOptions {
@@ -117,8 +118,9 @@ impl Origin {
         Ok(result.into_stream())
     }
 
-    /// Whether a response is of the version that was opened, by its tag (its date if it has none)
-    /// and its length. Servers may ignore the conditions of a request.
+    /// Whether a response is of the version that was opened: compares the tag (the date if there is
+    /// none) and the length. This is necessary because servers may ignore the conditions of a
+    /// request.
     fn is_same(&self, result: &GetResult) -> bool {
         let (was, is) = (&self.pinned, &result.meta);
         let dated = was.e_tag.is_some() || was.last_modified == is.last_modified;
@@ -126,8 +128,8 @@ impl Origin {
     }
 }
 
-/// Passes those bytes of a stream to `take` that are in `range`; the stream starts at the offset
-/// `at`. Advances the start of `range`.
+/// Passes the bytes in `range` of a stream to `take`. `at` is the offset of the stream's first
+/// byte. Advances the start of `range` by the bytes passed.
 async fn flow(
     address: &Address,
     mut stream: Stream,
@@ -157,8 +159,8 @@ async fn flow(
     Ok(())
 }
 
-/// Whether a server returns such an error because it does not support ranges, or because the object
-/// is empty.
+/// Whether an error is one that servers return if they do not support ranges, or if the object is
+/// empty.
 fn wants_no_range(error: &Error) -> bool {
     let text = error.to_string();
     let told = ["non-partial response", "416 Range Not Satisfiable", "Content-Range header not"];

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 pub(crate) type Profile = BTreeMap<String, String>;
 
 /// Reads the profile `AWS_PROFILE`, or the default one, from `~/.aws/config` and
-/// `~/.aws/credentials`. Returns `None` if `AWS_PROFILE` is set and neither file contains this
-/// profile.
+/// `~/.aws/credentials`, or the files that `AWS_CONFIG_FILE` and `AWS_SHARED_CREDENTIALS_FILE`
+/// name. Returns `None` if `AWS_PROFILE` is set and neither file contains this profile.
 pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Profile> {
     let home = || environment("HOME").map(|home| PathBuf::from(home).join(".aws"));
     let file = |variable, name: &str| {
@@ -31,8 +31,8 @@ pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Profi
     found.or_else(|| named.is_none().then(Profile::new))
 }
 
-/// Returns the section with this heading. Indented lines belong to the line before them and are
-/// ignored.
+/// Returns the section with this heading. Ignores indented lines, which are nested settings of the
+/// line before.
 fn section(text: &str, heading: &str) -> Option<Profile> {
     let mut found: Option<Profile> = None;
     let mut inside = false;

@@ -24,7 +24,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Filling {
-    /// The number of bytes that have been written to the file.
+    /// The number of bytes that were written to the file so far.
     here: u64,
     trouble: Option<Trouble>,
     over: bool,

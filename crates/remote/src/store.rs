@@ -21,14 +21,15 @@ const RETRIES: usize = 6;
 /// The time after which a request is no longer retried.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// Variables that select another source of credentials: the service of a container or a pod.
+/// Environment variables that select another source of credentials: the service of a container or a
+/// pod.
 const ELSEWHERE: [&str; 3] = [
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 ];
 
-/// Creates the store of `address`; also returns the path of the object in it.
+/// Creates the object store of `address`. Returns the store, and the path of the object in it.
 pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
     let transport = Transport::new(names);
     match address {

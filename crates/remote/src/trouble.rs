@@ -20,12 +20,12 @@ impl Trouble {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Returns the error that the object has changed since it was opened.
+    /// Returns the error that the object `of` has changed since it was opened.
     pub(crate) fn changed(of: impl Display) -> Self {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
     }
 
-    /// Returns the error that the caller no longer needs the result.
+    /// Returns the error that the caller no longer wants the object `of`.
     pub(crate) fn stale(of: impl Display) -> Self {
         Self { stale: true, ..Self::new(format!("stopped reading {of}: it is no longer needed")) }
     }

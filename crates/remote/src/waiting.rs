@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::address::Address;
 use crate::trouble::Trouble;
 
-/// The interval of checks whether the caller still wants the result.
+/// The interval between two checks whether the caller still wants the result.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 
 /// The number of ticks without data after which a wait fails: two minutes. Requests time out sooner

@@ -17,7 +17,7 @@ use crate::probe::PairEnd;
 use crate::query::Query;
 use crate::session::Session;
 
-/// The answers or errors of nodes by index; `None` if the user interrupted.
+/// The answer or error of each node, by index; `None` if the user interrupted.
 pub type Replies<T> = Option<BTreeMap<usize, Result<T, String>>>;
 
 /// The rate in bytes per second below which a disk is considered to hang.
@@ -42,7 +42,7 @@ pub struct RoundOutcome {
 pub struct PreparedFile {
     /// The disk on which the file is.
     pub place: DiskPlace,
-    /// Conditions of the node which may affect the rate of copies, as names and values.
+    /// Conditions of the node that may affect the rate of copies: names and values.
     pub conditions: Vec<(String, String)>,
 }
 
@@ -127,7 +127,8 @@ impl<'a> Exchange<'a> {
     }
 
     /// Drops the files from the page cache, or reads them into the cache. Returns the cached part
-    /// of each node's file, or the end of the round if there was an error.
+    /// of each node's file, as far as it is known; or the end of the round, if there was an error
+    /// or the user interrupted.
     fn prepare(
         &mut self,
         job: &RoundJob,
@@ -153,7 +154,8 @@ impl<'a> Exchange<'a> {
         Ok(answers.into_iter().map(cached).collect())
     }
 
-    /// Sends `order(node)` to each of `nodes`, and returns their answers.
+    /// Sends `order(node)` to each of `nodes`, and waits for their answers for at most `patience`.
+    /// `answer` converts an event to an answer, or ignores it.
     fn ask<T>(
         &mut self,
         nodes: &[usize],

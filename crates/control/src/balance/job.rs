@@ -7,9 +7,9 @@ use garland_sys::mptcp::Transport;
 /// the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyPair {
-    /// The node which has the source file.
+    /// The index of the node that has the source file.
     pub from: usize,
-    /// The node which receives the file.
+    /// The index of the node that receives the file.
     pub to: usize,
 }
 
@@ -31,11 +31,11 @@ pub struct RoundJob {
     /// Whether the files are dropped from the page cache before the copies; otherwise the files are
     /// read into the cache.
     pub cold: bool,
-    /// The directory of the files, as bytes.
+    /// The directory of the files on every node (raw bytes).
     pub path: Vec<u8>,
     /// Whether a copy ends with fsync.
     pub fsync: bool,
-    /// Whether blocks are sealed (encrypted).
+    /// Whether blocks are encrypted.
     pub sealed: bool,
     /// Congestion controls to use, best first.
     pub congestion: Vec<String>,

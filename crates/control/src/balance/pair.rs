@@ -19,12 +19,13 @@ pub const SINK: NodeId = NodeId(1);
 /// The outcome of a copy.
 #[derive(Clone, Debug, Default)]
 pub struct PairOutcome {
-    /// The time from the beginning of the round to the end of the copy, in nanoseconds; none if it failed.
+    /// The time from the beginning of the round to the end of the copy, in nanoseconds; `None` if
+    /// the copy failed.
     pub took_ns: Option<u64>,
     /// The part of the source file that was in the page cache before the copy, if the kernel
     /// reports it.
     pub cached: Option<DiskCached>,
-    /// The TCP statistics of the copy's lanes at their end, from the sender; none over MPTCP.
+    /// The TCP statistics of the copy's lanes at their end, from the sender; empty over MPTCP.
     pub lanes: Vec<TxStats>,
     /// The last report of the receiving node.
     pub report: Report,
@@ -32,17 +33,17 @@ pub struct PairOutcome {
 
 /// A copy that is running.
 pub struct Running {
-    /// Source and destination.
+    /// The source and destination nodes.
     pub pair: CopyPair,
     /// The id of the copy.
     pub copy: CopyId,
-    /// The secret which both nodes share.
+    /// The secret that both nodes share.
     pub secret: Secret,
     /// The key with which the feeder signs digests.
     pub digest_key: DigestKey,
     /// The plan: one hop from the feeder to the sink.
     pub plan: Plan,
-    /// The state machine which makes the decisions of the copy.
+    /// The state machine that makes the decisions of the copy.
     pub head: Head,
     /// Whether the state machine has given its verdict.
     pub finished: bool,
@@ -50,16 +51,17 @@ pub struct Running {
     pub fault: Option<String>,
     /// The outcome so far.
     pub outcome: PairOutcome,
-    /// The number of blocks which the sink had at its last report.
+    /// The number of blocks that the sink had at its last report.
     held: u64,
-    /// Whether the feeder has closed the copy.
+    /// Whether the feeder has closed the copy, or was never started.
     pub ended: bool,
     /// Whether the sink has closed the copy.
     pub closed: bool,
 }
 
 impl Running {
-    /// Creates a copy of `layout` that has not begun; `names` and `addresses` are those of all nodes.
+    /// Creates a copy of `layout` that has not begun; `names` and `addresses` are those of all
+    /// nodes.
     pub fn new(
         pair: CopyPair,
         layout: Layout,
@@ -94,7 +96,7 @@ impl Running {
         }
     }
 
-    /// Returns the verdict, if the copy has ended.
+    /// Returns the sink's verdict; `None` before the copy has ended.
     pub fn verdict(&self) -> Option<Verdict> {
         self.head.verdict(SINK)
     }
@@ -105,7 +107,7 @@ impl Running {
         self.head.handle(now, HeadEvent::SourceFailed(reason));
     }
 
-    /// Handles an event of a node. Returns whether the copy made progress.
+    /// Handles an event of the node with this index. Returns whether the copy made progress.
     pub fn handle(&mut self, now: u64, node: usize, event: &AgentEvent) -> bool {
         match event {
             AgentEvent::Lost(reason) => {
@@ -125,7 +127,7 @@ impl Running {
         }
     }
 
-    /// Handles an event of the feeder.
+    /// Handles an event of the feeder. Returns whether the copy made progress.
     fn handle_feeder(&mut self, now: u64, event: &BalanceEvent) -> bool {
         let event = match event {
             BalanceEvent::Fed(copy, event) if *copy == self.copy => event,
@@ -152,7 +154,7 @@ impl Running {
         true
     }
 
-    /// Handles a message of the sink.
+    /// Handles a message of the sink. Returns whether the copy made progress.
     fn handle_sink(&mut self, now: u64, message: &FromAgent) -> bool {
         let moved = match message {
             FromAgent::Heartbeat(Some(report)) => {

@@ -31,24 +31,24 @@ pub struct BalanceRound<'a> {
     began_ns: Option<u64>,
     /// The last time at which any copy made progress, in monotonic nanoseconds.
     moved_ns: u64,
-    /// The node which failed first, and why.
+    /// The index of the node that failed first, and why.
     fault: Option<(usize, String)>,
-    /// Nodes whose agent is dead or silent.
+    /// Indexes of nodes whose agent is dead or silent.
     gone: BTreeSet<usize>,
     interrupted: bool,
 }
 
-/// What a round does.
+/// The phases of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has been sent.
+    /// No order has been sent.
     New,
-    /// The copies are opened, and run once all are open.
+    /// The destinations are being opened; the copies run once all are open.
     Copying,
-    /// The feeders close their copies, until this time at most. They report the statistics of their
-    /// connections.
+    /// The feeders close their copies, until this time at most (monotonic nanoseconds). They report
+    /// the statistics of their connections.
     ClosingFeeders(u64),
-    /// The sinks close their copies, until this time at most.
+    /// The sinks close their copies, until this time at most (monotonic nanoseconds).
     ClosingSinks(u64),
     Over,
 }
@@ -117,7 +117,7 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Starts all feeders, and the time measurement.
+    /// Starts all feeders, and begins to measure the time.
     fn go(&mut self, now: u64, orders: &mut Orders) {
         self.began_ns = Some(now);
         for running in &self.copies {
@@ -126,7 +126,8 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Fails all copies if none has made progress for too long, and passes the time to the others.
+    /// Fails all unfinished copies if none has made progress for too long; otherwise lets those
+    /// with a due deadline act on it.
     fn pass_time(&mut self, now: u64) {
         let quiet_ns = now.saturating_sub(self.moved_ns);
         let hangs = u128::from(quiet_ns) > self.patience.as_nanos();
@@ -140,7 +141,8 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Executes the orders of all state machines. If a copy has failed, interrupts the others.
+    /// Executes the orders of all state machines. If a copy has failed, interrupts the unfinished
+    /// ones.
     fn execute_orders(&mut self, now: u64, orders: &mut Orders) {
         let began = self.began_ns.is_some();
         for running in &mut self.copies {

@@ -1,5 +1,5 @@
-//! An attempt of a copy at its head: the source, or the destination of a gather, and the threads that
-//! serve it. A copy begins again if an agent is busy.
+//! An attempt at a copy, on the head's machine: the source, or the destination of a gather, and the
+//! threads that serve it. A copy begins again if an agent is busy.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -37,7 +37,6 @@ pub(super) struct Attempt {
     notices: Receiver<Notice>,
     pub(super) wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
-    /// The channel of the thread that commits the file on this machine.
     stored: (Sender<Stored>, Receiver<Stored>),
     /// The trace: times of orders, clock probes, and the nodes' traces.
     exchanges: Exchanges,
@@ -46,7 +45,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Creates an attempt of a copy with `nodes` nodes, the head included.
+    /// Creates an attempt at a copy with `nodes` nodes, the head included.
     pub(super) fn new(job: &CopyJob<'_>, nodes: usize) -> std::io::Result<Self> {
         let (copy, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
         let digest_key = DigestKey::Sign(Secret(random::bytes()));
@@ -94,8 +93,8 @@ impl Attempt {
         Ok(())
     }
 
-    /// Waits until all threads of the attempt have ended, at most for this time. Returns whether they
-    /// have. Threads that hang on a disk are not waited for.
+    /// Waits until all threads of the attempt have ended, at most for this time. Returns whether
+    /// they have. Threads that hang on a disk are not waited for.
     pub(super) fn join_threads(&mut self, patience: Duration) -> bool {
         let threads = self.threads.drain(..).chain(self.context.take_side_threads());
         leaving::join_all(&self.context, threads, leaving::after(patience))
@@ -106,17 +105,18 @@ impl Attempt {
         self.notices.try_recv().ok()
     }
 
-    /// Records the time of an order.
+    /// Records the time at which an order was sent to a node.
     pub(super) fn asked(&mut self, id: NodeId, exchange: Exchange) {
         self.exchanges.asked(id, exchange, &self.context.config.trace);
     }
 
-    /// Records the time of the answer to an order.
+    /// Records the time at which a node's answer to an order arrived.
     pub(super) fn answered(&mut self, id: NodeId, exchange: Exchange) {
         self.exchanges.answered(id, exchange, &self.context.config.trace);
     }
 
-    /// Notes that a server has written a block: more may be sent if that ended an operation.
+    /// Notes that a server has written block `index`. If that ended an operation, more blocks may
+    /// be sent.
     pub(super) fn written(&mut self, index: u64) {
         let bound = self.operations.as_mut().and_then(|operations| operations.written(index));
         bound.into_iter().for_each(|bound| self.context.serve_until(bound));
@@ -148,14 +148,14 @@ impl Attempt {
         }
     }
 
-    /// Returns the result of [`Self::commit`], once.
+    /// Returns the result of [`Self::commit`] once; `None` before it is known, and afterwards.
     pub(super) fn stored(&self) -> Option<Stored> {
         self.stored.1.try_recv().ok()
     }
 }
 
-/// Creates the copy context of this machine. A source holds every block from the start; a destination
-/// has a store.
+/// Creates the copy context of this machine. A source holds every block from the start; a
+/// destination has a store.
 fn near_end(
     job: &CopyJob<'_>,
     copy: CopyId,

@@ -80,8 +80,8 @@ impl Driver<'_> {
         self.agents.send(id, &ToAgent::Queue(self.attempt.copy, bytes));
     }
 
-    /// Closes the copy everywhere, which releases all memory that agents have reserved, and begins a
-    /// new attempt, which queues for memory.
+    /// Closes the copy everywhere, which releases all memory that agents have reserved, and begins
+    /// a new attempt, which queues for memory.
     pub(super) fn begin_again(&mut self, interrupts: Option<&Interrupts>) -> std::io::Result<()> {
         self.close(interrupts)?;
         if !self.finished {
@@ -94,7 +94,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Adds the nodes that have become available.
+    /// Adds the nodes that have become available while the copy is running.
     pub(super) fn add_late(&mut self) {
         let late = self.job.late.as_ref().filter(|_| self.head.is_ready());
         for newcomer in late.into_iter().flat_map(|late| late.try_iter()) {

@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 /// Timeout for this machine's own threads, while the disk makes progress.
 const OWN_THREADS: Duration = Duration::from_secs(60);
 
-/// The value of that timeout after an interrupt.
+/// Timeout for this machine's own threads after an interrupt.
 const INTERRUPTED: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {

@@ -31,19 +31,20 @@ pub enum Newcomer {
 
 /// The parameters of a copy.
 pub struct CopyJob<'a> {
-    /// The plan.
+    /// The plan: the nodes, the block layout, and the lanes.
     pub plan: &'a Plan,
     /// The source and the destination.
     pub ends: Ends,
-    /// The stripe of each node; none if every node receives the whole file.
+    /// The stripe of each node; `None` if every node receives the whole file.
     pub stripes: Option<Stripes>,
-    /// The digests of the source's blocks, if the copy is incremental.
+    /// The digests of the source's blocks, if they were computed by a comparison before the copy;
+    /// then nodes keep blocks that they already have.
     pub known: Option<Vec<[u8; 32]>>,
-    /// Limits for operations in flight.
+    /// Limits of the pipeline of blocks.
     pub pipeline: Pipeline,
-    /// What to do with the destination file before it is renamed.
+    /// What nodes check in the destination file before it gets its final name.
     pub read_back: ReadBack,
-    /// Whether blocks are sealed.
+    /// Whether blocks are encrypted.
     pub sealed: bool,
     /// How the blocks that this machine reads are compressed.
     pub packing: Packing,
@@ -53,11 +54,11 @@ pub struct CopyJob<'a> {
     pub transport: Transport,
     /// The timeouts of the head, and the decisions that it may make.
     pub policy: Policy,
-    /// Nodes that become available while the copy is running.
+    /// Receives the nodes that become available while the copy is running; `None` if no node can.
     pub late: Option<Receiver<Newcomer>>,
-    /// The parameters of the trace; none for no trace.
+    /// The parameters of the trace; `None` for no trace.
     pub tracing: Option<Tracing>,
-    /// Injected faults, and their nodes.
+    /// Faults to inject, each with its node.
     pub injections: Vec<(NodeId, Injection)>,
 }
 
@@ -65,11 +66,11 @@ pub struct CopyJob<'a> {
 pub enum Ends {
     /// From this machine to all nodes.
     Out {
-        /// The source.
+        /// The contents to send.
         source: Arc<dyn Content>,
         /// The destination on every node.
         destination: Destination,
-        /// The manifest of every stripe, without digests; none for whole files.
+        /// The manifest of every stripe, without digests; `None` for whole files.
         manifest: Option<Manifest>,
     },
     /// From all nodes to this machine.
@@ -83,11 +84,11 @@ pub enum Ends {
     },
 }
 
-/// Limits for operations in flight.
+/// Limits of the pipeline of blocks: buffers, operations in flight, and the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pipeline {
-    /// The number of blocks that each lane may have in memory at each end; the default depends on the
-    /// block size.
+    /// The number of blocks that each lane may have in memory at each end; the default depends on
+    /// the block size.
     pub buffers: Option<u16>,
     /// The division of the file into operations; by default one window over all of it.
     pub cut: Option<Cut>,
@@ -95,9 +96,9 @@ pub struct Pipeline {
     pub pace: u64,
 }
 
-/// The progress of a copy.
+/// The progress of a copy, as the caller observes it.
 pub struct Progress<'a> {
-    /// The copy.
+    /// The state machine of the copy.
     pub head: &'a Head,
     /// The present time in monotonic nanoseconds.
     pub now_ns: u64,
@@ -106,8 +107,8 @@ pub struct Progress<'a> {
 }
 
 impl CopyJob<'_> {
-    /// Returns whether nodes may join while the copy is running. They may not join a striped copy, which
-    /// needs all its servers, or a stream, which cannot be repeated.
+    /// Returns whether nodes may join while the copy is running. They may not join a striped copy,
+    /// which needs all its servers, or a stream, which cannot be repeated.
     #[must_use]
     pub fn takes_latecomers(&self) -> bool {
         !self.policy.together && !self.plan.layout.open

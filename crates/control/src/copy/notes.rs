@@ -92,8 +92,8 @@ impl Driver<'_> {
     }
 }
 
-/// Sets the operation number, from 1, of each block's span. Nodes cannot do this: only the head knows
-/// how the file is divided into operations.
+/// Sets the operation number, from 1, of each block's span. Nodes cannot do this: only the head
+/// knows how the file is divided into operations.
 pub(super) fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
     for record in &mut trace.records {
         if let Record::Span(span) = record

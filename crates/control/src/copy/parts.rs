@@ -38,8 +38,8 @@ impl Driver<'_> {
         HeadEvent::Received { roots: self.roots_of_parts(root), manifest }
     }
 
-    /// Returns the digest of each node's part, in the order of the plan; `root` is the digest of the whole
-    /// file.
+    /// Returns the digest of each node's part, in the order of the plan; `root` is the digest of
+    /// the whole file.
     fn roots_of_parts(&self, root: [u8; 32]) -> Vec<[u8; 32]> {
         let plan = self.job.plan;
         if self.job.stripes.is_none() {
@@ -49,7 +49,8 @@ impl Driver<'_> {
         plan.lanes.iter().map(|lane| sink.root_of(lane.blocks).unwrap_or_default()).collect()
     }
 
-    /// Returns what nodes do with their files before they rename them; nothing if they are sources.
+    /// Returns what nodes check in their files before they rename them; nothing if the nodes are
+    /// sources.
     pub(super) fn read_back_of_nodes(&self) -> ReadBack {
         match self.job.ends {
             Ends::Out { .. } => self.job.read_back,

@@ -8,7 +8,7 @@ use super::{Agent, CopyJob, drive};
 use crate::agents::{Agents, gone};
 use garland_sys::error::reason;
 
-/// A control channel that takes one copy after another.
+/// A control channel over which one copy runs after another.
 pub struct CopySession(Agent);
 
 impl CopySession {
@@ -17,8 +17,8 @@ impl CopySession {
         Self(agent)
     }
 
-    /// Runs a copy to or from the session's node alone. Also returns the session, unless its
-    /// channel can no longer be used.
+    /// Runs a copy to or from the session's node alone. Returns the result, and the session if its
+    /// channel can still be used.
     pub fn run(self, job: &CopyJob<'_>) -> (Result<(), String>, Option<Self>) {
         let addresses = self.0.addresses.clone();
         let mut driver = match drive(job, vec![Ok(self.0)], None, &mut |_| {}) {

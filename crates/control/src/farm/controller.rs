@@ -35,9 +35,9 @@ const OPENING_NS: u64 = 10_000_000_000;
 /// The number of clock probes per node; the probe with the shortest round trip counts.
 const CLOCK_ASKED: usize = 3;
 
-/// The parameters of a run.
+/// The parameters of a run of jobs.
 pub struct FarmWork<'a> {
-    /// The jobs.
+    /// The jobs to run.
     pub jobs: Vec<Job>,
     /// The names of the nodes, in the order of the agents.
     pub names: Vec<String>,
@@ -45,7 +45,7 @@ pub struct FarmWork<'a> {
     pub rules: Rules,
     /// Assigns jobs to nodes.
     pub placement: Box<dyn Placement>,
-    /// The number of CPUs per node for jobs; by default all.
+    /// The number of CPUs per node for jobs; `None` for all.
     pub slots: Option<u32>,
     /// The name of the directory on nodes that contains the jobs' own directories.
     pub folder: Text,
@@ -53,7 +53,8 @@ pub struct FarmWork<'a> {
     pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
     /// Copies files to and from nodes, if jobs have directories of their own.
     pub stager: Option<&'a Stager>,
-    /// The mount of each node, if jobs access files of this machine.
+    /// The address and keys of each node's mount; `None` for a node that needs no mount, empty if
+    /// no node does.
     pub openings: Vec<Option<Opening>>,
     /// The beginning of the run, in monotonic nanoseconds.
     pub began_ns: u64,
@@ -76,16 +77,16 @@ pub enum FarmNews<'a> {
 /// The state of a node after a run.
 #[derive(Clone, Debug)]
 pub struct FarmNode {
-    /// The node's resources, if the node has reported them.
+    /// The node's resources; `None` if it has not reported them.
     pub facts: Option<NodeFacts>,
-    /// Why the node gets no more jobs; none if it is still usable.
+    /// Why the node gets no more jobs; `None` if it is still usable.
     pub gone: Option<String>,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct FarmEnd {
-    /// The nodes, in order.
+    /// The state of each node, in the order of the agents.
     pub nodes: Vec<FarmNode>,
     /// Whether the user interrupted.
     pub interrupted: bool,
@@ -176,9 +177,9 @@ fn open(
 struct JobController<'a, 'n> {
     farm: Dispatcher,
     workers: WorkerSet,
-    /// Jobs that are assigned to nodes, by index.
+    /// The jobs that are assigned to nodes, by index of the job.
     live: HashMap<usize, RunningJob>,
-    /// The indexes of jobs, by number.
+    /// The index of each job, by the job's number.
     places: HashMap<u32, usize>,
     transfers: Option<TransferThreads>,
     task: &'a dyn Fn(&Job, u32) -> FarmTask,
@@ -227,7 +228,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         }
     }
 
-    /// Runs until all jobs have ended. Returns whether the user interrupted.
+    /// Runs the loop until all jobs have ended. Returns whether the user interrupted.
     fn go_round(&mut self, wake: &Wake, interrupts: Option<&Interrupts>) -> io::Result<bool> {
         loop {
             for step in self.farm.steps(self.now()) {
@@ -386,7 +387,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         self.over(job, Some(Outcome::Failed(why)), None, 0);
     }
 
-    /// Handles the end of a try.
+    /// Handles the end of a try. `wrong` is the outcome if a step other than the command failed.
     fn over(&mut self, job: usize, wrong: Option<Outcome>, staged_out: Option<f64>, bytes: u64) {
         let Some(live) = self.live.remove(&job) else { return };
         let (node, now) = (live.node, self.now());

@@ -10,17 +10,19 @@ use garland_protocol::{OutputFile, TaskEnd};
 pub struct RunningJob {
     /// The index of the node.
     pub node: usize,
-    /// The number of the try.
+    /// The number of the try, from 1.
     pub tries: u32,
-    /// The time at which the job's inputs were staged, in seconds since the beginning of the run.
+    /// The time at which the job's inputs were staged, in seconds since the beginning of the run;
+    /// `None` before, or if there is nothing to stage.
     pub staged_in: Option<f64>,
-    /// The bytes of the inputs.
+    /// The total length of the inputs in bytes.
     pub bytes_in: u64,
-    /// How the command ended.
+    /// How the command ended; `None` before its end.
     pub end: Option<TaskEnd>,
-    /// The output files of the command.
+    /// The output files of the command, as its node described them.
     pub outputs: Vec<OutputFile>,
-    /// The times of the command's start and end, in seconds since the beginning of the run.
+    /// The times of the command's start and end, in seconds since the beginning of the run; `None`
+    /// before its end.
     pub ran: Option<(f64, f64)>,
 }
 
@@ -31,7 +33,7 @@ impl RunningJob {
         Self { node, tries, staged_in: None, bytes_in: 0, end: None, outputs, ran: None }
     }
 
-    /// Returns the record of the try. Its outcome is that of the command, or `wrong` if another
+    /// Returns the result of the try. Its outcome is that of the command, or `wrong` if another
     /// step failed.
     pub fn over(self, wrong: Option<Outcome>, staged_out: Option<f64>, bytes_out: u64) -> Try {
         let outcome = self.end.as_ref().map(|end| end.outcome.clone());

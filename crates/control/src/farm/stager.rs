@@ -28,7 +28,8 @@ use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 /// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The size in bytes from which a file is copied alone, and the size of a copy of several files.
+/// The maximum total length in bytes of files that are copied together. A longer file is copied
+/// alone.
 const TOGETHER: u64 = 8 << 20;
 
 /// The maximum size in bytes of the files' descriptions in one copy: the order to begin is one
@@ -41,14 +42,14 @@ const DESCRIPTION: usize = 40;
 /// Copies files between this machine and nodes.
 pub struct Stager {
     keys: KeyPair,
-    /// The addresses and the key of each node's agent; none for a node without an agent.
+    /// The addresses and the key of each node's agent; `None` for a node without an agent.
     nodes: Vec<Option<(Vec<SocketAddr>, PublicKey)>>,
     names: Vec<String>,
     /// The directory on nodes that contains the jobs' own directories.
     at_nodes: PathBuf,
     /// The directory on this machine to which the paths of files are relative.
     here: PathBuf,
-    /// Bytes per second of this machine's disk, if a lab limits it.
+    /// The rate of this machine's disk in bytes per second, if a lab limits it.
     disk: Option<u64>,
 }
 
@@ -85,7 +86,7 @@ impl Stager {
         Ok(CopySession::new(Agent { connection, addresses: addresses.clone() }))
     }
 
-    /// Returns the files of a transfer.
+    /// Returns the files of a transfer. Fails if the node did not describe all output files.
     fn files(&self, transfer: &Transfer) -> Result<Vec<StagedFile>, String> {
         let folder = self.at_nodes.join(transfer.number.to_string());
         let is_told = |at| transfer.way == Direction::There || transfer.outputs.len() > at;
@@ -108,11 +109,11 @@ struct StagedFile {
     /// The path on the node, as raw bytes.
     there: Vec<u8>,
     length: u64,
-    /// The description of an output by its node; none for an input.
+    /// The description of an output by its node; `None` for an input.
     output: Option<OutputFile>,
 }
 
-/// Divides files into copies.
+/// Divides files into groups, each of which becomes one copy.
 fn copies(files: &[StagedFile]) -> Vec<&[StagedFile]> {
     let (mut copies, mut first) = (Vec::new(), 0);
     let (mut length, mut described) = (0_u64, 0);
@@ -137,19 +138,19 @@ pub struct StagerSession<'a> {
 }
 
 impl<'a> StagerSession<'a> {
-    /// Creates the session with a node.
+    /// Creates a session with the node with this index; nothing is opened yet.
     pub fn new(stager: &'a Stager, node: usize) -> Self {
         Self { stager, node, session: None }
     }
 
-    /// Reads what the agent has sent while no files were copied.
+    /// Reads and discards what the agent has sent while no files were copied.
     pub fn refresh(&mut self) {
         self.session = self.session.take().and_then(CopySession::refresh);
     }
 
     /// Copies the files of `transfers`, which have the same direction, and sets their results. If
-    /// that fails, copies the files of each half of them: in the end only the jobs whose own files
-    /// cannot be copied fail.
+    /// that fails, copies each half of the transfers separately, so that in the end only jobs whose
+    /// own files cannot be copied fail.
     pub fn transfer(&mut self, transfers: &mut [Transfer]) {
         let copied = self.copy_all(transfers);
         let why = match copied {
@@ -207,7 +208,7 @@ impl<'a> StagerSession<'a> {
         result
     }
 
-    /// Opens input files. Returns the ends of their copy, and its length.
+    /// Opens input files. Returns the ends of a copy of them, and its length in bytes.
     fn ends_out(&self, files: &[StagedFile]) -> Result<(Ends, u64), String> {
         let disk = self.stager.disk.map(|rate| Arc::new(Pace::new(rate)));
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -225,7 +226,7 @@ impl<'a> StagerSession<'a> {
     }
 }
 
-/// Returns the ends of the copy of output files, and its length.
+/// Returns the ends of a copy of output files, and its length in bytes.
 fn ends_in(files: &[StagedFile]) -> (Ends, u64) {
     let described = || files.iter().filter_map(|file| Some((file, file.output?)));
     let origin = |(file, output): (&StagedFile, OutputFile)| {

@@ -12,7 +12,7 @@ pub enum Direction {
     Back,
 }
 
-/// The transfer of a job's files: all of them, or none.
+/// The transfer of a job's files in one direction: it transfers all of them, or fails.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     /// The index of the node.
@@ -21,17 +21,17 @@ pub struct Transfer {
     pub job: usize,
     /// The number of the job, which is the name of its directory.
     pub number: u32,
-    /// The number of the try.
+    /// The number of the job's try, from 1.
     pub tries: u32,
-    /// The direction.
+    /// Whether the files are inputs (to the node) or outputs (from it).
     pub way: Direction,
-    /// The names of the files.
+    /// The paths of the files, relative to the stager's directory on this machine.
     pub names: Vec<Text>,
-    /// The descriptions of output files by the node.
+    /// The node's descriptions of the output files, in the order of `names`; empty for inputs.
     pub outputs: Vec<OutputFile>,
-    /// The number of bytes.
+    /// The total length of the files in bytes; 0 before the transfer.
     pub bytes: u64,
-    /// Why the transfer failed, if it did.
+    /// The result; an error says why the transfer failed.
     pub moved: Result<(), String>,
 }
 

@@ -61,7 +61,8 @@ impl TransferThreads {
     }
 }
 
-/// Executes queued transfers in one direction. Those that queue up during one copy form the next.
+/// Executes queued transfers in one direction. Those that are queued during one copy are copied
+/// together in the next.
 fn run(
     mut session: StagerSession<'_>,
     orders: &Receiver<Transfer>,

@@ -16,22 +16,22 @@ const TASK: usize = 64;
 /// The head's state of a node.
 #[derive(Debug, Default)]
 pub struct Worker {
-    /// The node's resources, once the node has reported them.
+    /// The node's resources; `None` before the node has reported them.
     pub facts: Option<NodeFacts>,
-    /// Whether the node's mount works, or the node needs none.
+    /// Whether the node's mount works. Also true if the node needs none.
     pub sees: bool,
-    /// Why the node gets no more jobs; none if it is usable.
+    /// Why the node gets no more jobs; `None` if it is usable.
     pub gone: Option<String>,
     /// The offset of the node's clock from this machine's clock, and the round trip of the probe,
-    /// in nanoseconds.
+    /// in nanoseconds; `None` before the first answer.
     clock: Option<(i64, u64)>,
     tasks: Vec<FarmTask>,
 }
 
 impl Worker {
-    /// Handles the answer to a clock probe, which this machine sent at `asked_ns` by its own clock,
-    /// and the node received and answered at the other times by the node's clock. The probe with
-    /// the shortest round trip counts.
+    /// Handles the answer to a clock probe. This machine sent the probe at `asked_ns` by its own
+    /// clock; the node received and answered it at the other times, by the node's clock. The probe
+    /// with the shortest round trip counts.
     pub fn note_clock(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
         let now = clock::now_ns();
         let took = now.saturating_sub(asked_ns);
@@ -43,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// Converts a time of the node's clock to this machine's clock.
+    /// Converts a time in nanoseconds of the node's clock to this machine's clock.
     pub fn our_ns(&self, theirs_ns: u64) -> u64 {
         theirs_ns.saturating_add_signed(-self.clock.map_or(0, |(ahead, _)| ahead))
     }
@@ -54,11 +54,11 @@ impl Worker {
     }
 }
 
-/// All nodes.
+/// The nodes of a run, and their agents.
 pub struct WorkerSet {
     /// The nodes, by index.
     pub all: Vec<Worker>,
-    /// The agents of the nodes.
+    /// The agents of the nodes, by index.
     pub agents: Agents,
 }
 
@@ -94,7 +94,8 @@ impl WorkerSet {
         }
     }
 
-    /// Returns a usable node whose agent has been silent for too long, if there is one.
+    /// Returns the index of a usable node whose agent has been silent for too long; `None` if there
+    /// is none.
     pub fn silent(&self) -> Option<usize> {
         let takes_jobs = |node: &usize| self.all[*node].gone.is_none();
         self.agents.nodes().filter(takes_jobs).find(|&node| self.agents.is_silent(node))

@@ -46,10 +46,11 @@ pub enum Step {
     Over(Box<Record>),
 }
 
-/// The result of one attempt at a job; times are in seconds since the run began.
+/// The result of one attempt at a job. Times are in seconds since the run began; a value is `None`
+/// if the attempt ended before it was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Try {
-    /// The outcome.
+    /// How the attempt ended.
     pub outcome: Outcome,
     /// When the input files were present on the node.
     pub staged_in: Option<f64>,
@@ -59,15 +60,15 @@ pub struct Try {
     pub ended: Option<f64>,
     /// When the output files were at their destination.
     pub staged_out: Option<f64>,
-    /// The CPU time in seconds.
+    /// The CPU time of the command in seconds.
     pub cpu: Option<f64>,
-    /// The peak memory in bytes.
+    /// The peak memory of the command in bytes.
     pub memory: Option<u64>,
     /// The total length of the input files in bytes.
     pub bytes_in: u64,
     /// The total length of the output files in bytes.
     pub bytes_out: u64,
-    /// The last lines of the command's standard error, if it failed.
+    /// The last lines of the command's standard error, if the command failed.
     pub last_words: Vec<Text>,
 }
 
@@ -153,7 +154,7 @@ impl Dispatcher {
         }
     }
 
-    /// Notes the end of an attempt.
+    /// Notes the end of an attempt at a job, with its result.
     pub fn tried(&mut self, node: usize, job: usize, tried: Try, now: f64) {
         if self.tallies[job].node != Some(node) {
             return;
@@ -173,7 +174,7 @@ impl Dispatcher {
         }
     }
 
-    /// Returns a job to the queue that was sent to a node, but not started.
+    /// Requeues a job that was sent to a node, but not started.
     fn give_back(&mut self, job: usize) {
         let tally = &mut self.tallies[job];
         (tally.node, tally.tries) = (None, tally.tries.saturating_sub(1));
@@ -235,8 +236,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the node for a job; `None` if the job waits, or the reason why no node can ever run
-    /// it.
+    /// Returns the node for a job; `None` if the job has to wait. Returns the job's outcome as an
+    /// error if no node can ever run it.
     fn choose(&mut self, job: usize, now: f64) -> Result<Option<usize>, Outcome> {
         let wanted = &self.jobs[job];
         let left = self.queue.len();
@@ -274,8 +275,8 @@ impl Dispatcher {
         Ok(self.placement.choose(&asked))
     }
 
-    /// Splits the nodes that are `able`: first those that had enough free memory for the job before
-    /// the run, or all if there are none; then the others.
+    /// Splits the nodes `able` into those that had enough free memory for the job before the run,
+    /// and the others. If none had enough, the first list has all of them.
     fn with_memory(&self, wanted: &Job, able: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         let (with, without): (Vec<usize>, Vec<usize>) =
             able.into_iter().partition(|&at| self.nodes[at].has_memory(wanted));

@@ -9,8 +9,9 @@ use garland_core::farm::Job;
 /// latency of an order.
 const AHEAD: f64 = 0.1;
 
-/// The amount if files are copied before and after each job: more than the time of two copies. Copies
-/// take several jobs' files together, so their number falls with the number of jobs that wait.
+/// As [`AHEAD`], if files are copied before and after each job: more than the time of two copies.
+/// One copy takes the files of several waiting jobs, so the number of copies falls with the number
+/// of jobs that wait.
 const AHEAD_STAGED: f64 = 1.0;
 
 /// The maximum number of jobs that a node gets in advance.
@@ -31,7 +32,8 @@ struct Held {
 /// A node and its jobs.
 #[derive(Default)]
 pub struct Node {
-    /// The state of the node for placement; `memory_free` is that before the run.
+    /// The state of the node for placement; its `memory_free` is the memory that was free before
+    /// the run.
     pub sight: Candidate,
     /// Jobs that are assigned to the node, but not sent yet.
     assigned: VecDeque<Held>,
@@ -45,7 +47,8 @@ pub struct Node {
     ended: Vec<usize>,
     /// The moving average of the duration of jobs on this node, in seconds.
     mean: Option<f64>,
-    /// The time since which the node has had jobs that cannot be running.
+    /// The time since which the node has had jobs that cannot be running, in seconds since the run
+    /// began; `None` if all its jobs may be running.
     waiting_since: Option<f64>,
     /// Whether the node starts all jobs immediately, without waiting for free processors.
     at_once: bool,
@@ -65,8 +68,9 @@ impl Node {
         (short as usize).min(AHEAD_MAX).max(files)
     }
 
-    /// Returns the node as a placement sees it. If jobs may move (`moves`), only those beyond the
-    /// jobs sent in advance, at most `most`, count as the node's own.
+    /// Returns the node as a placement sees it. If jobs may move (`moves`), the node looks less
+    /// busy by the number of jobs that it may get in advance: at most `most`, but one per processor
+    /// if files are `staged`.
     pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Candidate {
         let cores = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
         let running = cores.min(self.sight.cores);

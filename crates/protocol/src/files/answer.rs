@@ -13,7 +13,7 @@ pub struct FileReply {
     pub outcome: Result<Answer, u16>,
 }
 
-/// The answer to a request. Bytes that were read are the payload of its frame.
+/// The answer to a request. Bytes that were read are the payload of the reply's frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The request is done, or the payload is the answer.
@@ -24,7 +24,7 @@ pub enum Answer {
     Text(Vec<u8>),
     /// A file was opened.
     Opened {
-        /// The handle.
+        /// The handle of the open file, for further requests.
         handle: u64,
         /// The attributes of the file.
         attr: Attr,
@@ -39,18 +39,18 @@ pub enum Answer {
         /// The entries, without `.` and `..`.
         entries: Vec<Entry>,
     },
-    /// The offset found by a seek.
+    /// The offset in bytes that a seek found.
     At(u64),
-    /// The free space.
+    /// The size and the free space of the file system.
     Space(Space),
 }
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its name.
+    /// The name, without the directory's path.
     pub name: Vec<u8>,
-    /// Its attributes.
+    /// The attributes of the file with this name.
     pub attr: Attr,
 }
 
@@ -63,9 +63,9 @@ pub struct Space {
     pub blocks: u64,
     /// The number of free blocks.
     pub free: u64,
-    /// The number of blocks available to this user.
+    /// The number of blocks available to the agent's user.
     pub available: u64,
-    /// The total number of files.
+    /// The maximum number of files (inodes).
     pub files: u64,
     /// The number of files that can still be created.
     pub files_free: u64,

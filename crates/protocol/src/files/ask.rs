@@ -23,7 +23,7 @@ const NAME_MAX: usize = 255;
 pub struct FileRequest {
     /// The number; it is never reused on this connection.
     pub number: u64,
-    /// The request.
+    /// What to do.
     pub ask: Ask,
 }
 
@@ -63,16 +63,16 @@ pub enum TimeSet {
     To(Stamp),
 }
 
-/// Attributes of a file to change.
+/// Attributes of a file to change; `None` keeps an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// The permission bits.
     pub mode: Option<u16>,
-    /// The owner.
+    /// The owner's user id on the node.
     pub user: Option<u32>,
-    /// The group.
+    /// The group id on the node.
     pub group: Option<u32>,
-    /// The length.
+    /// The length in bytes.
     pub size: Option<u64>,
     /// The access time.
     pub accessed: Option<TimeSet>,
@@ -95,7 +95,7 @@ pub enum NewKind {
     Link(Vec<u8>),
 }
 
-/// The target of a seek.
+/// What a seek looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hole {
     /// The next hole.
@@ -109,42 +109,46 @@ pub enum Hole {
 pub enum Ask {
     /// Return the attributes of a file.
     Stat(FileRef),
-    /// Change attributes, and return all of them afterwards.
+    /// Change attributes, and return all attributes of the file afterwards.
     Change(FileRef, Changes),
     /// Return the target of a symbolic link.
     ReadLink(Vec<u8>),
-    /// Check whether this user may read (4), write (2) or execute (1) the file.
+    /// Check whether the agent's user may read (4), write (2) or execute (1) the file.
     Access(Vec<u8>, u8),
     /// Create a file of this kind with this mode.
     Make(Vec<u8>, NewKind, u16),
-    /// Create a hard link to the file at the first path. The second path is the link's.
+    /// Create a hard link at the second path to the file at the first path.
     Link(Vec<u8>, Vec<u8>),
     /// Remove a name that is not a directory.
     Remove(Vec<u8>),
     /// Remove an empty directory.
     RemoveFolder(Vec<u8>),
-    /// Rename with the kernel's flags: 1 replaces nothing, 2 exchanges the two names.
+    /// Rename the first path to the second, with the kernel's flags: 1 does not replace a file, 2
+    /// exchanges the two.
     Rename(Vec<u8>, Vec<u8>, u8),
     /// Open a file.
     Open(Vec<u8>, OpenFlags),
-    /// Read a number of bytes from an offset; they are the payload of the reply.
+    /// Read from an open file: the handle, the offset, and the number of bytes. The bytes are the
+    /// payload of the reply.
     Read(u64, u64, u32),
-    /// Write the payload at an offset of an open file.
+    /// Write the payload to an open file: the handle, and the offset.
     Write(u64, u64),
-    /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise its
-    /// attributes, too.
+    /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise also its
+    /// attributes.
     Sync(u64, bool),
-    /// fallocate(2) with the kernel's mode: offset and length in bytes.
+    /// Call fallocate(2) on an open file: the handle, the kernel's mode, the offset and the length
+    /// in bytes.
     Allocate(u64, u32, u64, u64),
-    /// Return the offset of the next hole or the next data from an offset on.
+    /// Return the offset of the next hole or data of an open file: the handle, and the offset to
+    /// begin at.
     Seek(u64, u64, Hole),
-    /// Open a directory, and return its first entries.
+    /// Open a directory, and return its handle and first entries.
     List(Vec<u8>),
-    /// Return further entries.
+    /// Return further entries of the directory with this handle.
     ListOn(u64),
     /// Close a file or directory. The reply is ignored.
     Close(u64),
-    /// Return the free space of the file system.
+    /// Return the size and the free space of the file system that this path is on.
     Space(Vec<u8>),
 }
 

@@ -47,8 +47,8 @@ pub struct Attr {
     pub device: u64,
     /// The inode number on that device.
     pub inode: u64,
-    /// The birth time, if the file system records it: inode numbers are reused, but not with the
-    /// same birth time.
+    /// The birth time; zero if the file system does not record it. Inode numbers are reused, but
+    /// not with the same birth time.
     pub born: Stamp,
     /// The access time (atime).
     pub accessed: Stamp,

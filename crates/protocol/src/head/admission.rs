@@ -19,13 +19,13 @@ pub(super) struct Admission {
     left: Option<Vec<NodeId>>,
     /// Whether the next agent has been asked.
     asked: bool,
-    /// When the present wait began.
+    /// When the present wait began, in monotonic nanoseconds; `None` if no agent was busy.
     since: Option<u64>,
-    /// The beginning and end of the last wait.
+    /// The beginning and end of the last wait, in monotonic nanoseconds.
     waited: Option<(u64, u64)>,
 }
 
-/// The next step.
+/// The next step of a copy that queues for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Request memory of this agent.
@@ -35,7 +35,8 @@ pub(super) enum Step {
 }
 
 impl Admission {
-    /// Notes that an agent is busy. Returns whether the copy has to begin again because of it.
+    /// Notes that an agent is busy. Returns true for the first one, because of which the copy has
+    /// to begin again.
     pub(super) fn refuse(&mut self, now: u64, id: NodeId) -> bool {
         let is_first = self.since.is_none();
         self.busy.insert(id);

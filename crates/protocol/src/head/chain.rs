@@ -14,8 +14,8 @@ impl Head {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// Removes a node from a lane: the node's feeder then feeds the nodes which the removed node
-    /// fed.
+    /// Removes a node from a lane. The nodes that the removed node fed get another feeder: usually
+    /// the feeder of the removed node.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
@@ -31,8 +31,8 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Moves a node to the side of a lane. A node without downstreams, if there is one, then feeds
-    /// it; the nodes which it fed are fed by its previous feeder.
+    /// Moves a node to the side of a lane, to the feeder that [`Self::side_feeder`] chooses. The
+    /// nodes that the moved node fed get another feeder: usually its previous feeder.
     pub(super) fn feed_aside(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(&near) = state.feeders.get(&id) else { return };
@@ -69,10 +69,10 @@ impl Head {
         }
     }
 
-    /// Returns the feeder for a node on the side of a lane. Of the nodes that can read back
-    /// received blocks, this is the last one of those that feed the fewest; if there are none, or
-    /// that one has no room for another downstream, it is the lane's first node. `None` if that has
-    /// no room either.
+    /// Returns the feeder for node `of` on the side of a lane: of the nodes that can read back
+    /// received blocks and are not slow, the one that feeds the fewest nodes, and of equal ones the
+    /// last. If none of them has room for another downstream, returns the lane's first node; `None`
+    /// if that has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
@@ -88,7 +88,7 @@ impl Head {
         feeder.filter(|&feeder| feeder != of)
     }
 
-    /// Fails nodes that are to be fed on the side and for which no feeder has room.
+    /// Fails nodes that are to be fed on the side, but for which no feeder has room.
     pub(super) fn fail_unfed(&mut self) {
         while let Some((lane, id)) = self.unfed() {
             let first = self.lanes[lane].nodes.first().copied().unwrap_or(HEAD);
@@ -114,8 +114,8 @@ impl Head {
         })
     }
 
-    /// Returns the side of the head's own link in a lane: `Down` if the lane begins at the head, `Up`
-    /// if it ends there.
+    /// Returns the side of the head's own link in a lane: `Down` if the lane begins at the head,
+    /// `Up` if it ends there.
     pub(super) fn own_side(&self, lane: u16) -> LinkSide {
         let lane = self.lanes.get(usize::from(lane));
         let ends = lane.is_some_and(|lane| lane.route.first() != HEAD);

@@ -8,8 +8,9 @@ use crate::report::Report;
 use garland_core::plan::NodeId;
 
 impl Head {
-    /// Stores a node's report, and detaches the node if only its disk slows the others down. If
-    /// most disks are as busy, they are the limit, and dropping blocks would only double the work.
+    /// Stores a node's report. If only this node's disk slows the others down, detaches the node,
+    /// or fails it if the policy says so. If most disks are as busy, they are the limit, and
+    /// dropping blocks would only double the work.
     pub(super) fn judge_disk(&mut self, now: u64, id: NodeId, report: Report) {
         let at = id.index();
         if let Some(busy) = self.nodes[at].disk.measure(now, &report) {

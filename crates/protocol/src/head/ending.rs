@@ -12,12 +12,12 @@ const QUIET_NS: u64 = 800_000_000;
 /// Timeout in nanoseconds for agents to close the copy.
 const CLOSING_NS: u64 = 5_000_000_000;
 
-/// The value of that timeout after an interrupt.
+/// Timeout in nanoseconds for agents to close the copy after an interrupt.
 const INTERRUPTED_NS: u64 = 500_000_000;
 
 impl Head {
-    /// Orders all agents to close the copy. From now on those are watched which have to close it and
-    /// are responsive.
+    /// Orders all agents to close the copy. From now on, the silence of an agent counts only if the
+    /// agent has the copy open and was responsive.
     pub(super) fn close(&mut self, now: u64) {
         self.liveness = Liveness::new(QUIET_NS);
         for id in self.receivers() {

@@ -30,7 +30,7 @@ pub enum HeadEvent {
     Received {
         /// The digests of the parts of all nodes, in the order of the nodes.
         roots: Vec<[u8; 32]>,
-        /// The digests that they must have; empty if unknown.
+        /// The digests that the parts must have, in the same order; empty if unknown.
         manifest: Vec<[u8; 32]>,
     },
     /// The head's own file has its final name, or why not.
@@ -43,8 +43,8 @@ pub enum HeadEvent {
     LinkLost(u16, u32, String),
     /// A corrupt frame arrived over one of the head's own links: lane and epoch.
     BadFrame(u16, u32),
-    /// A node of this name that is not in the plan gets the next index, and joins if its agent was
-    /// reached: its addresses, or why not.
+    /// A node that is not in the plan: its name, and its addresses, or why its agent could not be
+    /// reached. The node gets the next index, and joins if its agent was reached.
     Added(String, Result<NodeAddress, String>),
     /// A node that could not be reached before is ready now, and listens at this address.
     Joined(NodeId, NodeAddress),

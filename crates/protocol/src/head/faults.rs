@@ -1,4 +1,4 @@
-//! Changed blocks and frames, and the hops that changed them.
+//! Corrupt blocks and frames, and the hops that corrupted them.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,36 @@ use super::lane::LaneState;
 use crate::route::LinkSide;
 use garland_core::plan::NodeId;
 
-/// A changed block and the hop where it was found.
+/// A block that was corrupted in transit, and the hop on which this happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The block.
+    /// The index of the block.
     pub index: u64,
-    /// The node that sent the block, by the planned route.
+    /// The sender of the hop: the node that feeds `to` by the planned route.
     pub from: NodeId,
-    /// The node at which the block arrived changed.
+    /// The receiver of the hop: the first node of the route that received the block corrupt.
     pub to: NodeId,
 }
 
-/// A hop where a frame arrived changed. It is unknown to which block the frame belongs.
+/// A hop that corrupted a frame. It is unknown to which block the frame belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadFrame {
     /// The node that sent the frame.
     pub from: NodeId,
-    /// The node at which the frame arrived changed.
+    /// The node that received the frame corrupt.
     pub to: NodeId,
 }
 
-/// The reports of changed blocks and frames.
+/// The reports of corrupt blocks and frames.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// The nodes that received each block changed.
+    /// For each corrupt block, by its index, the nodes that received it corrupt.
     blocks: BTreeMap<u64, Vec<NodeId>>,
     frames: Vec<BadFrame>,
 }
 
 impl Faults {
-    /// Notes that block `index` arrived changed at a node.
+    /// Notes that the node `at` received block `index` corrupt.
     pub(super) fn add_block(&mut self, index: u64, at: NodeId) {
         let seen = self.blocks.entry(index).or_default();
         if !seen.contains(&at) {
@@ -43,8 +43,9 @@ impl Faults {
         }
     }
 
-    /// Notes that a frame arrived changed over the link from `near` to `far`: at the lower end if
-    /// the link is upstream of the reporting node (`LinkSide::Up`), otherwise at the upper end.
+    /// Notes that a corrupt frame arrived on the link between `near` and `far`. `side` is the side
+    /// of the reporting node that the link is on: for `LinkSide::Up`, `far` received the frame, for
+    /// `LinkSide::Down`, `near` did.
     pub(super) fn add_frame(&mut self, (near, far): (NodeId, NodeId), side: LinkSide) {
         let (from, to) = match side {
             LinkSide::Up => (near, far),
@@ -53,9 +54,9 @@ impl Faults {
         self.frames.push(BadFrame { from, to });
     }
 
-    /// Returns the changed blocks with the hop where each was changed. That hop ends at the most
-    /// upstream of the nodes that received the block changed; the nodes behind it received it from
-    /// there.
+    /// Returns the corrupt blocks, each with the hop that corrupted it. That hop ends at the first
+    /// node of the planned route that received the block corrupt; the nodes behind it received the
+    /// block from there.
     pub(super) fn blocks(&self, lanes: &[LaneState]) -> Vec<Fault> {
         let located = self.blocks.iter().filter_map(|(&index, seen)| {
             let route = &lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some())?.route;
@@ -65,7 +66,7 @@ impl Faults {
         located.collect()
     }
 
-    /// Returns the hops where frames arrived changed, in the order of the reports.
+    /// Returns the hops that corrupted frames, in the order of the reports.
     pub(super) fn frames(&self) -> &[BadFrame] {
         &self.frames
     }

@@ -22,8 +22,8 @@ impl Head {
     }
 
     /// Notes that a source has delivered everything and confirmed that its file has not changed.
-    /// After the last one, orders the head to commit its file. Until that is done, the silence or
-    /// loss of these nodes does not matter.
+    /// After the last one, orders the head to commit its file. The silence or loss of this source
+    /// does not matter from now on.
     pub(super) fn deliver(&mut self, id: NodeId, report: Box<Report>) {
         if self.has_verdict(id) {
             return;

@@ -54,7 +54,7 @@ impl Head {
         }
     }
 
-    /// Returns the node that most likely slows the lane down.
+    /// Returns the node that most likely slows the lane down; `None` if no node clearly does.
     fn slowest(&self, now: u64, lane: usize, hops: &[Hop]) -> Option<Suspect> {
         let at = hops.iter().rposition(Hop::is_busy)?;
         let hop = hops[at];
@@ -102,7 +102,8 @@ impl Head {
         }
     }
 
-    /// Marks a node as slow; `rate` and `others` are in bytes per second.
+    /// Marks a node as slow, and fails it if the policy says so; `rate` and `others` are in bytes
+    /// per second.
     fn call_slow(&mut self, id: NodeId, rate: f64, others: f64) {
         let slow = Slow { rate: rate as u64, others: others as u64 };
         let node = &mut self.nodes[id.index()];

@@ -22,8 +22,9 @@ impl Head {
         self.orders.extend(routes.map(HeadOrder::Route));
     }
 
-    /// Begins the copy again as `copy`, after an agent was busy and all have closed it: queues for
-    /// the memory of the agents, which have these public keys. Nodes that have ended are left out.
+    /// Begins the copy again as `copy`, because an agent was busy; all agents have closed the
+    /// previous attempt. Queues for memory of the `agents` without a verdict. Nodes with a verdict
+    /// stay out of the new attempt.
     pub fn begin_again(
         &mut self,
         now: u64,
@@ -76,7 +77,7 @@ impl Head {
         self.nodes[id.index()].absent = true;
     }
 
-    /// Adds a node that is not in the plan, which joins unless it could not be reached.
+    /// Adds a node that is not in the plan. The node joins if its agent was reached.
     pub(super) fn add(&mut self, now: u64, name: String, agent: Result<NodeAddress, String>) {
         let not_yet = || "it did not join before the copy ended".to_owned();
         let state = NodeState::Failed(agent.as_ref().err().cloned().unwrap_or_else(not_yet));
@@ -96,15 +97,15 @@ impl Head {
         is_open && self.nodes.get(id.index()).is_some_and(|node| node.absent)
     }
 
-    /// Whether all nodes have begun: nodes may join from now on. Before that, the copy may have to
-    /// queue for memory.
+    /// Whether all nodes have been ready: nodes may join from then on. Before that, the copy may
+    /// have to queue for memory.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.milestones.is_ready()
     }
 
-    /// Adds a node that failed before it began to all lanes that it belongs to, and orders it to
-    /// begin.
+    /// Orders an absent node to begin, and adds it to the side of all lanes that it belongs to.
+    /// Does nothing if the node may not join.
     pub(super) fn join(&mut self, now: u64, id: NodeId, address: NodeAddress) {
         if !self.may_join(id) {
             return;

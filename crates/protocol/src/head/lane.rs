@@ -13,7 +13,7 @@ const FED_MAX: usize = 16;
 /// known to be dead.
 const RETRY_NS: u64 = 300_000_000;
 
-/// The number of attempts after which one end of a link is given up.
+/// The number of attempts after which a link is given up, and one of its ends fails.
 pub(super) const RETRIES: u32 = 3;
 
 /// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
@@ -28,7 +28,7 @@ pub(super) struct LaneState {
     pub(super) route: plan::Route,
     /// The nodes that are still on the lane, each after its feeder.
     pub(super) nodes: Vec<NodeId>,
-    /// The feeder of each node but the first.
+    /// The feeder of each node; none for the first node.
     pub(super) feeders: BTreeMap<NodeId, NodeId>,
     /// Nodes that are fed on the side: the lane does not wait for them.
     pub(super) side_fed: BTreeSet<NodeId>,
@@ -41,11 +41,11 @@ pub(super) struct LaneState {
     pub(super) retries: BTreeMap<NodeId, Retry>,
     /// When the lane began and ended.
     pub(super) pace: Pace,
-    /// The offset of the rail of the link to each node from the planned rail, after failed
-    /// attempts.
+    /// For each node whose link failed before, the number of rails by which the link to it is moved
+    /// from the planned rail.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// Nodes that could not reach a downstream, each with that downstream, which was therefore
-    /// marked as failed.
+    /// For each node that could not reach one of its downstreams, this downstream, which the head
+    /// failed because of it.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
     /// Whether a node may have lost its feeder.
     pub(super) may_starve: bool,
@@ -85,7 +85,8 @@ impl LaneState {
         self.epochs.insert(far, self.next_epoch);
     }
 
-    /// Makes `near` the feeder of a node, in the chain or on the side.
+    /// Makes `near` the feeder of a node, in the chain or on the side; `None` leaves the node
+    /// without a feeder.
     pub(super) fn attach(&mut self, node: NodeId, near: Option<NodeId>, on_side: bool) {
         match near {
             Some(near) => self.feeders.insert(node, near),
@@ -104,7 +105,7 @@ impl LaneState {
         self.retries.remove(&node);
     }
 
-    /// Returns the near and far end of the link with `epoch` on that side of the node `by`; `None`
+    /// Returns the near and far end of the link with `epoch` on this side of the node `by`; `None`
     /// if the route has changed since.
     pub(super) fn ends(&self, by: NodeId, epoch: u32, side: LinkSide) -> Option<(NodeId, NodeId)> {
         let of_epoch = |far: &NodeId| self.epochs.get(far) == Some(&epoch);
@@ -122,12 +123,13 @@ impl LaneState {
         feeders.any(|near| near == other)
     }
 
-    /// Returns the number of nodes that `node` feeds, not counting `of`.
+    /// Returns the number of nodes that `node` feeds, not counting the node `of`.
     pub(super) fn load(&self, node: NodeId, of: NodeId) -> usize {
         self.fed_by(node).filter(|&fed| fed != of).count()
     }
 
-    /// Returns the new feeder of a node in the chain: `near`, unless that feeds many nodes already.
+    /// Returns the new feeder of the node `of` in the chain: `near`, or if that feeds [`FED_MAX`]
+    /// nodes already, the node of the chain that feeds the fewest.
     pub(super) fn chain_feeder(&self, of: NodeId, near: NodeId) -> NodeId {
         if self.load(near, of) < FED_MAX {
             return near;
@@ -183,8 +185,8 @@ pub(super) struct Retry {
     tries: u32,
     /// When the last attempt was made.
     tried: u64,
-    /// The reason of the loss, and the side that reported it: the end that opens the link is
-    /// preferred.
+    /// Why the link was lost, and the side of the reporting node that the link is on. The reason
+    /// from the end that opens the link is preferred.
     reason: Option<(LinkSide, String)>,
 }
 

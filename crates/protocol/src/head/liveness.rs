@@ -16,7 +16,8 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    /// Creates an instance that watches no node. A node is silent after `silence_ns` without a message.
+    /// Creates an instance that watches no node. A node is silent after `silence_ns` without a
+    /// message.
     pub(super) fn new(silence_ns: u64) -> Self {
         Self { heard: Vec::new(), watched: 0, silence_ns, due: u64::MAX }
     }
@@ -30,7 +31,7 @@ impl Liveness {
         self.due = self.due.min(now.saturating_add(self.silence_ns));
     }
 
-    /// Watches a node no longer.
+    /// Stops watching a node.
     pub(super) fn forget(&mut self, id: NodeId) {
         let heard = self.heard.get_mut(id.index());
         self.watched -= usize::from(heard.is_some_and(|heard| heard.take().is_some()));

@@ -6,7 +6,8 @@ use garland_core::plan::NodeId;
 /// the next one that did.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
-    /// The beginning and end of the wait for agents that were busy with other copies, if there was one.
+    /// The beginning and end of the wait for agents that were busy with other copies, if there was
+    /// one.
     pub waited: Option<(u64, u64)>,
     /// The time when every destination was open, or its node had failed.
     pub ready: u64,
@@ -31,7 +32,7 @@ pub(super) enum Milestone {
     First,
     /// It has every block, or all its blocks have arrived at the head.
     Held,
-    /// It has said that it has every block, and which digest they have.
+    /// It has reported that it has every block, and their digest.
     Complete,
     /// Its part is complete under temporary names.
     Prepared,
@@ -39,17 +40,16 @@ pub(super) enum Milestone {
     Over,
 }
 
-/// The number of milestones.
 const COUNT: usize = Milestone::Over as usize + 1;
 
 /// The milestones that the nodes have reached, and when all had reached each.
 #[derive(Debug)]
 pub(super) struct Milestones {
-    /// What each node has reached, by milestone; the head has reached all.
+    /// For each node, whether it has reached each milestone; the head has reached all.
     reached: Vec<[bool; COUNT]>,
-    /// The number of nodes that have not reached each milestone.
+    /// For each milestone, the number of nodes that have not reached it.
     missing: [usize; COUNT],
-    /// When all nodes had reached each milestone.
+    /// For each milestone, the time at which all nodes had reached it; `None` before.
     times: [Option<u64>; COUNT],
     sent: Option<u64>,
 }
@@ -76,7 +76,8 @@ impl Milestones {
         }
     }
 
-    /// Notes that a node that had failed, or is new, joins. The last phases have not ended for it.
+    /// Notes that a node joins, which had failed or is new. The phases from `Held` on are in
+    /// progress again.
     pub(super) fn join(&mut self, id: NodeId) {
         self.reached.resize(self.reached.len().max(id.index() + 1), [true; COUNT]);
         for (reached, missing) in self.reached[id.index()].iter_mut().zip(&mut self.missing) {

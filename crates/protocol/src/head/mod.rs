@@ -51,7 +51,7 @@ pub struct Head {
     policy: Policy,
     /// The names of the nodes, for messages.
     names: Vec<String>,
-    /// The number of planned nodes including the head. Nodes with a higher index were added to all
+    /// The number of planned nodes including the head. Nodes from this index on were added to all
     /// lanes later.
     planned: usize,
     nodes: Vec<Node>,
@@ -64,13 +64,15 @@ pub struct Head {
     lanes: Vec<LaneState>,
     /// Nodes that were taken out of the chain for being slow; they do not feed others.
     slow: BTreeSet<NodeId>,
-    /// The digests that the bytes of each node must have, in the order of nodes; empty until known.
+    /// For each receiver, in the order of nodes, the digest that its bytes must have; empty until
+    /// known.
     roots: Vec<[u8; 32]>,
     faults: Faults,
     liveness: Liveness,
     admission: Admission,
     milestones: Milestones,
-    /// When the agents are not awaited any longer, after they were ordered to close the copy.
+    /// The time after which agents that were ordered to close the copy are no longer awaited, in
+    /// monotonic nanoseconds; `None` before the order.
     closing_until: Option<u64>,
     /// Whether the nodes are sources, and the head is the destination.
     gathers: bool,
@@ -85,7 +87,7 @@ pub struct Head {
     settled: bool,
     interrupted: bool,
     finished: bool,
-    /// The time of the present event.
+    /// The time of the present event, in monotonic nanoseconds.
     now: u64,
     orders: VecDeque<HeadOrder>,
 }
@@ -195,14 +197,14 @@ impl Head {
         self.milestones.moments(self.admission.waited(), closed)
     }
 
-    /// Returns the changed blocks with the hop where each was changed: the one that ends at the
-    /// most upstream of the nodes that received the block changed.
+    /// Returns the corrupt blocks, each with the hop that corrupted it: the hop to the first node
+    /// of the planned route that received the block corrupt.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.faults.blocks(&self.lanes)
     }
 
-    /// Returns the hops where frames arrived changed, in the order of their reports.
+    /// Returns the hops that corrupted frames, in the order of the reports.
     #[must_use]
     pub fn bad_frames(&self) -> &[BadFrame] {
         self.faults.frames()
@@ -274,7 +276,8 @@ impl Head {
         self.conclude();
     }
 
-    /// Draws the conclusions of an event.
+    /// Does what follows every event: fails nodes without a feeder, ends the copy if all nodes have
+    /// verdicts, and continues to queue for memory.
     fn conclude(&mut self) {
         self.fail_unfed();
         self.finish();
@@ -366,7 +369,8 @@ impl Head {
         }
     }
 
-    /// Handles the message that a node has every block, or as a source has sent every block.
+    /// Handles a node's message that it has every block, or, if it is a source, that it has sent
+    /// every block.
     fn complete(&mut self, now: u64, id: NodeId, root: [u8; 32], report: Box<Report>) {
         if self.gathers {
             self.milestones.sent(now);

@@ -10,7 +10,7 @@ const WINDOW_NS: u64 = 500_000_000;
 /// The number of consecutive windows in which a disk must be slow; a single one may be a hiccup.
 const WINDOWS: u32 = 2;
 
-/// The state of a node.
+/// The state of a node in a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeState {
     /// The node was sent the description of the copy.
@@ -30,7 +30,7 @@ pub enum NodeState {
     Dead(String),
 }
 
-/// The result of a node.
+/// The result of a copy on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The node has the whole file.
@@ -46,13 +46,14 @@ pub enum Verdict {
 pub struct NodeOutcome {
     /// The name of the node.
     pub name: String,
-    /// The verdict.
+    /// Whether the node has the whole file, and if not, why.
     pub verdict: Verdict,
     /// The node's last report.
     pub report: Report,
     /// Whether the node was detached because its disk was too slow for the others.
     pub detached: bool,
-    /// Why the node was fed on the side, if its link or machine slowed down the others.
+    /// The rates of the node and of the others, if the node's link or machine slowed the others
+    /// down.
     pub slow: Option<Slow>,
     /// The time at which the node had every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
@@ -95,18 +96,19 @@ pub(super) struct Node {
     pub(super) absent: bool,
     /// Whether the node joined after the others had begun.
     pub(super) late: bool,
-    /// The time at which the node had every block.
+    /// The time at which the node had every block, in monotonic nanoseconds.
     pub(super) held_ns: Option<u64>,
     /// The files of the tree that the node did not deliver.
     pub(super) absence: Absence,
     pub(super) report: Report,
-    /// When the last report arrived.
+    /// When the last report arrived, in monotonic nanoseconds.
     pub(super) reported: u64,
     pub(super) disk: Disk,
     pub(super) detached: bool,
     /// Whether the node hangs in a call on its disk.
     pub(super) hangs: bool,
-    /// The node's rate, if its link or machine slowed the others down.
+    /// The rates of the node and of the others, if the node's link or machine slowed the others
+    /// down.
     pub(super) slow: Option<Slow>,
     /// Whether the node has left all lanes.
     pub(super) left: bool,
@@ -128,9 +130,10 @@ impl Node {
 /// The head's record of a node's disk.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
-    /// When the present window began.
+    /// When the present window began, in monotonic nanoseconds.
     since: u64,
-    /// The stalled and the blocked nanoseconds that the node had reported when the window began.
+    /// The times for which receiving was stalled and the writer was blocked, in nanoseconds, as
+    /// reported when the window began.
     before: (u64, u64),
     /// The share of the last window in which the writer was blocked in a write, in thousandths.
     pub(super) blocked: u64,
@@ -139,7 +142,8 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Ends the present window if it is over. Returns whether the node was busy writing in it.
+    /// Ends the present window if it is over. Returns whether the node was busy writing in it;
+    /// `None` if it is not over.
     pub(super) fn measure(&mut self, now: u64, report: &Report) -> Option<bool> {
         let window = now.saturating_sub(self.since);
         if window < WINDOW_NS {

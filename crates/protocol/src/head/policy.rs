@@ -11,7 +11,7 @@ pub enum SlowNodes {
     Fail,
 }
 
-/// The policy of the head.
+/// The timeouts of the head, its treatment of slow nodes, and how nodes commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Nanoseconds of silence after which a node counts as dead.
@@ -41,7 +41,8 @@ const STUCK_AFTER_NS: u64 = 60_000_000_000;
 impl Policy {
     /// Returns the policy for `receivers` nodes on one site. A node is dead after 1.2 s of silence,
     /// so that repairing the chain ends within 2 s; one node in twenty, and at least one, may be
-    /// detached.
+    /// ordered to drop blocks; one node in four, at least one and at most 32, may be taken out of
+    /// the chain.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
         Self {
@@ -57,7 +58,7 @@ impl Policy {
     }
 
     /// Changes the treatment of nodes below the share `slow_below` (in thousandths) of the others'
-    /// rate.
+    /// rate. With `SlowNodes::Wait`, no node may be ordered to drop blocks.
     #[must_use]
     pub fn with_slow(self, slow: SlowNodes, slow_below: u16) -> Self {
         let detached_max = if slow == SlowNodes::Wait { 0 } else { self.detached_max };

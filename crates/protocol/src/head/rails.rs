@@ -69,7 +69,7 @@ impl Head {
         arrived.min().unwrap_or(0)
     }
 
-    /// Moves all hops of a lane to the rail of another.
+    /// Moves all hops of a lane to the rail of the lane `other`.
     fn move_lane(&mut self, lane: usize, other: usize, rails: usize) {
         let (from, to) = (usize::from(self.rails[lane]), usize::from(self.rails[other]));
         if from % rails == to % rails {

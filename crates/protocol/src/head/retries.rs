@@ -45,10 +45,11 @@ impl Head {
         }
     }
 
-    /// Gives up a link that cannot be opened, and fails one of its ends: the far one, unless the
-    /// near one already failed to reach another node, because then all nodes behind it would fail
-    /// in its place. Both ends are alive, so the fault may be at either of them or in the network
-    /// between: the reason names both.
+    /// Gives up a link that cannot be opened, and fails one of its ends. The near end fails if the
+    /// far end is the head, or if the near end could not reach another node before: otherwise all
+    /// nodes behind it would fail in its place. In all other cases the far end fails. Both ends are
+    /// alive, so the fault may be at either of them or in the network between: the reason names
+    /// both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
         let gave_up = |by: &str, link_to: &str| {
@@ -72,8 +73,8 @@ impl Head {
         self.take_out(far, NodeState::Failed(reason));
     }
 
-    /// Returns the error reported by a node's upstream if this has just lost its link to the node,
-    /// for the end of a message.
+    /// If the link from a node's feeder to the node was just lost, returns the feeder's error, to
+    /// be appended to a message about the node.
     pub(super) fn neighbours_report(&self, of: NodeId) -> Option<String> {
         let lost = |lane: &LaneState| {
             let retry = lane.retries.get(&of).filter(|retry| retry.due.is_some())?;

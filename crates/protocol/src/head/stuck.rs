@@ -14,8 +14,8 @@ impl Head {
         node.report.pending.as_ref().filter(|call| call.silent_ns >= PendingCall::HANG_NS)
     }
 
-    /// Judges a node by the pending call of its last report: a node that hangs is detached, and
-    /// eventually fails.
+    /// Judges a node by the pending call of its last report. A node that hangs is detached or
+    /// fails, depending on the policy; it fails in any case after `Policy::stuck_after_ns`.
     pub(super) fn judge_call(&mut self, id: NodeId) {
         let node = &self.nodes[id.index()];
         let Some(call) = self.hangs_in(id).filter(|_| !node.left).cloned() else {
@@ -60,8 +60,8 @@ impl Head {
         )
     }
 
-    /// Feeds a node that hangs on the side, if there are others and the policy is to detach slow
-    /// nodes.
+    /// Moves a hanging node to the side of all lanes, and orders it to drop blocks, if there are
+    /// other nodes and the policy is to detach slow nodes.
     fn detach_hanging(&mut self, id: NodeId) {
         let is_other =
             |at: usize| at != id.index() && !self.nodes[at].left && !self.nodes[at].hangs;

@@ -73,7 +73,8 @@ impl Head {
     }
 
     /// Notes that a node has committed. After the last one, orders all nodes to remove the files
-    /// that they replaced. A node that has died since then keeps these files, which does no harm.
+    /// that they replaced. A node that dies before it gets this order keeps these files, which does
+    /// no harm.
     pub(super) fn committed(&mut self, id: NodeId, report: Box<Report>) {
         self.nodes[id.index()].report = *report;
         self.set_state(id, NodeState::Committed);
@@ -95,9 +96,9 @@ impl Head {
         self.commit(self.receivers().collect());
     }
 
-    /// Orders those of the nodes `ids` that are complete with the right digest to commit, or to
-    /// prepare if the policy says so; all nodes together if it says that. Fails nodes with another
-    /// digest.
+    /// Orders the complete nodes of `ids` to commit, or to prepare first if the policy says so.
+    /// Fails complete nodes with a wrong digest. If the policy is that nodes commit together, waits
+    /// until all are complete, and then orders all of them.
     pub(super) fn commit(&mut self, mut ids: Vec<NodeId>) {
         if self.policy.together {
             let is_known = |id: NodeId| self.nodes[id.index()].wanted.is_some();
@@ -133,7 +134,9 @@ impl Head {
         self.orders.push_back(HeadOrder::Send(id, message));
     }
 
-    /// Removes a node from all lanes. Files that the node has committed stay.
+    /// Removes a node from all lanes. Unless the node has committed, sets its state, and closes the
+    /// copy on it; if nodes commit together, all others fail, too. Files that the node has
+    /// committed stay.
     pub(super) fn take_out(&mut self, id: NodeId, state: NodeState) {
         let node = &mut self.nodes[id.index()];
         if std::mem::replace(&mut node.left, true) {

@@ -28,13 +28,13 @@ const KEPT: usize = 3;
 /// The number of trials without a result after which a lane is assumed to be as fast as it can be.
 const TRIALS_MAX: u32 = 2;
 
-/// The share of the time from which a sender counts as always having data in flight.
+/// A sender counts as busy if it has data in flight for at least this share of the time.
 const BUSY: f64 = 0.8;
 
-/// The share of the time from which a receiver that takes nothing counts as blocking.
+/// A receiver counts as blocking if it takes nothing for at least this share of the time.
 const BLOCKED: f64 = 0.2;
 
-/// The lower bound of a share of the time that is used as a divisor.
+/// The lower bound of shares of the time that are used as divisors.
 const SHORTEST: f64 = 0.01;
 
 /// The rates of a node that slowed the others down.
@@ -42,14 +42,14 @@ const SHORTEST: f64 = 0.01;
 pub struct Slow {
     /// The node's rate in bytes per second.
     pub rate: u64,
-    /// The rate of the other nodes without it, in bytes per second.
+    /// The rate of the other nodes while this node was fed on the side, in bytes per second.
     pub others: u64,
 }
 
 /// The measurements and trials of a lane's hops.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// When the present window began.
+    /// When the present window began, in monotonic nanoseconds.
     since: u64,
     /// The counters of the hop to each node at the beginning of the window.
     marks: BTreeMap<NodeId, Mark>,
@@ -70,11 +70,11 @@ pub(super) struct Watch {
 /// The counters of a hop at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// When the sender reported.
+    /// When the sender reported, in monotonic nanoseconds.
     pub(super) at: u64,
     /// The sender's report.
     pub(super) hop: HopReport,
-    /// When the receiver reported.
+    /// When the receiver reported, in monotonic nanoseconds.
     pub(super) writer_at: u64,
     /// Nanoseconds in which the receiver was stalled by its writer, and in which that writer was
     /// blocked.
@@ -135,7 +135,7 @@ impl Hop {
         self.rate / self.busy.max(SHORTEST)
     }
 
-    /// Whether the sender always has data in flight.
+    /// Whether the sender has data in flight almost all the time.
     pub(super) fn is_busy(&self) -> bool {
         self.busy >= BUSY
     }
@@ -147,8 +147,8 @@ impl Hop {
 }
 
 impl Watch {
-    /// Ends the present window if it is over. Returns whether it was. A window without counters is
-    /// short.
+    /// Ends the present window if it is over. Returns whether it was. A window at whose start no
+    /// counters were known is shorter.
     pub(super) fn end_window(&mut self, now: u64) -> bool {
         let window = if self.marks.is_empty() { WINDOW_NS / 8 } else { WINDOW_NS };
         let is_over = now.saturating_sub(self.since) >= window;
@@ -158,8 +158,9 @@ impl Watch {
         is_over
     }
 
-    /// Returns the hops in the window that ends now, from their counters (near, far, counters).
-    /// Leaves out hops whose counters at the start of the window are unknown.
+    /// Returns the hops in the window that ends now. `marks` has the near and the far end of each
+    /// hop, and its present counters. Leaves out hops that were measured for less than half a
+    /// window, or whose link was reopened.
     pub(super) fn measure(&mut self, marks: &[(NodeId, NodeId, Mark)]) -> Vec<Hop> {
         let hops = marks.iter().filter_map(|(near, far, mark)| {
             let before = self.marks.get(far)?;
@@ -190,7 +191,7 @@ impl Watch {
         self.left == 0 && self.failed < TRIALS_MAX
     }
 
-    /// Whether the last trial without a result was that of a node behind `near`.
+    /// Whether the last trial without a result was that of a node fed by `near`.
     pub(super) fn doubts(&self, near: NodeId) -> bool {
         self.doubted == Some(near)
     }

@@ -15,22 +15,23 @@ pub use turns::Turns;
 pub struct Candidate {
     /// The name of the node.
     pub name: String,
-    /// Whether it takes jobs: it answers, and is not excluded.
+    /// Whether the node takes jobs: its agent answers, and the node is not excluded.
     pub is_alive: bool,
     /// The number of processors that jobs may use.
     pub cores: u32,
     /// The speed of one processor relative to the fastest node's; 1 if unknown.
     pub speed: f64,
-    /// The number of processors that jobs of this run use, including jobs that are on their way.
+    /// The number of processors that jobs of this run use, including jobs that have not started
+    /// yet.
     pub busy: u32,
     /// The number of jobs that wait on the node.
     pub waiting: u32,
-    /// Its load without this run, in runnable processes; `None` if unknown.
+    /// The node's load without this run, in runnable processes; `None` if unknown.
     pub load: Option<f64>,
-    /// Its memory in bytes; `None` if unknown.
+    /// The node's memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
-    /// The memory that was free before the run, minus the requests of its jobs, in bytes; `None` if
-    /// unknown.
+    /// The memory that was free before the run, minus the requests of the node's jobs, in bytes;
+    /// `None` if unknown.
     pub memory_free: Option<u64>,
 }
 
@@ -40,7 +41,7 @@ impl Candidate {
         job.cores <= self.cores && self.memory.is_none_or(|memory| job.fits_in(memory))
     }
 
-    /// Whether the job's memory is free.
+    /// Whether the memory that the job requests is free, or the free memory is unknown.
     pub fn has_memory(&self, job: &Job) -> bool {
         self.memory_free.is_none_or(|free| job.fits_in(free))
     }
@@ -78,7 +79,8 @@ pub struct PlacementRequest<'a> {
     pub now: f64,
     /// Whether jobs start without waiting for processors.
     pub at_once: bool,
-    /// Indexes of nodes on which the job has failed; empty if there are no other nodes.
+    /// Indexes of nodes to avoid: nodes on which the job has failed (none if it has failed on all),
+    /// and nodes without enough free memory if others have enough.
     pub avoid: &'a [usize],
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Placement, PlacementRequest};
 
-/// Chooses the node with the largest free share of its processors, the first of equal ones; none
-/// without room.
+/// Chooses the node with the largest free share of its processors; of equal nodes, the first. Nodes
+/// without room for the job are not chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pull;
 

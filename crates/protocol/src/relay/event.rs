@@ -14,14 +14,16 @@ pub enum RelayEvent {
     Opened(LinkSide, u32),
     /// A link broke, or could not be opened: its side and epoch, and the reason.
     Lost(LinkSide, u32, String),
-    /// A downstream sent a request: `Resume` with an ordinal, or `Again` with a block's index.
+    /// A downstream sent a request: the link's epoch, and `Resume` with an ordinal or `Again` with
+    /// a block's index.
     Requested(u32, Kind, u64),
-    /// A downstream reported blocks that it already has: the index of the first of 256 blocks, and
-    /// a bit for each.
+    /// A downstream reported blocks that it already has: the link's epoch, the index of the first
+    /// of 256 blocks, and a bit for each.
     Have(u32, u64, [u8; 32]),
-    /// A block's header arrived from upstream; the digest is the one that the source signed.
+    /// The header of the block with this index arrived from upstream. The digest is the one that
+    /// the source signed.
     Block(u64, [u8; 32]),
-    /// The upstream declares a block that it sent void.
+    /// The upstream sent the block with this index, and now declares it void.
     Void(u64),
     /// The upstream has sent the lane's last block: the source has blocks only below this index.
     End(u64),
@@ -66,12 +68,12 @@ pub enum RelayOrder {
     Open(LinkSide, NodeId, u32),
     /// Close the link of this side and epoch.
     Close(LinkSide, u32),
-    /// Send a frame upstream.
+    /// Send a frame of this kind with this index upstream.
     SendUp(Kind, u64),
     /// Report to the upstream which blocks are present: the index of the first of 256, and a bit
     /// for each.
     SendHave(u64, [u8; 32]),
-    /// Send a frame without a block to a downstream.
+    /// Send a frame without a block to a downstream: the link's epoch, the kind, and the index.
     SendDown(u32, Kind, u64),
     /// Receive the block whose header has arrived; answer with `Received` or `CutOff`.
     Receive {
@@ -79,7 +81,7 @@ pub enum RelayOrder {
         index: u64,
         /// Whether the block goes to the writer.
         store: Store,
-        /// The epochs of the links on which it is forwarded while it arrives.
+        /// The epochs of the links on which the block is forwarded while it arrives.
         forward: Vec<u32>,
     },
     /// Read the block from the sink, seal it under this incarnation, and send it on these links;
@@ -87,17 +89,17 @@ pub enum RelayOrder {
     Feed {
         /// The index of the block.
         index: u64,
-        /// The incarnation of this node's key.
+        /// The incarnation of this node's key to seal the block with.
         incarnation: u64,
-        /// Whether a downstream requested the block (`Again`), so that the lane does not advance.
+        /// Whether a downstream requested the block (`Again`); then the lane does not advance.
         again: bool,
-        /// The epochs of the links.
+        /// The epochs of the links to send the block on.
         to: Vec<u32>,
     },
-    /// Report to the head that a block arrived changed.
+    /// Report to the head that the block with this index arrived corrupt.
     ReportBad(u64),
-    /// Report to the head that a link is lost.
+    /// Report to the head that a link is lost: its side, its epoch, and the reason.
     ReportLost(LinkSide, u32, String),
-    /// The copy cannot continue on this node.
+    /// Fail the copy on this node, for this reason.
     Fail(SinkError),
 }

@@ -6,8 +6,9 @@ use crate::frame::Kind;
 use crate::sink::Sink;
 
 impl Relay {
-    /// Feeds a block that this node holds: first blocks that were requested (`Again`), then the
-    /// next block of the downstream that is farthest behind, to all that expect this block.
+    /// Returns the next order to feed downstreams; `None` if there is none now. Requested blocks
+    /// (`Again`) come first. Then comes the next block of the downstream that is farthest behind,
+    /// which is sent to all downstreams that expect it. The end of the lane comes last.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
             let index = down.again.iter().find(|&&index| sink.can_serve(index));
@@ -92,7 +93,8 @@ impl Relay {
         }
     }
 
-    /// Notes that a stream has no block from index `blocks` on. Returns whether that is possible.
+    /// Notes that a stream has no block from index `blocks` on. If that contradicts the blocks that
+    /// have arrived, fails the copy on this node and returns false.
     pub(super) fn ends_at(&mut self, blocks: u64, sink: &mut Sink) -> bool {
         if blocks == self.blocks.end {
             return true;
@@ -105,7 +107,7 @@ impl Relay {
         true
     }
 
-    /// Ends a feed. Returns its block, the block's ordinal, and the links.
+    /// Ends a feed. Returns its block, the block's ordinal, and the epochs of the links.
     fn end_feed(&mut self) -> Option<(u64, u64, Vec<u32>)> {
         let Busy::Feeding { index, to } = &mut self.busy else { return None };
         let (index, to) = (*index, std::mem::take(to));

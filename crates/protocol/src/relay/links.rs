@@ -48,14 +48,16 @@ impl Relay {
         }
     }
 
-    /// Returns whether the link is that of the route.
+    /// Notes that the upstream link of epoch `lost` broke. Returns whether this link is part of the
+    /// route.
     fn up_lost(&mut self, lost: u32) -> bool {
         let known = self.route.epoch_up() == Some(lost);
         self.up_is_open &= !known;
         known
     }
 
-    /// Returns whether the link is part of the route.
+    /// Notes that the downstream link of epoch `lost` broke. Returns whether this link is part of
+    /// the route.
     fn down_lost(&mut self, lost: u32) -> bool {
         if let Busy::Feeding { to, .. } = &mut self.busy {
             to.retain(|&epoch| epoch != lost);

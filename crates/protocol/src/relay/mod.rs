@@ -3,7 +3,7 @@
 //! Every node of a lane, from the head to the last one of the chain, runs the same machine. The
 //! head has no upstream and a sink that holds everything, so it only feeds. A relay forwards a
 //! block while the block still arrives, to one or several downstreams; it feeds from its own sink
-//! if a downstream is behind (because a dead node was spliced out, or a block arrived changed). The
+//! if a downstream is behind (because a dead node was spliced out, or a block arrived corrupt). The
 //! last node has no downstream. A node that is fed on the side has a machine of its own at its
 //! feeder, which feeds what the feeder holds, so the lane never waits for it. The driver calls
 //! `handle` for each event, and then `poll` until it returns `None`.
@@ -46,9 +46,10 @@ enum Busy {
 pub(super) struct Unsettled {
     pub(super) index: u64,
     pub(super) stored: bool,
-    /// The links on which it was forwarded, which must be told if it is void.
+    /// The epochs of the links on which it was forwarded; these downstreams must be told if it is
+    /// void.
     pub(super) forwarded: Vec<u32>,
-    /// Whether it arrived changed.
+    /// Whether it arrived corrupt.
     pub(super) changed: bool,
     /// Whether the block was decrypted and checked, and the writer keeps it until the blocks before
     /// it are written.
@@ -75,7 +76,8 @@ pub struct Relay {
     /// yet.
     is_side_feed: bool,
     busy: Busy,
-    /// The incarnation of the sealing key while the links stay the same.
+    /// The incarnation of the sealing key for blocks in the lane's order; new whenever a downstream
+    /// link opens.
     incarnation: u64,
     /// The newest incarnation; each block that is sent again uses a new one.
     newest: u64,
@@ -85,7 +87,7 @@ pub struct Relay {
     /// order. (Requested blocks prove nothing: a neighbour sends them while it does not know yet
     /// whether the block that it forwarded was cut off.)
     unsettled: Vec<Unsettled>,
-    /// Blocks with the writer that may have been cut off.
+    /// Blocks that may have been cut off and are with the writer, which checks them.
     unverified: Vec<Unsettled>,
     detached: bool,
     /// The number of this lane's blocks that are with the writer.
@@ -186,8 +188,8 @@ impl Relay {
         self.up_is_open && (!self.up_ended || !self.requested.is_empty())
     }
 
-    /// Whether the lane waits for this node's writer: for a block that a downstream is to be fed
-    /// from here, or for all remaining blocks to be written.
+    /// Whether the lane waits for this node's writer: a downstream needs a block that is still with
+    /// the writer, or all blocks have arrived and some are not written.
     #[must_use]
     pub fn is_behind_writer(&self, sink: &Sink) -> bool {
         if self.is_source {

@@ -13,8 +13,8 @@ const CATCH_UP_MAX: usize = 4;
 
 impl Relay {
     /// Requests blocks from upstream: those that a downstream requested and this node cannot serve,
-    /// and those that it lacks itself. Changed blocks are requested at once, blocks that the disk
-    /// was too slow for after the stream.
+    /// and those that it lacks itself. Corrupt blocks are requested at once. Blocks that were
+    /// dropped because the disk was too slow are requested after the stream.
     pub(super) fn request_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if self.is_source
             || !self.up_is_open
@@ -40,9 +40,9 @@ impl Relay {
         Some(RelayOrder::SendUp(Kind::Again, index))
     }
 
-    /// Returns the first of the `missing` blocks that this node may request, if it may request any
-    /// `now`. A node with a slow disk may lack most of the file, so these blocks are not examined
-    /// before one of them may be requested.
+    /// Returns the first of the `missing` blocks that this node may request; `None` if it may not
+    /// request one `now`. A node with a slow disk may lack most of the file, so the blocks are not
+    /// examined in that case.
     fn next_own(
         &self,
         now: bool,

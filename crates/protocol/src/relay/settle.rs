@@ -1,5 +1,5 @@
-//! Blocks that may have been cut off. A changed block is a fault of its hop only if it was
-//! complete.
+//! Blocks that may have been cut off. A corrupt block is a fault of its hop only if it arrived
+//! completely.
 
 use super::{Relay, RelayOrder, Unsettled};
 use crate::frame::Kind;
@@ -32,8 +32,8 @@ impl Relay {
         }
     }
 
-    /// Notes that the stream went on: blocks that arrived changed before were not cut off, but
-    /// changed in transit.
+    /// Notes that the stream continued. So corrupt blocks that arrived before were complete: they
+    /// were corrupted in transit, not cut off.
     pub(super) fn settle(&mut self) {
         for block in self.unsettled.drain(..).filter(|block| block.changed) {
             self.orders.push_back(RelayOrder::ReportBad(block.index));

@@ -25,7 +25,7 @@ fn round(job: &RoundJob) -> BalanceRound<'_> {
     BalanceRound::new(job, &names, &[vec![], vec![([10, 0, 0, 2], 7).into()]], PATIENCE, 0)
 }
 
-/// Returns the orders of a tick as words: the node's index, and what it is told.
+/// Calls `tick`, and returns its orders: the node's index, and the name of the order.
 fn told(round: &mut BalanceRound<'_>, now: u64, mut orders: Orders) -> Vec<(usize, String)> {
     round.tick(now, &mut orders);
     let word = |(node, message): (usize, ToAgent)| {
@@ -36,7 +36,7 @@ fn told(round: &mut BalanceRound<'_>, now: u64, mut orders: Orders) -> Vec<(usiz
     orders.take().into_iter().map(word).collect()
 }
 
-/// Runs a round until its copy feeds: returns its id.
+/// Runs a round until its feeder feeds the copy; returns the copy's id.
 fn feeding(round: &mut BalanceRound<'_>) -> CopyId {
     let mut orders = Orders::default();
     round.begin(0, &mut orders);

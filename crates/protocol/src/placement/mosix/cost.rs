@@ -9,7 +9,7 @@ use garland_core::farm::Job;
 pub(super) struct Stand {
     /// The number of processes that need a processor on the node.
     wanted: f64,
-    /// The number of its processors.
+    /// The number of the node's processors.
     cores: f64,
     /// The speed of each processor.
     speed: f64,
@@ -46,7 +46,7 @@ impl Stand {
         Self { wanted: self.wanted + f64::from(job.cores), memory_free: free, ..*self }
     }
 
-    /// Returns the number of processes per processor, weighted by the processor's speed.
+    /// Returns the number of processes per processor, divided by the processor's speed.
     fn load(&self) -> f64 {
         self.wanted / (self.cores * self.speed)
     }

@@ -15,7 +15,8 @@ const PERIOD: f64 = 1.0;
 /// The number of rounds that are simulated before the run, since the nodes were up before it.
 const BEFORE: u32 = 16;
 
-/// The maximum number of rounds that are simulated at once: after these, no older entry is left.
+/// The maximum number of rounds that are simulated at once: after this number, no entry from before
+/// is left.
 const MOST: u32 = 64;
 
 /// What one node knows of another.

@@ -15,8 +15,8 @@ use gossip::Gossip;
 
 /// Chooses the cheapest of the nodes that the controller knows.
 ///
-/// The controller takes part in the gossip as one of the nodes. It knows its own placements, and a node that
-/// returns a job reports its state.
+/// The controller takes part in the gossip as one of the nodes. It knows its own placements, and a
+/// node that returns a job reports its state.
 #[derive(Clone, Debug)]
 pub struct Mosix {
     gossip: Gossip,
@@ -51,8 +51,9 @@ impl Placement for Mosix {
 }
 
 impl Mosix {
-    /// Returns a node that the controller does not know, for when no known node fits; any node if
-    /// no job is running whose end could bring a report.
+    /// Returns a node for a job that fits on no known node: the first with room that the controller
+    /// does not know, if jobs start at once; the first with room if no node has a job, whose end
+    /// could bring a report.
     fn unknown_node(&self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let nodes = asked.nodes;
         let is_quiet = nodes.iter().all(|node| !node.is_alive || node.busy + node.waiting == 0);
