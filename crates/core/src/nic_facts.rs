@@ -53,14 +53,15 @@ pub struct Heard {
 pub struct Ethernet(pub [u8; 6]);
 
 impl Ethernet {
-    /// Returns the locally administered address of a topology's NIC with this index.
+    /// Returns the locally administered address of the NIC with this index in a topology. Only the
+    /// low 24 bits of the index count.
     pub fn of(nic: usize) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
     }
 
-    /// Returns whether it is a generated address (`02:88:..`) of a topology or lab, which no real
-    /// NIC has.
+    /// Returns whether this is a generated address (`02:88:..`) of a topology or lab. Real NICs do
+    /// not have such addresses.
     pub fn is_made_up(self) -> bool {
         self.0[..2] == [0x02, 0x88]
     }

@@ -7,8 +7,8 @@ use thiserror::Error;
 use super::nodelist::fold;
 use crate::nearest::{hint, nearest};
 
-/// The default number of concurrent logins. pdsh and clush use 32 and 64; the limit is the number
-/// of processes on the head, not the nodes.
+/// The default number of concurrent logins. pdsh and clush use 32 and 64. Each login needs a
+/// process on the head, which limits the number.
 pub const DEFAULT_FANOUT: u32 = 64;
 
 /// A cluster: its nodes in order, their groups, and the launcher that reaches them.
@@ -19,9 +19,9 @@ pub struct Cluster {
     pub name: String,
     /// The nodes with distinct names, in the order of the file.
     pub nodes: Vec<Node>,
-    /// The members of each group, in order, by group name; every member is one of `nodes`.
+    /// For each group, by name, its members in order; every member is the name of one of `nodes`.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// The way in which agents are started on the nodes.
+    /// How agents are started on the nodes.
     pub launcher: Launcher,
     /// The settings of the ssh launcher.
     pub ssh: Ssh,
@@ -36,13 +36,13 @@ pub struct Node {
     pub host: String,
     /// The host name or address for data on each rail; never empty.
     pub addresses: Vec<String>,
-    /// The rack of the node.
+    /// The name of the node's rack; `None` if the file has none.
     pub rack: Option<String>,
     /// The TCP port of the node's agent, for firewalls; if `None`, the kernel picks a free port.
     pub port: Option<u16>,
 }
 
-/// The way in which agents are started on the nodes.
+/// How agents are started on the nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Launcher {
@@ -58,11 +58,12 @@ pub enum Launcher {
 /// The settings of the ssh launcher, in addition to the user's own ssh configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ssh {
-    /// The user to log in as.
+    /// The user to log in as; if `None`, ssh chooses.
     pub user: Option<String>,
     /// Arguments for `ssh`, before the host.
     pub options: Vec<String>,
-    /// The path of the garland program on the nodes; it is installed there if missing.
+    /// The path of the garland program on the nodes, where it is installed if missing; `None` for
+    /// the default path.
     pub binary: Option<String>,
     /// Hexadecimal SHA-256 digests of other programs that may be at that path, for example for
     /// nodes with another CPU architecture.
@@ -82,12 +83,12 @@ pub struct UnknownNode {
     pub cluster: String,
     /// The cluster's nodes as a folded list, truncated if long.
     pub nodes: String,
-    /// The most similar node name.
+    /// The most similar node name; `None` if no name is similar.
     pub near: Option<String>,
 }
 
 impl Cluster {
-    /// Returns the node named `name`.
+    /// Returns the node named `name`, if there is one.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| node.name == name)
     }
@@ -105,8 +106,8 @@ impl Cluster {
         names.iter().map(find).collect()
     }
 
-    /// Returns the node list of a group, for [`Sources`](super::nodelist::Sources);
-    /// `all` is every node.
+    /// Returns the members of a group as a node list, for [`Sources`](super::nodelist::Sources).
+    /// The group `all` has every node. `None` if there is no such group.
     pub fn group_list(&self, group: &str) -> Option<String> {
         match group {
             "all" => Some(self.names().collect::<Vec<_>>().join(",")),
@@ -114,7 +115,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the number of rails that every node has.
+    /// Returns the number of rails of the node with the fewest; 0 without nodes.
     pub fn rails(&self) -> usize {
         self.nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(0)
     }

@@ -75,7 +75,7 @@ pub struct Record {
     pub job: u32,
     /// The job's name in tables.
     pub name: Text,
-    /// The node of the attempt.
+    /// The node of the attempt; `None` if the job was assigned to no node.
     pub node: Option<String>,
     /// The engine that ran the job.
     pub engine: Engine,
@@ -89,7 +89,7 @@ pub struct Record {
     pub ended: Option<f64>,
     /// When all outputs were in place.
     pub staged_out: Option<f64>,
-    /// The number of attempts.
+    /// The number of attempts, including this one.
     pub tries: u32,
     /// The result of the attempt.
     pub outcome: Outcome,
@@ -108,7 +108,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the run time of the command in seconds.
+    /// Returns the run time of the command in seconds; `None` if it did not start or end.
     pub fn ran(&self) -> Option<f64> {
         Some(self.ended? - self.started?)
     }

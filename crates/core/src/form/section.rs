@@ -63,7 +63,8 @@ impl<'t> Section<'t> {
         Self { title, span, table }
     }
 
-    /// Returns the section `key`, if present, and checks its keys.
+    /// Returns the section `key`, if present. Its keys must be in `allowed`; `title` is its title
+    /// in messages.
     pub fn section(
         &self,
         key: &'static str,
@@ -91,7 +92,7 @@ impl<'t> Section<'t> {
         self.table.get(key)
     }
 
-    /// Returns the string `key`, if present.
+    /// Returns the non-empty string `key`, if present.
     pub fn text(&self, key: &'static str) -> Result<Option<Text<'t>>, Fault> {
         self.value(key).map(|value| text(key.to_owned(), value)).transpose()
     }
@@ -106,7 +107,7 @@ impl<'t> Section<'t> {
         Fault::new(self.span.clone(), FormProblem::Missing { section: self.title, key, example })
     }
 
-    /// Returns the strings of an array; empty if the key is missing.
+    /// Returns the strings of the array `key`; empty if the key is missing.
     pub fn texts(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         let Some(value) = self.value(key) else {
             return Ok(Vec::new());
@@ -121,7 +122,8 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Returns the meaning of a string that must be one of `words`.
+    /// Returns the value that belongs in `words` to the string `key`; `None` if the key is missing.
+    /// Other strings are errors.
     pub fn word<T: Copy>(
         &self,
         key: &'static str,
@@ -142,7 +144,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns a string parsed by `read`, such as a rate.
+    /// Returns the string `key` as parsed by `read`, such as a rate; `None` if the key is missing.
     pub fn read<T, E: ToString>(
         &self,
         key: &'static str,
@@ -156,7 +158,8 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns a number in units of `1 / parts`; `bounds` are in these units.
+    /// Returns the number `key` in units of `1 / parts`, rounded; `None` if the key is missing.
+    /// `bounds` are in these units.
     pub fn parts(
         &self,
         key: &'static str,
@@ -182,7 +185,8 @@ impl<'t> Section<'t> {
         fits.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
     }
 
-    /// Returns the sections of an array and checks their keys; empty if the key is missing.
+    /// Returns the sections of the array `key`; empty if the key is missing. Their keys must be in
+    /// `allowed`; `title` is their title in messages.
     pub fn sections(
         &self,
         key: &'static str,
@@ -195,7 +199,8 @@ impl<'t> Section<'t> {
             .collect()
     }
 
-    /// Returns the sections of an array without checking their keys; empty if the key is missing.
+    /// Returns the sections of the array `key` without checking their keys; empty if the key is
+    /// missing.
     pub fn open_sections(
         &self,
         key: &'static str,
@@ -215,7 +220,7 @@ impl<'t> Section<'t> {
         items.iter().map(section).collect()
     }
 
-    /// Returns a boolean.
+    /// Returns the boolean `key`; `None` if the key is missing.
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
         let boolean = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
             DeValue::Boolean(boolean) => Ok(*boolean),
@@ -224,7 +229,8 @@ impl<'t> Section<'t> {
         self.value(key).map(boolean).transpose()
     }
 
-    /// Returns the strings of an array, or a single string; empty if the key is missing.
+    /// Returns the strings of the array `key`, or its value if that is a single string; empty if
+    /// the key is missing.
     pub fn one_or_more(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         match self.value(key).map(Spanned::get_ref) {
             Some(DeValue::String(_)) => Ok(self.text(key)?.into_iter().collect()),
@@ -237,7 +243,7 @@ impl<'t> Section<'t> {
         self.value(key).map_or_else(|| self.span.clone(), Spanned::span)
     }
 
-    /// Returns an integer within bounds.
+    /// Returns the integer `key`, which must be within `bounds`; `None` if the key is missing.
     pub fn integer(
         &self,
         key: &'static str,
@@ -256,7 +262,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// Returns a value as a non-empty string.
+/// Returns the value of `key` as a string, or an error if it is not a string or is blank.
 pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>, Fault> {
     match value.get_ref() {
         DeValue::String(text) if text.trim().is_empty() => {
@@ -267,7 +273,7 @@ pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>
     }
 }
 
-/// Returns the error for a value of another type than `expected`.
+/// Returns the error for a value that is not what `expected` describes.
 pub fn wrong_kind(key: &str, expected: &str, found: &DeValue<'_>, span: Range<usize>) -> Fault {
     let found = match found {
         DeValue::String(_) => "a text".to_owned(),

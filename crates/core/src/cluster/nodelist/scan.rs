@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
     }
 
-    /// Reads the part of a name up to the next bracket.
+    /// Reads the part of a name up to the next bracket; `first` if it begins the name.
     fn name_text(&mut self, first: bool) -> Result<&'a str, Fault> {
         let start = self.at;
         let text = self.take_while(is_name_byte);
