@@ -57,7 +57,7 @@ impl Layout {
         Ok(Self { open: true, ..Self::new(most, block_size)? })
     }
 
-    /// Sets the length of a stream once it is known, in bytes.
+    /// Sets the length of a stream in bytes, once it is known.
     #[must_use]
     pub fn ended_at(self, length: u64) -> Self {
         Self { length, open: false, ..self }

@@ -15,13 +15,13 @@ pub enum Record {
     Span(Span),
     /// A sample of a connection's counters.
     Socket(Socket),
-    /// A round trip that compares two clocks.
+    /// Four clock readings of a round trip, which compare two clocks.
     Probe(Probe),
     /// A sample of a thread's scheduler counters.
     Thread(Thread),
     /// A sample of a disk's counters.
     Disk(Disk),
-    /// The sums of spans that were discarded for lack of room.
+    /// The sums of spans that did not fit in the buffer and were discarded.
     Lost(Lost),
 }
 
@@ -42,7 +42,7 @@ pub struct Span {
     pub thread: u16,
     /// The begin, in nanoseconds of this node's monotonic clock.
     pub begin_ns: u64,
-    /// The end by the same clock.
+    /// The end, on the clock of `begin_ns`.
     pub end_ns: u64,
     /// The time spent in this stage, in nanoseconds.
     pub busy_ns: u64,
@@ -82,7 +82,7 @@ impl Exchange {
         self as u32
     }
 
-    /// Returns the exchange with this number.
+    /// Returns the exchange with this number; `None` if there is none.
     pub fn of_number(number: u32) -> Option<Self> {
         let all = [Self::Begin, Self::Commit, Self::Close, Self::Queue, Self::Operation];
         all.get(number as usize).copied()
@@ -107,7 +107,7 @@ pub struct Socket {
     pub lane: u16,
     /// The index of the node at the other end.
     pub peer: u16,
-    /// The link of the lane.
+    /// Which of the node's two links in the lane the connection is.
     pub direction: Direction,
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,

@@ -1,5 +1,5 @@
-//! An incremental parser of tree streams. It returns the same steps however the stream is cut
-//! into pieces.
+//! An incremental parser of tree streams. The steps do not depend on how the stream is cut into
+//! pieces, except that the bytes of a file come in different pieces.
 
 use thiserror::Error;
 
@@ -27,7 +27,7 @@ pub enum StreamError {
     /// A record is too long.
     #[error("a record has {0} bytes: the maximum is {RECORD_MAX}")]
     Long(u32),
-    /// A name could lead out of the directory, or is not a valid file name.
+    /// A name could lead out of the directory, or a record has other invalid values.
     #[error("a record has an invalid file name")]
     Name,
     /// Directories are nested too deeply.
@@ -80,8 +80,8 @@ impl Parser {
         self.records
     }
 
-    /// Returns the number of following bytes that belong to the current file and can be skipped;
-    /// `None` if there are none.
+    /// Returns the number of bytes of the current file that follow and can be skipped; `None` if
+    /// there are none.
     pub fn passable(&self) -> Option<u64> {
         match self.at {
             At::File(left) if left > 0 => Some(left),
@@ -132,7 +132,7 @@ impl Parser {
         }
     }
 
-    /// Returns the next record once it is complete.
+    /// Returns the step of the next record; `None` if the record is not complete yet.
     fn record<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
         if !self.gather(bytes, BEFORE) {
             return Ok(None);

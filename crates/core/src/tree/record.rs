@@ -7,7 +7,7 @@ use super::pattern::Pattern;
 /// The maximum nesting of directories: a node has all of them open.
 pub const DEPTH_MAX: usize = 200;
 
-/// The maximum length of a record in bytes, including extended attributes.
+/// The maximum length of a record in bytes, including its header and extended attributes.
 pub const RECORD_MAX: usize = 256 << 10;
 
 /// The maximum length of a name in bytes on Linux.
@@ -81,8 +81,8 @@ pub enum Record {
     },
     /// The end of the stream.
     End,
-    /// Announces [`Record::Sweep`] records: files that match these patterns are kept. This is the
-    /// first record of the stream.
+    /// Announces that [`Record::Sweep`] records follow, and that files matching these patterns are
+    /// kept. This is the first record of the stream.
     Spare(Vec<Vec<u8>>),
     /// Removes all entries of the current directory that the stream did not contain.
     Sweep,

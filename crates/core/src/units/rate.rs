@@ -103,7 +103,8 @@ impl FromStr for Rate {
     }
 }
 
-/// Returns the number of bits per second in one of this unit.
+/// Returns the number of bits per second in one unit of rate such as `kbit`; `None` for an unknown
+/// unit.
 fn bits_in(unit: &str) -> Option<u64> {
     let lower = unit.to_ascii_lowercase();
     let bits = match lower.strip_suffix("/s").unwrap_or(&lower) {
