@@ -12,12 +12,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Returns the work of a slot per second.
+    /// Returns the work that a slot does per second, in seconds of the reference CPU.
     pub fn pace(&self) -> f64 {
         self.share * self.speed
     }
 
-    /// Returns the work of all slots per second.
+    /// Returns the work that all slots do per second, in seconds of the reference CPU.
     pub fn power(&self) -> f64 {
         f64::from(self.slots) * self.pace()
     }
@@ -43,18 +43,18 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the time when it was completed, including transfers.
+    /// Returns the time when the job was complete, including transfers of outputs.
     pub fn done(&self) -> f64 {
         self.staged_out.map_or(self.ended, |out| out.max(self.ended))
     }
 
-    /// Returns the seconds from the start to the end of its command.
+    /// Returns the run time of the command in seconds.
     pub fn ran(&self) -> f64 {
         (self.ended - self.started).max(0.0)
     }
 
-    /// Returns its work in seconds of the reference CPU. If its CPU time is unknown, its whole run
-    /// time counts as work.
+    /// Returns the work of the job in seconds of the reference CPU. If the CPU time is unknown, the
+    /// whole run time counts as work.
     pub fn work(&self, worker: &Worker) -> f64 {
         let own = self.cpu.unwrap_or_else(|| self.ran() * worker.share);
         own.max(0.0) * worker.speed

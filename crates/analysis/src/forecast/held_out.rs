@@ -18,7 +18,7 @@ pub struct BackTest {
     pub predicted: f64,
     /// The relative error of the prediction; negative if the predicted time is too short.
     pub error: f64,
-    /// The law with the best fit to the others.
+    /// The law that fits the other points best.
     pub law: Law,
 }
 

@@ -46,8 +46,8 @@ pub struct Question<'a> {
     pub points: &'a [Point],
     /// The work that was measured.
     pub work: Work<'a>,
-    /// The node counts to forecast, in rising order.
+    /// The node counts to forecast, in any order.
     pub ahead: &'a [u32],
-    /// The prices of nodes.
+    /// The prices of nodes; `None` for a forecast without costs.
     pub prices: Option<Prices>,
 }

@@ -26,7 +26,7 @@ pub enum Refusal {
          another one"
     )]
     OneCount {
-        /// The node count.
+        /// The node count of all points.
         nodes: u32,
     },
     /// There are two node counts and no known limits.
@@ -35,9 +35,9 @@ pub enum Refusal {
          count, or give a shared resource and how long the work keeps it busy"
     )]
     TwoCounts {
-        /// The smaller one.
+        /// The smaller node count.
         few: u32,
-        /// The larger one.
+        /// The larger node count.
         many: u32,
     },
     /// Times at one node count differ too much.
@@ -46,7 +46,7 @@ pub enum Refusal {
          or one of the runs was disturbed"
     )]
     Disagree {
-        /// The node count.
+        /// The node count of both runs.
         nodes: u32,
         /// The shortest time, in seconds.
         least: f64,
@@ -86,17 +86,17 @@ pub enum Refusal {
     BelowLimit {
         /// The measured point.
         point: Point,
-        /// The resource of the limit.
+        /// The name of the resource that sets the limit.
         name: String,
-        /// The minimum time in seconds.
+        /// The minimum time that the limit allows, in seconds.
         seconds: f64,
     },
     /// A demand is out of range.
     #[error("{name} cannot be busy for {seconds} s")]
     NoDemand {
-        /// The resource.
+        /// The name of the resource.
         name: String,
-        /// The seconds.
+        /// The invalid demand, in seconds.
         seconds: f64,
     },
     /// A requested node count is out of range.
@@ -108,7 +108,7 @@ pub enum Refusal {
          the number of nodes", miss * 100.0
     )]
     NoLaw {
-        /// The relative error of the best law.
+        /// The root mean square of the best law's relative errors.
         miss: f64,
     },
 }
