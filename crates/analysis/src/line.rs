@@ -3,11 +3,11 @@
 /// A fitted line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Its value at 0.
+    /// The line's value at x = 0.
     pub at_zero: f64,
-    /// Its slope.
+    /// The line's slope.
     pub slope: f64,
-    /// The share of the points' variance that it explains, from 0 to 1.
+    /// The fraction of the variance of the points that the line explains, from 0 to 1.
     pub fit: f64,
 }
 

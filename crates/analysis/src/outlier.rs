@@ -2,7 +2,7 @@
 
 use crate::pairs::median;
 
-/// The share of the median below which a rate is an outlier.
+/// A rate below this fraction of the median is an outlier.
 const SUSPECT: f64 = 0.8;
 
 /// The minimum number of rates for a meaningful median.
@@ -11,7 +11,7 @@ const FEWEST: usize = 3;
 /// An outlier among rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
-    /// The index of the rate.
+    /// The index in the list of rates.
     pub at: usize,
     /// The rate.
     pub rate: f64,

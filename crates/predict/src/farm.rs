@@ -61,7 +61,7 @@ pub struct Farm<'a> {
 pub struct Ran {
     /// The index of the job.
     pub job: usize,
-    /// The index of the machine.
+    /// The index of the machine that completed it.
     pub machine: usize,
     /// The time at which the job was pulled.
     pub pulled: f64,
@@ -136,7 +136,7 @@ struct Play<'a> {
     fluid: Fluid<'a>,
     waiting: VecDeque<usize>,
     slots: Vec<Slot>,
-    /// The times at which machines join and die, the last one first.
+    /// The times at which machines join and die, in descending order, so that the next one is last.
     moments: Vec<f64>,
     ran: Vec<Ran>,
 }

@@ -57,7 +57,8 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the cause of work at a stage, on a source or on a receiving node.
+    /// Returns the cause of a stage's work, either on a source (`at_source`) or on a receiving
+    /// node.
     pub(super) fn of(stage: Stage, at_source: bool) -> Self {
         match stage {
             Stage::Read if at_source => Self::SourceDisk,
@@ -75,7 +76,7 @@ impl Cause {
         }
     }
 
-    /// Returns its name in the ledger.
+    /// Returns the cause's name in the ledger.
     pub fn name(self) -> &'static str {
         self.words().0
     }
@@ -85,7 +86,7 @@ impl Cause {
         self.words().1
     }
 
-    /// Returns the name and the remedy.
+    /// Returns the name and the remedy of the cause.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::SetUp => ("set-up", "keep agents running (garland up)"),

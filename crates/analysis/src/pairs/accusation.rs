@@ -24,6 +24,6 @@ pub struct Accusation {
     pub part: Component,
     /// Its performance relative to a healthy part, from 0 to 1.
     pub share: f64,
-    /// The threshold of `share`: a part above it is not accused.
+    /// A part whose `share` is above this threshold is not accused.
     pub bound: f64,
 }
