@@ -1,11 +1,11 @@
 //! Straight lines through points, by least squares.
 
-/// A fitted line.
+/// A line fitted to points by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// The line's value at x = 0.
     pub at_zero: f64,
-    /// The line's slope.
+    /// The line's change of y per unit of x.
     pub slope: f64,
     /// The fraction of the variance of the points that the line explains, from 0 to 1.
     pub fit: f64,

@@ -3,7 +3,7 @@
 
 use super::line::fit_line;
 
-/// A network's parameters.
+/// The LogGP parameters of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogGp {
     /// The latency L of a byte in nanoseconds, without the work of the CPUs.

@@ -11,9 +11,9 @@ use crate::malformed::Malformed;
 /// The state of a NIC as reported by its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicFacts {
-    /// The device's name.
+    /// The name of the network device, such as `eth0`.
     pub name: String,
-    /// Its Ethernet address.
+    /// The NIC's Ethernet address.
     pub ethernet: Ethernet,
     /// Whether the NIC has a link (carrier).
     pub carrier: bool,
@@ -23,7 +23,7 @@ pub struct NicFacts {
     pub duplex: Option<Duplex>,
     /// The MTU in bytes.
     pub mtu: u32,
-    /// Its IPv4 addresses.
+    /// The NIC's IPv4 addresses.
     pub addresses: Vec<Ipv4Addr>,
 }
 
@@ -48,7 +48,7 @@ pub struct Heard {
     pub nic: String,
 }
 
-/// An Ethernet address.
+/// An Ethernet (MAC) address of 48 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ethernet(pub [u8; 6]);
 
@@ -74,7 +74,7 @@ impl fmt::Display for Ethernet {
     }
 }
 
-/// Parses `02:88:00:00:00:01`.
+/// Parses six hexadecimal bytes of two digits each: `02:88:00:00:00:01`.
 impl FromStr for Ethernet {
     type Err = Malformed;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::fluid::Fluid;
 use super::network::{Network, Use};
 
-/// A job.
+/// A job to simulate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
     /// The size of the job's input in bytes.

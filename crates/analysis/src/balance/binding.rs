@@ -25,7 +25,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All resources.
+    /// All resources, in the order in which they are declared.
     pub const ALL: [Self; 3] = [Self::Disk, Self::Network, Self::Cpu];
 }
 

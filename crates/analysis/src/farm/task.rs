@@ -26,19 +26,19 @@ impl Worker {
 /// A completed job; times are in seconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// The index of its node in the list of workers.
+    /// The index of the job's node in the list of workers.
     pub worker: usize,
-    /// When it was queued.
+    /// When the engine queued the job.
     pub queued: f64,
     /// When all inputs had arrived on the node; `None` without transfers.
     pub staged_in: Option<f64>,
-    /// When its command was started.
+    /// When the job's command was started.
     pub started: f64,
-    /// When its command ended.
+    /// When the job's command ended.
     pub ended: f64,
     /// When all outputs were in place; `None` without transfers.
     pub staged_out: Option<f64>,
-    /// CPU seconds of all its processes; `None` if they were not counted.
+    /// CPU seconds of all processes of the job; `None` if they were not counted.
     pub cpu: Option<f64>,
 }
 

@@ -8,7 +8,6 @@ use super::{Demand, Floor, Point, Work};
 /// A law with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Calibrated {
-    /// The law.
     pub(super) law: Law,
     /// The seconds of work for a single node; for growing work, the seconds that each node adds.
     pub(super) slope: f64,

@@ -14,7 +14,7 @@ pub struct Prices {
 /// The cost of a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// The total price.
+    /// The price of all nodes and of the fixed part.
     pub price: f64,
     /// The price per unit of power; one node has a power of 1.
     pub of_power: f64,

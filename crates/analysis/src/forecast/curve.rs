@@ -31,10 +31,10 @@ pub struct Parameter {
     pub error: Option<f64>,
 }
 
-/// A fitted curve.
+/// A scalability law with its fitted parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// The law.
+    /// The law that was fitted.
     pub curve: Curve,
     /// The serial share of the work, `α`.
     pub contention: Parameter,

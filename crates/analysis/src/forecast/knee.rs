@@ -10,7 +10,7 @@ use super::calibrate::Calibrated;
 pub struct Knee {
     /// The node count, not rounded.
     pub nodes: f64,
-    /// The resource that saturates.
+    /// The name of the resource that saturates.
     pub resource: String,
     /// The reason, as text for the user.
     pub why: String,

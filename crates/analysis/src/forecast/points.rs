@@ -1,4 +1,4 @@
-//! Checks of measured points.
+//! Checks measured points, and sorts them by node count.
 
 use super::point::Point;
 use super::question::Work;

@@ -33,7 +33,7 @@ pub struct Demand {
 /// The least possible time at a node count, and its cause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Floor {
-    /// Seconds; 0 if unknown.
+    /// The least possible time in seconds; 0 if unknown.
     pub seconds: f64,
     /// The name of the cause, as shown to the user.
     pub name: String,

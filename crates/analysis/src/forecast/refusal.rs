@@ -15,9 +15,9 @@ pub enum Refusal {
         "{nodes} nodes in {seconds} s is not a valid point: a point has at least 1 node and a time above 0"
     )]
     NoPoint {
-        /// The node count.
+        /// The node count of the point.
         nodes: u32,
-        /// The time in seconds.
+        /// The time of the point, in seconds.
         seconds: f64,
     },
     /// All points have the same node count.
@@ -53,7 +53,7 @@ pub enum Refusal {
         /// The longest time, in seconds.
         most: f64,
     },
-    /// More nodes took longer.
+    /// For fixed work, more nodes took longer.
     #[error(
         "{} nodes took {:.3} s and {} took {:.3} s: more nodes were slower, so nodes are not the \
          bottleneck, and a curve over nodes cannot be forecast; find the bottleneck first (garland explain)",
@@ -62,7 +62,7 @@ pub enum Refusal {
     Slower {
         /// The faster point, with fewer nodes.
         few: Point,
-        /// The slower point.
+        /// The slower point, with more nodes.
         many: Point,
     },
     /// A copy to more nodes took less time.
@@ -74,7 +74,7 @@ pub enum Refusal {
     Quicker {
         /// The slower point, with fewer nodes.
         few: Point,
-        /// The faster point.
+        /// The faster point, with more nodes.
         many: Point,
     },
     /// A measured time is below a limit.
@@ -84,7 +84,7 @@ pub enum Refusal {
         point.nodes, point.seconds
     )]
     BelowLimit {
-        /// The measured point.
+        /// The point that is faster than the limit allows.
         point: Point,
         /// The name of the resource that sets the limit.
         name: String,

@@ -17,14 +17,14 @@ pub enum Cause {
     SourceDisk,
     /// The head's CPUs: its threads waited for one, or moved bytes.
     SourceCpu,
-    /// Computing digests and encrypting.
+    /// Computing digests of blocks, and encrypting them.
     Seal,
     /// The receive window was full although the receiver was reading: its receive buffer is too
     /// small.
     BlockedByPeer,
     /// The sender's send buffer was too small.
     BlockedByBuffer,
-    /// Bytes were in flight.
+    /// Bytes were in flight, and nothing but the wire limited them.
     Wire,
     /// A node forwarded bytes from one connection to the next.
     Relay,
@@ -50,7 +50,7 @@ pub enum Cause {
     ClockError,
     /// Waiting for a node without a trace.
     Undecided,
-    /// Unknown: nothing was recorded.
+    /// Unknown: no record covers the time.
     Unattributed,
     /// Agents cleaned up and exited.
     Teardown,

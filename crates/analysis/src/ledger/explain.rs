@@ -18,8 +18,8 @@ pub struct Undecided {
     pub node: usize,
     /// Whether its trace exists, but not the offset of its clock; otherwise the trace is missing.
     pub clock_unknown: bool,
-    /// The time spent waiting for it, in nanoseconds. Waits for unknown nodes in general are
-    /// included for each of them.
+    /// The time spent waiting for it, in nanoseconds. A wait that could be for any of several such
+    /// nodes counts for each of them.
     pub ns: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Row {
 /// The improvement with the largest gain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fix {
-    /// The cause to remove.
+    /// The cause whose removal gains the time.
     pub cause: Cause,
     /// The node or hop at which to remove the cause.
     pub place: Place,

@@ -1,4 +1,4 @@
-//! Samples of counters.
+//! Increases of the kernel's counters, from samples of them.
 
 /// Samples of monotonic counters, by time.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ pub struct Segment {
     pub end: i64,
     /// The cause of the time.
     pub cause: Cause,
-    /// The node or hop.
+    /// The node or hop at which the time was spent.
     pub place: Place,
     /// For a straggler, the cause of its time; otherwise `None`.
     pub within: Option<Cause>,

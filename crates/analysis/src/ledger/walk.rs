@@ -22,7 +22,7 @@ const SMALL: i64 = 100;
 const DELIVERY: [Stage; 6] =
     [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
 
-/// The stages of work.
+/// The stages in which a thread works on blocks.
 const WORK: [Stage; 7] = [
     Stage::Read,
     Stage::Seal,
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the current time.
+    /// Returns the time to which the walk has gone back.
     pub fn at(&self) -> i64 {
         self.at
     }

@@ -20,7 +20,7 @@ pub enum Component {
 /// A part that is worse than its peers by more than chance explains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accusation {
-    /// The part.
+    /// The part that is accused.
     pub part: Component,
     /// Its performance relative to a healthy part, from 0 to 1.
     pub share: f64,

@@ -7,7 +7,7 @@ use super::effects::Effects;
 /// An accusation on one rail or on all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnRails {
-    /// The part.
+    /// The accused part, with its performance.
     pub accusation: Accusation,
     /// The rail; `None` if all rails are affected, or there is only one. A part that is accused on
     /// several rails, but not on all, has an entry for each of them.

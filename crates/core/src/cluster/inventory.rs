@@ -46,12 +46,12 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Launcher {
-    /// The user's own ssh.
+    /// The `ssh` of the user who runs the command, with that user's configuration.
     #[default]
     Ssh,
     /// `srun` in a Slurm allocation.
     Slurm,
-    /// Processes on this machine.
+    /// No login: the agents are processes on this machine.
     Local,
 }
 
@@ -77,7 +77,7 @@ pub struct Ssh {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{name} is not a node of cluster {cluster}, whose nodes are {nodes}{}", hint(near.as_deref()))]
 pub struct UnknownNode {
-    /// The unknown name.
+    /// The name that no node has.
     pub name: String,
     /// The cluster's name.
     pub cluster: String,

@@ -85,7 +85,7 @@ pub struct Record {
     pub staged_in: Option<f64>,
     /// When the command was started.
     pub started: Option<f64>,
-    /// When the command ended.
+    /// When the command ended or was killed.
     pub ended: Option<f64>,
     /// When all outputs were in place.
     pub staged_out: Option<f64>,

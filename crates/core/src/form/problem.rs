@@ -23,7 +23,7 @@ pub enum FormProblem {
     /// A key is unknown.
     #[error("unknown key `{key}` in {section}{}; allowed: {allowed}", hint(*near))]
     UnknownKey {
-        /// The unknown key.
+        /// The unknown key, with control characters escaped.
         key: String,
         /// The title of the section that has the key.
         section: &'static str,

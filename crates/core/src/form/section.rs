@@ -19,9 +19,9 @@ pub struct Section<'t> {
 /// A non-empty string with its key and position.
 #[derive(Clone)]
 pub struct Text<'t> {
-    /// The key.
+    /// The key of the string, or `key[index]` for an element of an array.
     pub key: String,
-    /// The string.
+    /// The string, which is not blank.
     pub value: &'t str,
     /// Its byte range in the file.
     pub span: Range<usize>,

@@ -8,7 +8,7 @@ use super::route::Route;
 /// With K lanes, lane k carries every K-th run. The ordinal of a block is its index within its lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneBlocks {
-    /// The first block's index.
+    /// The index of the lane's first block.
     pub first: u64,
     /// The length of a run in blocks, at least 1.
     #[serde(default = "one")]

@@ -66,7 +66,7 @@ pub struct Manifest {
 /// A server and the digest of its stripe.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StripeServer {
-    /// The node's name.
+    /// The name of the server in the node list.
     pub name: String,
     /// The digest of the server's stripe.
     #[serde(deserialize_with = "hex")]

@@ -10,7 +10,7 @@ use super::Manifest;
 /// A manifest found on a node, and the stripe beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundStripe {
-    /// The node's name.
+    /// The name of the node that has the files.
     pub node: String,
     /// The suffix of the stripe after the file's name: `.stripe-1of3`, or
     /// `.old-0123456789ab.stripe-1of3` while a newer copy replaces the stripe.

@@ -32,7 +32,7 @@ pub struct Stripe {
     pub unit: u64,
     /// The index of the server.
     pub number: u16,
-    /// The number of servers.
+    /// The number of servers, and so of stripes.
     pub of: u16,
 }
 

@@ -43,7 +43,7 @@ pub struct Origin {
     /// `started_ns` as a time of the node's wall clock, in nanoseconds since 1970-01-01: for
     /// display, and to detect clocks that are far off.
     pub wall_ns: u64,
-    /// The copy's identity.
+    /// The identity of the copy, equal in the traces of all its nodes.
     pub copy: [u8; 16],
     /// Whether the node is part of an emulated lab.
     pub emulated: bool,
@@ -82,7 +82,7 @@ pub enum TraceError {
          read it with the garland that wrote it"
     )]
     Version(u32),
-    /// The origin is invalid.
+    /// The origin cannot be decoded, or is too long.
     #[error("the header of the trace is damaged: its node is unknown")]
     Origin,
 }

@@ -32,7 +32,7 @@ pub enum Record {
 /// begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// The stage.
+    /// What the thread did, or waited for.
     pub stage: Stage,
     /// The lane's number; [`NONE`] if it concerns all lanes.
     pub lane: u16,
@@ -119,7 +119,7 @@ pub struct Socket {
     pub rwnd_limited_us: u64,
     /// Microseconds of `busy_us` in which this end's send buffer was too small.
     pub sndbuf_limited_us: u64,
-    /// Retransmitted segments.
+    /// Retransmitted segments since the connection was opened.
     pub retransmitted: u32,
     /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
@@ -153,7 +153,7 @@ pub struct Thread {
     pub what: Stage,
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Nanoseconds on a CPU.
+    /// Nanoseconds in which the thread ran on a CPU.
     pub running_ns: u64,
     /// Nanoseconds in which the thread was runnable but had no CPU.
     pub waiting_ns: u64,
@@ -199,11 +199,11 @@ pub struct Lost {
     pub lane: u16,
     /// The other node's index, or [`NONE`].
     pub peer: u16,
-    /// The number of blocks.
+    /// The number of blocks of the discarded spans.
     pub count: u64,
     /// The sum of the busy times, in nanoseconds.
     pub busy_ns: u64,
-    /// The number of bytes.
+    /// The number of bytes of the discarded spans.
     pub bytes: u64,
 }
 

@@ -22,7 +22,7 @@ pub enum Line {
     End(u64),
 }
 
-/// Encodes a record.
+/// Encodes a record in the format of trace files.
 pub fn to_bytes(record: &Record) -> [u8; RECORD_LEN] {
     let mut bytes = [0; RECORD_LEN];
     bytes[0] = match record {

@@ -14,7 +14,7 @@ pub enum Excess {
     Outside {
         /// The path of the unexpected name, relative to the destination.
         path: String,
-        /// The requested name.
+        /// The only name that was requested.
         asked: String,
     },
     /// A name that an exclude pattern matches.

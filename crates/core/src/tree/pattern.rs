@@ -31,11 +31,11 @@ pub enum PatternError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     Byte(u8),
-    /// `?`
+    /// `?`: any byte but a slash.
     Any,
-    /// `*`
+    /// `*`: any bytes but slashes.
     Star,
-    /// `**`
+    /// `**`: any bytes.
     Deep,
     /// Ranges of bytes, and whether the set is negated.
     Set(Vec<(u8, u8)>, bool),

@@ -54,9 +54,9 @@ pub enum Record {
     File {
         /// The file's name.
         name: Vec<u8>,
-        /// Its metadata.
+        /// The file's metadata.
         meta: Meta,
-        /// Its length in bytes.
+        /// The file's length in bytes.
         length: u64,
         /// Whether the file has holes; zeros in the file can become holes.
         sparse: bool,
@@ -67,7 +67,7 @@ pub enum Record {
     Link {
         /// The link's name.
         name: Vec<u8>,
-        /// Its metadata.
+        /// The link's metadata.
         meta: Meta,
         /// The target, which is not followed.
         target: Vec<u8>,

@@ -97,10 +97,10 @@ pub enum NodeListProblem {
     /// The list has more than [`MOST_NAMES`] names.
     #[error("the list has more than {MOST_NAMES} names")]
     TooMany,
-    /// `^` without a path.
+    /// A `^` is not followed by a path.
     #[error("`^` must be followed by the path of a file")]
     NoPath,
-    /// `@` without a name.
+    /// An `@` is not followed by the name of a group.
     #[error("`@` must be followed by the name of a group")]
     NoGroupName,
     /// No group has this name.
@@ -149,7 +149,7 @@ pub enum Origin {
     File(String),
     /// The group of this name.
     Group(String),
-    /// The Slurm allocation.
+    /// The nodes of the Slurm allocation.
     Slurm,
 }
 

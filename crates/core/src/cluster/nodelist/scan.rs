@@ -83,7 +83,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads `^path`, up to the next separator.
+    /// Reads `^path`, up to the next separator; returns the path.
     fn file(&mut self) -> Result<&'a str, Fault> {
         let start = self.at;
         self.at += 1;
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         if path.is_empty() { Err((start..self.at, NodeListProblem::NoPath)) } else { Ok(path) }
     }
 
-    /// Reads `@name`.
+    /// Reads `@name`; returns the name.
     fn group(&mut self) -> Result<&'a str, Fault> {
         let start = self.at;
         self.at += 1;
@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
         Ok(text)
     }
 
-    /// Reads ranges in brackets.
+    /// Reads ranges in brackets, such as `[1-4,7]`.
     fn brackets(&mut self) -> Result<Vec<Numbers>, Fault> {
         let open = self.at;
         self.at += 1;
