@@ -6,7 +6,8 @@
 pub struct LoadPoint {
     /// The number of operations in flight.
     pub depth: u32,
-    /// Nanoseconds per operation, over all operations.
+    /// The mean time between completed operations, in nanoseconds: the duration divided by their
+    /// number.
     pub each_ns: f64,
     /// The CPU utilization of the initiator, from 0 to 1.
     pub initiator: f64,

@@ -40,11 +40,11 @@ pub enum Duplex {
 /// A probe packet that a node received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Heard {
-    /// The NIC that received it.
+    /// The name of the NIC that received the packet.
     pub by: String,
     /// The index of the sending node in the topology.
     pub node: u32,
-    /// The NIC that sent it.
+    /// The name of the NIC that sent the packet.
     pub nic: String,
 }
 

@@ -53,7 +53,7 @@ pub struct CopyTry<'a> {
 /// The result of a simulated copy. All times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyRun {
-    /// The duration of the copy.
+    /// The duration of the copy: the sum of the four times below.
     pub seconds: f64,
     /// The time for starting and ending, from the costs.
     pub set_up: f64,

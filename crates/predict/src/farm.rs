@@ -29,7 +29,7 @@ pub enum Files {
 /// A machine of the farm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// The relative speed of the machine.
+    /// The speed of the machine; jobs give their computing time for speed 1.
     pub speed: f64,
     /// The number of jobs that the machine runs at the same time.
     pub slots: u32,

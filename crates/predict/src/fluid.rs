@@ -16,7 +16,7 @@ struct Activity {
     uses: Option<Vec<Use>>,
 }
 
-/// All activities in progress, in virtual time.
+/// The activities in progress, in virtual time.
 pub(super) struct Fluid<'n> {
     network: &'n Network,
     active: Vec<Activity>,

@@ -76,7 +76,7 @@ impl Took {
 /// The utilization of the resources, each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Shares {
-    /// The utilization of the disks.
+    /// The utilization of the busier disk of each copy.
     pub disk: f64,
     /// The utilization of the network.
     pub network: f64,

@@ -7,7 +7,7 @@ use super::piece::{Bound, Piece, Trip, pieces};
 pub struct Moment {
     /// Nanoseconds of the head's clock.
     pub ns: i64,
-    /// Its error bound in nanoseconds.
+    /// The error bound of `ns` in nanoseconds.
     pub error_ns: u64,
 }
 
@@ -16,9 +16,9 @@ pub struct Moment {
 pub struct Step {
     /// The readings of the node's clock before and after the step.
     pub between: (i64, i64),
-    /// The step in nanoseconds, the middle of the possible interval.
+    /// The size of the step in nanoseconds: the middle of the possible interval.
     pub by_ns: i64,
-    /// Its error bound in nanoseconds.
+    /// The error bound of `by_ns` in nanoseconds.
     pub error_ns: u64,
 }
 

@@ -51,7 +51,7 @@ pub struct Losses {
     /// The time that the work takes on all nodes if it can be divided arbitrarily: the theoretical
     /// minimum.
     pub work: f64,
-    /// The minimum time with whole jobs.
+    /// The time that whole jobs take at least, in seconds.
     pub whole_jobs: f64,
     /// The lost time by cause; together with `work` the seconds sum to the run's time.
     pub causes: Vec<(Loss, f64)>,
@@ -176,7 +176,7 @@ fn until(sorted: &[f64], moment: f64) -> usize {
     sorted.partition_point(|own| *own <= moment)
 }
 
-/// Returns the numbers in ascending order.
+/// Returns `numbers`, sorted in ascending order.
 fn in_order(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = numbers.collect();
     sorted.sort_by(f64::total_cmp);

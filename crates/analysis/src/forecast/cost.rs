@@ -11,7 +11,7 @@ pub struct Prices {
     pub fixed: f64,
 }
 
-/// The cost of a number of nodes.
+/// The cost of a given number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// The price of all nodes and of the fixed part.

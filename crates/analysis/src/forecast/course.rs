@@ -11,7 +11,7 @@ use super::points::{MOST_NODES, Points};
 use super::resample::spread;
 use super::{Law, Question, Refusal, Work};
 
-/// The forecast at one number of nodes.
+/// The forecast for one number of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct At {
     /// The number of nodes.
@@ -20,7 +20,8 @@ pub struct At {
     pub seconds: f64,
     /// The 90 % prediction interval in seconds; `None` if unknown.
     pub interval: Option<(f64, f64)>,
-    /// The power as a multiple of one node's: the number of nodes if nothing is lost.
+    /// The power as a multiple of one node's power; equal to the number of nodes if nothing is
+    /// lost.
     pub power: f64,
     /// The time by Amdahl's law, in seconds; `None` if the law could not be fitted.
     pub amdahl: Option<f64>,

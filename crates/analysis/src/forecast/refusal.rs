@@ -77,7 +77,7 @@ pub enum Refusal {
         /// The faster point, with more nodes.
         many: Point,
     },
-    /// A measured time is below a limit.
+    /// A measured time is below a limit by more than rounding.
     #[error(
         "{} nodes took {:.3} s, but {name} alone is given as busy for {seconds:.3} s: one of the two is \
          wrong",
@@ -91,7 +91,7 @@ pub enum Refusal {
         /// The minimum time that the limit allows, in seconds.
         seconds: f64,
     },
-    /// A demand is out of range.
+    /// A demand is negative, too large, or not a number.
     #[error("{name} cannot be busy for {seconds} s")]
     NoDemand {
         /// The name of the resource.

@@ -13,7 +13,7 @@ const TIMES: usize = 200;
 /// The fraction of the samples that is cut off at each end, so that the interval has 90 %.
 const TAIL: f64 = 0.05;
 
-/// The spread of the samples.
+/// The spread of the predictions over the samples of all laws.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
     /// For each node count, the ends of the interval of predicted times, in seconds.

@@ -8,13 +8,13 @@ use super::segment::{Place, Segment};
 /// A part of the path with its main cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// The begin in nanoseconds since the start of the command.
+    /// The begin of the part, in nanoseconds since the start of the command.
     pub begin: i64,
-    /// The end on the same scale.
+    /// The end of the part, in nanoseconds since the start of the command.
     pub end: i64,
-    /// The cause of most of it.
+    /// The cause of most of the part's time.
     pub cause: Cause,
-    /// The node or hop of most of it.
+    /// The node or hop of most of the part's time.
     pub place: Place,
     /// The fraction of the part's time with this cause and place, from 0 to 1.
     pub share: f64,

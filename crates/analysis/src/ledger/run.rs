@@ -8,14 +8,15 @@ use garland_core::trace::Trace;
 pub struct Run<'a> {
     /// The names of the plan's nodes, head first.
     pub nodes: &'a [String],
-    /// The nodes' traces in the same order; `None` if missing.
+    /// For each of `nodes`, its trace; `None` if missing.
     pub traces: &'a [Option<Trace>],
     /// The phases of the command as recorded in its result: names and durations in nanoseconds,
     /// without gaps.
     pub phases: &'a [(String, u64)],
     /// The length of the source in bytes.
     pub bytes: u64,
-    /// The maximum rate of all wires of a node together, in bytes per second; `None` if unknown.
+    /// The maximum rate of a copy that the network and the options allow, in bytes per second;
+    /// `None` if unknown.
     pub limit: Option<f64>,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Piece {
     pub bytes: f64,
 }
 
-/// A span on the head's clock.
+/// A span with its times on the head's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strand {
     pub piece: Piece,

@@ -16,11 +16,11 @@ const LEAVE: u32 = Exchange::Operation as u32;
 /// The block number that marks the head's spans in which a node gets ready.
 const BEGIN: u32 = Exchange::Begin as u32;
 
-/// One thread of one node.
+/// A thread of a node.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub node: usize,
-    /// Its activities, in order and without overlaps.
+    /// The thread's activities, in order and without overlaps.
     pub pieces: Vec<Piece>,
     /// Samples of the nanoseconds on a CPU and of those waiting for one.
     pub scheduled: Samples<2>,

@@ -27,7 +27,7 @@ pub struct Cluster {
     pub ssh: Ssh,
 }
 
-/// A machine of the cluster.
+/// A machine of the cluster, as the cluster file describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The node's name in node lists and results.

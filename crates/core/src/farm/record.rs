@@ -81,13 +81,13 @@ pub struct Record {
     pub engine: Engine,
     /// When the job was queued by the engine.
     pub queued: Option<f64>,
-    /// When all inputs were on the node.
+    /// When all inputs of the job had arrived on the node.
     pub staged_in: Option<f64>,
     /// When the command was started.
     pub started: Option<f64>,
     /// When the command ended or was killed.
     pub ended: Option<f64>,
-    /// When all outputs were in place.
+    /// When all outputs of the job were in place.
     pub staged_out: Option<f64>,
     /// The number of attempts, including this one.
     pub tries: u32,
@@ -99,7 +99,7 @@ pub struct Record {
     pub memory: Option<u64>,
     /// Bytes of the job's inputs that were transferred to the node; with a mount, their size.
     pub bytes_in: u64,
-    /// Bytes of the job's outputs.
+    /// The size of the job's outputs in bytes.
     pub bytes_out: u64,
     /// For a job that failed: the last lines of its standard error, or of the agent's if the node
     /// was lost.

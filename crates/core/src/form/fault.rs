@@ -31,7 +31,7 @@ pub struct Placed<P> {
 pub type Fault = Placed<FormProblem>;
 
 impl<P: fmt::Debug + fmt::Display> Placed<P> {
-    /// Returns `problem` at the byte range `span`.
+    /// Returns the fault that `problem` is at the byte range `span`.
     pub fn new(span: Range<usize>, problem: P) -> Self {
         Self { span, problem: Box::new(problem) }
     }

@@ -6,7 +6,7 @@ use crate::nearest::hint;
 /// The problems that any configuration file can have, in its syntax, keys and types of values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormProblem {
-    /// The file is not TOML.
+    /// The file is not TOML, for this reason.
     #[error("not valid TOML: {0}")]
     Syntax(String),
     /// The version of the format is missing. The string is the kind of file.
@@ -29,7 +29,7 @@ pub enum FormProblem {
         section: &'static str,
         /// The allowed keys, separated by commas.
         allowed: String,
-        /// The most similar allowed key.
+        /// The most similar allowed key; `None` if none is similar.
         near: Option<&'static str>,
     },
     /// A key is missing.
@@ -49,7 +49,7 @@ pub enum FormProblem {
         key: String,
         /// A description of the allowed values.
         expected: String,
-        /// The value, or its type.
+        /// The value if it is a number, otherwise its type.
         found: String,
     },
     /// The string with this key is empty.
@@ -64,7 +64,7 @@ pub enum FormProblem {
         found: String,
         /// The allowed words, separated by commas.
         allowed: String,
-        /// The most similar allowed word.
+        /// The most similar allowed word; `None` if none is similar.
         near: Option<&'static str>,
     },
     /// A string cannot be parsed.

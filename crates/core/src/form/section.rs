@@ -23,7 +23,7 @@ pub struct Text<'t> {
     pub key: String,
     /// The string, which is not blank.
     pub value: &'t str,
-    /// Its byte range in the file.
+    /// The byte range of the string in the file.
     pub span: Range<usize>,
 }
 

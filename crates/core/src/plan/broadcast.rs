@@ -12,7 +12,7 @@ use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Route, Stripes};
 /// The version of a saved plan.
 const PLAN_VERSION: u32 = 1;
 
-/// A node of a plan.
+/// A node of a plan. Its index in the plan is its `NodeId`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNode {
     /// The node's name in the node list.
@@ -25,7 +25,7 @@ pub struct Plan {
     /// The version of the format; plans of other versions are refused.
     #[serde(deserialize_with = "known")]
     pub version: u32,
-    /// The division of the source into blocks.
+    /// The length of the source, and its division into blocks.
     pub layout: Layout,
     /// The nodes, head first; a node's index is its `NodeId`.
     pub nodes: Vec<PlannedNode>,

@@ -31,7 +31,7 @@ pub struct Layout {
 /// The error for an impossible layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
-    /// The block size is out of range.
+    /// The block size has this many bytes, which is out of range.
     #[error("the block size is {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
     BlockSize(u32),
 }

@@ -79,7 +79,7 @@ pub enum ManifestError {
     /// The text is not TOML, or keys are missing.
     #[error("{0}")]
     Toml(String),
-    /// The version is not supported.
+    /// The manifest has this version, which is not supported.
     #[error("version {0} is not supported: this garland reads version {VERSION}")]
     Version(u32),
     /// The stripes or blocks are impossible.

@@ -43,7 +43,7 @@ pub struct Shape {
     pub fanout: usize,
     /// The maximum number of hops from the head to a node.
     pub depth: usize,
-    /// The time that each hop adds.
+    /// The time that each hop adds: that of a slice on the wire, and of its handover.
     pub hop: Duration,
     /// The time until every node has all bytes.
     pub takes: Duration,

@@ -38,7 +38,7 @@ pub struct Span {
     pub lane: u16,
     /// The other node's index in the plan; [`NONE`] if no other node is involved.
     pub peer: u16,
-    /// The thread's number in this node.
+    /// The number of the thread, which is unique in this node.
     pub thread: u16,
     /// The begin, in nanoseconds of this node's monotonic clock.
     pub begin_ns: u64,
@@ -149,7 +149,7 @@ pub struct Probe {
 pub struct Thread {
     /// The thread's number in this node, as in its spans.
     pub thread: u16,
-    /// The main stage of the thread.
+    /// The stage in which the thread mainly works.
     pub what: Stage,
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
@@ -193,11 +193,11 @@ pub struct Disk {
 /// The sums of discarded spans of one stage, lane and peer, so that totals stay exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// The stage of the spans.
+    /// The stage of the discarded spans.
     pub stage: Stage,
-    /// The lane's number, or [`NONE`].
+    /// The lane's number; [`NONE`] if the spans concern all lanes.
     pub lane: u16,
-    /// The other node's index, or [`NONE`].
+    /// The other node's index in the plan; [`NONE`] if no other node is involved.
     pub peer: u16,
     /// The number of blocks of the discarded spans.
     pub count: u64,

@@ -17,7 +17,7 @@ pub enum Excess {
         /// The only name that was requested.
         asked: String,
     },
-    /// A name that an exclude pattern matches.
+    /// A name that an exclude pattern matches, with its path.
     #[error("the source sent {0}, which --exclude excludes")]
     Excluded(String),
     /// Metadata of the destination directory itself, although only this name in it was requested.
@@ -26,7 +26,8 @@ pub enum Excess {
     /// Extended attributes of the file with this path.
     #[error("the source sent extended attributes of {0}, which were not requested (--xattrs)")]
     Attributes(String),
-    /// An order to remove files.
+    /// An order to remove files, or to keep some from removal, although removals were not
+    /// requested.
     #[error("the source sent an order to remove files, which was not requested (--delete)")]
     Removal,
 }

@@ -24,19 +24,19 @@ pub enum StreamError {
     /// A record cannot be decoded.
     #[error("a record cannot be decoded")]
     Record,
-    /// A record is too long.
+    /// A record is longer than [`RECORD_MAX`].
     #[error("a record has {0} bytes: the maximum is {RECORD_MAX}")]
     Long(u32),
     /// A name could lead out of the directory, or a record has other invalid values.
     #[error("a record has an invalid file name")]
     Name,
-    /// Directories are nested too deeply.
+    /// Directories are nested more than [`DEPTH_MAX`] deep.
     #[error("there are more than {DEPTH_MAX} nested directories")]
     Deep,
     /// The number of `Leave` records does not match the number of `Enter` records.
     #[error("`Enter` and `Leave` records do not match")]
     Left,
-    /// A validity byte has an unknown value.
+    /// A validity byte has this value instead of 0 or 1.
     #[error("the validity byte is {0} instead of 0 or 1")]
     Mark(u8),
     /// Bytes follow the end of the stream.

@@ -60,7 +60,7 @@ pub enum Record {
         length: u64,
         /// Whether the file has holes; zeros in the file can become holes.
         sparse: bool,
-        /// Whether the file has further hard links.
+        /// Whether the file has several hard links at its source.
         linked: bool,
     },
     /// A symbolic link.

@@ -18,7 +18,7 @@ pub enum ClusterFileProblem {
         "`{key}` cannot be {found:?}: it must not begin with `-` or contain blanks or control characters"
     )]
     Unsafe {
-        /// The key that has the value.
+        /// The key below `[ssh]` that has the value.
         key: &'static str,
         /// The value as written.
         found: String,
@@ -48,7 +48,7 @@ pub enum ClusterFileProblem {
     /// A value that is not a SHA-256 digest.
     #[error("`sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not {0:?}")]
     NoDigest(String),
-    /// A node has more than [`MOST_RAILS`] rails.
+    /// A node has this many rails, which is more than [`MOST_RAILS`].
     #[error("a node has {0} rails: the maximum is {MOST_RAILS}")]
     TooManyRails(usize),
     /// A node is described twice.
@@ -56,7 +56,7 @@ pub enum ClusterFileProblem {
     DuplicateNode {
         /// The node's name.
         name: String,
-        /// The line of its first description.
+        /// The line of the node's first description.
         line: usize,
     },
     /// Two nodes, or two rails of a node, have the same address and port.

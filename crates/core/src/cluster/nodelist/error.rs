@@ -57,7 +57,7 @@ pub enum NodeListProblem {
     /// A name ends with this character, a `:` or `@`.
     #[error("a node name cannot end with {0:?}")]
     End(char),
-    /// A name is longer than [`LONGEST_NAME`].
+    /// A name has this many bytes, which is more than [`LONGEST_NAME`].
     #[error("the node name has {0} bytes: the maximum is {LONGEST_NAME}")]
     LongName(usize),
     /// A `[` without its `]`.
@@ -91,7 +91,7 @@ pub enum NodeListProblem {
         /// The last number as written.
         high: String,
     },
-    /// A node is named twice.
+    /// The node with this name is named twice.
     #[error("{0} is named twice")]
     Duplicate(String),
     /// The list has more than [`MOST_NAMES`] names.
@@ -106,7 +106,7 @@ pub enum NodeListProblem {
     /// No group has this name.
     #[error("no group is named {0}")]
     UnknownGroup(String),
-    /// `@slurm` outside of an allocation.
+    /// The list contains `@slurm`, but there is no Slurm allocation.
     #[error("there is no Slurm allocation (SLURM_JOB_NODELIST is not set)")]
     NoAllocation,
     /// A source cannot be read.
@@ -145,9 +145,9 @@ pub enum SourceError {
 pub enum Origin {
     /// The list itself, for example a command-line argument.
     Given,
-    /// The file of this path.
+    /// The file with this path.
     File(String),
-    /// The group of this name.
+    /// The group with this name.
     Group(String),
     /// The nodes of the Slurm allocation.
     Slurm,
@@ -175,7 +175,8 @@ pub struct Place {
     pub column: usize,
     /// The text of that line.
     pub expression: String,
-    /// The byte range of the problem in `expression`; empty if something is missing at its end.
+    /// The byte range of the problem in `expression`; empty if something is missing at the end of
+    /// `expression`.
     pub span: Range<usize>,
     /// The byte offset of the problem in the whole text.
     pub offset: usize,

@@ -4,10 +4,10 @@ use super::error::NodeListProblem;
 use super::pattern::{Fault, Numbers, Pattern, Piece};
 use std::ops::Range;
 
-/// One item of a node list.
+/// One item of a node list: a name with its ranges, `^file`, or `@group`.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// Whether a `!` precedes it.
+    /// Whether a `!` precedes the item, which removes its names.
     pub(super) exclude: bool,
     pub(super) kind: ItemKind<'a>,
     pub(super) span: Range<usize>,
