@@ -22,7 +22,7 @@ const BUSY: f64 = 0.5;
 /// The wake-up latency of CPUs, in microseconds, above which it is reported.
 const SLOW_TO_WAKE: f64 = 20.0;
 
-/// The minimum rate, in bits per second, of NICs that should have segmentation offload.
+/// NICs at this rate in bits per second, and faster ones, should have segmentation offload.
 const FAST: u64 = 5_000_000_000;
 
 /// Returns the value of the condition `wanted`; `None` if the agent did not report it.

@@ -3,8 +3,8 @@
 
 use super::line::fit_line;
 
-/// The minimum relative distance of a point from the line of the previous ones to be on another
-/// line.
+/// A point is on another line if its relative distance from the line of the previous points exceeds
+/// this.
 const OFF: f64 = 0.25;
 
 /// The minimum number of points that define a line.

@@ -26,7 +26,8 @@ pub fn bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// Escapes a JSON document with JSON escapes, so that its strings keep their values.
+/// Escapes the characters of a JSON document that control a terminal. JSON escapes are used, so
+/// that its strings keep their values.
 pub fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

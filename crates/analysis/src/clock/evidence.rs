@@ -9,7 +9,7 @@ use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
 /// A block's transfer over a hop: from, to, lane, block.
 type Passing = (usize, usize, u16, u32);
 
-/// The round trips and messages of the traces so far.
+/// The round trips and messages of the traces that were added.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     exchanges: Vec<Exchange>,

@@ -1,4 +1,4 @@
-//! Attributes the time by which a run exceeded the theoretical time of its work to causes. Work and
+//! Attributes to causes the time by which a run exceeded the theoretical time of its work. Work and
 //! causes sum to the run's time.
 //!
 //! Every slot of a node is taken by a job or free at any moment. The part of a job's time that is
@@ -38,7 +38,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// All causes, in the order of the table.
+    /// All causes, in the order in which tables show them.
     pub const ALL: [Self; 5] =
         [Self::IntegerRounds, Self::Network, Self::Disk, Self::Engine, Self::Stragglers];
 }
@@ -160,7 +160,7 @@ struct Now {
     idle: usize,
 }
 
-/// The jobs of a node, sorted by their starts and ends.
+/// The times of a node's jobs; each list is sorted.
 struct Sorted {
     /// For each job, its start and the time when its inputs had arrived; sorted by start.
     starts: Vec<(f64, Option<f64>)>,

@@ -3,11 +3,11 @@
 /// A node that runs jobs. Its work per second is `slots * share * speed`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worker {
-    /// The number of concurrent jobs, each at full pace.
+    /// The number of jobs that the node runs concurrently, each at full pace.
     pub slots: u32,
-    /// The CPUs per slot; below 1 if a limit restricts the node.
+    /// The number of CPUs per slot; below 1 if a limit restricts the node.
     pub share: f64,
-    /// The speed of its CPUs relative to the reference CPU: 2 if twice as fast.
+    /// The speed of the node's CPUs relative to the reference CPU: 2 if twice as fast.
     pub speed: f64,
 }
 

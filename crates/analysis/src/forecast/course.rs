@@ -18,7 +18,8 @@ pub struct At {
     pub nodes: u32,
     /// The predicted time in seconds.
     pub seconds: f64,
-    /// The 90 % prediction interval in seconds; `None` if unknown.
+    /// The 90 % prediction interval in seconds; `None` if there are too few points to know the
+    /// errors.
     pub interval: Option<(f64, f64)>,
     /// The power as a multiple of one node's power; equal to the number of nodes if nothing is
     /// lost.
@@ -79,7 +80,7 @@ const ENOUGH: f64 = 1.05;
 /// counts.
 const IMPLAUSIBLE: f64 = 1.1;
 
-/// Returns the forecast that `question` asks for.
+/// Returns the forecast for the node counts that `question` asks for.
 ///
 /// # Errors
 /// If the points do not support a forecast.

@@ -1,5 +1,5 @@
 //! Amdahl's law and the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007),
-//! fitted to the points as a check. They are independent of what the nodes do.
+//! fitted to the points as a check. Both laws are independent of what the nodes do.
 //!
 //! With the throughput `X(n) = γ n / (1 + α (n - 1) + β n (n - 1))` the quotient `n / X` is linear
 //! in `1/γ`, `α/γ` and `β/γ`, so the fit needs no search. Errors are relative to the measured
@@ -44,7 +44,8 @@ pub struct Fit {
     pub alone: Parameter,
     /// Whether a parameter was set to 0 since it would be negative, which is impossible.
     pub held: bool,
-    /// The node count of the highest throughput; `None` if it grows without limit.
+    /// The node count of the highest throughput; `None` if the throughput grows without limit, or
+    /// falls from the first node on.
     pub peak: Option<f64>,
     /// The root mean square of the curve's relative errors at the points.
     pub miss: f64,

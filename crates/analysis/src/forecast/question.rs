@@ -16,7 +16,7 @@ pub enum Work<'a> {
     },
     /// The amount of work grows with the nodes: a copy to all of them.
     Growing {
-        /// The least possible time at a node count.
+        /// Returns the least possible time at a node count, and its cause.
         floor: &'a dyn Fn(u32) -> Floor,
     },
 }

@@ -15,7 +15,7 @@ pub enum Cause {
     Control,
     /// Reading the source from its disk.
     SourceDisk,
-    /// The head's CPUs: its threads waited for one, or moved bytes.
+    /// The head's CPUs: its threads waited for a CPU, or moved bytes.
     SourceCpu,
     /// Computing digests of blocks, and encrypting them.
     Seal,
@@ -36,7 +36,7 @@ pub enum Cause {
     SinkDisk,
     /// Flushing to a node's disk.
     Fsync,
-    /// The time from the last write to the commit.
+    /// The time from the last write to the end of the commit, without flushing.
     FinalAck,
     /// All threads waited for each other.
     Bubble,

@@ -18,7 +18,8 @@ pub struct DiskUse {
     pub others: Option<f64>,
 }
 
-/// The use of a disk is reported if at least this share of the command's time is attributed to it.
+/// The use of a disk is reported only if at least this fraction of the command's time is attributed
+/// to it.
 const MATTERS: f64 = 0.1;
 
 /// Returns the use of the disks to which a considerable part of the time is attributed, in the

@@ -9,8 +9,8 @@ use super::segment::{Place, Segment};
 use super::world::World;
 use garland_core::trace::{NONE, Stage};
 
-/// A thread delays a wire if the share of the time in which it had no CPU exceeds the usual share
-/// by at least this; shorter delays are hidden by bytes in flight.
+/// A thread delays a wire if it had no CPU for a fraction of the time that exceeds the usual
+/// fraction by at least this. Shorter delays are hidden by bytes in flight.
 const STARVED: f64 = 0.3;
 
 /// A thread is the cause of its connection's full window if it had no CPU for at least this
@@ -23,14 +23,14 @@ const SHORT_NS: u64 = 50_000_000;
 /// A thread counts as slowed if it had no CPU for at least this share of its work.
 const SLOWED: f64 = 0.1;
 
-/// The minimum share of the time in which a window must be full to be the cause.
+/// A window is the cause only if it was full for at least this fraction of the time.
 const FULL: f64 = 0.2;
 
 /// The wire is the cause, not a full window, if it carried at least this share of its rate.
 const SATURATED: f64 = 0.9;
 
-/// The stages whose spans last as long as the clock says, with or without a CPU. A lane's thread
-/// records its own CPU time instead.
+/// The stages in which a span's busy time includes waiting for a CPU. A thread of a lane records
+/// its CPU time instead.
 const WORK: [Stage; 5] = [Stage::Read, Stage::Seal, Stage::Open, Stage::Write, Stage::Fsync];
 
 pub(super) struct Scales<'a> {

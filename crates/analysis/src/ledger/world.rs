@@ -200,8 +200,8 @@ impl World {
         }
     }
 
-    /// Returns the node whose `Ready` reached the head last, when that node was ready, and when the
-    /// head received the message.
+    /// Returns the node whose `Ready` reached the head last, the time when that node was ready, and
+    /// the time when the head received the message; `None` if unknown.
     pub fn last_ready(&self) -> Option<(usize, i64, i64)> {
         let (&node, &heard) = self.ready.iter().max_by_key(|(_, heard)| **heard)?;
         Some((node, *self.opened.get(&node)?, heard))

@@ -22,7 +22,7 @@ pub enum Component {
 pub struct Accusation {
     /// The part that is accused.
     pub part: Component,
-    /// Its performance relative to a healthy part, from 0 to 1.
+    /// The performance of the part relative to a healthy one, from 0 to 1.
     pub share: f64,
     /// A part whose `share` is above this threshold is not accused.
     pub bound: f64,

@@ -11,7 +11,8 @@ use super::robust::spread;
 /// The tolerated difference of a part from its peers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The minimum loss for an accusation, as a share from 0 to 1; noise can only raise it.
+    /// The minimum loss for an accusation, as a fraction from 0 to 1. Noise raises it further, but
+    /// never lowers it.
     pub loss: f64,
     /// The probability of a false accusation in a healthy cluster, from 0 to 1.
     pub risk: f64,

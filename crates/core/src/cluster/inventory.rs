@@ -65,8 +65,8 @@ pub struct Ssh {
     /// The path of the garland program on the nodes, where it is installed if missing; `None` for
     /// the default path.
     pub binary: Option<String>,
-    /// Hexadecimal SHA-256 digests of other programs that may be at that path, for example for
-    /// nodes with another CPU architecture.
+    /// Hexadecimal SHA-256 digests of other programs that may be at the path `binary`, for example
+    /// for nodes with another CPU architecture.
     #[serde(default)]
     pub sha256: Vec<String>,
     /// The maximum number of concurrent logins.

@@ -15,7 +15,7 @@ pub enum Target {
     Nodes {
         /// The node list, not expanded; never empty.
         nodes: String,
-        /// The path on these nodes; never empty, in any bytes.
+        /// The path on these nodes; never empty, not necessarily UTF-8.
         path: PathBuf,
     },
     /// Standard input or output, written `-`.
@@ -102,7 +102,7 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
 }
 
 enum Split {
-    /// No colon separates nodes from a path.
+    /// No colon separates nodes from a path, so the argument is a local path.
     Local,
     /// The index of the separating colon.
     Colon(usize),

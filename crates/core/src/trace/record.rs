@@ -48,7 +48,8 @@ pub struct Span {
     pub busy_ns: u64,
     /// The number of bytes processed.
     pub bytes: u64,
-    /// The number of the (first) block in the copy, or [`NO_BLOCK`].
+    /// The number of the block in the copy, of the first one if there are several; [`NO_BLOCK`] for
+    /// none.
     pub block: u32,
     /// The number of blocks, at least 1.
     pub count: u32,
@@ -99,8 +100,8 @@ pub enum Direction {
     Down,
 }
 
-/// A sample of a connection's counters (`TCP_INFO`) since it was opened. Links outlive copies, so
-/// only differences between samples are meaningful.
+/// A sample of a connection's counters (`TCP_INFO`), which begin when the connection is opened.
+/// Links outlive copies, so only differences between samples are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// The lane's number.
@@ -144,7 +145,8 @@ pub struct Probe {
     pub back_ns: u64,
 }
 
-/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`) since its start.
+/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`), which begin when the
+/// thread is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The thread's number in this node, as in its spans.

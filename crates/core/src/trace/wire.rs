@@ -46,7 +46,7 @@ pub fn end_bytes(records: u64) -> [u8; RECORD_LEN] {
     bytes
 }
 
-/// Decodes 64 bytes; `None` if they are not a record.
+/// Decodes 64 bytes; `None` if they are neither a record nor an end record.
 pub fn read(bytes: &[u8; RECORD_LEN]) -> Option<Line> {
     let mut record = match bytes[0] {
         1 => Record::Span(Span::default()),

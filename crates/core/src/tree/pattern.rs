@@ -142,7 +142,8 @@ fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
     Ok(tokens)
 }
 
-/// Parses a set after its opening bracket; a closing bracket that comes first is a member.
+/// Parses a set whose opening bracket is just before `at`, and moves `at` past the set. A closing
+/// bracket that comes first is a member.
 fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     let open = *at - 1;
     let none = matches!(text.get(*at), Some(b'!' | b'^'));

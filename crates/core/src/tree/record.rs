@@ -19,8 +19,8 @@ const TARGET_MAX: usize = 4095;
 /// The validity byte of a record that applies, and of a file whose bytes are valid.
 pub const GOOD: u8 = 0;
 
-/// The validity byte of a [`Record::Name`] that does not apply because its file failed, and of a
-/// file that failed.
+/// The validity byte of a file that failed, and of a [`Record::Name`] that does not apply because
+/// the linked file failed.
 pub const VOID: u8 = 1;
 
 /// The metadata of a file, a directory or a symbolic link.
