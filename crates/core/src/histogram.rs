@@ -55,7 +55,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the number of values.
+    /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -6,7 +6,8 @@ use garland_topology::{NodeId, Topology};
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
 
-/// The number of slices in which a relay forwards a block, and their maximum length in bytes.
+/// The number of slices in which a relay forwards a block (`SLICES`), and the maximum length of a
+/// slice in bytes (`SLICE_MAX`).
 const SLICES: u32 = 4;
 const SLICE_MAX: u32 = 64 << 10;
 

@@ -50,7 +50,7 @@ pub struct Machine {
 pub struct Farm<'a> {
     /// The jobs, in the order in which they are pulled.
     pub jobs: &'a [Job],
-    /// The machines, in the order in which they pull.
+    /// The machines, in the order in which they pull. Each pulls one job before any pulls a second.
     pub machines: &'a [Machine],
     /// The resources that the machines share.
     pub network: &'a Network,
@@ -222,7 +222,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Starts the next stage of a slot.
+    /// Starts the next stage of the slot with the index `place`.
     fn go_on(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         let (job, now) = (&self.farm.jobs[slot.ran.job], self.fluid.now);

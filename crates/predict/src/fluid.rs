@@ -9,7 +9,7 @@ use super::network::Network;
 struct Activity {
     tag: usize,
     left: f64,
-    /// If less than this amount remains, the activity is complete, because of rounding errors.
+    /// The activity is complete if at most this amount remains, because of rounding errors.
     nothing: f64,
     rate: f64,
     /// The resources that the flow uses; `None` for a wait, which takes a fixed time.

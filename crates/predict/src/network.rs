@@ -16,10 +16,10 @@ pub type ThereAndBack = (Vec<Use>, Vec<Use>);
 /// 1538 bytes and its acknowledgement with selective acknowledgements 102, instead of 1538 and 45.
 const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
 
-/// The factor by which such a connection uses more of all resources if its paths are longer than
-/// one medium. Queues of different lengths let packets overtake by more than TCP tolerates, so TCP
-/// retransmits some. Measured in labs (`garland scenario run beowulf-pairs-1996` with two routes):
-/// 1.12 to 1.3.
+/// The factor by which a connection uses more of all resources if its packets take several paths in
+/// turn that are longer than one medium. Queues of different lengths let packets overtake by more
+/// than TCP tolerates, so TCP retransmits some. Measured in labs (`garland scenario run
+/// beowulf-pairs-1996` with two routes): 1.12 to 1.3.
 const SENT_AGAIN: f64 = 1.2;
 
 /// What a resource is: a part of the topology or a disk.
@@ -29,7 +29,7 @@ enum Thing {
     Disk(NodeId),
 }
 
-/// The resources, with their names and rates.
+/// The resources, with their names and rates. A resource is given by its index.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     names: Vec<String>,

@@ -17,7 +17,8 @@ const STARVED: f64 = 0.3;
 /// fraction of the time.
 const PARALYSED: f64 = 0.6;
 
-/// A duration much shorter than the interval of scheduler samples.
+/// Segments below this length, in nanoseconds, are much shorter than the interval of scheduler
+/// samples: their waiting is estimated from the samples around them.
 const SHORT_NS: u64 = 50_000_000;
 
 /// A thread counts as slowed if it had no CPU for at least this share of its work.

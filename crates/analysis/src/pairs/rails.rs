@@ -74,7 +74,8 @@ mod tests {
     use super::super::{Component, Matrix, Tolerance, accuse};
     use super::*;
 
-    /// What is found in two rails of twelve nodes, where `slow` says which NICs give half.
+    /// Returns the accusations for twelve nodes on two rails, where the NICs (rail, node) for which
+    /// `slow` is true have half the rate.
     fn found(slow: impl Fn(usize, usize) -> bool) -> Vec<(Component, Option<usize>)> {
         let rails: Vec<Vec<Accusation>> = (0..2)
             .map(|rail| {

@@ -34,7 +34,7 @@ pub struct Node {
     pub name: String,
     /// The host name or address for logins, optionally after `user@`.
     pub host: String,
-    /// The host name or address for data on each rail; never empty.
+    /// For each rail, the host name or address for data; never empty.
     pub addresses: Vec<String>,
     /// The name of the node's rack; `None` if the file has none.
     pub rack: Option<String>,

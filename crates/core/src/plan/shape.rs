@@ -29,7 +29,8 @@ pub struct Pace {
     pub hop: Duration,
 }
 
-/// The number of slices in which a relay forwards a block, and their maximum length in bytes.
+/// The number of slices in which a relay forwards a block (`SLICES`), and the maximum length of a
+/// slice in bytes (`SLICE_MAX`).
 const SLICES: u32 = 4;
 const SLICE_MAX: u32 = 64 << 10;
 

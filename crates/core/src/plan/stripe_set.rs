@@ -68,7 +68,7 @@ impl FoundStripe {
     }
 }
 
-/// The manifests of one copy, with their indices in the list of found stripes.
+/// The manifests of one copy, each with its index in the list of found stripes.
 struct Candidate<'a> {
     found: &'a [FoundStripe],
     read: Vec<(usize, Manifest)>,
