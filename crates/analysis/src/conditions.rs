@@ -7,30 +7,31 @@ pub type Conditions = Vec<(String, String)>;
 /// The kind of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Times of small operations; the node polls for them or sleeps.
+    /// Times of small operations, which the node polls for or sleeps until.
     Times {
-        /// Whether the node polls.
+        /// Whether the node polls instead of sleeping.
         polls: bool,
     },
-    /// Rates.
+    /// Rates of transfers or of operations.
     Rates,
 }
 
-/// The maximum share of a node's CPUs that other work may use.
+/// The load of other work, per CPU of the node, above which a warning is given.
 const BUSY: f64 = 0.5;
 
 /// The wake-up latency of CPUs, in microseconds, above which it is reported.
 const SLOW_TO_WAKE: f64 = 20.0;
 
-/// The minimum rate, in bits per second, of NICs that should have segmentation offload.
+/// NICs at this rate in bits per second, and faster ones, should have segmentation offload.
 const FAST: u64 = 5_000_000_000;
 
-/// Returns the value of a condition.
+/// Returns the value of the condition `wanted`; `None` if the agent did not report it.
 pub fn value<'c>(conditions: &'c Conditions, wanted: &str) -> Option<&'c str> {
     conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
 }
 
-/// Returns warnings about one node's conditions, without the node's name.
+/// Returns warnings about the conditions of one node that can disturb a measurement for `purpose`.
+/// They do not contain the node's name.
 pub fn beware(conditions: &Conditions, purpose: Purpose) -> Vec<String> {
     let judges: [fn(&Conditions, Purpose) -> Option<String>; 8] =
         [governor, load, affinity, idle, polling, numa, offloads, clock];
@@ -73,7 +74,8 @@ fn polling(conditions: &Conditions, purpose: Purpose) -> Option<String> {
         .then(|| "it polls on its only CPU, so other processes wait".to_owned())
 }
 
-/// Warns if packets cross from the NIC's NUMA node to CPUs of another one.
+/// Warns if the agent may use CPUs outside of the NIC's NUMA node, so that packets cross between
+/// NUMA nodes.
 fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
     let (own, near) = (value(conditions, "affinity")?, value(conditions, "nic cpus")?);
     let (own, near) = (cpu_list(own)?, cpu_list(near)?);
@@ -119,8 +121,8 @@ fn cpu_list(text: &str) -> Option<Vec<u16>> {
     Some(all)
 }
 
-/// Describes conditions that should be equal on all nodes but differ: each value with its nodes, as
-/// `fold` formats them.
+/// Describes conditions that should be equal on all `nodes` but differ: each value with its nodes,
+/// formatted by `fold`. Empty if all are equal.
 pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> String) -> Vec<String> {
     /// The conditions that should be equal.
     const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", "speed, bit/s"];

@@ -3,16 +3,16 @@
 
 use super::line::fit_line;
 
-/// The minimum relative distance of a point from the line of the previous ones to be on another
-/// line.
+/// A point is on another line if its relative distance from the line of the previous points exceeds
+/// this.
 const OFF: f64 = 0.25;
 
 /// The minimum number of points that define a line.
 const FEWEST: usize = 3;
 
 /// Returns the indices in `points` (size, time; sizes ascending) from which on times follow another
-/// line: that point and the next one are off by a quarter, in the same direction. A single point
-/// that is off is noise.
+/// line. At such an index, the point and the next one are off the previous line by more than a
+/// quarter, in the same direction. A single point that is off is noise.
 pub fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
     let mut jumps = Vec::new();
     // The points of the current line.

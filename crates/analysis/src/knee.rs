@@ -6,20 +6,22 @@
 pub struct LoadPoint {
     /// The number of operations in flight.
     pub depth: u32,
-    /// Nanoseconds per operation, over all operations.
+    /// The mean time between completed operations, in nanoseconds: the duration divided by their
+    /// number.
     pub each_ns: f64,
     /// The CPU utilization of the initiator, from 0 to 1.
     pub initiator: f64,
     /// The CPU utilization of the target, from 0 to 1.
     pub target: f64,
-    /// The utilization of the wire; `None` if unknown.
+    /// The utilization of the wire, from 0 to 1; `None` if unknown.
     pub wire: Option<f64>,
 }
 
 /// The bottleneck at the knee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knee {
-    /// The round trip: every depth had too few operations in flight.
+    /// The round trip: the best depth is the largest one measured, and no resource is saturated
+    /// there.
     RoundTrip,
     /// The initiator's CPU.
     Initiator,
@@ -27,14 +29,14 @@ pub enum Knee {
     Target,
     /// The wire.
     Wire,
-    /// None of these.
+    /// None of these: another resource, which was not measured.
     Unknown,
 }
 
 /// The minimum utilization of a saturated resource.
 const FULL: f64 = 0.85;
 
-/// Relative gains below this count as none.
+/// Relative gains of a rate below this value count as no gain.
 const NOTHING: f64 = 0.05;
 
 /// Returns the index in `rates`, measured at ascending depths, of the smallest depth with at least
@@ -44,8 +46,8 @@ pub fn knee(rates: &[f64]) -> Option<usize> {
     (best > 0.0).then(|| rates.iter().position(|&rate| rate >= best * (1.0 - NOTHING)))?
 }
 
-/// Returns whether the last two depths gained nothing over the best before them, so that a sweep
-/// can stop.
+/// Returns whether the last two of `rates` gained nothing over the best rate before them, so that a
+/// sweep can stop.
 pub fn is_flat(rates: &[f64]) -> bool {
     let Some(before) = rates.len().checked_sub(2).filter(|&before| before > 0) else {
         return false;
@@ -54,7 +56,7 @@ pub fn is_flat(rates: &[f64]) -> bool {
     rates[before..].iter().all(|&rate| rate < best * (1.0 + NOTHING))
 }
 
-/// Returns the knee, as an index in `loads` (ascending depths), and the bottleneck there; `None`
+/// Returns the index in `loads` (ascending depths) of the knee, and the bottleneck there; `None`
 /// without measurements.
 pub fn find_knee(loads: &[LoadPoint]) -> Option<(usize, Knee)> {
     let rates: Vec<f64> = loads.iter().map(|load| 1.0 / load.each_ns).collect();

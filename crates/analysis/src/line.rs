@@ -1,13 +1,13 @@
 //! Straight lines through points, by least squares.
 
-/// A fitted line.
+/// A line fitted to points by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Its value at 0.
+    /// The line's value at x = 0.
     pub at_zero: f64,
-    /// Its slope.
+    /// The line's change of y per unit of x.
     pub slope: f64,
-    /// The share of the points' variance that it explains, from 0 to 1.
+    /// The fraction of the variance of the points that the line explains, from 0 to 1.
     pub fit: f64,
 }
 

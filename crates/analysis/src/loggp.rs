@@ -3,7 +3,7 @@
 
 use super::line::fit_line;
 
-/// A network's parameters.
+/// The LogGP parameters of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogGp {
     /// The latency L of a byte in nanoseconds, without the work of the CPUs.
@@ -14,22 +14,23 @@ pub struct LogGp {
     pub gap_ns: f64,
     /// The gap per byte G in nanoseconds; `None` if only one size was measured.
     pub gap_per_byte_ns: Option<f64>,
-    /// The share of the variance explained by a line of times over sizes, from 0 to 1.
+    /// The fraction of the variance that a line of times over sizes explains, from 0 to 1; `None`
+    /// if only one size was measured.
     pub fit: Option<f64>,
 }
 
 /// The measurements that determine the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Network<'a> {
-    /// Nanoseconds of a round trip with no other operation in flight.
+    /// The time of a round trip with no other operation in flight, in nanoseconds.
     pub round_trip_ns: f64,
-    /// Nanoseconds of handing one message to the network.
+    /// The time to hand one message to the network, in nanoseconds.
     pub sending_ns: f64,
-    /// Whether the target's CPU takes part.
+    /// Whether the target's CPU takes part in an operation.
     pub is_served: bool,
     /// Nanoseconds per operation at the best depth.
     pub best_each_ns: f64,
-    /// Pairs of a size in bytes and the one-way nanoseconds of that size.
+    /// For each measured size in bytes, the size and the one-way time in nanoseconds.
     pub sizes: &'a [(f64, f64)],
 }
 

@@ -2,18 +2,18 @@
 
 use crate::pairs::median;
 
-/// The share of the median below which a rate is an outlier.
+/// A rate below this fraction of the median is an outlier.
 const SUSPECT: f64 = 0.8;
 
 /// The minimum number of rates for a meaningful median.
 const FEWEST: usize = 3;
 
-/// An outlier among rates.
+/// A rate that is much lower than the median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
-    /// The index of the rate.
+    /// The index in the list of rates.
     pub at: usize,
-    /// The rate.
+    /// The rate, in the unit of the list.
     pub rate: f64,
     /// The median of all rates.
     pub median: f64,

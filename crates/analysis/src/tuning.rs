@@ -1,10 +1,11 @@
 //! Advice on a disk's settings from measurements. In 1996 these settings were 32-bit transfers and
 //! DMA (`hdparm -c1 -d1`).
 
-/// The known settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`).
+/// The settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`); `None`
+/// if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// The active scheduler.
+    /// The name of the active scheduler.
     pub scheduler: Option<String>,
     /// The read-ahead of sequential reads, in KiB.
     pub read_ahead_kib: Option<u64>,
@@ -38,16 +39,16 @@ pub struct Evidence {
     pub stable_write_ns: Option<u64>,
 }
 
-/// The share of the direct rate that buffered reads reach with sufficient read-ahead.
+/// The minimum fraction of the direct rate that buffered reads reach with sufficient read-ahead.
 const LOSS: f64 = 0.8;
 
-/// The minimum ratio of concurrent to single reads per second of an SSD.
+/// The minimum ratio of an SSD's concurrent reads per second to its single ones.
 const PARALLEL: f64 = 4.0;
 
-/// The minimum time of a stable write that waits for a flush, in nanoseconds.
+/// A stable write that takes longer than this, in nanoseconds, waits for a flush.
 const FLUSH_NS: u64 = 1_000_000;
 
-/// Returns advice, each with its evidence; empty if nothing is wrong.
+/// Returns advice, each with its evidence; empty if no setting seems wrong.
 pub fn advice(queue: &Queue, evidence: &Evidence) -> Vec<String> {
     [
         scheduler(queue, evidence),

@@ -10,7 +10,7 @@ const PART_BITS: u32 = PARTS.ilog2();
 /// The total number of buckets.
 pub const ROOM: usize = (PARTS as usize) * (65 - PART_BITS as usize);
 
-/// The number of occurrences of each value.
+/// A histogram: the number of recorded values in each bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -55,7 +55,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the number of values.
+    /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -76,13 +76,15 @@ impl Histogram {
         u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
-    /// Returns the quantile `part` (0 to 1) by nearest rank, within 0.8 %; 0 if empty.
+    /// Returns the quantile `part`, clamped to 0 to 1, by nearest rank and within 0.8 %; 0 if
+    /// empty.
     pub fn percentile(&self, part: f64) -> u64 {
         self.ranked((part.clamp(0.0, 1.0) * self.count as f64).ceil() as u64)
     }
 
-    /// Returns the 95 % confidence interval of the median. It is computed from ranks by the normal
-    /// approximation of the binomial, so it holds for any distribution of independent values.
+    /// Returns the bounds of the 95 % confidence interval of the median; (0, 0) if empty. It is
+    /// computed from ranks by the normal approximation of the binomial, so it holds for any
+    /// distribution of independent values.
     pub fn median_between(&self) -> (u64, u64) {
         const SIGMAS: f64 = 1.96;
         let (middle, aside) = (self.count as f64 / 2.0, SIGMAS * (self.count as f64).sqrt() / 2.0);
@@ -90,7 +92,7 @@ impl Histogram {
         (self.ranked(below), self.ranked((middle + aside).ceil() as u64 + 1))
     }
 
-    /// Returns the value of a rank, from 1.
+    /// Returns the value with this rank, from 1, within 0.8 %; 0 if empty.
     fn ranked(&self, rank: u64) -> u64 {
         let rank = rank.clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -104,7 +106,7 @@ impl Histogram {
     }
 }
 
-/// Returns the bucket of a value.
+/// Returns the index of the bucket that contains a value.
 fn bucket(value: u64) -> usize {
     let shift = (value | PARTS).ilog2() - PART_BITS;
     let part = value >> shift;
@@ -113,7 +115,7 @@ fn bucket(value: u64) -> usize {
     (u64::from(shift) * PARTS + part) as usize
 }
 
-/// Returns the value in the middle of a bucket.
+/// Returns the value in the middle of the bucket with the index `at`.
 fn middle(at: usize) -> u64 {
     let at = at as u64;
     if at < 2 * PARTS {

@@ -6,7 +6,8 @@ use strsim::osa_distance;
 
 /// Returns the candidate with the smallest edit distance, if that is small enough for a typing
 /// error: at most one for short words, and a third of the letters for longer ones. Of equal
-/// candidates, the one with the longest common prefix wins.
+/// candidates, the one with the longest common prefix wins. `None` if no candidate is near, or if
+/// the word has more than 64 letters.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Longer words are not compared: the work grows with the square of the length.
     const LONGEST: usize = 64;
@@ -29,7 +30,7 @@ fn common_start(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns the end of a message that suggests `near`.
+/// Returns the end of a message that suggests `near`; empty if `None`.
 pub fn hint(near: Option<&str>) -> String {
     near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default()
 }

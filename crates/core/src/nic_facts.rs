@@ -11,9 +11,9 @@ use crate::malformed::Malformed;
 /// The state of a NIC as reported by its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicFacts {
-    /// The device's name.
+    /// The name of the network device, such as `eth0`.
     pub name: String,
-    /// Its Ethernet address.
+    /// The NIC's Ethernet address.
     pub ethernet: Ethernet,
     /// Whether the NIC has a link (carrier).
     pub carrier: bool,
@@ -23,7 +23,7 @@ pub struct NicFacts {
     pub duplex: Option<Duplex>,
     /// The MTU in bytes.
     pub mtu: u32,
-    /// Its IPv4 addresses.
+    /// The NIC's IPv4 addresses.
     pub addresses: Vec<Ipv4Addr>,
 }
 
@@ -40,27 +40,28 @@ pub enum Duplex {
 /// A probe packet that a node received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Heard {
-    /// The NIC that received it.
+    /// The name of the NIC that received the packet.
     pub by: String,
     /// The index of the sending node in the topology.
     pub node: u32,
-    /// The NIC that sent it.
+    /// The name of the NIC that sent the packet.
     pub nic: String,
 }
 
-/// An Ethernet address.
+/// An Ethernet (MAC) address of 48 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ethernet(pub [u8; 6]);
 
 impl Ethernet {
-    /// Returns the locally administered address of a topology's NIC with this index.
+    /// Returns the locally administered address of the NIC with this index in a topology. Only the
+    /// low 24 bits of the index count.
     pub fn of(nic: usize) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
     }
 
-    /// Returns whether it is a generated address (`02:88:..`) of a topology or lab, which no real
-    /// NIC has.
+    /// Returns whether this is a generated address (`02:88:..`) of a topology or lab. Real NICs do
+    /// not have such addresses.
     pub fn is_made_up(self) -> bool {
         self.0[..2] == [0x02, 0x88]
     }
@@ -73,7 +74,7 @@ impl fmt::Display for Ethernet {
     }
 }
 
-/// Parses `02:88:00:00:00:01`.
+/// Parses six hexadecimal bytes of two digits each: `02:88:00:00:00:01`.
 impl FromStr for Ethernet {
     type Err = Malformed;
 

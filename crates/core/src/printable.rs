@@ -9,7 +9,7 @@ pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// Escapes text for a single line: the same characters as [`text`], and line feeds and tabs.
+/// Escapes text for a single line: as [`text`], and also line feeds and tabs.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
@@ -26,7 +26,8 @@ pub fn bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// Escapes a JSON document with JSON escapes, so that its strings keep their values.
+/// Escapes the characters of a JSON document that control a terminal. JSON escapes are used, so
+/// that its strings keep their values.
 pub fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -39,7 +40,7 @@ pub fn json(json: &str) -> String {
     shown
 }
 
-/// Returns whether a character controls a terminal instead of being displayed.
+/// Returns whether a terminal would obey a character instead of displaying it.
 pub fn is_obeyed(c: char) -> bool {
     let separates = matches!(c, '\u{2028}' | '\u{2029}');
     let reorders = matches!(

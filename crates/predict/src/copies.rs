@@ -6,11 +6,12 @@ use garland_topology::{NodeId, Topology};
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
 
-/// The number of slices in which a relay forwards a block, and their maximum length in bytes.
+/// The number of slices in which a relay forwards a block (`SLICES`), and the maximum length of a
+/// slice in bytes (`SLICE_MAX`).
 const SLICES: u32 = 4;
 const SLICE_MAX: u32 = 64 << 10;
 
-/// The bytes on the wire per byte of payload, with headers and acknowledgements.
+/// The number of bytes on the wire per byte of payload, with headers and acknowledgements.
 const FRAMED: f64 = 1.08;
 
 /// The costs of a copy in addition to wires and disks.
@@ -21,7 +22,7 @@ pub struct Costs {
     pub fixed: f64,
     /// The additional time of starting and ending per node, in seconds.
     pub each: f64,
-    /// The time from receiving data at a node to forwarding it, in seconds.
+    /// The time from the arrival of data at a node to its forwarding, in seconds.
     pub hop: f64,
     /// The rate at which the head can read and seal, in bytes per second; infinite if not limited.
     pub seal: f64,
@@ -31,7 +32,7 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Returns no costs except a tenth of a millisecond per hop.
+    /// Returns costs of 0 except for a tenth of a millisecond per hop.
     fn default() -> Self {
         Self { fixed: 0.0, each: 0.0, hop: 1e-4, seal: f64::INFINITY, open: f64::INFINITY }
     }
@@ -53,19 +54,20 @@ pub struct CopyTry<'a> {
 /// The result of a simulated copy. All times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyRun {
-    /// The duration of the copy.
+    /// The duration of the copy: the sum of the four times below.
     pub seconds: f64,
-    /// The time for starting and ending.
+    /// The time for starting and ending, from the costs.
     pub set_up: f64,
     /// The time until the first byte reaches the last node.
     pub fill: f64,
-    /// The time from then until the head has sent the last byte.
+    /// The time from then until all bytes have been sent.
     pub stream: f64,
-    /// The time of the last block on the last node.
+    /// The time in which a node receives, opens and writes the last block.
     pub drain: f64,
-    /// The busiest resource; `None` if no resource has a rate.
+    /// The name of the busiest resource; `None` if no resource has a rate.
     pub limit: Option<String>,
-    /// The share of the time `stream` for which each resource was busy, 0 to 1, the busiest first.
+    /// The name of each resource and the fraction of `stream` in which it was busy, 0 to 1; the
+    /// busiest first.
     pub busy: Vec<(String, f64)>,
 }
 
@@ -109,7 +111,7 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
 }
 
 impl CopyTry<'_> {
-    /// Returns the use of all resources on a lane's route per byte.
+    /// Returns the use of each resource per byte that passes through a lane's route.
     fn route(&self, network: &mut Network, lane: &Lane) -> Result<Vec<Use>, NoWay> {
         let topology = self.topology;
         let place = |node: garland_core::plan::NodeId| self.places[node.index()];
@@ -163,8 +165,8 @@ impl CopyTry<'_> {
         self.plan.lanes.iter().zip(routes).map(of_lane).fold(0.0, f64::max)
     }
 
-    /// Returns the latency of a lane's route in seconds: the sum over all hops of the latency of
-    /// the medium of the hop's first node.
+    /// Returns the latency of a lane's route in seconds. All hops are assumed to have the latency
+    /// of the medium that the first node's first NIC is on.
     fn latency(&self, lane: &Lane) -> f64 {
         let first = self.places[lane.route.first().index()];
         let mut nics = self.topology.nics_of(first);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::fluid::Fluid;
 use super::network::{Network, Use};
 
-/// A job.
+/// A job to simulate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
     /// The size of the job's input in bytes.
@@ -29,7 +29,7 @@ pub enum Files {
 /// A machine of the farm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// The relative speed of the machine.
+    /// The speed of the machine; jobs give their computing time for speed 1.
     pub speed: f64,
     /// The number of jobs that the machine runs at the same time.
     pub slots: u32,
@@ -50,7 +50,7 @@ pub struct Machine {
 pub struct Farm<'a> {
     /// The jobs, in the order in which they are pulled.
     pub jobs: &'a [Job],
-    /// The machines, in the order in which they pull.
+    /// The machines, in the order in which they pull. Each pulls one job before any pulls a second.
     pub machines: &'a [Machine],
     /// The resources that the machines share.
     pub network: &'a Network,
@@ -61,7 +61,7 @@ pub struct Farm<'a> {
 pub struct Ran {
     /// The index of the job.
     pub job: usize,
-    /// The index of the machine.
+    /// The index of the machine that completed it.
     pub machine: usize,
     /// The time at which the job was pulled.
     pub pulled: f64,
@@ -136,7 +136,7 @@ struct Play<'a> {
     fluid: Fluid<'a>,
     waiting: VecDeque<usize>,
     slots: Vec<Slot>,
-    /// The times at which machines join and die, the last one first.
+    /// The times at which machines join and die, in descending order, so that the next one is last.
     moments: Vec<f64>,
     ran: Vec<Ran>,
 }
@@ -222,7 +222,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Starts the next stage of a slot.
+    /// Starts the next stage of the slot with the index `place`.
     fn go_on(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         let (job, now) = (&self.farm.jobs[slot.ran.job], self.fluid.now);

@@ -9,23 +9,22 @@ use super::network::Network;
 struct Activity {
     tag: usize,
     left: f64,
-    /// The remaining amount below which the activity counts as complete, because of rounding
-    /// errors.
+    /// The activity is complete if at most this amount remains, because of rounding errors.
     nothing: f64,
     rate: f64,
     /// The resources that the flow uses; `None` for a wait, which takes a fixed time.
     uses: Option<Vec<Use>>,
 }
 
-/// All activities in progress, in virtual time.
+/// The activities in progress, in virtual time.
 pub(super) struct Fluid<'n> {
     network: &'n Network,
     active: Vec<Activity>,
-    /// Whether the rates must be computed again.
+    /// Whether the rates must be computed again, since activities began or ended.
     stale: bool,
     /// The current time, in seconds since the start.
     pub(super) now: f64,
-    /// The amount that each resource has delivered so far.
+    /// For each resource, the amount that it has delivered so far.
     given: Vec<f64>,
 }
 
@@ -68,8 +67,8 @@ impl<'n> Fluid<'n> {
         self.stale = true;
     }
 
-    /// Advances to the next end of an activity, or to `until`. Returns the tags of the ended
-    /// activities; `None` if nothing will ever happen.
+    /// Advances to the next end of an activity, or to `until`. Returns the tags of the activities
+    /// that ended; `None` if none will ever end and `until` is `None`.
     pub(super) fn next(&mut self, until: Option<f64>) -> Option<Vec<usize>> {
         if self.stale {
             self.share_out();

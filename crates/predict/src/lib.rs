@@ -1,10 +1,10 @@
 //! Flow simulation: predicts how long copies and farms take if flows share wires, disks and CPUs
 //! fairly, and nothing else delays them.
 //!
-//! The crate `simulation` simulates every slice of every block. Here a lane is one flow at the rate
-//! of the slowest resource on its whole route, since every relay slows down the sender before it.
-//! So a copy to ten thousand nodes is simulated in a moment. Rates are max-min fair (Bertsekas and
-//! Gallager, Data Networks, 1992, 6.5.2) and change only when a flow starts or ends.
+//! The crate `simulation` simulates every slice of every block. Here a lane is one flow, at the
+//! rate of the slowest resource on its whole route, since a slow relay slows down all nodes before
+//! it. So a copy to ten thousand nodes is simulated in a moment. Rates are max-min fair (Bertsekas
+//! and Gallager, Data Networks, 1992, 6.5.2) and change only when a flow starts or ends.
 
 #![forbid(unsafe_code)]
 

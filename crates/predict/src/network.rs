@@ -11,14 +11,15 @@ use garland_topology::{NodeId, Resource, Topology};
 /// to the head.
 pub type ThereAndBack = (Vec<Use>, Vec<Use>);
 
-/// The factor of a hub's use by a connection whose packets use several paths in turn. Packets
-/// overtake each other, so each is acknowledged instead of every second one: a frame takes 1538
-/// bytes and its acknowledgement with selective acknowledgements 102, instead of 1538 and 45.
+/// The factor by which a connection uses more of a hub if its packets take several paths in turn.
+/// Packets overtake each other, so each is acknowledged instead of every second one: a frame takes
+/// 1538 bytes and its acknowledgement with selective acknowledgements 102, instead of 1538 and 45.
 const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
 
-/// The factor of the use of all resources if these paths are longer than one medium. Queues of
-/// different lengths let packets overtake by more than TCP tolerates, so it retransmits some.
-/// Measured in labs (`garland scenario run beowulf-pairs-1996` with two routes): 1.12 to 1.3.
+/// The factor by which a connection uses more of all resources if its packets take several paths in
+/// turn that are longer than one medium. Queues of different lengths let packets overtake by more
+/// than TCP tolerates, so TCP retransmits some. Measured in labs (`garland scenario run
+/// beowulf-pairs-1996` with two routes): 1.12 to 1.3.
 const SENT_AGAIN: f64 = 1.2;
 
 /// What a resource is: a part of the topology or a disk.
@@ -28,7 +29,7 @@ enum Thing {
     Disk(NodeId),
 }
 
-/// The resources, with their names and rates.
+/// The resources, with their names and rates. A resource is given by its index.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     names: Vec<String>,
@@ -36,7 +37,7 @@ pub struct Network {
     places: HashMap<Thing, usize>,
 }
 
-/// The error that a node cannot send packets to another node.
+/// The error for nodes between which there is no route.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no route from {from} to {to}")]
 pub struct NoWay {
@@ -60,7 +61,7 @@ impl Network {
         self.names.len() - 1
     }
 
-    /// Returns the name of a resource.
+    /// Returns the name of the resource with the index `place`.
     #[must_use]
     pub fn name(&self, place: usize) -> &str {
         &self.names[place]
@@ -72,13 +73,14 @@ impl Network {
         self.names.len()
     }
 
-    /// Whether there are no resources.
+    /// Returns whether there are no resources.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Returns the rate of a resource in bytes per second.
+    /// Returns the rate of the resource with the index `place`, in bytes (or other units) per
+    /// second.
     #[must_use]
     pub fn capacity_of(&self, place: usize) -> f64 {
         self.capacity[place]
@@ -106,8 +108,8 @@ impl Network {
         self.of_streams(topology, hops, &streams)
     }
 
-    /// Returns the use of the resources per byte from the head to each of these nodes, and back, as
-    /// needed for staging. Bytes from the head to itself use none.
+    /// Returns for each of these nodes the use of the resources per byte from the head to the node,
+    /// and per byte back, as needed for staging. Bytes from the head to itself use none.
     ///
     /// # Errors
     /// If there is no route to a node or back.
@@ -198,8 +200,8 @@ impl Network {
     }
 }
 
-/// Returns whether a connection's packets overtake each other on paths of one medium, and whether
-/// on longer paths.
+/// Returns whether packets of a connection overtake each other on paths of one medium, and whether
+/// they do on longer paths.
 fn overtaking(streams: &[Stream]) -> (bool, bool) {
     let in_turn = streams.iter().flat_map(|stream| &stream.there).filter(|way| way.legs.len() > 1);
     let mut legs = in_turn.flat_map(|way| &way.legs).peekable();

@@ -8,7 +8,8 @@ const NAMED: f64 = 0.8;
 /// The maximum difference between the utilizations of two resources that count as equally used.
 const ALIKE: f64 = 0.1;
 
-/// A copy counts as one of the last if its time is shorter than the longest by at most this share.
+/// A copy counts as one of the last if it is shorter than the longest copy by at most this
+/// fraction.
 const LAST: f64 = 0.05;
 
 /// A resource that a copy uses.
@@ -24,7 +25,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All resources.
+    /// All resources, in the order in which they are declared.
     pub const ALL: [Self; 3] = [Self::Disk, Self::Network, Self::Cpu];
 }
 
@@ -52,7 +53,7 @@ impl Took {
         used.clamp(0.0, self.seconds.max(0.0))
     }
 
-    /// Returns the most used resource; `None` if it was not in use nearly all the time.
+    /// Returns the most used resource; `None` if it was in use for less than 80 % of the duration.
     fn held_by(&self) -> Option<Resource> {
         let more = |one: &Resource, two: &Resource| self.of(*one).total_cmp(&self.of(*two));
         let most = Resource::ALL.into_iter().max_by(more);
@@ -75,7 +76,7 @@ impl Took {
 /// The utilization of the resources, each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Shares {
-    /// The utilization of the disks.
+    /// The utilization of the busier disk of each copy.
     pub disk: f64,
     /// The utilization of the network.
     pub network: f64,
@@ -83,20 +84,22 @@ pub struct Shares {
     pub cpu: f64,
 }
 
-/// The resource that the last copies waited for.
+/// The bottleneck of concurrent copies. It is judged by the last copies, those that end within 5 %
+/// of the longest duration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Binding {
-    /// The resource that most of the copies that ended last used for at least 80 % of their time,
-    /// and more than any other resource; `None` if there is none.
+    /// The bottleneck of most of the last copies. The bottleneck of one copy is its most used
+    /// resource, if that was in use for at least 80 % of the copy's time. `None` unless the two
+    /// most frequent bottlenecks cover at least 80 % of the last copies.
     pub resource: Option<Resource>,
-    /// A second resource: the bottleneck of the other last copies, or one in use for nearly as
-    /// long.
+    /// A second resource: the bottleneck of other last copies, or one whose mean utilization is at
+    /// most 0.1 below that of `resource`; `None` if there is none.
     pub rival: Option<Resource>,
     /// The mean utilization of each resource during the last copies.
     pub shares: Shares,
 }
 
-/// Returns the bottleneck of concurrent `copies`.
+/// Returns the bottleneck of concurrent `copies`, as judged by those that end last.
 pub fn bind(copies: &[Took]) -> Binding {
     let longest = longest(copies.iter().map(|copy| copy.seconds));
     let last = copies.iter().filter(|copy| copy.seconds > 0.0);
@@ -121,7 +124,8 @@ pub fn bind(copies: &[Took]) -> Binding {
     }
 }
 
-/// Returns the predicted time in seconds of all `copies` if `faster` were `factor` times as fast.
+/// Returns the predicted time, in seconds, until all `copies` have ended, if the resource `faster`
+/// were `factor` times as fast.
 pub fn forecast(copies: &[Took], faster: Resource, factor: f64) -> f64 {
     longest(copies.iter().map(|copy| copy.with(faster, factor)))
 }

@@ -3,20 +3,20 @@
 
 use super::Resource;
 
-/// The bottleneck at one number of remote copies.
+/// The bottleneck with a given number of remote copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The number of copies over the network.
     pub remote: usize,
-    /// The bottleneck, if known.
+    /// The bottleneck; `None` if unknown.
     pub binds: Option<Resource>,
 }
 
 /// The balance between disks and network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// Up to this number of remote copies the bottleneck is another resource; beyond, it is the
-    /// network.
+    /// With up to this number of remote copies, another resource is the bottleneck; with more, the
+    /// network is.
     At(usize),
     /// The network is the bottleneck with any remote copy.
     AtOnce,

@@ -6,18 +6,18 @@ use super::offset::{Moment, Offset, Step};
 use super::piece::{Bound, trip};
 use super::region::Side;
 
-/// The number of passes over messages and probes between nodes: the bounds of one node tighten
-/// those of its neighbours.
+/// The number of passes over messages and probes between nodes. In each pass, the bounds of one
+/// node tighten those of its neighbours further.
 const ROUNDS: usize = 2;
 
 /// The offsets of all clocks of a run.
 #[derive(Clone, Debug)]
 pub struct Clocks {
-    /// By node; `None` for the head, and for nodes with an unknown offset.
+    /// For each node, the offset of its clock; `None` for the head, and if the offset is unknown.
     offsets: Vec<Option<Offset>>,
     open_loops: Vec<Closure>,
-    /// The number of messages, by receiver, that were received before they were sent even within the
-    /// clocks' errors.
+    /// For each node, the number of messages that it received before they were sent, even if the
+    /// clocks' errors are taken into account.
     contradictions: Vec<usize>,
 }
 
@@ -96,12 +96,13 @@ impl Clocks {
         }
     }
 
-    /// Returns the minimum and maximum rate of `node`'s clock relative to the head's.
+    /// Returns the minimum and maximum difference between the rates of `node`'s clock and the
+    /// head's, as a fraction (1e-6 is 1 ppm); `None` if unknown.
     pub fn rates(&self, node: usize) -> Option<(f64, f64)> {
         self.offsets.get(node)?.as_ref()?.rates()
     }
 
-    /// Returns the steps of `node`'s clock relative to the head's.
+    /// Returns the steps of `node`'s clock relative to the head's; empty if its offset is unknown.
     pub fn steps(&self, node: usize) -> Vec<Step> {
         self.offsets.get(node).and_then(Option::as_ref).map_or_else(Vec::new, Offset::steps)
     }
@@ -111,8 +112,8 @@ impl Clocks {
         &self.open_loops
     }
 
-    /// Returns the number of messages that `node` received before they were sent, even within the
-    /// clocks' errors.
+    /// Returns the number of messages that `node` received before they were sent, even if the
+    /// clocks' errors are taken into account.
     pub fn contradictions(&self, node: usize) -> usize {
         self.contradictions.get(node).copied().unwrap_or(0)
     }

@@ -9,13 +9,13 @@ use super::piece::{Trip, trip};
 /// Three nodes whose clock offsets, measured pair by pair, do not add up to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closure {
-    /// The nodes.
+    /// The indices of the nodes.
     pub nodes: [usize; 3],
-    /// The least possible sum of the three offsets, in nanoseconds.
+    /// The smallest absolute value that the sum of the three offsets can have, in nanoseconds.
     pub miss_ns: u64,
 }
 
-/// The offset of a pair's second clock from the first one, and the first clock's reading in the
+/// The offset of a pair's second clock from its first, and the reading of the first clock in the
 /// middle of the measurements.
 struct Pair {
     offset: Offset,
@@ -37,8 +37,8 @@ pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
     open
 }
 
-/// Returns the least possible sum of the offsets b - a, c - b and a - c in nanoseconds; `None` if
-/// it is zero.
+/// Returns the smallest absolute value, in nanoseconds, that the sum of the offsets b - a, c - b
+/// and a - c can have; `None` if the sum can be zero.
 fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     let (ab_low, ab_high) = ab.offset.offsets(ac.middle)?;
     // The approximate reading of b's clock when a's clock shows `ac.middle`: rates change little
@@ -51,7 +51,8 @@ fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     (least != 0).then_some(least.unsigned_abs())
 }
 
-/// Returns the offsets of all probed pairs, by (smaller, larger) node index.
+/// Returns for each probed pair, by (smaller, larger) node index, its offset. Pairs without a
+/// bounded offset are left out.
 fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
     let mut trips: BTreeMap<(usize, usize), Vec<Trip>> = BTreeMap::new();
     for exchange in exchanges {

@@ -9,7 +9,7 @@ use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
 /// A block's transfer over a hop: from, to, lane, block.
 type Passing = (usize, usize, u16, u32);
 
-/// The round trips and messages of the traces so far.
+/// The round trips and messages of the traces that were added.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     exchanges: Vec<Exchange>,
@@ -18,8 +18,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Adds the round trips in the trace of node `node`, and the messages in spans of single
-    /// blocks.
+    /// Adds the round trips in the trace of node `node`, and the messages: transfers of single
+    /// blocks, which spans of one block record.
     pub fn learn(&mut self, node: usize, trace: &Trace) {
         for record in &trace.records {
             match record {
@@ -54,7 +54,7 @@ impl Evidence {
         }
     }
 
-    /// Computes the clocks of `nodes` nodes.
+    /// Computes the clocks of `nodes` nodes from the traces so far.
     pub fn clocks(&self, nodes: usize) -> Clocks {
         let both = |(way, &sent): (&Passing, &i64)| {
             let received = *self.received.get(way)?;
@@ -65,8 +65,8 @@ impl Evidence {
     }
 }
 
-/// Converts a reading of a monotonic clock, limited to 36 years, so that sums of a few readings
-/// cannot overflow whatever a file contains.
+/// Converts a reading of a monotonic clock, clamped to 2^60 ns (36 years), so that sums of a few
+/// readings cannot overflow, whatever a file contains.
 pub fn reading(ns: u64) -> i64 {
     const MOST: i64 = 1 << 60;
     i64::try_from(ns).unwrap_or(MOST).min(MOST)

@@ -3,9 +3,9 @@
 /// The four time stamps of a round trip, in nanoseconds of the clock that took them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The node that sent the request; 0 is the head.
+    /// The index of the node that sent the request; 0 is the head.
     pub from: usize,
-    /// The node that answered.
+    /// The index of the node that answered; 0 is the head.
     pub to: usize,
     /// When the request was sent, by `from`'s clock.
     pub sent: i64,
@@ -20,9 +20,9 @@ pub struct Exchange {
 /// The two time stamps of a one-way transfer, in nanoseconds of the clock that took them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The sender; 0 is the head.
+    /// The index of the sender; 0 is the head.
     pub from: usize,
-    /// The receiver.
+    /// The index of the receiver; 0 is the head.
     pub to: usize,
     /// When sending began, by `from`'s clock.
     pub sent: i64,

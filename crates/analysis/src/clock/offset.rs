@@ -7,7 +7,7 @@ use super::piece::{Bound, Piece, Trip, pieces};
 pub struct Moment {
     /// Nanoseconds of the head's clock.
     pub ns: i64,
-    /// Its error bound in nanoseconds.
+    /// The error bound of `ns` in nanoseconds.
     pub error_ns: u64,
 }
 
@@ -16,9 +16,9 @@ pub struct Moment {
 pub struct Step {
     /// The readings of the node's clock before and after the step.
     pub between: (i64, i64),
-    /// The step in nanoseconds, the middle of the possible interval.
+    /// The size of the step in nanoseconds: the middle of the possible interval.
     pub by_ns: i64,
-    /// Its error bound in nanoseconds.
+    /// The error bound of `by_ns` in nanoseconds.
     pub error_ns: u64,
 }
 
@@ -33,7 +33,8 @@ pub(super) struct Offset {
 const USELESS_NS: i64 = 3_600_000_000_000;
 
 impl Offset {
-    /// Computes the offset from round trips in any order; `None` if they do not bound the offset.
+    /// Computes the offset from round trips in any order; `None` if they do not bound it to less
+    /// than an hour.
     pub fn of(mut trips: Vec<Trip>) -> Option<Self> {
         trips.sort_by_key(|trip| trip[0].order);
         let offset = Self { pieces: pieces(&trips) };
@@ -42,7 +43,8 @@ impl Offset {
         (high.saturating_sub(low) < USELESS_NS).then_some(offset)
     }
 
-    /// Adds a bound to an existing piece; returns whether it is consistent with the others.
+    /// Adds a bound to the piece that it belongs to; returns whether it is consistent with the
+    /// piece's other bounds. A bound between two pieces is ignored.
     pub fn tighten(&mut self, bound: &Bound) -> bool {
         let within = |piece: &Piece| (piece.from..=piece.until).contains(&bound.at);
         if let [only] = &mut self.pieces[..] {
@@ -73,14 +75,14 @@ impl Offset {
         Some(Moment { ns: at - offset, error_ns })
     }
 
-    /// Returns the minimum and maximum rate relative to the head's clock in the longest piece, as
-    /// shares of 1.
+    /// Returns the minimum and maximum difference between the rates of the node's clock and the
+    /// head's, as a fraction, in the longest piece.
     pub fn rates(&self) -> Option<(f64, f64)> {
         let longest = self.pieces.iter().max_by_key(|piece| piece.until - piece.from)?;
         Some(longest.rates())
     }
 
-    /// Returns the steps: neighbouring pieces that cannot meet.
+    /// Returns the steps of the clock, which are between neighbouring pieces that cannot meet.
     pub fn steps(&self) -> Vec<Step> {
         let step = |pair: &[Piece]| {
             let between = (pair[0].until, pair[1].from);

@@ -7,7 +7,8 @@ use super::region::{Region, Side};
 /// the head's clock is on `side` of `offset` nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// The time by the head's clock, which is assumed to run evenly.
+    /// The value by which bounds are sorted: the reading, at this event, of the clock with the
+    /// smaller node index, which is assumed to run evenly.
     pub order: i64,
     pub at: i64,
     pub offset: i64,
@@ -17,7 +18,8 @@ pub(super) struct Bound {
 /// The offset of a node's clock from the head's while it follows one line.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// The readings of the node's clock at the first and the last bound of this piece.
+    /// The readings of the node's clock at the first bound of this piece (`from`) and at the last
+    /// (`until`).
     pub from: i64,
     pub until: i64,
     /// A value subtracted from every offset, to keep numbers small.
@@ -30,9 +32,9 @@ pub(super) struct Piece {
 /// The two bounds of a round trip: of its request and of its reply.
 pub(super) type Trip = [Bound; 2];
 
-/// Returns the bounds of a round trip on the offset between the node with the smaller index, whose
-/// clock orders them, and the other node. The bounds are at readings of the other node's clock if
-/// `at_other`, else at readings of the first.
+/// Returns the bounds that a round trip sets to the offset of the clock with the larger node index
+/// from the one with the smaller index. The latter orders the bounds. They are at readings of the
+/// former if `at_other`, else of the latter.
 pub(super) fn trip(exchange: &Exchange, at_other: bool) -> Trip {
     let Exchange { from, to, sent, received, answered, back } = *exchange;
     let readings = if from < to {
@@ -96,7 +98,8 @@ impl Piece {
         (self.base.saturating_add(low.floor() as i64), self.base.saturating_add(high.ceil() as i64))
     }
 
-    /// Returns the minimum and maximum rate, as shares of 1.
+    /// Returns the minimum and maximum difference between the rates of the node's clock and the
+    /// head's, as a fraction.
     pub fn rates(&self) -> (f64, f64) {
         let (low, high) = self.region.rates();
         (low / 1e9, high / 1e9)

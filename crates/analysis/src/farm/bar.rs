@@ -1,6 +1,6 @@
-//! Text bars as published in 2004: fifty letters are the whole time.
+//! Bars of text as published in 2004: fifty letters stand for the whole time.
 
-/// The number of letters of a bar for the share 1.
+/// The number of letters in a bar of the share 1.
 pub const BAR: usize = 50;
 
 /// The maximum share that is shown; longer bars do not fit on a screen.

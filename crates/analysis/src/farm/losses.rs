@@ -1,4 +1,4 @@
-//! Attributes the time by which a run exceeded the theoretical time of its work to causes. Work and
+//! Attributes to causes the time by which a run exceeded the theoretical time of its work. Work and
 //! causes sum to the run's time.
 //!
 //! Every slot of a node is taken by a job or free at any moment. The part of a job's time that is
@@ -26,9 +26,10 @@ pub enum Files {
 pub enum Loss {
     /// Jobs cannot be divided evenly: the last round is not full.
     IntegerRounds,
-    /// Transfers of files, and the node that served them.
+    /// Transfers of files; if files were mounted, also all time in which jobs waited without a CPU.
     Network,
-    /// The nodes' own disks, and everything else that jobs wait for without a CPU.
+    /// The nodes' own disks, and everything else that jobs wait for without a CPU; zero if files
+    /// were mounted.
     Disk,
     /// The engine: its start and end, and the time between two jobs of a slot.
     Engine,
@@ -37,24 +38,25 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// All causes, in the order of the table.
+    /// All causes, in the order in which tables show them.
     pub const ALL: [Self; 5] =
         [Self::IntegerRounds, Self::Network, Self::Disk, Self::Engine, Self::Stragglers];
 }
 
-/// The time of a run by cause, in seconds.
+/// The duration of a run, divided by cause, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
-    /// The time of the run.
+    /// The duration of the run.
     pub whole: f64,
-    /// The theoretical minimum: the time of the work on all nodes if it could be divided
-    /// arbitrarily.
+    /// The time that the work takes on all nodes if it can be divided arbitrarily: the theoretical
+    /// minimum.
     pub work: f64,
-    /// The minimum time with whole jobs.
+    /// The time that whole jobs take at least, in seconds.
     pub whole_jobs: f64,
     /// The lost time by cause; together with `work` the seconds sum to the run's time.
     pub causes: Vec<(Loss, f64)>,
-    /// Whether the CPU time of all jobs is known; otherwise the jobs' waiting counts as work.
+    /// Whether the CPU time of all jobs is known. Otherwise the whole run time of the other jobs
+    /// counts as work, including their waiting.
     pub counted: bool,
 }
 
@@ -98,7 +100,7 @@ pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> O
     })
 }
 
-/// The use of a node's slots, in slot-seconds.
+/// The time that a node's slots spend in each activity, in slot-seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Areas {
     work: f64,
@@ -117,7 +119,7 @@ impl Areas {
         self.tail += other.tail * weight;
     }
 
-    /// Computes the use of one node's slots from its own `tasks`.
+    /// Computes the use of one node's slots from the node's own `tasks`.
     fn of(tasks: &[Task], worker: &Worker, whole: f64) -> Self {
         let mut moments: Vec<f64> = vec![0.0, whole];
         for task in tasks {
@@ -158,9 +160,9 @@ struct Now {
     idle: usize,
 }
 
-/// The jobs of a node, sorted by their starts and ends.
+/// The times of a node's jobs; each list is sorted.
 struct Sorted {
-    /// The start of each job, with the time when the job's inputs had arrived.
+    /// For each job, its start and the time when its inputs had arrived; sorted by start.
     starts: Vec<(f64, Option<f64>)>,
     ends: Vec<f64>,
     /// The times when transfers of outputs began.
@@ -169,12 +171,12 @@ struct Sorted {
     left: Vec<f64>,
 }
 
-/// Returns how many values of `sorted` are at most `moment`.
+/// Returns the number of values in `sorted` that are at most `moment`.
 fn until(sorted: &[f64], moment: f64) -> usize {
     sorted.partition_point(|own| *own <= moment)
 }
 
-/// Returns the numbers in ascending order.
+/// Returns `numbers`, sorted in ascending order.
 fn in_order(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = numbers.collect();
     sorted.sort_by(f64::total_cmp);
@@ -194,7 +196,7 @@ impl Sorted {
         }
     }
 
-    /// Returns the activities right after `moment`.
+    /// Returns the number of slots in each activity right after `moment`.
     fn at(&self, moment: f64, slots: usize) -> Now {
         let started = self.starts.partition_point(|start| start.0 <= moment);
         let running = started.saturating_sub(until(&self.ends, moment)).min(slots);

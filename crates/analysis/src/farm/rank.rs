@@ -5,23 +5,24 @@ use serde::Serialize;
 /// A cluster with its measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// The time in seconds.
+    /// The time that the cluster took for the jobs, in seconds.
     pub seconds: f64,
-    /// The price, if known.
+    /// The price of the cluster in any currency, if known.
     pub price: Option<f64>,
-    /// The equivalent power, if known.
+    /// The power of a single machine that would take as long, if known.
     pub equivalent: Option<f64>,
 }
 
 /// The rank of a candidate. Places begin at 1; equal candidates share a place.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rank {
-    /// The place by time.
+    /// The place by time; 1 is the fastest.
     pub place: usize,
     /// The price per unit of power or, if the power is unknown, price times hours; lower is better.
     /// `None` without a price.
     pub price_per_performance: Option<f64>,
-    /// The place by `price_per_performance` among the candidates with a price.
+    /// The place by `price_per_performance` among the candidates with a price; 1 is the best.
+    /// `None` without a price.
     pub price_place: Option<usize>,
 }
 

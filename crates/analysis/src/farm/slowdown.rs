@@ -4,8 +4,8 @@
 
 use super::{Task, Worker};
 
-/// Returns the mean over all jobs of the time from queueing to completion, divided by the time of
-/// the job's work on the fastest slot; `None` if no work is known.
+/// Returns the mean slowdown of the jobs; `None` if no work is known. The slowdown of a job is the
+/// time from its queueing to its completion, divided by the time of its work on the fastest slot.
 pub fn slowdown(tasks: &[Task], workers: &[Worker]) -> Option<f64> {
     let fastest = workers.iter().map(Worker::pace).fold(0.0, f64::max);
     let of = |task: &Task| {

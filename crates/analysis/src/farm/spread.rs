@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 /// The slowest and the fastest of several jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Seconds of the slowest.
+    /// The time of the slowest job, in seconds.
     pub slowest: f64,
-    /// The index of the slowest.
+    /// The index of the slowest job.
     pub slowest_at: usize,
-    /// Seconds of the fastest.
+    /// The time of the fastest job, in seconds.
     pub fastest: f64,
-    /// The index of the fastest.
+    /// The index of the fastest job.
     pub fastest_at: usize,
     /// The difference in seconds (DIFF).
     pub difference: f64,
-    /// The difference as a share of the slowest, from 0 to 1 (DIFF %).
+    /// The difference as a fraction of the slowest time, from 0 to 1 (DIFF %).
     pub share: f64,
 }
 

@@ -14,7 +14,7 @@ pub struct Power {
 /// The comparison of a cluster with one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The cluster's time as a share of the machine's time.
+    /// The cluster's time divided by the machine's.
     pub of_one: f64,
     /// The machine's time divided by the cluster's.
     pub speed_up: f64,
@@ -22,7 +22,7 @@ pub struct Standing {
     pub efficiency: f64,
     /// The power of a single machine that would take as long.
     pub equivalent: f64,
-    /// The total power of the nodes.
+    /// The total power of the nodes, as in [`Power::all`].
     pub theory: f64,
     /// The relative difference of the equivalent power from the total power; negative if the
     /// equivalent power is less.

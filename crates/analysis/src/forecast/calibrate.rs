@@ -8,11 +8,10 @@ use super::{Demand, Floor, Point, Work};
 /// A law with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Calibrated {
-    /// The law.
     pub(super) law: Law,
     /// The seconds of work for a single node; for growing work, the seconds that each node adds.
     pub(super) slope: f64,
-    /// The seconds that do not depend on the number of nodes.
+    /// The seconds that every run takes, whatever the number of nodes.
     pub(super) fixed: f64,
     /// The position between queue (0) and lockstep (1); only for [`Law::Bunched`].
     pub(super) bunched: f64,
@@ -64,7 +63,7 @@ impl Calibrated {
         }
     }
 
-    /// Returns the predicted time at each of the points.
+    /// Returns for each point the predicted time at its node count, in seconds.
     pub(super) fn fitted(&self, work: &Work<'_>, points: &Points) -> Vec<f64> {
         let counts: Vec<u32> = points.medians.iter().map(|point| point.nodes).collect();
         let times = self.times(work, &counts);
@@ -156,7 +155,8 @@ impl Calibrated {
     }
 }
 
-/// Returns the result of `of` with the smallest first element, for arguments from `low` to `high`.
+/// Searches for the argument between `low` and `high` at which the first element of `of` is
+/// smallest; returns the result of `of` there.
 fn search<T: Copy>(low: f64, high: f64, of: impl Fn(f64) -> (f64, T)) -> (f64, T) {
     let step = (high - low) / f64::from(GRID);
     let at = |place: u32| low + step * f64::from(place);

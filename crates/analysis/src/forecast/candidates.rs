@@ -12,10 +12,10 @@ const AS_GOOD: f64 = 2.0;
 /// more.
 const NOISE: f64 = 0.03;
 
-/// Errors below this share count as equal: the fit is exact.
+/// Relative errors below this value count as equal: the fit is exact.
 const EXACT: f64 = 0.003;
 
-/// If the smallest relative error is larger than this, no law holds.
+/// If the smallest relative error is larger than this, no law fits, and the forecast is refused.
 const NO_LAW: f64 = 0.25;
 
 /// Laws with their parameters, best fit first.
@@ -23,7 +23,7 @@ const NO_LAW: f64 = 0.25;
 pub(super) struct Candidates {
     /// The laws; at least one.
     pub(super) all: Vec<Calibrated>,
-    /// The relative error of the first law.
+    /// The root mean square of the first law's relative errors at the points.
     pub(super) miss: f64,
 }
 

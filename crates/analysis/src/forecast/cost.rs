@@ -11,10 +11,10 @@ pub struct Prices {
     pub fixed: f64,
 }
 
-/// The cost of a number of nodes.
+/// The cost of a given number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// The total price.
+    /// The price of all nodes and of the fixed part.
     pub price: f64,
     /// The price per unit of power; one node has a power of 1.
     pub of_power: f64,

@@ -11,70 +11,76 @@ use super::points::{MOST_NODES, Points};
 use super::resample::spread;
 use super::{Law, Question, Refusal, Work};
 
-/// The forecast at one number of nodes.
+/// The forecast for one number of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct At {
     /// The number of nodes.
     pub nodes: u32,
     /// The predicted time in seconds.
     pub seconds: f64,
-    /// The 90 % prediction interval in seconds; `None` if unknown.
+    /// The 90 % prediction interval in seconds; `None` if there are too few points to know the
+    /// errors.
     pub interval: Option<(f64, f64)>,
-    /// The power as a multiple of one node's: the number of nodes if nothing is lost.
+    /// The power as a multiple of one node's power; equal to the number of nodes if nothing is
+    /// lost.
     pub power: f64,
-    /// The time by Amdahl's law, in seconds.
+    /// The time by Amdahl's law, in seconds; `None` if the law could not be fitted.
     pub amdahl: Option<f64>,
-    /// The time by the Universal Scalability Law, in seconds.
+    /// The time by the Universal Scalability Law, in seconds; `None` if the law could not be
+    /// fitted.
     pub usl: Option<f64>,
-    /// The cost of the nodes, if prices are given.
+    /// The cost of the nodes; `None` without valid prices.
     pub cost: Option<Cost>,
 }
 
 /// The result of a forecast.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// The forecast at each requested number of nodes.
+    /// For each requested number of nodes, in ascending order, the forecast.
     pub curve: Vec<At>,
     /// The law with the best fit.
     pub law: Law,
     /// The other laws that fit about as well.
     pub rivals: Vec<Law>,
-    /// The relative error of the law at the points.
+    /// The root mean square of the law's relative errors at the points.
     pub miss: f64,
-    /// The seconds of work that nodes share (or that each adds), by the law.
+    /// The seconds of work that the nodes share or, for a copy to all nodes, that each node adds,
+    /// by the law.
     pub work_seconds: f64,
     /// The seconds that do not depend on the number of nodes, by the law.
     pub fixed_seconds: f64,
-    /// The number of nodes at which a resource saturates, if any.
+    /// The number of nodes at which a resource saturates; `None` if none does.
     pub knee: Option<Knee>,
-    /// The first requested number of nodes from which on more nodes gain less than 5 %, if there is
-    /// one.
+    /// The first requested number of nodes beyond which more nodes gain less than 5 %; `None` if
+    /// there is none, or if it is close to the largest requested number.
     pub enough: Option<u32>,
-    /// The fit of Amdahl's law.
+    /// The fit of Amdahl's law; `None` if the points do not determine it.
     pub amdahl: Option<Fit>,
-    /// The fit of the Universal Scalability Law.
+    /// The fit of the Universal Scalability Law; `None` if the points do not determine it.
     pub usl: Option<Fit>,
-    /// The test of the forecast against the largest measured number of nodes.
+    /// The test of the forecast against the largest measured number of nodes; `None` if the other
+    /// points are too few.
     pub back_test: Option<BackTest>,
     /// Reasons to doubt the forecast, as messages for the user.
     pub notes: Vec<String>,
 }
 
-/// The minimum half width of an interval, as a share of the time: measurements are not more
+/// The minimum half width of an interval, as a fraction of the time: measurements are not more
 /// accurate.
 const NARROWEST: f64 = 0.01;
 
-/// The share by which each doubling beyond the points widens an interval in each direction: laws
-/// are simpler than clusters.
+/// The fraction of the time by which an interval widens in each direction for every doubling of the
+/// nodes beyond the points: laws are simpler than clusters.
 const DOUBLING: f64 = 0.05;
 
-/// The minimum factor by which more nodes must shorten the time to count as a gain.
+/// More nodes count as a gain only if they raise the power by at least this factor.
 const ENOUGH: f64 = 1.05;
 
-/// The maximum plausible speed-up, as a multiple of the ratio of nodes.
+/// The maximum plausible speed-up between two points, as a multiple of the ratio of their node
+/// counts.
 const IMPLAUSIBLE: f64 = 1.1;
 
-/// Returns the forecast that `question` asks for.
+/// Returns the forecast for the node counts that `question` asks for.
 ///
 /// # Errors
 /// If the points do not support a forecast.
@@ -145,7 +151,8 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     Ok(forecast)
 }
 
-/// Widens an interval so that it includes `seconds` plus and minus the share `margin` of it.
+/// Widens an interval so that it includes `seconds` plus and minus the fraction `margin` of
+/// `seconds`.
 fn widened((low, high): (f64, f64), seconds: f64, margin: f64) -> (f64, f64) {
     (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
 }
@@ -161,7 +168,8 @@ fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
     }
 }
 
-/// Adds the count 1, and each count minus 1: power and prices refer to these.
+/// Returns the sorted counts 1, all of `ahead`, and each of `ahead` minus 1: power and prices refer
+/// to these.
 fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
     let near = ahead.iter().flat_map(|&nodes| [nodes.saturating_sub(1).max(1), nodes]);
     let mut counts: Vec<u32> = std::iter::once(1).chain(near).collect();
@@ -170,7 +178,8 @@ fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
     counts
 }
 
-/// Checks that there are at least as many node counts as a law has parameters.
+/// Checks that there are enough node counts: at least two, or three for fixed work without known
+/// demands.
 fn enough_points(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     let known = match work {
         Work::Fixed { demands, .. } => !demands.is_empty(),
@@ -184,7 +193,7 @@ fn enough_points(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     }
 }
 
-/// The factor by which a time may be below a limit, since figures are rounded.
+/// A measured time may be as low as a limit times this factor, since given figures are rounded.
 const ROUNDED: f64 = 0.95;
 
 /// Checks that no point is faster than its limits allow.
@@ -212,7 +221,8 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the first node count from which on more nodes gain almost nothing.
+/// Returns the first node count beyond which more nodes gain almost nothing; `None` if it is close
+/// to the end of the curve.
 fn enough(curve: &[At]) -> Option<u32> {
     let most = curve.iter().map(|at| at.power).fold(0.0, f64::max);
     let first = curve.iter().find(|at| at.power * ENOUGH >= most)?;
@@ -222,9 +232,9 @@ fn enough(curve: &[At]) -> Option<u32> {
 }
 
 impl Forecast {
-    /// Widens the interval at `nodes` so that it includes `seconds`, the prediction of another
-    /// method with the relative error `miss`. Both methods are sound, and differ in what they
-    /// neglect.
+    /// Widens the interval at `nodes`, if there is one, so that it includes `seconds` and its
+    /// error. `seconds` is the prediction of another method, and `miss` the relative error of that
+    /// method. Both methods are sound, and differ in what they neglect.
     pub fn hold(&mut self, nodes: u32, seconds: f64, miss: f64) {
         let Some(at) = self.curve.iter_mut().find(|at| at.nodes == nodes) else { return };
         let margin = miss.abs().max(NARROWEST);

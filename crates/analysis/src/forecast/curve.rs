@@ -1,5 +1,5 @@
 //! Amdahl's law and the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007),
-//! fitted to the points as a check. They are independent of what the nodes do.
+//! fitted to the points as a check. Both laws are independent of what the nodes do.
 //!
 //! With the throughput `X(n) = γ n / (1 + α (n - 1) + β n (n - 1))` the quotient `n / X` is linear
 //! in `1/γ`, `α/γ` and `β/γ`, so the fit needs no search. Errors are relative to the measured
@@ -17,23 +17,24 @@ use super::{Point, Work};
 pub enum Curve {
     /// Amdahl's law: a part of the work is serial; `β` is 0.
     Amdahl,
-    /// The Universal Scalability Law: another part grows with the pairs of nodes.
+    /// The Universal Scalability Law: in addition, a cost grows with the number of pairs of nodes.
     Usl,
 }
 
 /// A fitted parameter with its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameter {
-    /// Its value.
+    /// The value of the parameter.
     pub value: f64,
-    /// Its standard error; `None` if there are no more points than parameters.
+    /// The standard error of the parameter; `None` if it was set to 0, or if there are no more
+    /// points than parameters.
     pub error: Option<f64>,
 }
 
-/// A fitted curve.
+/// A scalability law with its fitted parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// The law.
+    /// The law that was fitted.
     pub curve: Curve,
     /// The serial share of the work, `α`.
     pub contention: Parameter,
@@ -41,16 +42,17 @@ pub struct Fit {
     pub coherency: Parameter,
     /// The predicted seconds of one node, `1/γ`.
     pub alone: Parameter,
-    /// Whether a parameter would be negative, which is impossible, and was set to 0.
+    /// Whether a parameter was set to 0 since it would be negative, which is impossible.
     pub held: bool,
-    /// The node count of the highest throughput; `None` if it grows without limit.
+    /// The node count of the highest throughput; `None` if the throughput grows without limit, or
+    /// falls from the first node on.
     pub peak: Option<f64>,
-    /// The relative error of the curve at the points.
+    /// The root mean square of the curve's relative errors at the points.
     pub miss: f64,
 }
 
 impl Fit {
-    /// Fits a curve to the points; `None` if they do not determine it.
+    /// Fits a curve to the points; `None` if the points do not determine it.
     pub(super) fn of(curve: Curve, work: &Work<'_>, points: &Points) -> Option<Self> {
         let wanted = match curve {
             Curve::Amdahl => 2,
@@ -129,7 +131,7 @@ impl Fit {
         })
     }
 
-    /// Returns the time at a node count by the curve, in seconds.
+    /// Returns the time of `work` on `nodes` nodes by the curve, in seconds.
     pub fn seconds(&self, work: &Work<'_>, nodes: u32) -> f64 {
         let n = f64::from(nodes);
         let (alpha, beta) = (self.contention.value, self.coherency.value);

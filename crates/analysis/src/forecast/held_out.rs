@@ -12,17 +12,17 @@ use super::{Law, Work};
 pub struct BackTest {
     /// The node count that was held out.
     pub nodes: u32,
-    /// The measured time, in seconds.
+    /// The mean of the measured times, in seconds.
     pub measured: f64,
-    /// The predicted time, in seconds.
+    /// The time that the law predicts from the other points, in seconds.
     pub predicted: f64,
     /// The relative error of the prediction; negative if the predicted time is too short.
     pub error: f64,
-    /// The law with the best fit to the others.
+    /// The law that fits the other points best.
     pub law: Law,
 }
 
-/// Runs the back test; `None` if the remaining points are too few.
+/// Runs the back test; `None` if the remaining points are too few, or no law fits them.
 pub(super) fn back_test(work: &Work<'_>, points: &Points) -> Option<BackTest> {
     let (rest, held) = points.without_largest();
     let known = match work {

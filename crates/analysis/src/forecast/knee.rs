@@ -8,9 +8,9 @@ use super::calibrate::Calibrated;
 /// The node count from which on more nodes do not help, with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Knee {
-    /// The node count.
+    /// The node count, not rounded.
     pub nodes: f64,
-    /// The resource that saturates.
+    /// The name of the resource that saturates.
     pub resource: String,
     /// The reason, as text for the user.
     pub why: String,
@@ -19,8 +19,9 @@ pub struct Knee {
 /// The name of a limit that the points show but that is not among the known ones.
 const UNNAMED: &str = "an unnamed resource that nodes do not make faster";
 
-/// Returns the knee by a law. `fixed` is the minimum of the law's fixed part in seconds, and `most`
-/// the largest node count of the question.
+/// Returns the first knee that a law or a known limit causes; `None` if there is none. `fixed` is
+/// the minimum of the law's fixed part in seconds, and `most` the largest node count of the
+/// question.
 pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> Option<Knee> {
     match work {
         Work::Fixed { jobs, demands } => {

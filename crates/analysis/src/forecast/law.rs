@@ -19,7 +19,7 @@ pub enum Law {
     Bunched,
     /// All at the same time, every time: the lower bound of power.
     Lockstep,
-    /// Each node adds the same time.
+    /// Each node adds the same time: the only law for a copy to all nodes.
     Linear,
 }
 

@@ -7,11 +7,11 @@ pub(super) type Row = (Vec<f64>, f64, f64);
 /// The solution of a least-squares problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Solution {
-    /// The parameters.
+    /// The parameters, in the order of the coefficients.
     pub(super) values: Vec<f64>,
     /// The covariances of the parameters; `None` if there are no more rows than parameters.
     pub(super) covariance: Option<Vec<Vec<f64>>>,
-    /// The weighted sum of squared residuals.
+    /// The weighted sum of the squared residuals that the parameters leave.
     pub(super) left: f64,
 }
 

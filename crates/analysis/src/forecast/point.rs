@@ -5,8 +5,8 @@ use serde::Serialize;
 /// A measured time at a node count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// The number of nodes.
+    /// The number of nodes, at least 1.
     pub nodes: u32,
-    /// The time of the whole work, in seconds.
+    /// The time of the whole work, in seconds; above 0.
     pub seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! Checks of measured points.
+//! Checks measured points, and sorts them by node count.
 
 use super::point::Point;
 use super::question::Work;
@@ -13,18 +13,18 @@ const LONGEST: f64 = 3.2e9;
 /// The shortest time that is accepted, in seconds.
 const SHORTEST: f64 = 1e-6;
 
-/// The largest ratio of two times at one node count.
+/// The largest accepted ratio of two times at one node count.
 const ALIKE: f64 = 2.0;
 
-/// The largest ratio of two times in the wrong order that counts as noise.
+/// The largest ratio of two times in the wrong order that still counts as noise.
 const NOISE: f64 = 1.15;
 
 /// Checked points, sorted by their nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Points {
-    /// All points.
+    /// All points, sorted by node count.
     pub(super) all: Vec<Point>,
-    /// The median at each node count.
+    /// For each node count, a point with the median of its times.
     pub(super) medians: Vec<Point>,
 }
 
@@ -46,7 +46,7 @@ impl Points {
         Ok(points)
     }
 
-    /// Sorts points without checking them.
+    /// Returns sorted points without checking them.
     pub(super) fn sorted(points: &[Point]) -> Self {
         let mut all = points.to_vec();
         all.sort_by(|a, b| a.nodes.cmp(&b.nodes).then(a.seconds.total_cmp(&b.seconds)));
@@ -77,7 +77,7 @@ impl Points {
         (Self::sorted(&rest), held)
     }
 
-    /// Checks that the times at each node count agree.
+    /// Checks that the times at each node count differ by at most a factor of 2.
     fn agree(&self) -> Result<(), Refusal> {
         for group in self.all.chunk_by(|a, b| a.nodes == b.nodes) {
             let (least, most) = (group[0].seconds, group[group.len() - 1].seconds);
@@ -88,7 +88,7 @@ impl Points {
         Ok(())
     }
 
-    /// Checks that more nodes are not slower, for fixed work.
+    /// Checks, for fixed work, that more nodes are not slower, apart from noise.
     fn fall(&self) -> Result<(), Refusal> {
         let mut best: Option<Point> = None;
         for &point in &self.medians {
@@ -100,7 +100,7 @@ impl Points {
         Ok(())
     }
 
-    /// Checks that more nodes are not faster, for a copy.
+    /// Checks, for a copy, that more nodes are not faster, apart from noise.
     fn rise(&self) -> Result<(), Refusal> {
         let mut longest: Option<Point> = None;
         for &point in &self.medians {

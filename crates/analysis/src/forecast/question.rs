@@ -16,7 +16,7 @@ pub enum Work<'a> {
     },
     /// The amount of work grows with the nodes: a copy to all of them.
     Growing {
-        /// The least possible time at a node count.
+        /// Returns the least possible time at a node count, and its cause.
         floor: &'a dyn Fn(u32) -> Floor,
     },
 }
@@ -33,7 +33,7 @@ pub struct Demand {
 /// The least possible time at a node count, and its cause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Floor {
-    /// Seconds; 0 if unknown.
+    /// The least possible time in seconds; 0 if unknown.
     pub seconds: f64,
     /// The name of the cause, as shown to the user.
     pub name: String,
@@ -46,8 +46,8 @@ pub struct Question<'a> {
     pub points: &'a [Point],
     /// The work that was measured.
     pub work: Work<'a>,
-    /// The node counts to forecast, in rising order.
+    /// The node counts to forecast, in any order.
     pub ahead: &'a [u32],
-    /// The prices of nodes.
+    /// The prices of nodes; `None` for a forecast without costs.
     pub prices: Option<Prices>,
 }

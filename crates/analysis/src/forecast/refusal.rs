@@ -15,9 +15,9 @@ pub enum Refusal {
         "{nodes} nodes in {seconds} s is not a valid point: a point has at least 1 node and a time above 0"
     )]
     NoPoint {
-        /// The node count.
+        /// The node count of the point.
         nodes: u32,
-        /// The time in seconds.
+        /// The time of the point, in seconds.
         seconds: f64,
     },
     /// All points have the same node count.
@@ -26,7 +26,7 @@ pub enum Refusal {
          another one"
     )]
     OneCount {
-        /// The node count.
+        /// The node count of all points.
         nodes: u32,
     },
     /// There are two node counts and no known limits.
@@ -35,9 +35,9 @@ pub enum Refusal {
          count, or give a shared resource and how long the work keeps it busy"
     )]
     TwoCounts {
-        /// The smaller one.
+        /// The smaller node count.
         few: u32,
-        /// The larger one.
+        /// The larger node count.
         many: u32,
     },
     /// Times at one node count differ too much.
@@ -46,14 +46,14 @@ pub enum Refusal {
          or one of the runs was disturbed"
     )]
     Disagree {
-        /// The node count.
+        /// The node count of both runs.
         nodes: u32,
         /// The shortest time, in seconds.
         least: f64,
         /// The longest time, in seconds.
         most: f64,
     },
-    /// More nodes took longer.
+    /// For fixed work, more nodes took longer.
     #[error(
         "{} nodes took {:.3} s and {} took {:.3} s: more nodes were slower, so nodes are not the \
          bottleneck, and a curve over nodes cannot be forecast; find the bottleneck first (garland explain)",
@@ -62,7 +62,7 @@ pub enum Refusal {
     Slower {
         /// The faster point, with fewer nodes.
         few: Point,
-        /// The slower point.
+        /// The slower point, with more nodes.
         many: Point,
     },
     /// A copy to more nodes took less time.
@@ -74,29 +74,29 @@ pub enum Refusal {
     Quicker {
         /// The slower point, with fewer nodes.
         few: Point,
-        /// The faster point.
+        /// The faster point, with more nodes.
         many: Point,
     },
-    /// A measured time is below a limit.
+    /// A measured time is below a limit by more than rounding.
     #[error(
         "{} nodes took {:.3} s, but {name} alone is given as busy for {seconds:.3} s: one of the two is \
          wrong",
         point.nodes, point.seconds
     )]
     BelowLimit {
-        /// The measured point.
+        /// The point that is faster than the limit allows.
         point: Point,
-        /// The resource of the limit.
+        /// The name of the resource that sets the limit.
         name: String,
-        /// The minimum time in seconds.
+        /// The minimum time that the limit allows, in seconds.
         seconds: f64,
     },
-    /// A demand is out of range.
+    /// A demand is negative, too large, or not a number.
     #[error("{name} cannot be busy for {seconds} s")]
     NoDemand {
-        /// The resource.
+        /// The name of the resource.
         name: String,
-        /// The seconds.
+        /// The invalid demand, in seconds.
         seconds: f64,
     },
     /// A requested node count is out of range.
@@ -108,7 +108,7 @@ pub enum Refusal {
          the number of nodes", miss * 100.0
     )]
     NoLaw {
-        /// The relative error of the best law.
+        /// The root mean square of the best law's relative errors.
         miss: f64,
     },
 }

@@ -1,5 +1,5 @@
-//! Prediction intervals by a bootstrap of relative residuals (Efron and Tibshirani, An Introduction to the
-//! Bootstrap, 1993, 9.4). The same points always give the same interval.
+//! Prediction intervals by a bootstrap of relative residuals (Efron and Tibshirani, An Introduction
+//! to the Bootstrap, 1993, 9.4). The same points always give the same interval.
 
 use super::Work;
 use super::calibrate::Calibrated;
@@ -10,20 +10,20 @@ use garland_core::splitmix::SplitMix;
 /// The number of samples of each law.
 const TIMES: usize = 200;
 
-/// The share of the samples that is cut off at each end; the interval has 90 %.
+/// The fraction of the samples that is cut off at each end, so that the interval has 90 %.
 const TAIL: f64 = 0.05;
 
-/// The spread of the samples.
+/// The spread of the predictions over the samples of all laws.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
-    /// The shortest and the longest time at each node count, in seconds.
+    /// For each node count, the ends of the interval of predicted times, in seconds.
     pub(super) times: Vec<(f64, f64)>,
-    /// The least and the largest `fixed` part, in seconds.
+    /// The ends of the interval of the laws' `fixed` parts, in seconds.
     pub(super) fixed: (f64, f64),
 }
 
-/// The spread of the predictions of `candidates` for `counts` (rising); `None` if there are no more points
-/// than parameters, so that errors are unknown.
+/// Returns the spread of the predictions of `candidates` for `counts` (ascending). `None` if there
+/// are no more points than parameters, so that errors are unknown.
 pub(super) fn spread(
     candidates: &Candidates,
     work: &Work<'_>,
@@ -68,7 +68,7 @@ pub(super) fn spread(
     Some(Spread { times, fixed })
 }
 
-/// Returns the minimum and maximum without the tails.
+/// Returns the minimum and maximum of the values without the tails.
 fn middle(values: &mut [f64]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

@@ -15,16 +15,16 @@ pub enum Cause {
     Control,
     /// Reading the source from its disk.
     SourceDisk,
-    /// The head's CPUs: its threads waited for one, or moved bytes.
+    /// The head's CPUs: its threads waited for a CPU, or moved bytes.
     SourceCpu,
-    /// Computing digests and encrypting.
+    /// Computing digests of blocks, and encrypting them.
     Seal,
     /// The receive window was full although the receiver was reading: its receive buffer is too
     /// small.
     BlockedByPeer,
     /// The sender's send buffer was too small.
     BlockedByBuffer,
-    /// Bytes were in flight.
+    /// Bytes were in flight, and nothing but the wire limited them.
     Wire,
     /// A node forwarded bytes from one connection to the next.
     Relay,
@@ -36,7 +36,7 @@ pub enum Cause {
     SinkDisk,
     /// Flushing to a node's disk.
     Fsync,
-    /// The time from the last write to the commit.
+    /// The time from the last write to the end of the commit, without flushing.
     FinalAck,
     /// All threads waited for each other.
     Bubble,
@@ -50,14 +50,15 @@ pub enum Cause {
     ClockError,
     /// Waiting for a node without a trace.
     Undecided,
-    /// Unknown: nothing was recorded.
+    /// Unknown: no record covers the time.
     Unattributed,
     /// Agents cleaned up and exited.
     Teardown,
 }
 
 impl Cause {
-    /// Returns the cause of work at a stage, on a source or on a receiving node.
+    /// Returns the cause of a stage's work, either on a source (`at_source`) or on a receiving
+    /// node.
     pub(super) fn of(stage: Stage, at_source: bool) -> Self {
         match stage {
             Stage::Read if at_source => Self::SourceDisk,
@@ -75,7 +76,7 @@ impl Cause {
         }
     }
 
-    /// Returns its name in the ledger.
+    /// Returns the cause's name in the ledger.
     pub fn name(self) -> &'static str {
         self.words().0
     }
@@ -85,7 +86,7 @@ impl Cause {
         self.words().1
     }
 
-    /// Returns the name and the remedy.
+    /// Returns the name and the remedy of the cause.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::SetUp => ("set-up", "keep agents running (garland up)"),

@@ -1,27 +1,29 @@
-//! Utilization, from the kernel's counters, of the disks that time is attributed to. During that
-//! time a disk can be idle, or busy with other work than the copy.
+//! The utilization, from the kernel's counters, of the disks to which time is attributed. During
+//! that time a disk can be idle, or busy with other work than the copy.
 
 use super::cause::Cause;
 use super::rows::Row;
 use super::run::Run;
 use garland_core::trace::{Disk, Record, Stage, Trace};
 
-/// The use of a node's disk from the begin of the copy to its end.
+/// The use of a node's disk from the first sample of its counters to the last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskUse {
     /// The node's index.
     pub node: usize,
-    /// The share of the time in which the device was busy, from 0 to 1.
+    /// The fraction of that time in which the device was busy, from 0 to 1.
     pub busy: f64,
-    /// The share of the transferred bytes that did not belong to the copy; `None` if nodes share a
-    /// machine, and so its disk.
+    /// The fraction of the bytes that the device read and wrote that did not belong to the copy;
+    /// `None` if nodes share a machine, and so its disk.
     pub others: Option<f64>,
 }
 
-/// The use of a disk is reported if at least this share of the command's time is attributed to it.
+/// The use of a disk is reported only if at least this fraction of the command's time is attributed
+/// to it.
 const MATTERS: f64 = 0.1;
 
-/// Returns the use of the disks with a considerable part of the time, in the order of the rows.
+/// Returns the use of the disks to which a considerable part of the time is attributed, in the
+/// order of the rows.
 pub(super) fn disks(run: &Run<'_>, rows: &[Row]) -> Vec<DiskUse> {
     let of_disks = rows.iter().filter(|row| {
         let cause = row.within.unwrap_or(row.cause);

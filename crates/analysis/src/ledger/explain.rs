@@ -16,9 +16,10 @@ use garland_core::trace::{NONE, Stage};
 pub struct Undecided {
     /// The node's index.
     pub node: usize,
-    /// Whether its trace exists but its clock cannot be converted; otherwise the trace is missing.
+    /// Whether its trace exists, but not the offset of its clock; otherwise the trace is missing.
     pub clock_unknown: bool,
-    /// The time spent waiting for it, in nanoseconds.
+    /// The time spent waiting for it, in nanoseconds. A wait that could be for any of several such
+    /// nodes counts for each of them.
     pub ns: u64,
 }
 
@@ -29,23 +30,24 @@ pub struct Ledger {
     pub wall_ns: u64,
     /// The rows, largest first; they sum to the duration.
     pub rows: Vec<Row>,
-    /// The rows that are faults.
+    /// The rows that are faults, largest first.
     pub faults: Vec<Row>,
-    /// The improvement with the largest gain.
+    /// The improvement with the largest gain; `None` if nothing gains.
     pub fix: Option<Fix>,
     /// The critical path in order, in nanoseconds since the start of the command.
     pub path: Vec<Segment>,
     /// The nodes whose activity is unknown.
     pub undecided: Vec<Undecided>,
-    /// The share of retransmitted segments of each hop that had any.
+    /// For each hop with retransmitted segments, the fraction of its segments that were
+    /// retransmitted.
     pub resent: Vec<(Place, f64)>,
-    /// The use of the disks with a considerable part of the time.
+    /// The use of the disks to which a considerable part of the time is attributed.
     pub disks: Vec<DiskUse>,
-    /// The error bound of each node's clock in nanoseconds; `None` if unknown.
+    /// For each node, the error bound of its clock in nanoseconds; `None` if unknown.
     pub clock_errors: Vec<Option<u64>>,
 }
 
-/// The minimum share of the whole time by which a straggler ends later than all others.
+/// A straggler ends later than all others by at least this fraction of the command's time.
 const LATE: f64 = 0.05;
 
 /// Attributes all time of a run to causes.
@@ -144,7 +146,7 @@ fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     Some(node)
 }
 
-/// Follows the head's thread that finished last, if receivers have no records.
+/// Follows the head's thread that finished last. Does nothing if all nodes have usable traces.
 fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
     let mut missing = (1..run.nodes.len()).filter(|&node| world.errors[node].is_none());
     let place = match (missing.next(), missing.next()) {
@@ -161,7 +163,7 @@ fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
     walk.follow(thread);
 }
 
-/// Marks the time of one node after all others had finished as a straggler's.
+/// Attributes the time of one node after all others had finished to [`Cause::Straggler`].
 fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> {
     let end = run.end_of(&["fsync"]);
     let landings = (1..run.nodes.len()).filter_map(|node| {
@@ -205,8 +207,8 @@ fn nanos(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-/// Returns the busy time of each stage at each node while bytes were transferred, in nanoseconds;
-/// threads that share work share its time.
+/// Returns for each stage and node the busy time while bytes were transferred, in nanoseconds. The
+/// threads that read or write share this time.
 fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
     let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
     let mut all: Vec<(Cause, Place, i64)> = Vec::new();

@@ -2,22 +2,22 @@
 
 use super::weave::Piece;
 
-/// The bytes that one side has transferred, by time.
+/// The bytes that one end of a hop has transferred, over time.
 #[derive(Debug, Default)]
 pub(super) struct Moved {
-    /// Steps of (begin, end, bytes before, bytes after).
+    /// Periods in order: begin, end, bytes transferred before it, bytes transferred after it.
     steps: Vec<(i64, i64, f64, f64)>,
 }
 
-/// A lane's hop.
+/// The transfers of a lane over a hop, at both ends.
 #[derive(Debug, Default)]
 pub(super) struct Hop {
     pub sent: Moved,
     pub received: Moved,
 }
 
-/// The maximum bytes in flight while the sender waits for more to send: a relay forwards slices of
-/// 64 KiB, and each end can be in the middle of one.
+/// The maximum number of bytes in flight while the sender waits for more to send: a relay forwards
+/// slices of 64 KiB, and each end can be in the middle of one.
 const SLICES: f64 = 192.0 * 1024.0;
 
 impl Moved {
@@ -38,9 +38,9 @@ impl Moved {
 }
 
 impl Hop {
-    /// Returns whether more bytes are in flight at `at` than the two ends can buffer in slices; if
-    /// `over` (after the last byte of the copy or of an operation), whether any bytes are in
-    /// flight.
+    /// Returns whether bytes are in flight at `at`. If `over`, which means after the last byte of
+    /// the copy or of an operation, any bytes count; otherwise only more than both ends can hold in
+    /// slices.
     pub fn has_in_flight(&self, at: i64, over: bool) -> bool {
         let least = if over { 1.0 } else { SLICES };
         self.sent.until(at) - self.received.until(at) > least

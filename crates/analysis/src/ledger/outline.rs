@@ -8,25 +8,27 @@ use super::segment::{Place, Segment};
 /// A part of the path with its main cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// The begin in nanoseconds since the start of the command.
+    /// The begin of the part, in nanoseconds since the start of the command.
     pub begin: i64,
-    /// The end on the same scale.
+    /// The end of the part, in nanoseconds since the start of the command.
     pub end: i64,
-    /// The cause of most of it.
+    /// The cause of most of the part's time.
     pub cause: Cause,
-    /// The node or hop of most of it.
+    /// The node or hop of most of the part's time.
     pub place: Place,
-    /// The share of that cause and place, from 0 to 1.
+    /// The fraction of the part's time with this cause and place, from 0 to 1.
     pub share: f64,
 }
 
 /// Nanoseconds by cause and place.
 type Sums = BTreeMap<(Cause, Place), i64>;
 
-/// The initial number of slots of equal length.
+/// The initial number of equal slots into which the path is divided; it is halved until the parts
+/// are few enough.
 const SLOTS: i64 = 96;
 
-/// Returns the path in at most `lines` parts; adjacent parts differ in their main cause or place.
+/// Returns the path as at most `lines` parts, at least one. Adjacent parts differ in their main
+/// cause or place.
 pub fn outline(path: &[Segment], lines: usize) -> Vec<Stretch> {
     let end = path.last().map_or(0, |last| last.end);
     let mut slots = SLOTS;

@@ -12,35 +12,35 @@ use super::world::World;
 pub struct Row {
     /// The cause of the time.
     pub cause: Cause,
-    /// The node or hop.
+    /// The node or hop at which the time was spent.
     pub place: Place,
     /// The time in nanoseconds.
     pub ns: u64,
-    /// For a straggler, the cause of most of the time.
+    /// For a straggler, the cause of most of its time; otherwise `None`.
     pub within: Option<Cause>,
-    /// The share of the time that records prove to have this cause, from 0 to 1. Below 0.8 the row
-    /// is not reported as a fault.
+    /// The fraction of the time for which records prove this cause, from 0 to 1. A row below 0.8 is
+    /// not reported as a fault.
     pub covered: f64,
 }
 
 /// The improvement with the largest gain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fix {
-    /// The cause to remove.
+    /// The cause whose removal gains the time.
     pub cause: Cause,
-    /// The node or hop.
+    /// The node or hop at which to remove the cause.
     pub place: Place,
     /// The maximum gain in nanoseconds, until another cause becomes the bottleneck.
     pub gain_ns: u64,
 }
 
-/// The minimum share of a row's time that records must cover for a fault.
+/// A row is a fault only if records prove its cause for at least this fraction of its time.
 const COVERED: f64 = 0.8;
 
-/// The minimum share of the command's time for a fault.
+/// A row is a fault only if it has at least this fraction of the command's time.
 const MATTERS: f64 = 0.1;
 
-/// The maximum relative distance of a healthy run from the limit.
+/// A run is healthy if less than this fraction of its time exceeds the minimum time of its bytes.
 const HEALTHY: f64 = 0.1;
 
 /// The causes that are faults even if no limit is known: a healthy pipeline always has a
@@ -54,7 +54,7 @@ const NEVER_RIGHT: [Cause; 6] = [
     Cause::Bubble,
 ];
 
-/// The sums of a future row.
+/// The sums that make up a row.
 #[derive(Default)]
 struct Sum {
     ns: u64,
@@ -83,8 +83,8 @@ pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
     rows
 }
 
-/// Returns the share of a segment that records prove. Work and waiting for permission have their
-/// own spans; bytes in flight must keep their connection busy.
+/// Returns the fraction of a segment that records prove. Work has its own spans, and so has waiting
+/// for permission. While bytes are in flight, the kernel must report the connection as busy.
 fn covered(world: &World, segment: &Segment) -> f64 {
     let (Some(from), Some(to)) = (segment.place.node, segment.place.to) else { return 1.0 };
     if segment.cause == Cause::Control {
@@ -123,7 +123,8 @@ pub(super) fn faults(run: &Run<'_>, world: &World, rows: &[Row]) -> Vec<Row> {
     rows.iter().filter(is_fault).copied().collect()
 }
 
-/// Returns the share of retransmitted segments of a hop, for full segments of 1448 bytes.
+/// Returns the fraction of a hop's segments that were retransmitted; of several lanes, the largest.
+/// The number of segments is computed from the bytes, with 1448 bytes each.
 pub(super) fn resent(world: &World, place: Place) -> f64 {
     let (Some(from), Some(to)) = (place.node, place.to) else { return 0.0 };
     let sockets = world.sockets.iter().filter(|(key, _)| (key.1, key.2) == (from, to));
@@ -135,8 +136,8 @@ pub(super) fn resent(world: &World, place: Place) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// Returns the improvement with the largest gain. A gain ends where the busiest other stage is
-/// never idle.
+/// Returns the improvement with the largest gain; `None` if nothing gains. A gain ends where the
+/// busiest other stage is never idle.
 pub(super) fn best_fix(run: &Run<'_>, rows: &[Row], busy: &[(Cause, Place, i64)]) -> Option<Fix> {
     let begin = run.end_of(&["set-up", "waiting"]);
     let stream = run.end_of(&["drain"]).saturating_sub(begin);

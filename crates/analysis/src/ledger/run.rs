@@ -8,13 +8,15 @@ use garland_core::trace::Trace;
 pub struct Run<'a> {
     /// The names of the plan's nodes, head first.
     pub nodes: &'a [String],
-    /// The nodes' traces in the same order; `None` if missing.
+    /// For each of `nodes`, its trace; `None` if missing.
     pub traces: &'a [Option<Trace>],
-    /// The phases of the command from its own result: names and nanoseconds, without gaps.
+    /// The phases of the command as recorded in its result: names and durations in nanoseconds,
+    /// without gaps.
     pub phases: &'a [(String, u64)],
     /// The length of the source in bytes.
     pub bytes: u64,
-    /// The maximum rate of the wires, in bytes per second.
+    /// The maximum rate of a copy that the network and the options allow, in bytes per second;
+    /// `None` if unknown.
     pub limit: Option<f64>,
 }
 
@@ -43,8 +45,8 @@ impl Run<'_> {
         stretches
     }
 
-    /// Returns the end of the last phase in `names`, or the start of the command if it has none of
-    /// these phases.
+    /// Returns the end of the last phase whose name is in `names`, on the head's clock. Without
+    /// such a phase, returns the start of the command.
     pub(super) fn end_of(&self, names: &[&str]) -> i64 {
         let stretches = self.stretches();
         let last = stretches.iter().rev().find(|(name, ..)| names.contains(name));

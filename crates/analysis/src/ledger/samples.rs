@@ -1,10 +1,11 @@
-//! Samples of counters.
+//! Increases of the kernel's counters, from samples of them.
 
 /// Samples of monotonic counters, by time.
 #[derive(Clone, Debug)]
 pub(super) struct Samples<const N: usize> {
     read: Vec<(i64, [f64; N])>,
-    /// The last raw sample, and the values added to raw samples to make up for resets.
+    /// The last raw sample (`last`), and the values added to raw samples to make up for resets
+    /// (`before`).
     last: [f64; N],
     before: [f64; N],
 }
@@ -16,8 +17,8 @@ impl<const N: usize> Default for Samples<N> {
 }
 
 impl<const N: usize> Samples<N> {
-    /// Adds a sample. Counters below the previous sample were reset (by a new connection): the sums
-    /// do not change at this sample, and grow on from it.
+    /// Adds a sample. If a counter is below its previous sample, the counters were reset, as by a
+    /// new connection: the sums do not change at this sample, and grow from there on.
     pub fn push(&mut self, at: i64, values: [f64; N]) {
         let anew = self.last.iter().zip(&values).any(|(last, value)| value < last);
         if anew && let Some((_, sums)) = self.read.last() {
@@ -28,14 +29,15 @@ impl<const N: usize> Samples<N> {
         self.read.push((at, values));
     }
 
-    /// Returns the increase between two moments, interpolated; `None` with fewer than two samples.
+    /// Returns the increase of each counter between two moments, interpolated; `None` with fewer
+    /// than two samples.
     pub fn between(&self, begin: i64, end: i64) -> Option<[f64; N]> {
         let (from, to) = (self.at(begin)?, self.at(end)?);
         Some(std::array::from_fn(|i| to[i] - from[i]))
     }
 
-    /// Returns the times of the samples around two moments, and the increase between them;
-    /// `None` with fewer than two samples.
+    /// Returns the times of the samples before `begin` and after `end`, and the increase of each
+    /// counter between these samples; `None` with fewer than two samples.
     pub fn around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
         let last = self.read.len().checked_sub(1).filter(|last| *last > 0)?;
         let from = self.read.partition_point(|(read, _)| *read <= begin).saturating_sub(1);
@@ -45,7 +47,7 @@ impl<const N: usize> Samples<N> {
         Some(((t0, t1), std::array::from_fn(|i| to[i] - from[i])))
     }
 
-    /// Returns the times of the first and the last sample.
+    /// Returns the times of the first and the last sample; `None` without samples.
     pub fn known(&self) -> Option<(i64, i64)> {
         Some((self.read.first()?.0, self.read.last()?.0))
     }

@@ -2,10 +2,11 @@
 
 use super::cause::Cause;
 
-/// A place in the cluster: a node, or a hop from it to another.
+/// A place in the cluster: a node, or a hop from one node to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The node's index in the plan; `None` if the place is all nodes.
+    /// The index of the node, or of the hop's near end, in the plan; `None` if the place is all
+    /// nodes.
     pub node: Option<usize>,
     /// The index of the hop's far end; `None` for a node.
     pub to: Option<usize>,
@@ -20,9 +21,9 @@ pub struct Segment {
     pub end: i64,
     /// The cause of the time.
     pub cause: Cause,
-    /// The node or hop.
+    /// The node or hop at which the time was spent.
     pub place: Place,
-    /// For a straggler, the cause of its time.
+    /// For a straggler, the cause of its time; otherwise `None`.
     pub within: Option<Cause>,
     /// The thread that worked or waited, whose counters are evidence.
     pub(super) thread: Option<usize>,
@@ -51,7 +52,8 @@ impl Segment {
         u64::try_from(self.end - self.begin).unwrap_or(0)
     }
 
-    /// Splits the segment: the periods `of` get `cause` and `place`, the rest is unchanged.
+    /// Splits the segment: its parts within the sorted periods `of` get `cause` and `place`, the
+    /// rest is unchanged. Appends all parts to `into`.
     pub(super) fn overlaid(
         self,
         of: &[(i64, i64)],
@@ -71,7 +73,8 @@ impl Segment {
         into.extend((at < self.end).then_some(Self { begin: at, ..self }));
     }
 
-    /// Assigns the first `share` of the segment to another cause and place; returns the rest.
+    /// Splits off the first part of the segment, which is the fraction `share` of its time, and
+    /// appends it to `into` with another cause and place. Returns the rest.
     pub(super) fn shared(
         self,
         share: f64,

@@ -22,7 +22,7 @@ const SMALL: i64 = 100;
 const DELIVERY: [Stage; 6] =
     [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
 
-/// The stages of work.
+/// The stages in which a thread works on blocks.
 const WORK: [Stage; 7] = [
     Stage::Read,
     Stage::Seal,
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the current time.
+    /// Returns the time to which the walk has gone back.
     pub fn at(&self) -> i64 {
         self.at
     }
@@ -68,20 +68,20 @@ impl<'a> Walk<'a> {
         (self.segments, self.at)
     }
 
-    /// Goes back to `to`.
+    /// Goes back in time to `to`; that time is attributed to `cause` at `place`.
     pub fn pass(&mut self, to: i64, cause: Cause, place: Place) {
         self.pass_with(to, cause, place, None);
     }
 
-    /// Goes back to `to`, a moment on the clocks of two nodes: as much of the time as their error is
-    /// attributed to that error.
+    /// Goes back to `to`, a moment that lies between the clocks of two nodes. Of the time, as much
+    /// as the error of the two clocks is attributed to [`Cause::ClockError`].
     fn pass_between(&mut self, to: i64, cause: Cause, hop: Place, nodes: (usize, usize)) {
         let unsure = self.world.error(nodes.0, nodes.1).min(self.at - to);
         self.pass(to + unsure, cause, hop);
         self.pass(to, Cause::ClockError, hop);
     }
 
-    /// Goes back to `to`; the records of `thread` are the evidence.
+    /// Goes back to `to`; the counters of `thread` are evidence for the cause.
     pub fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
         let to = to.clamp(self.begin, self.at);
         if to < self.at {
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes one step back; returns the thread to follow.
+    /// Goes one step back; returns the thread to follow, or `None` at the end of the path.
     fn step(&mut self, thread: usize) -> Option<usize> {
         let world = self.world;
         let node = world.threads[thread].node;
@@ -178,8 +178,8 @@ impl<'a> Walk<'a> {
         caller.map_or(thread, |caller| caller.0)
     }
 
-    /// Handles the time before a thread's first record: a reader or writer is started when a lane
-    /// needs it.
+    /// Handles the time before a thread's first record; returns the thread to follow. A reader or
+    /// writer is started when a lane needs it.
     fn beginning(&mut self, thread: usize) -> Option<usize> {
         let world = self.world;
         let begin = self.begin;
@@ -192,16 +192,16 @@ impl<'a> Walk<'a> {
         world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
     }
 
-    /// Returns the thread that waits for `thread` at the current time and began last, and when it
-    /// began.
+    /// Returns the thread that waits for `thread` at the current time, and when its wait began; of
+    /// several, the one that began last.
     fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
         let at = self.at;
         self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
         self.callers.iter().copied().max_by_key(|(_, since)| *since)
     }
 
-    /// Returns the cause of a thread's work before a wait since `since`, if that wait is short
-    /// enough to be the cost of a handover.
+    /// Returns the cause of the work that a thread did before its wait since `since`, if that wait
+    /// is short enough to be the cost of a handover.
     fn handover_cause(&self, thread: usize, since: i64) -> Option<Cause> {
         let of = &self.world.threads[thread];
         let before = match of.before(since) {
@@ -221,8 +221,8 @@ impl<'a> Walk<'a> {
             .then(|| self.world.cause_of(before.stage, of.node))
     }
 
-    /// Follows a thread that waited since `since` to a thread of the same node: the previous one
-    /// (`before`), or the next.
+    /// Follows a thread that has waited since `since` to a thread of the same node: that of the
+    /// previous stage if `before`, otherwise that of the next.
     fn hand_over(&mut self, thread: usize, since: i64, before: bool) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
@@ -251,7 +251,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows `thread`, which waited since `since`, to `other`, unless they wait for each other.
+    /// Returns `other`, for which `thread` has waited since `since`. If they wait for each other,
+    /// that time is a bubble, and the thread that began to wait last is returned.
     fn wait_for(&mut self, thread: usize, since: i64, other: usize) -> usize {
         self.waiting.push((thread, since));
         let at = self.at;
@@ -273,7 +274,7 @@ impl<'a> Walk<'a> {
         last
     }
 
-    /// Handles a lane that received no bytes.
+    /// Handles a lane that received no bytes during `piece`; returns the thread to follow.
     fn upstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, from) = (world.threads[thread].node, usize::from(piece.peer));
@@ -334,8 +335,9 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Handles a sender that waited until its downstream requested more, or until all had written
-    /// their blocks. The time after the last write is the transfer of the answer.
+    /// Handles a sender that waited until its downstream requested more blocks, or until all nodes
+    /// had written theirs; returns the thread to follow. The time after the last write is the
+    /// transfer of the answer.
     fn permission(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
@@ -361,8 +363,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Handles a downstream without a trace: its own time is unknown, but not the minimum time of
-    /// the wire.
+    /// Handles a downstream without a trace. How long it took itself is unknown, but the minimum
+    /// time of the wire is known.
     fn untraced(&mut self, thread: usize, piece: &Piece) {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
@@ -373,7 +375,7 @@ impl<'a> Walk<'a> {
         self.pass(piece.begin, Cause::Wire, Place::hop(node, to));
     }
 
-    /// Handles a lane that could not send its bytes.
+    /// Handles a lane that could not send its bytes during `piece`; returns the thread to follow.
     fn downstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));

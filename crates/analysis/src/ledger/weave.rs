@@ -14,11 +14,11 @@ pub(super) struct Piece {
     pub bytes: f64,
 }
 
-/// A span on the head's clock.
+/// A span with its times on the head's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strand {
     pub piece: Piece,
-    /// The time spent in its stage, in nanoseconds.
+    /// The time spent in the span's stage, in nanoseconds.
     pub busy: i64,
     pub count: u32,
 }
@@ -26,7 +26,7 @@ pub(super) struct Strand {
 /// The maximum number of turns in which a block is forwarded.
 const TURNS: i64 = 16;
 
-/// The approximate maximum number of turns of a thread.
+/// The approximate maximum number of turns into which the spans of a thread are divided.
 const TURNS_MAX: i64 = 20_000;
 
 /// Converts the strands of one thread to sorted pieces. Overlapping strands alternate in turns, and
@@ -54,7 +54,7 @@ pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the number of leading strands that overlap.
+/// Returns the number of strands at the beginning of `strands` that overlap without a gap.
 fn region(strands: &[Strand]) -> usize {
     let mut end = strands[0].piece.end;
     let mut many = 1;

@@ -9,35 +9,38 @@ use super::segment::{Place, Segment};
 use super::world::World;
 use garland_core::trace::{NONE, Stage};
 
-/// A thread delays a wire if the share of the time in which it had no CPU exceeds the usual share
-/// by at least this; shorter delays are hidden by bytes in flight.
+/// A thread delays a wire if it had no CPU for a fraction of the time that exceeds the usual
+/// fraction by at least this. Shorter delays are hidden by bytes in flight.
 const STARVED: f64 = 0.3;
 
-/// A thread is the cause of its full window if it had no CPU for at least this share of the time.
+/// A thread is the cause of its connection's full window if it had no CPU for at least this
+/// fraction of the time.
 const PARALYSED: f64 = 0.6;
 
-/// A duration much shorter than the interval of scheduler samples.
+/// Segments below this length, in nanoseconds, are much shorter than the interval of scheduler
+/// samples: their waiting is estimated from the samples around them.
 const SHORT_NS: u64 = 50_000_000;
 
 /// A thread counts as slowed if it had no CPU for at least this share of its work.
 const SLOWED: f64 = 0.1;
 
-/// The minimum share of the time in which a window must be full to be the cause.
+/// A window is the cause only if it was full for at least this fraction of the time.
 const FULL: f64 = 0.2;
 
 /// The wire is the cause, not a full window, if it carried at least this share of its rate.
 const SATURATED: f64 = 0.9;
 
-/// The stages whose spans last as long as the clock says, with or without a CPU. A lane's thread
-/// records its own CPU time instead.
+/// The stages in which a span's busy time includes waiting for a CPU. A thread of a lane records
+/// its CPU time instead.
 const WORK: [Stage; 5] = [Stage::Read, Stage::Seal, Stage::Open, Stage::Write, Stage::Fsync];
 
 pub(super) struct Scales<'a> {
     world: &'a World,
     emulated: bool,
-    /// The share of its work in which each thread had no CPU.
+    /// For each thread, the fraction of its work in which it had no CPU.
     slowed: Vec<f64>,
-    /// The share of all its time in which each working thread had no CPU, and the usual share.
+    /// For each thread that worked, the fraction of all its time in which it had no CPU (`lacked`),
+    /// and the median of the nodes' worst threads (`usual`).
     lacked: Vec<f64>,
     usual: f64,
 }
@@ -78,8 +81,8 @@ impl<'a> Scales<'a> {
         self.lay_lost(self.lay_pauses(weighed))
     }
 
-    /// Attributes time without records to the stages of discarded spans, up to the sum of each
-    /// stage.
+    /// Attributes time without records to the stages of discarded spans, for each stage up to the
+    /// sum of its spans.
     fn lay_lost(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut lost = self.world.lost.clone();
         let mut all = Vec::with_capacity(segments.len());
@@ -102,7 +105,7 @@ impl<'a> Scales<'a> {
         all
     }
 
-    /// Attributes waits for a node while it was suspended to the suspension.
+    /// Attributes waits for a node to its suspension, as far as it was suspended.
     fn lay_pauses(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut all = segments;
         for (&node, pauses) in &self.world.pauses {
@@ -136,7 +139,7 @@ impl<'a> Scales<'a> {
         into.push(rest);
     }
 
-    /// Refines time in which a thread recorded nothing: it may have had no CPU.
+    /// Refines time in which a thread recorded nothing: the thread may have had no CPU.
     fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
         let thread = &self.world.threads[thread];
         let (begin, end) = (segment.begin, segment.end);
@@ -195,8 +198,8 @@ impl<'a> Scales<'a> {
         into.push(rest);
     }
 
-    /// Refines time with bytes in flight by what limited the sender; returns the rest, which is the
-    /// wire's.
+    /// Refines time with bytes in flight: parts that the receive window or the send buffer limited
+    /// are appended to `into`. Returns the rest, which is the wire's.
     fn weigh_windows(
         &self,
         segment: Segment,
@@ -227,8 +230,8 @@ impl<'a> Scales<'a> {
         rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)
     }
 
-    /// Refines waiting for a node without a trace: the connection of its neighbour shows whether
-    /// the node received bytes.
+    /// Refines the time of waiting for a node without a trace: the connection from its upstream
+    /// shows whether the node received bytes.
     fn weigh_unknown(&self, segment: Segment, into: &mut Vec<Segment>) {
         let node = segment.place.node;
         let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
@@ -260,8 +263,8 @@ impl<'a> Scales<'a> {
     }
 }
 
-/// Returns the shares of its work and of all its time in which a thread had no CPU, assuming that
-/// it waited only while working; 0 for a thread without such work.
+/// Returns the fraction of its work, and that of all its time, in which a thread had no CPU,
+/// assuming that it waited for one only while working; 0 for a thread without such work.
 fn slowness(thread: &super::world::Thread) -> (f64, f64) {
     let Some((begin, end)) = thread.scheduled.known() else { return (0.0, 0.0) };
     let Some([_, waiting]) = thread.scheduled.between(begin, end) else { return (0.0, 0.0) };

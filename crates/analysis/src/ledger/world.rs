@@ -10,19 +10,19 @@ use super::weave::{Piece, Strand, weave};
 use crate::clock::{Clocks, reading};
 use garland_core::trace::{Direction, Exchange, NONE, Record, Stage, Trace};
 
-/// The block number of spans in which a sender waits for permission to continue.
+/// The block number that marks spans in which a sender waits for permission to continue.
 const LEAVE: u32 = Exchange::Operation as u32;
 
-/// The block number of the head's spans in which a node gets ready.
+/// The block number that marks the head's spans in which a node gets ready.
 const BEGIN: u32 = Exchange::Begin as u32;
 
-/// One thread of one node.
+/// A thread of a node.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub node: usize,
-    /// Its activities, in order and without overlaps.
+    /// The thread's activities, in order and without overlaps.
     pub pieces: Vec<Piece>,
-    /// Nanoseconds on a CPU, and nanoseconds of waiting for one.
+    /// Samples of the nanoseconds on a CPU and of those waiting for one.
     pub scheduled: Samples<2>,
 }
 
@@ -42,29 +42,31 @@ pub(super) type HopKey = (u16, usize, usize);
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub threads: Vec<Thread>,
-    /// The thread that transfers a lane's bytes, by node and lane.
+    /// For each node and lane, the index of the thread that transfers the lane's bytes.
     pub lanes: BTreeMap<(usize, u16), usize>,
-    /// The threads that read and encrypt (at a source), or decrypt and write, by node.
+    /// For each node, the indices of the threads that read and encrypt (at a source), or decrypt
+    /// and write.
     pub stores: BTreeMap<usize, Vec<usize>>,
     /// The nodes that read the source.
     pub sources: BTreeSet<usize>,
-    /// The threads that flush and rename files.
+    /// The indices of the threads that flush and rename files.
     pub finishers: Vec<usize>,
     pub hops: BTreeMap<HopKey, Hop>,
-    /// Samples of each hop's connection: microseconds busy, limited by the receive window, limited
-    /// by the send buffer; retransmitted segments; bytes.
+    /// For each hop, samples of its connection: microseconds busy, limited by the receive window,
+    /// limited by the send buffer; retransmitted segments; bytes.
     pub sockets: BTreeMap<HopKey, Samples<5>>,
-    /// When each node had opened its destination, and when the head received the node's `Ready`.
+    /// For each node, when it had opened its destination (`opened`), and when the head received its
+    /// `Ready` (`ready`).
     pub opened: BTreeMap<usize, i64>,
     pub ready: BTreeMap<usize, i64>,
-    /// Nanoseconds by stage of each node's discarded spans.
+    /// For each node, the nanoseconds of its discarded spans, by stage.
     pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
-    /// The rate of a lane's wires in bytes per second.
+    /// The maximum rate of a lane in bytes per second; `None` if unknown.
     pub lane_limit: Option<f64>,
-    /// The periods in which each node was suspended.
+    /// For each node, the periods in which it was suspended.
     pub pauses: BTreeMap<usize, Vec<(i64, i64)>>,
-    /// The error of each node's clock in nanoseconds; `None` if it cannot be converted to the
-    /// head's.
+    /// For each node, the error bound of its clock in nanoseconds; `None` if it cannot be converted
+    /// to the head's.
     pub errors: Vec<Option<u64>>,
 }
 
@@ -80,8 +82,8 @@ impl World {
         world
     }
 
-    /// Returns the thread that processed a block last before `before`, on that node or on any that
-    /// is not a source, and the end of that work.
+    /// Returns the thread that finished processing a block last before `before`, and when: of the
+    /// threads of `node` or, if `None`, of all nodes that are not sources.
     pub fn last_landing(&self, node: Option<usize>, before: i64) -> Option<(usize, i64)> {
         let stages = [Stage::Write, Stage::Open, Stage::Receive];
         let is_asked = |of: usize| node.map_or(!self.is_source(of), |node| node == of);
@@ -198,8 +200,8 @@ impl World {
         }
     }
 
-    /// Returns the node whose `Ready` reached the head last, when that node was ready, and when the
-    /// head received the message.
+    /// Returns the node whose `Ready` reached the head last, the time when that node was ready, and
+    /// the time when the head received the message; `None` if unknown.
     pub fn last_ready(&self) -> Option<(usize, i64, i64)> {
         let (&node, &heard) = self.ready.iter().max_by_key(|(_, heard)| **heard)?;
         Some((node, *self.opened.get(&node)?, heard))
@@ -247,7 +249,7 @@ impl Thread {
         self.pieces.last().is_some_and(|last| last.begin >= at)
     }
 
-    /// Returns the end of the last piece of one of these stages that ended at or before `at`.
+    /// Returns the end of the last piece at one of `stages` that ended at or before `at`.
     pub fn done(&self, stages: &[Stage], at: i64) -> Option<i64> {
         let begun = self.pieces.partition_point(|piece| piece.begin < at);
         let pieces = self.pieces[..begun].iter().rev();
@@ -255,13 +257,13 @@ impl Thread {
         pieces.into_iter().find(of_stage).map(|piece| piece.end)
     }
 
-    /// Returns the nanoseconds between two moments at these stages.
+    /// Returns the nanoseconds that the thread spent at these stages between two moments.
     pub fn spent(&self, stages: &[Stage], begin: i64, end: i64) -> i64 {
         let of_stage = |(piece, ns): (&Piece, i64)| stages.contains(&piece.stage).then_some(ns);
         self.within(begin, end).filter_map(of_stage).sum()
     }
 
-    /// Returns the recorded nanoseconds between two moments.
+    /// Returns the nanoseconds between two moments for which the thread has records.
     pub fn recorded(&self, begin: i64, end: i64) -> i64 {
         self.within(begin, end).map(|(_, ns)| ns).sum()
     }
@@ -273,7 +275,8 @@ impl Thread {
         inside.map(move |piece| (piece, piece.end.min(end) - piece.begin.max(begin)))
     }
 
-    /// Returns the share of the time between two moments in which it was runnable but had no CPU.
+    /// Returns the fraction of the time between two moments in which the thread was runnable but
+    /// had no CPU; 0 if unknown.
     pub fn starved(&self, begin: i64, end: i64) -> f64 {
         let length = (end - begin).max(1) as f64;
         self.scheduled.between(begin, end).map_or(0.0, |[_, waiting]| waiting / length)

@@ -20,10 +20,10 @@ pub enum Component {
 /// A part that is worse than its peers by more than chance explains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accusation {
-    /// The part.
+    /// The part that is accused.
     pub part: Component,
-    /// Its performance relative to a healthy part, from 0 to 1.
+    /// The performance of the part relative to a healthy one, from 0 to 1.
     pub share: f64,
-    /// The threshold of `share`: a part above it is not accused.
+    /// A part whose `share` is above this threshold is not accused.
     pub bound: f64,
 }

@@ -11,7 +11,8 @@ use super::robust::spread;
 /// The tolerated difference of a part from its peers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The minimum loss for an accusation, as a share from 0 to 1; noise can only raise it.
+    /// The minimum loss for an accusation, as a fraction from 0 to 1. Noise raises it further, but
+    /// never lowers it.
     pub loss: f64,
     /// The probability of a false accusation in a healthy cluster, from 0 to 1.
     pub risk: f64,
@@ -81,8 +82,8 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     accusations
 }
 
-/// Returns whether a node's row (`sends`) or column is low with at least three of four of its
-/// partners.
+/// Returns whether a node's row (`sends`) or column of the matrix is low with at least three
+/// quarters of its partners, of which at least three must have been measured.
 fn is_with_all(
     cells: &[(usize, usize, f64)],
     fit: &Effects,
@@ -101,7 +102,7 @@ fn is_with_all(
     all >= 3 && 4 * low >= 3 * all
 }
 
-/// Returns the nodes at fault in both directions or in one.
+/// Returns the accusations of nodes, in both directions or in one.
 fn nodes(
     fit: &Effects,
     sending: &BTreeSet<usize>,

@@ -3,15 +3,16 @@
 use super::matrix::Matrix;
 use super::robust::median;
 
-/// A matrix as `base * send[from] * receive[to] * rest(from, to)`, in logarithms: the effect of a
-/// healthy part is 0, that of a part with 70 % of the usual rate is -0.36.
+/// A fit of a matrix as `base * send[from] * receive[to] * rest(from, to)`. All parts are
+/// logarithms: the effect of a healthy part is 0, that of a part with 70 % of the usual rate is
+/// -0.36.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effects {
     /// The logarithm of the value between healthy nodes.
     pub base: f64,
-    /// The effect of each node as a sender.
+    /// For each node, its effect as a sender.
     pub send: Vec<f64>,
-    /// The effect of each node as a receiver.
+    /// For each node, its effect as a receiver.
     pub receive: Vec<f64>,
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::accusation::{Accusation, Component};
 use super::robust::median;
 
-/// Returns the accusations that follow from the slow ordered pairs `low` (from, to, logarithm of
-/// the share).
+/// Returns the accusations that follow from the slow ordered pairs `low`: from, to, and the
+/// logarithm of the share.
 pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusation> {
     let rests: BTreeMap<(usize, usize), f64> =
         low.iter().map(|&(from, to, rest)| ((from, to), rest)).collect();
@@ -39,7 +39,7 @@ pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusatio
     accusations
 }
 
-/// Returns the connected components of `pairs`: no node is in two of them.
+/// Returns the connected components of the graph with the edges `pairs`. No node is in two of them.
 fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     let mut left = pairs.clone();
     let mut components = Vec::new();
@@ -56,8 +56,8 @@ fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     components
 }
 
-/// Returns the two groups of a complete bipartite graph; `None` if the connected `pairs` are not
-/// one.
+/// Returns the two groups if the connected `pairs` form a complete bipartite graph; otherwise
+/// `None`.
 fn sides(pairs: &[(usize, usize)]) -> Option<(Vec<usize>, Vec<usize>)> {
     let first = pairs.first()?.0;
     let other: BTreeSet<usize> = pairs

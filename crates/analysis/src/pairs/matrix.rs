@@ -14,7 +14,8 @@ impl Matrix {
         Self { nodes, cells: vec![None; nodes * nodes] }
     }
 
-    /// Returns a matrix with the values that `value` returns for ordered pairs.
+    /// Returns a matrix of `nodes` nodes with the values that `value` returns for ordered pairs
+    /// (from, to); `None` for pairs that were not measured.
     pub fn by(nodes: usize, mut value: impl FnMut(usize, usize) -> Option<f64>) -> Self {
         let mut matrix = Self::new(nodes);
         for from in 0..nodes {
@@ -32,7 +33,7 @@ impl Matrix {
         self.nodes
     }
 
-    /// Returns the value from `from` to `to`.
+    /// Returns the value from `from` to `to`; `None` if it was not measured.
     ///
     /// # Panics
     /// If a node is out of range.
@@ -59,7 +60,8 @@ impl Matrix {
         cells.filter_map(move |(at, cell)| cell.map(|value| (place(at).0, place(at).1, value)))
     }
 
-    /// Returns the ratio to `before` of each cell, where both were measured.
+    /// Returns a matrix of the ratios of this matrix to `before`, for pairs that were measured in
+    /// both.
     pub fn relative_to(&self, before: &Self) -> Self {
         Self::by(self.nodes, |from, to| {
             let known = from < before.nodes && to < before.nodes;

@@ -4,17 +4,18 @@
 use super::accusation::Accusation;
 use super::effects::Effects;
 
-/// An accusation and its rail.
+/// An accusation on one rail or on all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnRails {
-    /// The part.
+    /// The accused part, with its performance.
     pub accusation: Accusation,
-    /// The only affected rail; `None` if all rails are affected, or there is only one.
+    /// The rail; `None` if all rails are affected, or there is only one. A part that is accused on
+    /// several rails, but not on all, has an entry for each of them.
     pub rail: Option<usize>,
 }
 
-/// Combines the accusations of each rail. A part that is accused on all of several rails gives one
-/// accusation with the mean of the shares; worst first.
+/// Combines the accusations of each rail; worst first. A part that is accused on all rails gives
+/// one accusation, with the means of the shares and bounds.
 pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
     let mut all: Vec<OnRails> = Vec::new();
     for (rail, accusations) in rails.iter().enumerate() {
@@ -54,7 +55,8 @@ pub struct NodeEffects {
     pub nics: Vec<Option<f64>>,
 }
 
-/// Splits the `effect` of a node by rails; `None` if it was measured on none.
+/// Splits the effect of a node, which `effect` returns for each rail; `None` if it was measured on
+/// no rail.
 pub fn node_effects(
     rails: &[Option<Effects>],
     effect: impl Fn(&Effects, usize) -> Option<f64>,
@@ -72,7 +74,8 @@ mod tests {
     use super::super::{Component, Matrix, Tolerance, accuse};
     use super::*;
 
-    /// What is found in two rails of twelve nodes, where `slow` says which NICs give half.
+    /// Returns the accusations for twelve nodes on two rails, where the NICs (rail, node) for which
+    /// `slow` is true have half the rate.
     fn found(slow: impl Fn(usize, usize) -> bool) -> Vec<(Component, Option<usize>)> {
         let rails: Vec<Vec<Accusation>> = (0..2)
             .map(|rail| {

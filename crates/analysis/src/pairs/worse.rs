@@ -6,7 +6,7 @@ use super::matrix::Matrix;
 use super::robust::median;
 
 impl Component {
-    /// Returns whether transfers from one node to another use this part.
+    /// Returns whether transfers from `from` to `to` use this part.
     fn carries(&self, from: usize, to: usize) -> bool {
         match self {
             Self::Node(node) => from == *node || to == *node,
@@ -24,9 +24,10 @@ impl Component {
 
 /// Returns the parts that lost more relative to earlier values than their peers did, worst first.
 ///
-/// The effects of two nodes multiply in a fit, but a rate is limited by the slower end. Between two
-/// nodes that were slow and recovered, the rate grew by the same factor as with all others, not by
-/// its square, which looks like a loss in the fit. So only parts whose own rate fell are returned.
+/// In a fit, the effects of two nodes multiply; but a rate is limited by the slower end. If two
+/// slow nodes recover, the rate between them grows by the same factor as their rates with others,
+/// not by its square. In the fit that looks like a loss of the pair. So only parts whose own rate
+/// fell are returned.
 pub fn worse(relative: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let mut accusations = accuse(relative, tolerance);
     accusations.retain(|accusation| {

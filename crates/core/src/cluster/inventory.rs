@@ -7,8 +7,8 @@ use thiserror::Error;
 use super::nodelist::fold;
 use crate::nearest::{hint, nearest};
 
-/// The default number of concurrent logins. pdsh and clush use 32 and 64; the limit is the number
-/// of processes on the head, not the nodes.
+/// The default number of concurrent logins. pdsh and clush use 32 and 64. Each login needs a
+/// process on the head, which limits the number.
 pub const DEFAULT_FANOUT: u32 = 64;
 
 /// A cluster: its nodes in order, their groups, and the launcher that reaches them.
@@ -19,7 +19,7 @@ pub struct Cluster {
     pub name: String,
     /// The nodes with distinct names, in the order of the file.
     pub nodes: Vec<Node>,
-    /// The members of each group, in order, by group name; every member is one of `nodes`.
+    /// For each group, by name, its members in order; every member is the name of one of `nodes`.
     pub groups: BTreeMap<String, Vec<String>>,
     /// The way in which agents are started on the nodes, if the file sets it.
     pub launcher: Option<Launcher>,
@@ -27,16 +27,16 @@ pub struct Cluster {
     pub ssh: Ssh,
 }
 
-/// A machine of the cluster.
+/// A machine of the cluster, as the cluster file describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The node's name in node lists and results.
     pub name: String,
     /// The host name or address for logins, optionally after `user@`.
     pub host: String,
-    /// The host name or address for data on each rail; never empty.
+    /// For each rail, the host name or address for data; never empty.
     pub addresses: Vec<String>,
-    /// The rack of the node.
+    /// The name of the node's rack; `None` if the file has none.
     pub rack: Option<String>,
     /// The TCP port of the node's agent, for firewalls; if `None`, the kernel picks a free port.
     pub port: Option<u16>,
@@ -50,21 +50,22 @@ pub enum Launcher {
     Ssh,
     /// `srun` in a Slurm allocation.
     Slurm,
-    /// Processes on this machine.
+    /// No login: the agents are processes on this machine.
     Local,
 }
 
 /// The settings of the ssh launcher, in addition to the user's own ssh configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ssh {
-    /// The user to log in as.
+    /// The user to log in as; if `None`, ssh chooses.
     pub user: Option<String>,
     /// Arguments for `ssh`, before the host.
     pub options: Vec<String>,
-    /// The path of the garland program on the nodes; it is installed there if missing.
+    /// The path of the garland program on the nodes, where it is installed if missing; `None` for
+    /// the default path.
     pub binary: Option<String>,
-    /// Hexadecimal SHA-256 digests of other programs that may be at that path, for example for
-    /// nodes with another CPU architecture.
+    /// Hexadecimal SHA-256 digests of other programs that may be at the path `binary`, for example
+    /// for nodes with another CPU architecture.
     #[serde(default)]
     pub sha256: Vec<String>,
     /// The maximum number of concurrent logins.
@@ -75,18 +76,18 @@ pub struct Ssh {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{name} is not a node of cluster {cluster}, whose nodes are {nodes}{}", hint(near.as_deref()))]
 pub struct UnknownNode {
-    /// The unknown name.
+    /// The name that no node has.
     pub name: String,
     /// The cluster's name.
     pub cluster: String,
     /// The cluster's nodes as a folded list, truncated if long.
     pub nodes: String,
-    /// The most similar node name.
+    /// The most similar node name; `None` if no name is similar.
     pub near: Option<String>,
 }
 
 impl Cluster {
-    /// Returns the node named `name`.
+    /// Returns the node named `name`, if there is one.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| node.name == name)
     }
@@ -104,8 +105,8 @@ impl Cluster {
         names.iter().map(find).collect()
     }
 
-    /// Returns the node list of a group, for [`Sources`](super::nodelist::Sources);
-    /// `all` is every node.
+    /// Returns the members of a group as a node list, for [`Sources`](super::nodelist::Sources).
+    /// The group `all` has every node. `None` if there is no such group.
     pub fn group_list(&self, group: &str) -> Option<String> {
         match group {
             "all" => Some(self.names().collect::<Vec<_>>().join(",")),
@@ -113,7 +114,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the number of rails that every node has.
+    /// Returns the number of rails of the node with the fewest; 0 without nodes.
     pub fn rails(&self) -> usize {
         self.nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(0)
     }

@@ -15,7 +15,7 @@ pub enum Target {
     Nodes {
         /// The node list, not expanded; never empty.
         nodes: String,
-        /// The path on these nodes; never empty, in any bytes.
+        /// The path on these nodes; never empty, not necessarily UTF-8.
         path: PathBuf,
     },
     /// Standard input or output, written `-`.
@@ -39,7 +39,7 @@ pub enum TargetError {
     NoPath {
         /// The argument, with invalid UTF-8 replaced.
         argument: String,
-        /// A similar valid argument.
+        /// A similar valid argument, to suggest.
         meant: String,
     },
     /// A bracket before the colon is never closed.
@@ -66,8 +66,8 @@ pub enum TargetError {
 /// ```
 ///
 /// # Errors
-/// [`TargetError`] if the argument is empty, the nodes or the path are missing, or the nodes are
-/// not UTF-8.
+/// [`TargetError`] if the argument is empty, the nodes or the path are missing, a bracket is not
+/// closed, or the nodes are not UTF-8.
 pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let bytes = argument.as_bytes();
     if bytes.is_empty() {
@@ -102,7 +102,7 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
 }
 
 enum Split {
-    /// No colon separates nodes from a path.
+    /// No colon separates nodes from a path, so the argument is a local path.
     Local,
     /// The index of the separating colon.
     Colon(usize),

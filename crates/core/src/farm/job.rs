@@ -15,7 +15,7 @@ pub enum Command {
     Line(Text),
 }
 
-/// A job of a list.
+/// A job of a job list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The job's number in the list, from 1.
@@ -26,15 +26,16 @@ pub struct Job {
     /// input on the node, `{out}` with that of its first output, `{in2}` and `{out2}` with those of
     /// the second ones, and so on.
     pub command: Command,
-    /// The input files, on the machine that has the files of the list.
+    /// The paths of the input files, on the machine from which files are transferred to the nodes.
     pub inputs: Vec<Text>,
-    /// The output files, on the same machine as the inputs.
+    /// The paths of the output files, on the machine that has the inputs.
     pub outputs: Vec<Text>,
     /// The number of CPUs that the job needs; 1 by default.
     pub cores: u32,
-    /// The memory that the job needs, in bytes; nodes with less do not run it.
+    /// The memory that the job needs, in bytes; nodes with less do not run it. If `None`, every
+    /// node has enough.
     pub memory: Option<u64>,
-    /// The maximum run time, after which the job's processes are killed.
+    /// The maximum run time, after which the job's processes are killed; `None` for no limit.
     pub timeout: Option<Nanos>,
 }
 
@@ -50,8 +51,9 @@ impl Job {
         self.memory.is_none_or(|needed| needed <= memory)
     }
 
-    /// Returns the command with the placeholders replaced by `inputs` and `outputs`, the paths of
-    /// its files on the node, in the job's order.
+    /// Returns the command with the placeholders replaced by `inputs` and `outputs`, which are the
+    /// paths of the job's files on the node, in the job's order. In a command line for `sh`, paths
+    /// are quoted. The command of a job without files is unchanged.
     pub fn command_with(&self, inputs: &[Text], outputs: &[Text]) -> Command {
         let fill = |text: &Text, quote: bool| fill(text, inputs, outputs, quote);
         match &self.command {
@@ -63,8 +65,8 @@ impl Job {
         }
     }
 
-    /// Returns whether the command has a placeholder for output number `at` (from 0), so that the
-    /// file can be given another name.
+    /// Returns whether the command has a placeholder for the output with the index `at` (from 0).
+    /// Only then can the node choose the path of the file.
     pub fn names_output(&self, at: usize) -> bool {
         let wanted = Some(Placeholder::Output(at));
         let has = |text: &Text| pieces(text.bytes()).any(|(_, found)| found == wanted);
@@ -82,7 +84,7 @@ enum Placeholder {
     Output(usize),
 }
 
-/// Splits text into placeholders and the pieces between them.
+/// Splits text into placeholders and the pieces between them; a piece has `None`.
 fn pieces(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
     let mut rest = text;
     std::iter::from_fn(move || {

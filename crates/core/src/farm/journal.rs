@@ -17,7 +17,7 @@ impl Journal {
         self.last.insert(record.job, record);
     }
 
-    /// Returns the last record of a job, if there is one.
+    /// Returns the last record of the job with the number `job`, if there is one.
     pub fn of(&self, job: u32) -> Option<&Record> {
         self.last.get(&job)
     }
@@ -27,12 +27,12 @@ impl Journal {
         self.of(job).is_some_and(|record| record.outcome.is_done())
     }
 
-    /// Iterates over the records in the order of the list.
+    /// Iterates over the last record of each job, in ascending order of job numbers.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.last.values()
     }
 
-    /// Returns the records in the order of the list.
+    /// Returns the last record of each job, in ascending order of job numbers.
     pub fn into_records(self) -> Vec<Record> {
         self.last.into_values().collect()
     }

@@ -2,15 +2,16 @@
 
 use super::Text;
 
-/// The maximum number of lines kept.
+/// The maximum number of lines that [`last_words`] returns.
 pub const LINES: usize = 8;
 
-/// The maximum number of bytes kept; a hundred thousand jobs can fail.
+/// The maximum number of bytes that [`last_words`] returns. It is small since a run can have a
+/// hundred thousand failed jobs.
 pub const BYTES: usize = 512;
 
-/// Returns the last non-empty lines of `said`, oldest first, up to [`LINES`] lines and [`BYTES`]
-/// bytes. If the last line is longer, its end is returned; earlier lines are returned whole or not
-/// at all.
+/// Returns the last non-empty lines of the output `said`, oldest first: up to [`LINES`] lines and
+/// [`BYTES`] bytes. If the last line has more than [`BYTES`] bytes, only its end is returned.
+/// Earlier lines are returned whole or not at all.
 pub fn last_words(said: &[u8]) -> Vec<Text> {
     let mut left = BYTES;
     let mut lines: Vec<Text> = Vec::new();

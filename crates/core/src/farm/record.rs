@@ -75,21 +75,21 @@ pub struct Record {
     pub job: u32,
     /// The job's name in tables.
     pub name: Text,
-    /// The node of the attempt.
+    /// The node of the attempt; `None` if the job was assigned to no node.
     pub node: Option<String>,
     /// The engine that ran the job.
     pub engine: Engine,
     /// When the job was queued by the engine.
     pub queued: Option<f64>,
-    /// When all inputs were on the node.
+    /// When all inputs of the job had arrived on the node.
     pub staged_in: Option<f64>,
     /// When the command was started.
     pub started: Option<f64>,
-    /// When the command ended.
+    /// When the command ended or was killed.
     pub ended: Option<f64>,
-    /// When all outputs were in place.
+    /// When all outputs of the job were in place.
     pub staged_out: Option<f64>,
-    /// The number of attempts.
+    /// The number of attempts, including this one.
     pub tries: u32,
     /// The result of the attempt.
     pub outcome: Outcome,
@@ -99,7 +99,7 @@ pub struct Record {
     pub memory: Option<u64>,
     /// Bytes of the job's inputs that were transferred to the node; with a mount, their size.
     pub bytes_in: u64,
-    /// Bytes of the job's outputs.
+    /// The size of the job's outputs in bytes.
     pub bytes_out: u64,
     /// For a job that failed: the last lines of its standard error, or of the agent's if the node
     /// was lost.
@@ -108,7 +108,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the run time of the command in seconds.
+    /// Returns the run time of the command in seconds; `None` if it did not start or end.
     pub fn ran(&self) -> Option<f64> {
         Some(self.ended? - self.started?)
     }

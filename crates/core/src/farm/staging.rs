@@ -2,8 +2,8 @@
 
 use super::Text;
 
-/// Returns the path of a file in the job's directory; it never leads out of it. An absolute path
-/// loses its first slash, and `..` becomes `_`.
+/// Returns `path` relative to the job's directory, so that it cannot lead out of that directory:
+/// empty components and `.` are removed, and `..` becomes `_`.
 pub fn path_inside(path: &Text) -> Text {
     let parts = path.bytes().split(|&byte| byte == b'/');
     let parts = parts.filter(|part| !matches!(*part, b"" | b"."));
@@ -12,8 +12,8 @@ pub fn path_inside(path: &Text) -> Text {
     Text(parts.join(&b'/'))
 }
 
-/// Returns the temporary path of an output while its job runs: a hidden file in the same directory.
-/// It keeps the extension, since programs choose file formats by it.
+/// Returns the temporary path of an output while its job runs: a hidden file in the directory of
+/// the output. It keeps the extension, since programs choose file formats by it.
 pub fn temporary(path: &Text, job: u32, tries: u32) -> Text {
     let bytes = path.bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);

@@ -15,7 +15,7 @@ use crate::malformed::Malformed;
 pub struct Text(pub Vec<u8>);
 
 impl Text {
-    /// Returns the bytes.
+    /// Returns the bytes, without escapes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

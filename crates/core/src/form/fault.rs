@@ -15,7 +15,7 @@ pub struct FileError<P: fmt::Debug + fmt::Display> {
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// The problem.
+    /// What is wrong with the file.
     pub problem: Box<P>,
 }
 
@@ -23,7 +23,7 @@ pub struct FileError<P: fmt::Debug + fmt::Display> {
 pub struct Placed<P> {
     /// The byte range in the file.
     pub span: Range<usize>,
-    /// The problem.
+    /// What is wrong at this range.
     pub problem: Box<P>,
 }
 
@@ -31,7 +31,7 @@ pub struct Placed<P> {
 pub type Fault = Placed<FormProblem>;
 
 impl<P: fmt::Debug + fmt::Display> Placed<P> {
-    /// Returns `problem` at the byte range `span`.
+    /// Returns the fault that `problem` is at the byte range `span`.
     pub fn new(span: Range<usize>, problem: P) -> Self {
         Self { span, problem: Box::new(problem) }
     }

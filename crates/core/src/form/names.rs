@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::{Fault, FormProblem, Text};
 use crate::cluster::nodelist::{NodeListError, Origin, SourceError, Sources, expand};
 
-/// Expands the node list in `text`; an error points to the position in the list.
+/// Expands the node list `text` of the file with the text `file`. An error points to the position
+/// in the list.
 pub fn expand_text(
     file: &str,
     text: &Text<'_>,
@@ -32,8 +33,8 @@ fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usiz
     start..start + error.place.span.len()
 }
 
-/// Sources without any text, for the nodes of a file. The string is the kind of file, such as `a
-/// cluster file`.
+/// Sources without any text, for the nodes of a configuration file. The string is the kind of file,
+/// such as `a cluster file`.
 pub struct Alone(pub &'static str);
 
 impl Sources for Alone {

@@ -19,11 +19,11 @@ pub struct Section<'t> {
 /// A non-empty string with its key and position.
 #[derive(Clone)]
 pub struct Text<'t> {
-    /// The key.
+    /// The key of the string, or `key[index]` for an element of an array.
     pub key: String,
-    /// The string.
+    /// The string, which is not blank.
     pub value: &'t str,
-    /// Its byte range in the file.
+    /// The byte range of the string in the file.
     pub span: Range<usize>,
 }
 
@@ -63,7 +63,8 @@ impl<'t> Section<'t> {
         Self { title, span, table }
     }
 
-    /// Returns the section `key`, if present, and checks its keys.
+    /// Returns the section `key`, if present. Its keys must be in `allowed`; `title` is its title
+    /// in messages.
     pub fn section(
         &self,
         key: &'static str,
@@ -115,14 +116,15 @@ impl<'t> Section<'t> {
         Fault::new(self.span.clone(), FormProblem::Missing { section: self.title, key, example })
     }
 
-    /// Returns the strings of an array; empty if the key is missing.
+    /// Returns the strings of the array `key`; empty if the key is missing.
     pub fn texts(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         let items = self.typed(key, "an array of texts", DeValue::as_array)?;
         let items = items.into_iter().flatten().enumerate();
         items.map(|(index, item)| text(format!("{key}[{index}]"), item)).collect()
     }
 
-    /// Returns the meaning of a string that must be one of `words`.
+    /// Returns the value that belongs in `words` to the string `key`; `None` if the key is missing.
+    /// Other strings are errors.
     pub fn word<T: Copy>(
         &self,
         key: &'static str,
@@ -143,7 +145,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns a string parsed by `read`, such as a rate.
+    /// Returns the string `key` as parsed by `read`, such as a rate; `None` if the key is missing.
     pub fn read<T, E: ToString>(
         &self,
         key: &'static str,
@@ -157,7 +159,8 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns a number in units of `1 / parts`; `bounds` are in these units.
+    /// Returns the number `key` in units of `1 / parts`, rounded; `None` if the key is missing.
+    /// `bounds` are in these units.
     pub fn parts(
         &self,
         key: &'static str,
@@ -175,7 +178,8 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns the sections of an array and checks their keys; empty if the key is missing.
+    /// Returns the sections of the array `key`; empty if the key is missing. Their keys must be in
+    /// `allowed`; `title` is their title in messages.
     pub fn sections(
         &self,
         key: &'static str,
@@ -188,7 +192,8 @@ impl<'t> Section<'t> {
             .collect()
     }
 
-    /// Returns the sections of an array without checking their keys; empty if the key is missing.
+    /// Returns the sections of the array `key` without checking their keys; empty if the key is
+    /// missing.
     pub fn open_sections(
         &self,
         key: &'static str,
@@ -203,12 +208,13 @@ impl<'t> Section<'t> {
         items.map(section).collect()
     }
 
-    /// Returns a boolean.
+    /// Returns the boolean `key`; `None` if the key is missing.
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
         self.typed(key, "true or false", DeValue::as_bool)
     }
 
-    /// Returns the strings of an array, or a single string; empty if the key is missing.
+    /// Returns the strings of the array `key`, or its value if that is a single string; empty if
+    /// the key is missing.
     pub fn one_or_more(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         match self.value(key).map(Spanned::get_ref) {
             Some(DeValue::String(_)) => Ok(self.text(key)?.into_iter().collect()),
@@ -221,7 +227,7 @@ impl<'t> Section<'t> {
         self.value(key).map_or_else(|| self.span.clone(), Spanned::span)
     }
 
-    /// Returns an integer within bounds.
+    /// Returns the integer `key`, which must be within `bounds`; `None` if the key is missing.
     pub fn integer(
         &self,
         key: &'static str,

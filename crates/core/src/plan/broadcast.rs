@@ -12,7 +12,7 @@ use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Route, Stripes};
 /// The version of a saved plan.
 const PLAN_VERSION: u32 = 1;
 
-/// A node of a plan.
+/// A node of a plan. Its index in the plan is its `NodeId`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNode {
     /// The node's name in the node list.
@@ -25,17 +25,17 @@ pub struct Plan {
     /// The version of the format; plans of other versions are refused.
     #[serde(deserialize_with = "known")]
     pub version: u32,
-    /// The division of the source into blocks.
+    /// The length of the source, and its division into blocks.
     pub layout: Layout,
     /// The nodes, head first; a node's index is its `NodeId`.
     pub nodes: Vec<PlannedNode>,
-    /// The lanes.
+    /// The lanes; each block belongs to exactly one of them.
     pub lanes: Vec<Lane>,
-    /// Whether the first node after the head in each lane reads the lane's part of the source
-    /// itself.
+    /// Whether the first node after the head in each lane reads the lane's blocks from the source
+    /// itself, instead of receiving them from the head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
-    /// Why the lanes are unusual, as text for the user.
+    /// Why the lanes are unusual, as text for the user; `None` if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -55,10 +55,10 @@ pub enum PlanError {
     /// The plan has no receivers.
     #[error("the node list is empty")]
     NoNodes,
-    /// The number of lanes is out of range.
+    /// The number of lanes is this, which is out of range.
     #[error("the plan has {0} lanes: allowed are 1 to 64")]
     Lanes(u16),
-    /// The number of servers differs from the number of stripes.
+    /// The first number, of servers, differs from the second, of stripes.
     #[error("{0} servers for {1} stripes: each stripe needs one server")]
     Servers(usize, u16),
 }
@@ -73,7 +73,8 @@ fn check(names: &[String], rails: u16) -> Result<(), PlanError> {
 
 impl Plan {
     /// Returns the plan of a broadcast of `layout` from the head through `names`, in their order,
-    /// over `rails` lanes. Lane k carries every k-th block over the nodes' k-th address.
+    /// over `rails` lanes. Lane k carries the k-th of every `rails` blocks, over the nodes' k-th
+    /// address.
     ///
     /// # Errors
     /// If there are no nodes, or not 1 to 64 rails.
@@ -89,9 +90,10 @@ impl Plan {
         Ok(Self::of(layout, names, (0..rails).map(lane).collect()))
     }
 
-    /// Returns the plan of a broadcast whose source up to `readers` of the nodes `names` can read
-    /// themselves. Each reader reads one part, which is a lane from that reader through all nodes;
-    /// the head sends the blocks that a reader cannot read. Lane k uses the nodes' address k modulo
+    /// Returns the plan of a broadcast of a source that some nodes can read themselves, such as a
+    /// file on a shared file system. Up to `readers` of the nodes `names`, clamped to 1 to 64, read
+    /// one part of the source each. A part is a lane from its reader through all nodes; the head
+    /// sends the blocks that the reader cannot read. Lane k uses the nodes' address k modulo
     /// `rails`.
     ///
     /// # Errors
@@ -122,7 +124,7 @@ impl Plan {
         Ok(Self { lanes: (0..parts).map(lane).collect(), is_shared: true, ..plain })
     }
 
-    /// Returns the blocks that a node reads from the source itself, if any.
+    /// Returns the blocks that a node reads from the source itself; `None` if it reads none.
     pub fn part_read_by(&self, node: NodeId) -> Option<LaneBlocks> {
         let lanes = self.lanes.iter().filter(|_| self.is_shared);
         let mut read = lanes.filter(|lane| lane.route.nodes().get(1) == Some(&node));
@@ -164,7 +166,7 @@ impl Plan {
         Ok(Self::of(layout, names, (0..stripes.servers).map(lane).collect()))
     }
 
-    /// Reverses all lanes, for a copy towards the head.
+    /// Reverses all lanes, for a copy towards the head. All lanes must be chains.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         let back = |lane: Lane| Lane { route: lane.route.reversed(), ..lane };
@@ -188,7 +190,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Sets the length of a stream once it is known, in bytes.
+    /// Sets the length of a stream in bytes, once it is known, and ends the lanes there.
     #[must_use]
     pub fn ended_at(mut self, length: u64) -> Self {
         self.layout = self.layout.ended_at(length);
@@ -197,7 +199,7 @@ impl Plan {
         self
     }
 
-    /// Moves all blocks to the first lane.
+    /// Moves all blocks to the first lane, and removes the other lanes.
     #[must_use]
     pub fn by_one_lane(mut self) -> Self {
         self.lanes.truncate(1);
@@ -205,7 +207,7 @@ impl Plan {
         self
     }
 
-    /// Adds nodes that joined while the copy was under way.
+    /// Adds nodes that joined during the copy, at the end of every lane.
     #[must_use]
     pub fn joined_by<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
         for name in names {

@@ -8,7 +8,7 @@ use super::route::Route;
 /// With K lanes, lane k carries every K-th run. The ordinal of a block is its index within its lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneBlocks {
-    /// The first block's index.
+    /// The index of the lane's first block.
     pub first: u64,
     /// The length of a run in blocks, at least 1.
     #[serde(default = "one")]
@@ -25,7 +25,7 @@ fn one() -> u64 {
 }
 
 impl LaneBlocks {
-    /// Returns a lane with all of `blocks` blocks.
+    /// Returns the blocks of a lane that carries all of a source's `blocks` blocks.
     pub fn all(blocks: u64) -> Self {
         Self { first: 0, run: 1, step: 1, end: blocks }
     }
@@ -67,7 +67,7 @@ impl LaneBlocks {
 /// A set of blocks and their route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// The blocks.
+    /// The blocks that the lane carries.
     pub blocks: LaneBlocks,
     /// The index of the address that each node uses for this lane.
     pub rail: u16,

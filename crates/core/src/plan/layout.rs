@@ -31,7 +31,7 @@ pub struct Layout {
 /// The error for an impossible layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
-    /// The block size is out of range.
+    /// The block size has this many bytes, which is out of range.
     #[error("the block size is {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
     BlockSize(u32),
 }
@@ -57,7 +57,7 @@ impl Layout {
         Ok(Self { open: true, ..Self::new(most, block_size)? })
     }
 
-    /// Sets the length of a stream once it is known, in bytes.
+    /// Sets the length of a stream in bytes, once it is known.
     #[must_use]
     pub fn ended_at(self, length: u64) -> Self {
         Self { length, open: false, ..self }

@@ -53,11 +53,11 @@ pub struct Manifest {
     pub mode: u32,
     /// The file's modification time: seconds since 1970-01-01, nanoseconds.
     pub modified: (i64, u32),
-    /// The file's distribution over the servers.
+    /// How the file is distributed over the servers.
     pub stripes: Stripes,
     /// The file's division into blocks.
     pub layout: Layout,
-    /// The servers in their order.
+    /// The servers, in the order of their units.
     pub servers: Vec<StripeServer>,
     /// The number of the stripe that the manifest describes, from 0.
     pub number: u16,
@@ -66,7 +66,7 @@ pub struct Manifest {
 /// A server and the digest of its stripe.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StripeServer {
-    /// The node's name.
+    /// The name of the server in the node list.
     pub name: String,
     /// The digest of the server's stripe.
     #[serde(deserialize_with = "hex")]
@@ -79,7 +79,7 @@ pub enum ManifestError {
     /// The text is not TOML, or keys are missing.
     #[error("{0}")]
     Toml(String),
-    /// The version is not supported.
+    /// The manifest has this version, which is not supported.
     #[error("version {0} is not supported: this garland reads version {VERSION}")]
     Version(u32),
     /// The stripes or blocks are impossible.
@@ -147,7 +147,8 @@ impl Manifest {
         self.stripes.stripe(self.number)
     }
 
-    /// Returns whether both manifests describe the same copy with the same values.
+    /// Returns whether both manifests describe the same copy: they are equal, except for the number
+    /// of the stripe.
     pub fn agrees(&self, other: &Self) -> bool {
         Self { number: 0, ..self.clone() } == Self { number: 0, ..other.clone() }
     }
@@ -187,7 +188,7 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Deserializes a hexadecimal number of `N` bytes.
+/// Deserializes a hexadecimal number of exactly `N` bytes.
 fn hex<'de, D: Deserializer<'de>, const N: usize>(from: D) -> Result<[u8; N], D::Error> {
     let text = String::deserialize(from)?;
     if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {

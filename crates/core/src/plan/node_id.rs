@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct NodeId(pub u32);
 
-/// The index of the head, which reads the source.
+/// The index of the head, which reads the source of a broadcast.
 pub const HEAD: NodeId = NodeId(0);
 
 impl NodeId {

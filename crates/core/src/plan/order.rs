@@ -15,15 +15,15 @@ pub enum Order {
     /// Rack by rack, so that the stream crosses each rack's uplink once. Racks have the order of
     /// their first nodes; nodes without a rack form one rack.
     Rack,
-    /// The given order of node names.
+    /// The order of these node names.
     Given(Vec<String>),
     /// By measured rates of pairs: each node sends to the remaining node with the highest rate, and
     /// slow nodes come last.
     Wires(Rates),
 }
 
-/// The rates from each node to each other one, in bytes per second, by node index; `None` if
-/// unknown.
+/// The rates from each node (outer index) to each other node (inner index), in bytes per second;
+/// `None` if unknown.
 pub type Rates = Vec<Vec<Option<f64>>>;
 
 /// The error for an order that cannot be applied to the nodes.
@@ -32,7 +32,7 @@ pub enum OrderError {
     /// The given order contains a node that the copy does not have.
     #[error("the given order contains {0}, which is not a destination node")]
     Unknown(String),
-    /// The given order lacks a node or contains it several times.
+    /// The given order contains the node with this name this number of times, but not once.
     #[error("the given order contains {0} {1} times: it must contain each destination node once")]
     Count(String, usize),
 }
@@ -56,12 +56,13 @@ pub fn chain_order(
 /// Rates whose ratio is above this value count as equal, and keep the order of the list.
 const SAME: f64 = 0.9;
 
-/// The maximum number of first nodes that are tried, those with the highest rates first.
+/// The maximum number of nodes that are tried as the first node of the chain. Nodes that send about
+/// as fast as the fastest one are tried first.
 const BEGINNINGS: usize = 32;
 
-/// Returns the best of the greedy chains, in which each node sends to the remaining node with the
-/// highest rate. The best chain has the highest sum of rates, where a node's rate is the lowest of
-/// the hops before it.
+/// Returns the best of several greedy chains. In a greedy chain, each node sends to the remaining
+/// node that it reaches with the highest rate. A node receives at the lowest rate of the hops
+/// before it; the best chain has the highest sum of these rates.
 fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
     let rate = |from: usize, to: usize| {
         let known = rates.get(from).and_then(|row| row.get(to)).copied().flatten();

@@ -24,7 +24,7 @@ pub enum RouteError {
     /// The route has no nodes.
     #[error("the route has no nodes")]
     Empty,
-    /// A node has two upstreams.
+    /// This node has two upstreams.
     #[error("node {0:?} appears twice on the route")]
     Twice(NodeId),
     /// The second node is the upstream of the first one, but does not come before it.

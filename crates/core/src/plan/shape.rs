@@ -29,11 +29,12 @@ pub struct Pace {
     pub hop: Duration,
 }
 
-/// The number of slices in which a relay forwards a block, and their maximum length in bytes.
+/// The number of slices in which a relay forwards a block (`SLICES`), and the maximum length of a
+/// slice in bytes (`SLICE_MAX`).
 const SLICES: u32 = 4;
 const SLICE_MAX: u32 = 64 << 10;
 
-/// The numbers of downstream nodes that are tried.
+/// The numbers of downstreams per node that are tried.
 const FANOUTS: std::ops::RangeInclusive<usize> = 2..=8;
 
 /// A tree or chain and its predicted time.
@@ -43,7 +44,7 @@ pub struct Shape {
     pub fanout: usize,
     /// The maximum number of hops from the head to a node.
     pub depth: usize,
-    /// The time that each hop adds.
+    /// The time that each hop adds: that of a slice on the wire, and of its handover.
     pub hop: Duration,
     /// The time until every node has all bytes.
     pub takes: Duration,
@@ -62,14 +63,14 @@ impl Pace {
         Shape { fanout, depth, hop: seconds(hop), takes: seconds(takes) }
     }
 
-    /// Returns the fastest tree.
+    /// Returns the fastest of the trees in which each node feeds 2 to 8 others.
     pub fn tree(&self, layout: Layout, nodes: usize) -> Shape {
         let trees = FANOUTS.map(|fanout| self.shape(layout, nodes, fanout));
         trees.min_by_key(|tree| tree.takes).unwrap_or_else(|| self.shape(layout, nodes, 2))
     }
 
-    /// Returns the fastest tree if it saves at least a quarter of the chain's time; otherwise a
-    /// chain is better, since it loads the network less.
+    /// Returns the fastest tree if it saves at least a quarter of the chain's time. Otherwise
+    /// returns `None`: a chain loads the network less.
     pub fn better_tree(&self, layout: Layout, nodes: usize) -> Option<Shape> {
         let (chain, tree) = (self.shape(layout, nodes, 1), self.tree(layout, nodes));
         Some(tree).filter(|tree| tree.takes < chain.takes * 3 / 4)
@@ -118,8 +119,9 @@ impl Plan {
     }
 }
 
-/// Appends the hops (far and near end) from `near` to all nodes of `stretch`. The first node of
-/// each part of the stretch is fed by `near`, and feeds the rest of the part.
+/// Appends the hops, as (far, near) ends, of a tree from `near` to all nodes of `stretch`. The
+/// stretch is divided into `fanout` parts; `near` feeds the first node of each part, which feeds
+/// the rest of it.
 fn branch(near: NodeId, stretch: &[NodeId], fanout: usize, hops: &mut Vec<(NodeId, NodeId)>) {
     let mut rest = stretch;
     for part in (1..=fanout).rev() {

@@ -10,10 +10,10 @@ use super::Manifest;
 /// A manifest found on a node, and the stripe beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundStripe {
-    /// The node's name.
+    /// The name of the node that has the files.
     pub node: String,
     /// The suffix of the stripe after the file's name: `.stripe-1of3`, or
-    /// `.old-0123456789ab.stripe-1of3` while a newer copy replaces it.
+    /// `.old-0123456789ab.stripe-1of3` while a newer copy replaces the stripe.
     pub suffix: String,
     /// The stripe's length in bytes; `None` if only the manifest exists.
     pub length: Option<u64>,
@@ -36,15 +36,15 @@ pub enum StripeSetError {
     /// No node has a stripe.
     #[error("none of these nodes has stripes of the file")]
     Nothing,
-    /// No manifest is valid.
+    /// No manifest is valid, for these reasons.
     #[error("{0}")]
     Unreadable(String),
-    /// Two manifests of one copy differ.
+    /// The manifests on these two nodes belong to one copy, but differ.
     #[error(
         "the manifests on {0} and {1} belong to the same copy but differ: one of them was changed"
     )]
     Differ(String, String),
-    /// Stripes are missing or incomplete.
+    /// These stripes are missing or incomplete.
     #[error("the stripe set is incomplete:{0}")]
     Incomplete(String),
 }
@@ -54,29 +54,30 @@ pub enum StripeSetError {
 pub const ASIDE: &str = ".old-";
 
 impl FoundStripe {
-    /// Splits the suffix into the part for a replaced stripe, which is usually empty, and the
+    /// Splits the suffix into `.old-` with the copy's tag, which is usually missing, and the
     /// stripe's own suffix.
     fn parts(&self) -> (&str, &str) {
         let at = if self.suffix.starts_with(ASIDE) { self.suffix.find(".stripe-") } else { None };
         self.suffix.split_at(at.unwrap_or(0))
     }
 
-    /// Returns the part of the suffix before `.stripe-1of3`; empty unless a newer copy was
-    /// replacing this stripe.
+    /// Returns the part of the suffix before `.stripe-1of3`; empty unless a newer copy has set this
+    /// stripe aside.
     pub fn aside(&self) -> &str {
         self.parts().0
     }
 }
 
-/// The manifests of one copy, with their indices in the list of found stripes.
+/// The manifests of one copy, each with its index in the list of found stripes.
 struct Candidate<'a> {
     found: &'a [FoundStripe],
     read: Vec<(usize, Manifest)>,
 }
 
 impl StripeSet {
-    /// Returns the newest set. While a copy replaces a set, and after such a copy has failed, the
-    /// older set is returned instead; that set is kept until all servers have the newer one.
+    /// Returns the newest set if it is complete. Otherwise returns the newest older set that is
+    /// complete and that a newer copy has begun to replace: a set is kept until all servers have
+    /// the newer one.
     ///
     /// # Errors
     /// If there is no set, or parts of it are missing.
@@ -115,14 +116,15 @@ impl StripeSet {
         }
     }
 
-    /// Returns whether a newer copy was replacing the set.
+    /// Returns whether a newer copy has set any stripe of the set aside.
     pub fn has_aside(&self, found: &[FoundStripe]) -> bool {
         self.stripes.iter().any(|place| !found[*place].aside().is_empty())
     }
 }
 
 impl<'a> Candidate<'a> {
-    /// Returns a candidate per copy, newest first; copies with only replaced stripes come last.
+    /// Returns a candidate for each copy, newest first. Copies whose stripes were all set aside
+    /// come last.
     fn all(found: &'a [FoundStripe], read: Vec<(usize, Manifest)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (place, manifest) in read {
@@ -176,7 +178,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Returns the problem of a stripe that has a manifest, if any.
+/// Returns why a stripe cannot be used; `None` if it is complete.
 fn fault(found: &FoundStripe, manifest: &Manifest) -> Option<String> {
     let FoundStripe { node, suffix, length, .. } = found;
     let stripe = manifest.stripe();

@@ -30,19 +30,19 @@ pub struct Stripes {
 pub struct Stripe {
     /// The length of a unit in bytes.
     pub unit: u64,
-    /// The index of the server.
+    /// The index of the server, from 0.
     pub number: u16,
-    /// The number of servers.
+    /// The number of servers, and so of stripes.
     pub of: u16,
 }
 
 /// The error for impossible stripes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StripesError {
-    /// The unit is out of range.
+    /// The unit has this many bytes, which is out of range.
     #[error("the stripe unit is {0} bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB")]
     Unit(u64),
-    /// The number of servers is out of range.
+    /// This number of servers is out of range.
     #[error("the file cannot be striped over {0} servers: allowed are 1 to {STRIPE_SERVERS_MAX}")]
     Servers(usize),
     /// The unit is not a multiple of the block size.

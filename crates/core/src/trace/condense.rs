@@ -7,8 +7,8 @@ const KINDS: usize = 64;
 /// The stage, lane, peer, thread and operation of a span.
 type Kind = (Stage, u16, u16, u16, u16);
 
-/// Merges neighbouring spans of one stage, lane, peer and thread to make room. The spans must be
-/// sorted by their begins, approximately.
+/// Merges neighbouring spans of one stage, lane, peer, thread and operation, to make room. The
+/// spans must be approximately sorted by their begins.
 ///
 /// A merged span has the begin of the first span, the end of the last one and the sums of the other
 /// values, and covers at most `most` blocks. Totals stay exact, and the resolution stays even over

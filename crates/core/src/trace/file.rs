@@ -20,13 +20,13 @@ const ORIGIN_MAX: usize = 64 << 10;
 /// The trace of one node in one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The node and the copy.
+    /// The node and the copy of the trace.
     pub origin: Origin,
     /// The records, sorted by [`Record::at_ns`]; [`Record::Lost`] comes last.
     pub records: Vec<Record>,
 }
 
-/// The node and the copy of a trace.
+/// Identifies a trace: its node and its copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The node's name in the plan.
@@ -40,10 +40,10 @@ pub struct Origin {
     /// The start of the node's part by the node's monotonic clock, in nanoseconds: the start of the
     /// command at the head, the arrival of `Begin` at an agent.
     pub started_ns: u64,
-    /// That start by the node's wall clock, in nanoseconds since 1970-01-01: for display, and
-    /// to detect clocks that are far off.
+    /// `started_ns` as a time of the node's wall clock, in nanoseconds since 1970-01-01: for
+    /// display, and to detect clocks that are far off.
     pub wall_ns: u64,
-    /// The copy's identity.
+    /// The identity of the copy, equal in the traces of all its nodes.
     pub copy: [u8; 16],
     /// Whether the node is part of an emulated lab.
     pub emulated: bool,
@@ -76,13 +76,13 @@ pub enum TraceError {
     /// The file ends before the first record.
     #[error("the trace is truncated before its first record")]
     Empty,
-    /// The version is not supported.
+    /// The file has this version, which is not supported.
     #[error(
         "the trace has version {0}, this garland reads version {VERSION}: \
          read it with the garland that wrote it"
     )]
     Version(u32),
-    /// The origin is invalid.
+    /// The origin cannot be decoded, or is too long.
     #[error("the header of the trace is damaged: its node is unknown")]
     Origin,
 }
@@ -95,8 +95,8 @@ impl Origin {
     }
 }
 
-/// Converts a node's name to a file name: all bytes but letters, digits and `.,:@_-` become `%` and
-/// two hexadecimal digits.
+/// Converts a node's name to a file name. All bytes but letters, digits and `.,:@_-` become `%` and
+/// two hexadecimal digits; so does the first byte of a hidden name and of `head`.
 pub fn file_stem(node: &str) -> String {
     let mut name = String::new();
     for (at, byte) in node.bytes().enumerate() {
@@ -138,7 +138,8 @@ impl Trace {
         self.records.sort_by_key(|record| record.at_ns().unwrap_or(u64::MAX));
     }
 
-    /// Parses a file. A truncated file is read up to the cut.
+    /// Parses a file. A truncated or damaged file is read up to its first invalid record, and its
+    /// [`Cut`] is returned as well.
     ///
     /// # Errors
     /// If the bytes are not a trace, have another version, or end before the first record.
@@ -166,7 +167,8 @@ impl Trace {
     }
 }
 
-/// Returns all records from offset `at` on, and the cut unless a valid end record follows them.
+/// Returns the valid records from offset `at` on, and the cut unless a valid end record follows
+/// them.
 fn read_records(bytes: &[u8], mut at: usize) -> (Vec<Record>, Option<Cut>) {
     let mut records = Vec::with_capacity((bytes.len() - at) / RECORD_LEN);
     while let Some(line) = bytes.get(at..).and_then(<[u8]>::first_chunk) {

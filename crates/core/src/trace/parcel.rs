@@ -14,17 +14,17 @@ pub const PARCEL_MAX: usize = 48 << 10;
 pub struct Parcel {
     /// The node and the copy of the trace.
     pub origin: Origin,
-    /// The next records of the trace.
+    /// The records of the trace that follow those of the previous parcel.
     pub records: Vec<Record>,
 }
 
-/// Encodes a trace in parcels of at most `most` bytes each, if the origin and one record fit; there
-/// is at least one parcel.
+/// Encodes a trace in one or more parcels of at most `most` bytes each. A parcel is longer only if
+/// the origin and a single record do not fit in it.
 ///
 /// # Panics
 /// Never: these types can always be serialized.
 pub fn parcels(origin: &Origin, records: &[Record], most: usize) -> Vec<Vec<u8>> {
-    /// The maximum length of the number of records in bytes.
+    /// The maximum length, in bytes, of the encoded number of records.
     const COUNT: usize = 5;
     let opening = postcard::to_stdvec(origin).expect("an origin is plain");
     let room = most.saturating_sub(opening.len() + COUNT);
@@ -61,8 +61,9 @@ fn span_begin(record: &Record) -> Option<u64> {
     }
 }
 
-/// Converts a span's begin to the difference to the last one's, its end to its length, and its busy
-/// time to its idle time.
+/// Converts the times of a span to differences: the begin to the time since `last_ns`, the begin of
+/// the previous span; the end to the span's length; the busy time to the idle time. Other records
+/// are unchanged.
 fn relative(record: Record, last_ns: u64) -> Record {
     let Record::Span(span) = record else { return record };
     let took = span.end_ns.wrapping_sub(span.begin_ns);

@@ -15,13 +15,13 @@ pub enum Record {
     Span(Span),
     /// A sample of a connection's counters.
     Socket(Socket),
-    /// A round trip that compares two clocks.
+    /// Four clock readings of a round trip, which compare two clocks.
     Probe(Probe),
     /// A sample of a thread's scheduler counters.
     Thread(Thread),
     /// A sample of a disk's counters.
     Disk(Disk),
-    /// The sums of spans that were discarded for lack of room.
+    /// The sums of spans that did not fit in the buffer and were discarded.
     Lost(Lost),
 }
 
@@ -32,23 +32,24 @@ pub enum Record {
 /// begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// The stage.
+    /// What the thread did, or waited for.
     pub stage: Stage,
     /// The lane's number; [`NONE`] if it concerns all lanes.
     pub lane: u16,
     /// The other node's index in the plan; [`NONE`] if no other node is involved.
     pub peer: u16,
-    /// The thread's number in this node.
+    /// The number of the thread, which is unique in this node.
     pub thread: u16,
     /// The begin, in nanoseconds of this node's monotonic clock.
     pub begin_ns: u64,
-    /// The end by the same clock.
+    /// The end, on the clock of `begin_ns`.
     pub end_ns: u64,
     /// The time spent in this stage, in nanoseconds.
     pub busy_ns: u64,
     /// The number of bytes processed.
     pub bytes: u64,
-    /// The number of the (first) block in the copy, or [`NO_BLOCK`].
+    /// The number of the block in the copy, of the first one if there are several; [`NO_BLOCK`] for
+    /// none.
     pub block: u32,
     /// The number of blocks, at least 1.
     pub count: u32,
@@ -82,7 +83,7 @@ impl Exchange {
         self as u32
     }
 
-    /// Returns the exchange with this number.
+    /// Returns the exchange with this number; `None` if there is none.
     pub fn of_number(number: u32) -> Option<Self> {
         let all = [Self::Begin, Self::Commit, Self::Close, Self::Queue, Self::Operation];
         all.get(number as usize).copied()
@@ -99,15 +100,15 @@ pub enum Direction {
     Down,
 }
 
-/// A sample of a connection's counters (`TCP_INFO`) since it was opened. Links outlive copies, so
-/// only differences between samples are meaningful.
+/// A sample of a connection's counters (`TCP_INFO`), which begin when the connection is opened.
+/// Links outlive copies, so only differences between samples are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// The lane's number.
     pub lane: u16,
     /// The index of the node at the other end.
     pub peer: u16,
-    /// The link of the lane.
+    /// Which of the node's two links in the lane the connection is.
     pub direction: Direction,
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
@@ -119,7 +120,7 @@ pub struct Socket {
     pub rwnd_limited_us: u64,
     /// Microseconds of `busy_us` in which this end's send buffer was too small.
     pub sndbuf_limited_us: u64,
-    /// Retransmitted segments.
+    /// Retransmitted segments since the connection was opened.
     pub retransmitted: u32,
     /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
@@ -144,16 +145,17 @@ pub struct Probe {
     pub back_ns: u64,
 }
 
-/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`) since its start.
+/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`), which begin when the
+/// thread is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The thread's number in this node, as in its spans.
     pub thread: u16,
-    /// The main stage of the thread.
+    /// The stage in which the thread mainly works.
     pub what: Stage,
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Nanoseconds on a CPU.
+    /// Nanoseconds in which the thread ran on a CPU.
     pub running_ns: u64,
     /// Nanoseconds in which the thread was runnable but had no CPU.
     pub waiting_ns: u64,
@@ -193,17 +195,17 @@ pub struct Disk {
 /// The sums of discarded spans of one stage, lane and peer, so that totals stay exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// The stage of the spans.
+    /// The stage of the discarded spans.
     pub stage: Stage,
-    /// The lane's number, or [`NONE`].
+    /// The lane's number; [`NONE`] if the spans concern all lanes.
     pub lane: u16,
-    /// The other node's index, or [`NONE`].
+    /// The other node's index in the plan; [`NONE`] if no other node is involved.
     pub peer: u16,
-    /// The number of blocks.
+    /// The number of blocks of the discarded spans.
     pub count: u64,
     /// The sum of the busy times, in nanoseconds.
     pub busy_ns: u64,
-    /// The number of bytes.
+    /// The number of bytes of the discarded spans.
     pub bytes: u64,
 }
 

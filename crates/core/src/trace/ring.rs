@@ -38,7 +38,7 @@ impl Ring {
         Self { even: true, ..Self::new(room) }
     }
 
-    /// Adds a span.
+    /// Adds a span. If the buffer is full, neighbouring spans are merged first.
     pub fn push(&mut self, span: Span) {
         if self.spans.len() >= self.room {
             self.make_room(self.room * 3 / 4);

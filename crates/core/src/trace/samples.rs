@@ -24,13 +24,14 @@ impl Samples {
         Self { rows: Vec::new(), room: room.max(1), rounds: 0, stride: 1 }
     }
 
-    /// Begins a round; returns whether its samples are kept.
+    /// Begins a round; returns whether the caller should add samples of it.
     pub fn begin(&mut self) -> bool {
         self.rounds += 1;
         (self.rounds - 1).is_multiple_of(self.stride)
     }
 
-    /// Adds a sample of the current round.
+    /// Adds a sample of the current round. If the buffer stays full after thinning, the sample is
+    /// dropped.
     pub fn push(&mut self, record: Record) {
         while self.rows.len() >= self.room && self.stride <= self.rounds {
             self.stride *= 2;

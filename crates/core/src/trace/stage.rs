@@ -17,7 +17,7 @@ pub enum Stage {
     Read,
     /// Computing a block's digest and encrypting it.
     Seal,
-    /// Sending blocks that the node read itself to the downstream.
+    /// Sending blocks, which this node read itself, to the downstream.
     Send,
     /// Receiving bytes from the upstream.
     Receive,
@@ -70,17 +70,17 @@ impl Stage {
         (Self::Change, "change"),
     ];
 
-    /// Returns its number in files.
+    /// Returns the number of the stage in trace files.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// Returns the stage with this number.
+    /// Returns the stage with this number; `None` if there is none.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).map(|(stage, _)| *stage)
     }
 
-    /// Returns its name.
+    /// Returns the name of the stage, such as `read`.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -90,7 +90,8 @@ impl Stage {
         matches!(self, Self::WaitUpstream | Self::WaitDownstream | Self::WaitBuffer)
     }
 
-    /// Returns whether every block has spans of this stage; spans of other stages are few.
+    /// Returns whether spans of this stage occur for every block, or for every request of a mount.
+    /// Spans of other stages are few.
     pub fn is_of_blocks(self) -> bool {
         use Stage as S;
         !matches!(self, S::SetUp | S::Dial | S::Fsync | S::Control | S::Commit | S::Pause)

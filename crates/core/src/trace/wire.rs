@@ -22,7 +22,7 @@ pub enum Line {
     End(u64),
 }
 
-/// Encodes a record.
+/// Encodes a record in the format of trace files.
 pub fn to_bytes(record: &Record) -> [u8; RECORD_LEN] {
     let mut bytes = [0; RECORD_LEN];
     bytes[0] = match record {
@@ -46,7 +46,7 @@ pub fn end_bytes(records: u64) -> [u8; RECORD_LEN] {
     bytes
 }
 
-/// Decodes 64 bytes; `None` if they are not a record.
+/// Decodes 64 bytes; `None` if they are neither a record nor an end record.
 pub fn read(bytes: &[u8; RECORD_LEN]) -> Option<Line> {
     let mut record = match bytes[0] {
         1 => Record::Span(Span::default()),

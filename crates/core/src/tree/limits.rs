@@ -12,26 +12,27 @@ pub enum Excess {
     /// A name other than the requested one.
     #[error("the source sent {path}, but only {asked} was requested")]
     Outside {
-        /// The path of the name in the destination.
+        /// The path of the unexpected name, relative to the destination.
         path: String,
-        /// The requested name.
+        /// The only name that was requested.
         asked: String,
     },
-    /// A name that an exclude pattern matches.
+    /// A name that an exclude pattern matches, with its path.
     #[error("the source sent {0}, which --exclude excludes")]
     Excluded(String),
-    /// Metadata of the destination directory itself.
+    /// Metadata of the destination directory itself, although only this name in it was requested.
     #[error("the source sent attributes of the destination directory, but only {0} was requested")]
     Destination(String),
-    /// Extended attributes.
+    /// Extended attributes of the file with this path.
     #[error("the source sent extended attributes of {0}, which were not requested (--xattrs)")]
     Attributes(String),
-    /// An order to remove files.
+    /// An order to remove files, or to keep some from removal, although removals were not
+    /// requested.
     #[error("the source sent an order to remove files, which was not requested (--delete)")]
     Removal,
 }
 
-/// A checker for the records of one stream, in their order.
+/// Checks the records of one stream, in their order.
 #[derive(Debug)]
 pub struct LimitCheck {
     removes: bool,
@@ -40,14 +41,15 @@ pub struct LimitCheck {
     excludes: Vec<Pattern>,
     /// The stream's current directory, relative to the top; empty or with a slash at its end.
     path: Vec<u8>,
-    /// The length of `path` before each directory of the current path.
+    /// For each directory of the current path, the length of `path` before that directory was
+    /// entered.
     lengths: Vec<usize>,
 }
 
 impl LimitCheck {
-    /// Returns a checker for a new stream. In the destination directory only the name `top` is
-    /// allowed, if given, and no name that a pattern of `excludes` matches. `removes` allows
-    /// removals, `attributes` extended attributes.
+    /// Returns a checker for a new stream. If `top` is given, it is the only name allowed in the
+    /// destination directory. Names that a pattern of `excludes` matches are not allowed anywhere.
+    /// `removes` allows removals, and `attributes` allows extended attributes.
     ///
     /// # Errors
     /// If an exclude pattern is invalid.
@@ -111,7 +113,8 @@ impl LimitCheck {
         self.check_path(&self.path, name, is_directory)
     }
 
-    /// Checks the target of a hard link, which must be a name that the stream may contain.
+    /// Checks the path of the file to which a hard link refers: the stream must be allowed to
+    /// contain it.
     fn check_first(&self, first: &[Vec<u8>]) -> Result<(), Excess> {
         let mut path = Vec::new();
         for (depth, name) in first.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! An incremental parser of tree streams. It returns the same steps however the stream is cut
-//! into pieces.
+//! An incremental parser of tree streams. The steps do not depend on how the stream is cut into
+//! pieces, except that the bytes of a file come in different pieces.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
 /// The next step of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// A record.
+    /// A record that applies.
     Record(Record),
     /// The name of a hard link that must not be created, since the linked file failed.
     Void(Vec<u8>),
@@ -24,19 +24,19 @@ pub enum StreamError {
     /// A record cannot be decoded.
     #[error("a record cannot be decoded")]
     Record,
-    /// A record is too long.
+    /// A record is longer than [`RECORD_MAX`].
     #[error("a record has {0} bytes: the maximum is {RECORD_MAX}")]
     Long(u32),
-    /// A name could lead out of the directory, or is not a valid file name.
+    /// A name could lead out of the directory, or a record has other invalid values.
     #[error("a record has an invalid file name")]
     Name,
-    /// Directories are nested too deeply.
+    /// Directories are nested more than [`DEPTH_MAX`] deep.
     #[error("there are more than {DEPTH_MAX} nested directories")]
     Deep,
     /// The number of `Leave` records does not match the number of `Enter` records.
     #[error("`Enter` and `Leave` records do not match")]
     Left,
-    /// A validity byte has an unknown value.
+    /// A validity byte has this value instead of 0 or 1.
     #[error("the validity byte is {0} instead of 0 or 1")]
     Mark(u8),
     /// Bytes follow the end of the stream.
@@ -80,8 +80,8 @@ impl Parser {
         self.records
     }
 
-    /// Returns the number of following bytes that belong to the current file and can be skipped;
-    /// `None` if there are none.
+    /// Returns the number of bytes of the current file that follow and can be skipped; `None` if
+    /// there are none.
     pub fn passable(&self) -> Option<u64> {
         match self.at {
             At::File(left) if left > 0 => Some(left),
@@ -132,7 +132,7 @@ impl Parser {
         }
     }
 
-    /// Returns the next record once it is complete.
+    /// Returns the step of the next record; `None` if the record is not complete yet.
     fn record<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
         if !self.gather(bytes, BEFORE) {
             return Ok(None);

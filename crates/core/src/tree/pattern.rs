@@ -2,17 +2,18 @@
 
 use thiserror::Error;
 
-/// An exclude pattern. A pattern without a slash inside matches names in any directory. A leading
-/// slash anchors it to the top of the tree, a trailing slash restricts it to directories. `*` and
-/// `?` match anything but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one byte; a
-/// backslash quotes the next byte.
+/// An exclude pattern. A pattern without a slash inside matches names in any directory; one with a
+/// slash inside, or with `**`, matches the last components of paths. A leading slash anchors it to
+/// the top of the tree, a trailing slash restricts it to directories. `*` and `?` match anything
+/// but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one byte; a backslash quotes the
+/// next byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
     tokens: Vec<Token>,
     anchored: bool,
     directories_only: bool,
-    /// Whether the pattern is matched with paths instead of names.
+    /// Whether the pattern is matched against paths instead of names.
     path: bool,
 }
 
@@ -22,7 +23,7 @@ pub enum PatternError {
     /// The pattern is empty, or only a slash.
     #[error("the pattern is empty")]
     Empty,
-    /// A bracket is not closed.
+    /// The bracket at this byte offset is not closed.
     #[error("the bracket at byte {0} is not closed")]
     Open(usize),
 }
@@ -30,11 +31,11 @@ pub enum PatternError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     Byte(u8),
-    /// `?`
+    /// `?`: any byte but a slash.
     Any,
-    /// `*`
+    /// `*`: any bytes but slashes.
     Star,
-    /// `**`
+    /// `**`: any bytes.
     Deep,
     /// Ranges of bytes, and whether the set is negated.
     Set(Vec<(u8, u8)>, bool),
@@ -81,8 +82,8 @@ impl Pattern {
         std::iter::once(0).chain(later.map(|(at, _)| at + 1)).any(|at| self.fits(&path[at..]))
     }
 
-    /// Matches by tracking all positions in the pattern that the bytes so far can have reached, so
-    /// the time is at most the product of both lengths.
+    /// Returns whether the pattern matches all of `text`. All positions that the bytes so far can
+    /// have reached in the pattern are tracked, so the time is at most the product of both lengths.
     fn fits(&self, text: &[u8]) -> bool {
         let mut places = vec![false; self.tokens.len() + 1];
         places[0] = true;
@@ -108,7 +109,7 @@ impl Pattern {
         places[self.tokens.len()]
     }
 
-    /// Adds the positions after stars, which can match nothing.
+    /// Adds the positions after stars, since stars can match nothing.
     fn pass_over(&self, places: &mut [bool]) {
         for (at, token) in self.tokens.iter().enumerate() {
             if places[at] && matches!(token, Token::Star | Token::Deep) {
@@ -141,7 +142,8 @@ fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
     Ok(tokens)
 }
 
-/// Parses a set after its opening bracket; a closing bracket that comes first is a member.
+/// Parses a set whose opening bracket is just before `at`, and moves `at` past the set. A closing
+/// bracket that comes first is a member.
 fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     let open = *at - 1;
     let none = matches!(text.get(*at), Some(b'!' | b'^'));

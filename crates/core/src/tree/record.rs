@@ -7,7 +7,7 @@ use super::pattern::Pattern;
 /// The maximum nesting of directories: a node has all of them open.
 pub const DEPTH_MAX: usize = 200;
 
-/// The maximum length of a record in bytes, including extended attributes.
+/// The maximum length of a record in bytes, including its header and extended attributes.
 pub const RECORD_MAX: usize = 256 << 10;
 
 /// The maximum length of a name in bytes on Linux.
@@ -19,8 +19,8 @@ const TARGET_MAX: usize = 4095;
 /// The validity byte of a record that applies, and of a file whose bytes are valid.
 pub const GOOD: u8 = 0;
 
-/// The validity byte of a [`Record::Name`] that does not apply because its file failed, and of a
-/// file that failed.
+/// The validity byte of a file that failed, and of a [`Record::Name`] that does not apply because
+/// the linked file failed.
 pub const VOID: u8 = 1;
 
 /// The metadata of a file, a directory or a symbolic link.
@@ -54,20 +54,20 @@ pub enum Record {
     File {
         /// The file's name.
         name: Vec<u8>,
-        /// Its metadata.
+        /// The file's metadata.
         meta: Meta,
-        /// Its length in bytes.
+        /// The file's length in bytes.
         length: u64,
         /// Whether the file has holes; zeros in the file can become holes.
         sparse: bool,
-        /// Whether the file has further hard links.
+        /// Whether the file has several hard links at its source.
         linked: bool,
     },
     /// A symbolic link.
     Link {
         /// The link's name.
         name: Vec<u8>,
-        /// Its metadata.
+        /// The link's metadata.
         meta: Meta,
         /// The target, which is not followed.
         target: Vec<u8>,
@@ -81,8 +81,8 @@ pub enum Record {
     },
     /// The end of the stream.
     End,
-    /// Announces [`Record::Sweep`] records: files that match these patterns are kept. This is the
-    /// first record of the stream.
+    /// Announces that [`Record::Sweep`] records follow, and that files matching these patterns are
+    /// kept. This is the first record of the stream.
     Spare(Vec<Vec<u8>>),
     /// Removes all entries of the current directory that the stream did not contain.
     Sweep,

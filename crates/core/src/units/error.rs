@@ -1,7 +1,7 @@
 use thiserror::Error;
 
-/// The error for an invalid quantity, with its text, shortened if long; messages say the allowed
-/// format.
+/// The error for an invalid quantity. It contains the text, shortened if long; the message says
+/// which form is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// The text is not a number with a unit of bytes.

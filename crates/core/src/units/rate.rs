@@ -24,12 +24,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Converts bits per second.
+    /// Converts a rate in bits per second.
     pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
         Self { bits_per_second }
     }
 
-    /// Converts bytes per second, saturating.
+    /// Converts a rate in bytes per second, saturating.
     pub const fn from_bytes_per_second(bytes_per_second: u64) -> Self {
         Self { bits_per_second: bytes_per_second.saturating_mul(8) }
     }
@@ -103,7 +103,8 @@ impl FromStr for Rate {
     }
 }
 
-/// Returns the number of bits per second in one of this unit.
+/// Returns the number of bits per second in one unit of rate such as `kbit`; `None` for an unknown
+/// unit.
 fn bits_in(unit: &str) -> Option<u64> {
     let lower = unit.to_ascii_lowercase();
     let bits = match lower.strip_suffix("/s").unwrap_or(&lower) {

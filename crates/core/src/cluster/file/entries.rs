@@ -9,7 +9,8 @@ use crate::cluster::inventory::Node;
 use crate::cluster::nodelist::MOST_NAMES;
 use crate::form::{Alone, Section, Text, expand_text, position, text, wrong_kind};
 
-/// Reads all nodes of the file.
+/// Reads the nodes from the keys of `root`, in the order of the file. `file` is the file's text,
+/// for positions in errors.
 pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[01-20]\"` or a section `[[nodes]]`";
     const KINDS: &str =
@@ -68,9 +69,9 @@ impl<'t> Entry<'t> {
 struct Entries<'t> {
     file: &'t str,
     nodes: Vec<Node>,
-    /// The byte offset of each node's first description, by name.
+    /// For each node name, the byte offset of its first description.
     names: HashMap<String, usize>,
-    /// The node that owns each pair of address and port.
+    /// For each pair of address and port, the node that has it.
     owners: HashMap<(String, Option<u16>), String>,
 }
 
@@ -102,7 +103,7 @@ impl Entries<'_> {
         Ok(())
     }
 
-    /// Expands `text` to addresses; their number must be `nodes`.
+    /// Expands `text` to exactly `nodes` addresses without user names.
     fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
         let addresses = expand_text(self.file, text, &Alone("a cluster file"))?;
         if addresses.len() != nodes {
@@ -124,8 +125,9 @@ impl Entries<'_> {
         Err(text.fault(ClusterFileProblem::DuplicateNode { name: name.to_owned(), line }))
     }
 
-    /// Refuses an address that another node already has. A repeated address is nearly always a
-    /// typing error, and one of the two nodes would receive everything twice.
+    /// Refuses an address if an earlier node, or another rail of this node, has it with the same
+    /// port. A repeated address is nearly always a typing error, and one of the two nodes would
+    /// receive everything twice.
     fn claim_addresses(&mut self, node: &Node, text: &Text<'_>) -> Result<(), Fault> {
         let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
         for address in login.into_iter().chain(&node.addresses) {

@@ -18,9 +18,9 @@ pub enum ClusterFileProblem {
         "`{key}` cannot be {found:?}: it must not begin with `-` or contain blanks or control characters"
     )]
     Unsafe {
-        /// The key.
+        /// The key below `[ssh]` that has the value.
         key: &'static str,
-        /// The value.
+        /// The value as written.
         found: String,
     },
     /// The number of addresses differs from the number of names.
@@ -28,11 +28,11 @@ pub enum ClusterFileProblem {
         "`{key}` lists {found} addresses, but `names` lists {nodes} nodes: give one address for each node"
     )]
     Count {
-        /// The key.
+        /// The key with the addresses: `address`, or an element of `rails`.
         key: String,
         /// The number of addresses.
         found: usize,
-        /// The number of nodes.
+        /// The number of names in `names`.
         nodes: usize,
     },
     /// An address with a user name in it.
@@ -40,23 +40,23 @@ pub enum ClusterFileProblem {
         "`{key}` must not contain user names: remove `{user}@` and write `user = {user:?}` below `[ssh]`"
     )]
     UserInAddress {
-        /// The key.
+        /// The key with the addresses: `address`, or an element of `rails`.
         key: String,
-        /// The user.
+        /// The user name in the address.
         user: String,
     },
     /// A value that is not a SHA-256 digest.
     #[error("`sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not {0:?}")]
     NoDigest(String),
-    /// A node has more than [`MOST_RAILS`] rails.
+    /// A node has this many rails, which is more than [`MOST_RAILS`].
     #[error("a node has {0} rails: the maximum is {MOST_RAILS}")]
     TooManyRails(usize),
     /// A node is described twice.
     #[error("node {name} is described twice; the first description is on line {line}")]
     DuplicateNode {
-        /// The node.
+        /// The node's name.
         name: String,
-        /// The line of its first description.
+        /// The line of the node's first description.
         line: usize,
     },
     /// Two nodes, or two rails of a node, have the same address and port.
@@ -64,11 +64,12 @@ pub enum ClusterFileProblem {
         "address {address} of {second} is already used by {first}: every node and rail needs its own"
     )]
     DuplicateAddress {
-        /// The address.
+        /// The address that occurs twice.
         address: String,
         /// The node that already has the address.
         first: String,
-        /// The other node.
+        /// The node whose address is refused; equals `first` if two rails of a node have the
+        /// address.
         second: String,
     },
     /// The file has more than [`MOST_NAMES`] nodes.
@@ -83,11 +84,11 @@ pub enum ClusterFileProblem {
     /// A group contains a name that is not a node of the file.
     #[error("group {group} contains {name}, which is not a node of this file{}", hint(near.as_deref()))]
     UnknownMember {
-        /// The group.
+        /// The group's name.
         group: String,
-        /// The unknown node.
+        /// The name that is not a node.
         name: String,
-        /// The most similar node name.
+        /// The most similar node name; `None` if no name is similar.
         near: Option<String>,
     },
 }

@@ -8,7 +8,7 @@ use crate::cluster::nodelist::{Origin, SourceError, Sources};
 use crate::form::{Section, Text, expand_text, text};
 use crate::nearest::nearest;
 
-/// Returns the members of each group, by group name. Every member must be one of `nodes`.
+/// Returns for each group, by name, its members. A member that is not one of `nodes` is an error.
 pub(super) fn groups(
     file: &str,
     root: &Section<'_>,
@@ -41,7 +41,7 @@ pub(super) fn groups(
     Ok(groups)
 }
 
-/// Refuses names that cannot follow an `@` in a node list, and the built-in ones.
+/// Refuses group names that cannot follow an `@` in a node list, and the names of built-in groups.
 fn check_name(name: &str) -> Result<(), ClusterFileProblem> {
     let writable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() || !name.chars().all(writable) {

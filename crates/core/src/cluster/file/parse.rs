@@ -5,8 +5,8 @@ use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh};
 use crate::form::{Section, Text, document};
 
 impl Cluster {
-    /// Parses the text of a [cluster file](crate::cluster::file). `file_name` appears in messages,
-    /// and is the cluster's name if the file has none.
+    /// Parses the text of a [cluster file](crate::cluster::file). `file_name` appears in messages;
+    /// its last component without `.toml` is the cluster's name if the text does not have one.
     ///
     /// # Errors
     /// [`ClusterFileError`] with the problem and its position.
@@ -52,7 +52,8 @@ fn ssh(root: &Section<'_>) -> Result<Ssh, Fault> {
     })
 }
 
-/// Returns a SHA-256 digest in the format of `sha256sum`.
+/// Returns the digest, or an error unless it has 64 lower-case hexadecimal digits, as `sha256sum`
+/// prints them.
 fn digest(text: Text<'_>) -> Result<String, Fault> {
     let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if text.value.len() == 64 && digits(text.value) {

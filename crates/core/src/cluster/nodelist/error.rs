@@ -18,9 +18,9 @@ use super::limits::{LONGEST_NAME, MOST_NAMES};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {problem}")]
 pub struct NodeListError {
-    /// The problem.
+    /// What is wrong with the list.
     pub problem: NodeListProblem,
-    /// Its position.
+    /// Where the problem is: in the list, or in a text that the list refers to.
     pub place: Box<Place>,
 }
 
@@ -41,7 +41,7 @@ pub enum NodeListProblem {
     /// The list names no node: it is empty, or all its names were excluded.
     #[error("there are no nodes in the list")]
     Empty,
-    /// Nothing is between two commas, or after the last one.
+    /// A name is missing before or after a comma.
     #[error("a node name is missing before or after the comma")]
     EmptyItem,
     /// A `!` with nothing before it or nothing after it.
@@ -50,13 +50,14 @@ pub enum NodeListProblem {
     /// A character that is not allowed in node names.
     #[error("{0:?} is not allowed in node names: allowed are letters, digits and . - _ : @ %")]
     Character(char),
-    /// The name, or its part after an `@`, begins with another character.
+    /// A name, or its part after an `@`, begins with this character, which is not a letter, a digit
+    /// or `_`.
     #[error("a node name must begin with a letter, a digit or `_`, not with {0:?}")]
     Start(char),
-    /// The name ends with a separator.
+    /// A name ends with this character, a `:` or `@`.
     #[error("a node name cannot end with {0:?}")]
     End(char),
-    /// A name is longer than [`LONGEST_NAME`].
+    /// A name has this many bytes, which is more than [`LONGEST_NAME`].
     #[error("the node name has {0} bytes: the maximum is {LONGEST_NAME}")]
     LongName(usize),
     /// A `[` without its `]`.
@@ -68,7 +69,7 @@ pub enum NodeListProblem {
     /// The text in brackets is not a list of ranges.
     #[error("{0:?} is not a range: write a number, `1-20` or `1-20/2`")]
     Range(String),
-    /// A number has too many digits.
+    /// A number has this many digits, which is more than 18.
     #[error("the number has {0} digits: the maximum is 18")]
     LongNumber(usize),
     /// The first number of a range is larger than its last.
@@ -90,36 +91,36 @@ pub enum NodeListProblem {
         /// The last number as written.
         high: String,
     },
-    /// A node is named twice.
+    /// The node with this name is named twice.
     #[error("{0} is named twice")]
     Duplicate(String),
     /// The list has more than [`MOST_NAMES`] names.
     #[error("the list has more than {MOST_NAMES} names")]
     TooMany,
-    /// `^` without a path.
+    /// A `^` is not followed by a path.
     #[error("`^` must be followed by the path of a file")]
     NoPath,
-    /// `@` without a name.
+    /// An `@` is not followed by the name of a group.
     #[error("`@` must be followed by the name of a group")]
     NoGroupName,
     /// No group has this name.
     #[error("no group is named {0}")]
     UnknownGroup(String),
-    /// `@slurm` outside of an allocation.
+    /// The list contains `@slurm`, but there is no Slurm allocation.
     #[error("there is no Slurm allocation (SLURM_JOB_NODELIST is not set)")]
     NoAllocation,
     /// A source cannot be read.
     #[error("cannot read {what}: {reason}")]
     Source {
-        /// The source.
+        /// The source that cannot be read.
         what: Origin,
-        /// The source's reason.
+        /// Why it cannot be read.
         reason: SourceError,
     },
-    /// A group or file contains itself.
+    /// A group or file contains itself. The text is the chain of references.
     #[error("this group or file contains itself: {0}")]
     Cycle(String),
-    /// Groups and files are nested too deeply.
+    /// Groups and files are nested more deeply than this number of levels.
     #[error("groups and files are nested more than {0} levels deep")]
     TooDeep(usize),
 }
@@ -127,13 +128,14 @@ pub enum NodeListProblem {
 /// The reason why the text of a source is not available.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SourceError {
-    /// The list may not refer to the source, and why.
+    /// The list must not refer to the source, for this reason.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The list is in a file of this kind, such as `a cluster file`, which refers to no other text.
+    /// The list is in a file of this kind, such as `a cluster file`, in which lists must not refer
+    /// to other texts.
     #[error("{0} must list its nodes itself")]
     Elsewhere(&'static str),
-    /// The file cannot be read, and why: a lower-case fragment such as `no such file`.
+    /// The file cannot be read, for this reason: a lower-case fragment such as `no such file`.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -141,13 +143,13 @@ pub enum SourceError {
 /// The source of a node list's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// An argument, on the command line for example.
+    /// The list itself, for example a command-line argument.
     Given,
-    /// The file of this path.
+    /// The file with this path.
     File(String),
-    /// The group of this name.
+    /// The group with this name.
     Group(String),
-    /// The Slurm allocation.
+    /// The nodes of the Slurm allocation.
     Slurm,
 }
 
@@ -173,7 +175,8 @@ pub struct Place {
     pub column: usize,
     /// The text of that line.
     pub expression: String,
-    /// The byte range of the problem in `expression`; empty if something is missing at its end.
+    /// The byte range of the problem in `expression`; empty if something is missing at the end of
+    /// `expression`.
     pub span: Range<usize>,
     /// The byte offset of the problem in the whole text.
     pub offset: usize,

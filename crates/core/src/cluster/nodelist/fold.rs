@@ -41,8 +41,8 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     texts.join(",")
 }
 
-/// A part of a name. The order sorts by the values of numbers, and puts numbers of equal length
-/// together, so that the numbers of one range are adjacent.
+/// A part of a name: digits with their count, or other text. Numbers sort by length and then by
+/// value, so that the numbers of one range are adjacent.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Chunk<'a> {
     Digits(usize, &'a str),
@@ -66,10 +66,10 @@ fn chunks(name: &str) -> Vec<Chunk<'_>> {
     chunks
 }
 
-/// Names of one form, as the product of their fields: each is a number or, once folded, ranges in
-/// brackets.
+/// Names of one form: all combinations of the values of their fields. A field is a number or, once
+/// folded, ranges in brackets.
 struct Entry<'a> {
-    /// The index of the first of the names in the sorted input.
+    /// The index, in the sorted input, of the first of these names.
     rank: usize,
     fields: Fields<'a>,
 }
@@ -85,7 +85,8 @@ impl Entry<'_> {
     }
 }
 
-/// Joins entries that differ in this field only. Input and output are sorted by rank.
+/// Joins the entries that differ only in the field with the index `field`. Input and output are
+/// sorted by rank.
 fn fold_field<'a>(entries: Vec<Entry<'a>>, field: usize) -> Vec<Entry<'a>> {
     if entries.iter().all(|entry| entry.fields[field] == entries[0].fields[field]) {
         return entries;

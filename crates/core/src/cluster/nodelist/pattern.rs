@@ -29,7 +29,7 @@ pub(super) struct Numbers {
     low: u64,
     high: u64,
     step: u64,
-    /// The width to which numbers are padded with zeros.
+    /// The width to which numbers are padded with zeros; 0 without padding.
     width: usize,
 }
 

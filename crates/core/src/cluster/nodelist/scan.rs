@@ -4,10 +4,10 @@ use super::error::NodeListProblem;
 use super::pattern::{Fault, Numbers, Pattern, Piece};
 use std::ops::Range;
 
-/// One item of a node list.
+/// One item of a node list: a name with its ranges, `^file`, or `@group`.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// Whether a `!` precedes it.
+    /// Whether a `!` precedes the item, which removes its names.
     pub(super) exclude: bool,
     pub(super) kind: ItemKind<'a>,
     pub(super) span: Range<usize>,
@@ -83,7 +83,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads `^path`, up to the next separator.
+    /// Reads `^path`, up to the next separator; returns the path.
     fn file(&mut self) -> Result<&'a str, Fault> {
         let start = self.at;
         self.at += 1;
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         if path.is_empty() { Err((start..self.at, NodeListProblem::NoPath)) } else { Ok(path) }
     }
 
-    /// Reads `@name`.
+    /// Reads `@name`; returns the name.
     fn group(&mut self) -> Result<&'a str, Fault> {
         let start = self.at;
         self.at += 1;
@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
     }
 
-    /// Reads the part of a name up to the next bracket.
+    /// Reads the part of a name up to the next bracket; `first` if it begins the name.
     fn name_text(&mut self, first: bool) -> Result<&'a str, Fault> {
         let start = self.at;
         let text = self.take_while(is_name_byte);
@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
         Ok(text)
     }
 
-    /// Reads ranges in brackets.
+    /// Reads ranges in brackets, such as `[1-4,7]`.
     fn brackets(&mut self) -> Result<Vec<Numbers>, Fault> {
         let open = self.at;
         self.at += 1;

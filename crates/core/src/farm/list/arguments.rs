@@ -19,7 +19,7 @@ impl Default for Pattern {
 }
 
 impl Pattern {
-    /// Returns the output's path for an input.
+    /// Returns the output's path for the input's path.
     pub fn of(&self, input: &Text) -> Text {
         let path = input.bytes();
         let slash = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
@@ -43,12 +43,13 @@ impl Pattern {
     }
 }
 
-/// Returns the jobs of a command line: one for each word after `:::`, or a single job without
-/// inputs. Without a placeholder for the input, the input is appended as the last argument. With
-/// `{out}`, the job has an output, whose path is made from the pattern `output`.
+/// Returns the jobs of a command line: one for each input after `:::`, or a single job without
+/// files if there is no `:::`. If the command has no placeholder for the input, the input becomes
+/// its last argument. If the command has `{out}`, each job has an output, whose path is made from
+/// the pattern `output`.
 ///
 /// # Errors
-/// If the command or all inputs are missing, or two outputs have the same path.
+/// If the command is missing, no input follows `:::`, or two outputs have the same path.
 pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
     let at = words.iter().position(|word| word.bytes() == SEPARATOR);
     let (command, inputs) = words.split_at(at.unwrap_or(words.len()));

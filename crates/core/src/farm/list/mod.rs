@@ -18,16 +18,16 @@ pub enum ListError {
     /// The list has no jobs.
     #[error("the list has no jobs")]
     Empty,
-    /// The list has more jobs than job numbers.
+    /// The list has more jobs than there are job numbers.
     #[error("too many jobs: the maximum is {max}", max = u32::MAX)]
     TooMany,
     /// The list is not valid TOML, or has unknown keys.
     #[error("{0}")]
     Toml(String),
-    /// The job with this number, from 1, is invalid.
+    /// The job with this number, from 1, is invalid, for this reason.
     #[error("job {0}: {1}")]
     Job(usize, String),
-    /// The command or its outputs are invalid.
+    /// The command or its outputs are invalid, for this reason.
     #[error("{0}")]
     Arguments(String),
 }
