@@ -109,7 +109,7 @@ impl Miswiring {
         name.find(topology).ok_or_else(|| MiswiringError::NoNic(self.to_string(), name.clone()))
     }
 
-    /// Adds a NIC without an address that is not in the plan.
+    /// Adds a NIC that is not in the plan and has no address.
     fn plug(
         &self,
         topology: &mut Topology,
@@ -136,8 +136,8 @@ impl Miswiring {
     }
 }
 
-/// Makes the cable of a NIC slower. A wire gets another rate; at a port of a hub or switch, a
-/// slower switch is inserted.
+/// Makes the cable of a NIC slower. A wire gets the lower rate. At a port of a hub or switch, a
+/// slower switch is inserted into the cable.
 fn slow_down(topology: &mut Topology, nic: NicId, rate: Rate) {
     let medium = topology.nics[nic].medium;
     if topology.media[medium].kind == MediumKind::Wire {

@@ -7,25 +7,25 @@ use garland_topology::{MediumId, NicId, NodeId};
 
 use crate::shaping::Shaping;
 
-/// The maximum total rate of the flows of a round that two CPUs of 2.6 GHz can emulate, in bits per
-/// second: on media that count frames one by one, and on media that pass large segments.
+/// The maximum total rate, in bits per second, of the flows of a round that two CPUs of 2.6 GHz can
+/// emulate: here on media that count frames one by one, below on media that pass large segments.
 const MOST_EXACT: f64 = 600e6;
 const MOST_SCALED: f64 = 5e9;
 
 /// One flow to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// The sender.
+    /// The sending node.
     pub from: NodeId,
-    /// The receiver.
+    /// The receiving node.
     pub to: NodeId,
     /// The receiver's address.
     pub address: Ipv4Addr,
     /// The expected goodput in bits per second; infinite on unshaped wires.
     pub theory: f64,
-    /// The NICs that send its frames, acknowledgements included.
+    /// The NICs that send the flow's frames, acknowledgements included.
     pub senders: Vec<NicId>,
-    /// The media that it crosses.
+    /// The media that the flow crosses.
     pub media: Vec<MediumId>,
 }
 
@@ -34,7 +34,7 @@ pub struct Flow {
 pub struct Round {
     /// The flows.
     pub flows: Vec<Flow>,
-    /// The largest relative deviation from theory.
+    /// The largest relative deviation from theory that is accepted.
     pub tolerance: f64,
     /// The time before bytes are counted, for bursts of token buckets and TCP's slow start.
     pub warm_up: Duration,
@@ -54,7 +54,8 @@ impl Round {
     }
 }
 
-/// Returns the share of this machine that emulating a flow takes, 0 to 1 and more.
+/// Returns the share of this machine that emulating a flow takes; above 1 if the machine is too
+/// slow for it.
 pub(super) fn weight(flow: &Flow, shaping: &Shaping) -> f64 {
     let crossings = flow.media.len().max(1) as f64;
     if !flow.theory.is_finite() {

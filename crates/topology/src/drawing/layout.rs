@@ -8,7 +8,7 @@ pub(super) type Point = (f64, f64);
 /// The positions of all parts of a topology.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Layout {
-    /// The middle of each node.
+    /// For each node, the centre of its box.
     pub(super) nodes: Vec<Point>,
     /// Hubs and switches.
     pub(super) bars: Vec<Bar>,
@@ -22,7 +22,7 @@ pub(super) struct Bar {
     pub(super) medium: MediumId,
     pub(super) from: Point,
     pub(super) to: Point,
-    /// The start of its caption.
+    /// The start of the caption.
     pub(super) caption: Point,
 }
 

@@ -11,7 +11,7 @@ pub enum Shape {
     Hub,
     /// One switch.
     Switch {
-        /// The total rate of all ports together.
+        /// The total rate of all ports together; `None` for no limit.
         backplane: Option<Rate>,
     },
     /// Wires from the head to all other nodes.
@@ -54,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// Returns its name in a topology file.
+    /// Returns the shape's name in a topology file.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hub => "hub",
@@ -78,6 +78,6 @@ pub struct Bonded {
     pub nets: u32,
     /// The kind of medium of each net.
     pub segment: Segment,
-    /// How one of the NICs is selected.
+    /// How the NIC for a packet or a connection is selected.
     pub selector: Selector,
 }
