@@ -15,7 +15,7 @@ const NETWORKS: &str = "/run/netns";
 /// The directory of the corresponding files of UTS namespaces.
 const HOST_NAMES: &str = "/run/utsns";
 
-/// Returns the path of the file that keeps a namespace of a node alive, as the keeper sees it.
+/// Returns the path of the file that keeps a node's namespace alive, as the keeper sees it.
 pub(crate) fn path(kind: Kind, node: &str) -> PathBuf {
     let folder = if kind == Kind::Uts { HOST_NAMES } else { NETWORKS };
     Path::new(folder).join(node)

@@ -134,7 +134,7 @@ impl CommandError for LabError {
 }
 
 impl LabError {
-    /// Returns a function for `map_err` that adds an operation and a path to a system error.
+    /// Returns a function for `map_err` that adds the operation and the path to a system error.
     pub(crate) fn file(
         operation: &'static str,
         path: &Path,

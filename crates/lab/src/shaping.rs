@@ -123,9 +123,9 @@ pub(crate) const MEAN_FRAME: f64 = (2 * (WIRE + ACKNOWLEDGEMENT)) as f64 / 3.0;
 pub struct Tbf {
     /// The rate in bits per second.
     rate: u64,
-    /// The bytes that may pass at once.
+    /// Bytes that may pass at once.
     burst: u64,
-    /// The bytes that may be queued: the buffer of the port.
+    /// Bytes that may be queued: the buffer of the port.
     limit: u64,
     /// The bytes that are added to the length of every frame.
     overhead: u64,

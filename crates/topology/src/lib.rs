@@ -91,7 +91,7 @@ pub struct Nic {
     pub node: NodeId,
     /// The device name on the node, `eth0` and up.
     pub name: String,
-    /// The medium that it is plugged into.
+    /// The medium it is plugged into.
     pub medium: MediumId,
     /// Its address; `None` if it belongs to a bond that works below IP, which has the address.
     pub address: Option<Ipv4Addr>,

@@ -12,9 +12,9 @@ use super::{NicId, Topology};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NicName {
-    /// The name of the node.
+    /// The node's name.
     pub node: String,
-    /// The device name on the node.
+    /// The device's name on the node.
     pub nic: String,
 }
 

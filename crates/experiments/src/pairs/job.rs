@@ -23,9 +23,9 @@ pub struct Pairs {
 pub struct Job {
     /// `pairs`.
     pub kind: Kind,
-    /// The length of each pair's file.
+    /// The length of the file that each pair copies, such as `2MB`.
     pub bytes: String,
-    /// Numbers of pairs that copy at once.
+    /// The numbers of pairs that copy at the same time.
     pub counts: Vec<usize>,
     /// The pairs by kind of wire; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
@@ -40,7 +40,7 @@ pub struct Tolerance {
 }
 
 impl Pairs {
-    /// Checks the length, the counts and the groups.
+    /// Checks the length of the file, the numbers of pairs, and the groups.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let most = self.job.counts.iter().max().copied().unwrap_or(0);

@@ -13,7 +13,7 @@ use super::task::{Answer, FlowTask, Task};
 use crate::{Lab, LabError, apply, bond, role};
 
 impl Lab {
-    /// Measures all flows of a round at the same time.
+    /// Measures the flows of a round at the same time.
     pub fn measure(&self, round: &Round) -> Result<Vec<Measured>, LabError> {
         let answer = self.probe(round)?;
         let name = |node: usize| self.spec().topology.nodes[node].name.clone();

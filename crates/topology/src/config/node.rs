@@ -61,7 +61,7 @@ pub struct Interface {
 pub struct InterfaceAddress {
     /// The device's own address.
     pub address: Ipv4Addr,
-    /// The length of the network prefix, in bits; 32 with a peer.
+    /// The prefix length of its network in bits; 32 with a peer.
     pub prefix: u8,
     /// The address of the other end of a wire; `None` for a network with several stations.
     pub peer: Option<Ipv4Addr>,

@@ -22,7 +22,7 @@ pub(super) struct Bar {
     pub(super) medium: MediumId,
     pub(super) from: Point,
     pub(super) to: Point,
-    /// The start of the caption.
+    /// The start of its caption.
     pub(super) caption: Point,
 }
 
