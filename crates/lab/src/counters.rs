@@ -22,7 +22,7 @@ pub(crate) struct QueueCounters {
     /// Bytes sent, as the kernel counts them.
     #[serde(default)]
     pub(crate) bytes: u64,
-    /// Frames sent.
+    /// Frames sent; the kernel may count a large segment as one.
     #[serde(default)]
     pub(crate) packets: u64,
     /// Frames dropped.

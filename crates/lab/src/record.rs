@@ -57,7 +57,7 @@ impl Record {
         Record { version: VERSION, spec, roots, keeper: None }
     }
 
-    /// Returns the keeper; `None` if it is not running, or not any more.
+    /// Returns the keeper; `None` if there is none yet, or if it has died.
     pub fn living_keeper(&self) -> Option<&Keeper> {
         self.keeper.as_ref().filter(|keeper| keeper.identity().is_alive())
     }

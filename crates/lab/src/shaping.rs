@@ -143,7 +143,8 @@ impl fmt::Display for Tbf {
 }
 
 impl Tbf {
-    /// Sets the buffer to `bytes`, or to the burst if that is larger; keeps its size if `None`.
+    /// Sets the buffer to `bytes`, or to the burst if that is larger. Keeps the size if `bytes` is
+    /// `None`.
     pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
         Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }

@@ -40,7 +40,7 @@ pub enum Step {
         /// The new value of the setting.
         value: String,
     },
-    /// Runs a tool with a batch.
+    /// Runs a tool that reads its commands from standard input.
     Batch {
         /// The tool to run.
         tool: Tool,

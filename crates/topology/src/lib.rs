@@ -66,7 +66,7 @@ pub struct Topology {
     pub routes: Vec<Route>,
 }
 
-/// One machine.
+/// A machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The node's name.
@@ -101,7 +101,7 @@ pub struct Nic {
     pub ethernet: Ethernet,
     /// The largest packet, in bytes.
     pub mtu: u16,
-    /// Its price.
+    /// The price of the NIC.
     pub price: Price,
 }
 
@@ -231,7 +231,7 @@ pub enum Selector {
 pub struct Route {
     /// The node whose route it is.
     pub node: NodeId,
-    /// The destination.
+    /// The destination host, or a network with `prefix` below 32.
     pub to: Ipv4Addr,
     /// The prefix length of the destination, in bits; 32 for one host.
     pub prefix: u8,

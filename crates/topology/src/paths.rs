@@ -12,7 +12,7 @@ use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
 /// is used.
 const MOST_CHOICES: usize = 256;
 
-/// A path from node to node.
+/// A path of packets from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Path {
     /// The nodes in order: the sender, the forwarding nodes, the receiver.
@@ -30,7 +30,7 @@ pub struct Path {
 pub struct Leg {
     /// The share, above 0 and at most 1.
     pub share: f64,
-    /// The path.
+    /// The path that they take.
     pub path: Path,
 }
 
@@ -53,7 +53,7 @@ pub struct Stream {
     pub back: Vec<Choice>,
 }
 
-/// Finds the paths of a topology.
+/// Finds the paths of packets in a topology.
 pub struct Ways<'t> {
     topology: &'t Topology,
     forwarding: Forwarding<'t>,

@@ -8,14 +8,14 @@ use crate::pairs::{Group, Wire};
 use crate::sections::{Kind, Sections, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a balance scenario's file.
 pub type Balance = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `balance`.
+    /// The kind of experiment: `balance`.
     pub kind: Kind,
     /// The lengths of the files, such as `2MB`.
     pub sizes: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Tolerance {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The topology's name.
+    /// The name of the topology that the figure belongs to.
     pub topology: String,
     /// The kind of wire between the nodes of a pair.
     pub wire: Wire,

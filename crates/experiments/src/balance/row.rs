@@ -29,7 +29,7 @@ pub struct Point {
 /// second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The topology's name.
+    /// The name of the topology that was measured.
     pub topology: String,
     /// The kind of wire between the nodes of a pair.
     pub wire: Wire,

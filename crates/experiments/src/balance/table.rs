@@ -13,7 +13,7 @@ use crate::pairs::Wire;
 use crate::predicted::Prediction;
 use crate::table::{self, write_line};
 
-/// The copies over all topologies and wires.
+/// The table: a row for each topology, kind of wire, size, and number of remote copies.
 pub type Table = table::Table<Balance, Row, Common>;
 
 /// The lengths of the files, and the tested forecasts.

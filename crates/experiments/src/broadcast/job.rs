@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a broadcast scenario's file.
 pub type Broadcast = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `broadcast`.
+    /// The kind of experiment: `broadcast`.
     pub kind: Kind,
     /// The length of the file, such as `86.4MB`.
     pub bytes: String,

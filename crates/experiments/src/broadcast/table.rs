@@ -8,7 +8,7 @@ use super::job::{Broadcast, Tool};
 use crate::predicted::Prediction;
 use crate::table::{self, Size};
 
-/// The copies with all tools.
+/// The table: a row for each number of receivers and each tool.
 pub type Table = table::Table<Broadcast, Row, Common>;
 
 /// The fields that all rows share: the file's length, and the bound of the wire.
@@ -17,7 +17,7 @@ pub struct Common {
     /// A short description of the network.
     #[serde(skip)]
     pub media: String,
-    /// The file's length.
+    /// The length of the copied file.
     #[serde(flatten)]
     pub size: Size,
     /// The seconds that the wire alone needs for the file.

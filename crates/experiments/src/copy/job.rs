@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, reached, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a copy scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copy that is measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `copy`.
+    /// The kind of experiment: `copy`.
     pub kind: Kind,
     /// The length of the file, in bytes or with a unit such as `MiB`.
     pub bytes: String,
@@ -53,7 +53,7 @@ pub struct Tolerance {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The topology's name.
+    /// The name of the topology that the row belongs to.
     pub topology: String,
     /// The seconds that the copy of the whole file took.
     pub seconds: f64,

@@ -12,7 +12,7 @@ use crate::table::{self, Size, or_dash};
 /// Bytes of a MiB, the unit of the figures of 2004.
 const MIB: f64 = 1048576.0;
 
-/// The copies over all topologies.
+/// The table: a row for each topology and tool.
 pub type Table = table::Table<CopyExperiment, Row, Size>;
 
 /// A copy over one topology.

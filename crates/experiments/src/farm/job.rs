@@ -9,17 +9,17 @@ use crate::sections::{Kind, Sections, place, reached, refuse};
 use garland_farm::result::Unit;
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a farm scenario's file.
 pub type Farm = Sections<Job, Tolerance, Published>;
 
 /// The name in `[[published]]` for one machine alone, with which all others are compared.
 pub const ONE: &str = "one";
 
-/// Section `[job]`.
+/// Section `[job]`: the jobs, the copy and the riddle.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `farm`.
+    /// The kind of experiment: `farm`.
     pub kind: Kind,
     /// Number of jobs.
     pub jobs: usize,
@@ -39,7 +39,7 @@ pub struct Job {
     pub program: String,
     /// The loads, the heaviest one first.
     pub load: Vec<LoadKind>,
-    /// The copy through the mount.
+    /// The copy of a file through the mount.
     pub copy: CopyJob,
     /// The network that was slower than expected, and the faults that may explain it.
     pub riddle: Riddle,
@@ -55,13 +55,13 @@ pub struct LoadKind {
     pub words: Vec<String>,
 }
 
-/// The copy through the mount.
+/// A copy that one node makes by reading a file through the mount.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopyJob {
     /// The length of the copied file.
     pub bytes: String,
-    /// The node that reads it.
+    /// The node that reads the file.
     pub to: String,
 }
 
@@ -73,7 +73,7 @@ pub struct Riddle {
     pub slow: String,
     /// The name of the faster topology.
     pub fast: String,
-    /// The length of the copied file.
+    /// The length of the file that is copied to find the cause.
     pub bytes: String,
     /// The kernel settings that restore the TCP of 2004, such as `net.ipv4.tcp_recovery=0`.
     pub settings: Vec<String>,

@@ -95,7 +95,7 @@ pub struct CopyRow {
     pub seconds: f64,
     /// The seconds that the wires alone need.
     pub bound_s: f64,
-    /// The file's length in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct CopyRow {
 pub struct SuspectRow {
     /// The fault; `None` in the first row, which is without a fault.
     pub suspect: Option<String>,
-    /// The rate over the slower network.
+    /// The rate over the slow network.
     pub slow: f64,
     /// The rate over the faster network, with the fault if it can occur there.
     pub fast: f64,

@@ -24,7 +24,7 @@ pub type Table = table::Table<Farm, Row, Common>;
 pub struct Common {
     /// The scaling of the emulation.
     pub scaling: Scaling,
-    /// The copies through the mount.
+    /// The copies through the mount, one for each topology.
     pub copies: Vec<CopyRow>,
     /// The suspects of the riddle; the first row is without a fault.
     pub suspects: Vec<SuspectRow>,

@@ -38,7 +38,7 @@ const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 /// The file name extension of encoded sound.
 const MADE: &str = "mp3";
 
-/// The experiment at one scale.
+/// Runs the parts of the experiment in labs, with files of one scale.
 pub struct FarmTrial<'a> {
     pub experiment: &'a Farm,
     pub stage: &'a Stage<'a>,

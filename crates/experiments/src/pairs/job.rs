@@ -8,20 +8,20 @@ use super::group::Group;
 use crate::sections::{Kind, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a pairs scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pairs {
-    /// Section `[job]`.
+    /// What is copied.
     pub job: Job,
     /// Section `[tolerance]`: the limits within which results count as reproduced.
     pub tolerance: Tolerance,
 }
 
-/// Section `[job]`.
+/// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `pairs`.
+    /// The kind of experiment: `pairs`.
     pub kind: Kind,
     /// The length of the file that each pair copies, such as `2MB`.
     pub bytes: String,

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, place, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a ping scenario's file.
 pub type Ping = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the gets that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `ping`.
+    /// The kind of experiment: `ping`.
     pub kind: Kind,
     /// The node that reads.
     pub from: String,

@@ -10,13 +10,13 @@ use super::job::{Job, Ping, Point, Transport};
 use crate::predicted::Prediction;
 use crate::table;
 
-/// The gets over all transports.
+/// The table: for each transport, a row for each size, and for each number of gets in flight.
 pub type Table = table::Table<Ping, Row>;
 
-/// A measured line.
+/// A line of the table: gets of one size, with a certain number in flight.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// The transport.
+    /// The transport of the gets.
     pub transport: Transport,
     /// Whether the line belongs to the second part of the table, in which the number of gets in
     /// flight grows.
@@ -25,7 +25,7 @@ pub struct Row {
     /// The predicted nanoseconds per get. `None` in the first part of the table, and for the first
     /// and the last line of the second part, from which the others are predicted.
     pub predicted_ns: Option<f64>,
-    /// The measured point.
+    /// What was measured.
     #[serde(flatten)]
     pub point: Point,
 }

@@ -15,14 +15,14 @@ pub const TURNS: &str = "turns";
 /// The placement by marginal cost.
 pub const COST: &str = "mosix";
 
-/// The sections of the scenario's file.
+/// The sections of a placements scenario's file.
 pub type Placements = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the jobs and their placements.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `placements`.
+    /// The kind of experiment: `placements`.
     pub kind: Kind,
     /// The nodes that work.
     pub nodes: Vec<String>,

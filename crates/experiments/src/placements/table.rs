@@ -10,10 +10,10 @@ use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// The jobs with all placements.
+/// The table: a row for each placement and each way to start the jobs.
 pub type Table = table::Table<Placements, Row>;
 
-/// The jobs with one placement.
+/// The times of all jobs with one placement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The placement's name.

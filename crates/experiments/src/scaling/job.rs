@@ -8,14 +8,14 @@ use super::shape::shape;
 use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a scaling scenario's file.
 pub type Scaling = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the jobs, and the numbers of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `scaling`.
+    /// The kind of experiment: `scaling`.
     pub kind: Kind,
     /// Number of jobs.
     pub jobs: usize,

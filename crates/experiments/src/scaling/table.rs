@@ -10,7 +10,7 @@ use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// The jobs on all numbers of nodes.
+/// The table: a row for each number of nodes.
 pub type Table = table::Table<Scaling, Row, Common>;
 
 /// The scale of the jobs, and the forecast.

@@ -12,8 +12,9 @@ use garland_sys::{clock, process, signal};
 use super::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The timeout of mounting in nanoseconds; below it, the interval at which the mount is polled.
+/// The timeout of mounting, in nanoseconds.
 const PATIENCE_NS: u64 = 20_000_000_000;
+/// The interval at which the mount is polled.
 const EVERY: Duration = Duration::from_millis(5);
 
 /// A mount at the lab's head; dropping it unmounts.

@@ -9,14 +9,14 @@ use super::maker::{Maker, Pause};
 use crate::sections::{Kind, Sections, only, reached, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a stripes scenario's file.
 pub type Stripes = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copies and their pauses.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The length of the file, such as `255.5MiB`.
+    /// The kind of experiment: `stripes`.
     pub kind: Kind,
     /// The file's length.
     pub bytes: String,

@@ -12,7 +12,7 @@ use super::sizes::Sizes;
 use crate::predicted::Prediction;
 use crate::table::{self, Size};
 
-/// The copies in operations and without them.
+/// The table: a row for each copy.
 pub type Table = table::Table<Stripes, Row, Common>;
 
 /// The file's length, the bound of the wire, and the findings about pauses.
@@ -21,7 +21,7 @@ pub struct Common {
     /// The sizes of the copy.
     #[serde(skip)]
     pub sizes: Sizes,
-    /// The file's length.
+    /// The length of the copied file.
     #[serde(flatten)]
     pub size: Size,
     /// Number of operations of a copy.
@@ -32,7 +32,7 @@ pub struct Common {
     pub answers: Vec<Answer>,
 }
 
-/// One copy.
+/// A copy of the file to the server.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
     /// Whether the copy was made in operations.

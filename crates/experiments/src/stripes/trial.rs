@@ -12,14 +12,15 @@ use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// The name of the copied file; below it, that of its only stripe on the server.
+/// The name of the copied file on the server.
 const NAME: &str = "copy";
+/// The name of the file's only stripe.
 const STRIPE: &str = "copy.stripe-1of1";
 
 /// The number of further copies without pauses, for the medians of undisturbed times.
 const MORE: usize = 4;
 
-/// The experiment in one lab.
+/// The copies and reports of the experiment, in one lab.
 pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub lab: &'a ScenarioLab<'a>,

@@ -11,13 +11,13 @@ pub const TOLERANCE_OF_PAIRS: f64 = 0.05;
 /// A TCP flow, measured at its receiver.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// The sender.
+    /// The sender's name.
     pub from: String,
-    /// The receiver.
+    /// The receiver's name.
     pub to: String,
     /// The number of flows that were measured at the same time, including this one.
     pub at_once: usize,
-    /// The goodput in bits per second.
+    /// The measured goodput in bits per second.
     pub goodput: f64,
     /// The expected goodput in bits per second; `None` for unshaped wires.
     pub theory: Option<f64>,
@@ -89,7 +89,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether the lab emulates its topology.
+    /// Whether all measurements are within their tolerances, and there are no anomalies.
     pub fn holds(&self) -> bool {
         self.media.iter().all(MediumCheck::holds)
             && self.pairs.iter().all(Measured::holds)

@@ -7,9 +7,10 @@ use garland_topology::{MediumId, NicId, NodeId};
 
 use crate::shaping::Shaping;
 
-/// The maximum total rate, in bits per second, of the flows of a round that two CPUs of 2.6 GHz can
-/// emulate: here on media that count frames one by one, below on media that pass large segments.
+/// The maximum total rate of a round's flows, in bits per second, that two CPUs of 2.6 GHz can
+/// emulate on media that count frames one by one.
 const MOST_EXACT: f64 = 600e6;
+/// The corresponding rate on media that pass large segments.
 const MOST_SCALED: f64 = 5e9;
 
 /// One flow to measure.
@@ -19,7 +20,7 @@ pub struct Flow {
     pub from: NodeId,
     /// The receiving node.
     pub to: NodeId,
-    /// The receiver's address.
+    /// The address to which the flow is sent.
     pub address: Ipv4Addr,
     /// The expected goodput in bits per second; infinite on unshaped wires.
     pub theory: f64,
@@ -32,7 +33,7 @@ pub struct Flow {
 /// Flows that run at the same time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
-    /// The flows.
+    /// The flows of the round.
     pub flows: Vec<Flow>,
     /// The largest relative deviation from theory that is accepted.
     pub tolerance: f64,

@@ -23,7 +23,7 @@ pub(super) struct Single {
     pub(super) shared: Option<f64>,
 }
 
-/// Returns the flows for each medium through which alone two nodes can reach each other.
+/// Returns the flows for each medium that connects two nodes by itself, without other media.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Single> {
     let media = 0..topology.media.len();
     media.filter_map(|medium| single(topology, ways, shaping, medium)).collect()

@@ -71,7 +71,7 @@ pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
 }
 
 /// Returns the step that assigns frames from `sender` to `class`. The 6 bytes of the source address
-/// are at offset -8 from the IP header; u32 compares 4 and then 2 of them.
+/// are at offset -8 from the IP header; the u32 filter compares 4 of them and then 2.
 fn sort(shared: &str, sender: Ethernet, class: u32) -> Step {
     let [a, b, c, d, e, f] = sender.0;
     MEDIA.tc(format!(

@@ -17,8 +17,8 @@ pub struct TrafficPattern {
 /// bisection, in which each node of the first half exchanges data with its partner in the second
 /// half. A single node has no patterns.
 ///
-/// The worst bisection cannot be found in large topologies. This one splits the nodes by their
-/// order; shapes number nodes by position.
+/// The worst bisection is infeasible to find in a large topology. This one splits the nodes in the
+/// middle of their order, which in a shape follows their positions.
 pub fn loads(topology: &Topology) -> Vec<TrafficPattern> {
     let nodes = topology.nodes.len();
     if nodes < 2 {

@@ -42,8 +42,9 @@ impl ConfigFile {
         Self { place: Place::Block, ..self }
     }
 
-    /// Returns the new contents of a file whose contents are `old`; `None` for a missing file. With
-    /// [`Place::Block`] the block replaces the old block or is appended, and the rest is kept.
+    /// Returns the new contents of the file. `old` is what it contains now, or `None` if it does
+    /// not exist. With [`Place::Block`] the block replaces the old block or is appended, and the
+    /// rest is kept.
     #[must_use]
     pub fn over(&self, old: Option<&str>) -> String {
         match self.place {

@@ -20,13 +20,13 @@ pub struct NodeConfig {
     pub node: String,
     /// The address on the loopback device; set if no NIC and no bond has the node's address.
     pub loopback: Option<Ipv4Addr>,
-    /// The NICs in order.
+    /// The NICs of the node, in the topology's order.
     pub interfaces: Vec<Interface>,
-    /// The bonds in order.
+    /// The bonds that are network devices, in the topology's order.
     pub bonds: Vec<BondDevice>,
     /// The routes. Those to direct neighbours come first, since others may depend on them.
     pub routes: Vec<NodeRoute>,
-    /// The additional addresses of MPTCP connections.
+    /// The further addresses that MPTCP connections use.
     pub endpoints: Vec<Endpoint>,
     /// Whether the node forwards packets.
     pub forwards: bool,
@@ -38,7 +38,7 @@ pub struct Device {
     /// The device name on the machine. If `ethernet` is set, the name in the topology, which the
     /// machine need not use.
     pub name: String,
-    /// The Ethernet address that identifies the device; `None` if its name does.
+    /// The Ethernet address that identifies the device; `None` if the name identifies it.
     pub ethernet: Option<Ethernet>,
 }
 

@@ -16,8 +16,9 @@ use garland_core::nic_facts::Ethernet;
 /// The keys of `[topology]` that only this shape has.
 pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
 
-/// The keys that only this shape has: of `[[topology.medium]]`, and of `[[topology.node]]`.
+/// The keys of `[[topology.medium]]` that only this shape has.
 pub(super) const MEDIUM_KEYS: [&str; 2] = ["kind", "backplane"];
+/// The keys of `[[topology.node]]` that only this shape has.
 pub(super) const NODE_KEYS: [&str; 2] = ["address", "forwards"];
 
 pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<Topology, Fault> {

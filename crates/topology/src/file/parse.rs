@@ -14,11 +14,11 @@ use garland_core::form::{Section, document};
 pub struct TopologyFile {
     /// The name in the file, or the file name without `.toml`.
     pub name: String,
-    /// The question that a scenario answers.
+    /// The question that a scenario answers; `None` if the file has none.
     pub question: Option<String>,
-    /// Where the published figures of a scenario come from.
+    /// Where the published figures of a scenario come from; `None` if the file does not say.
     pub source: Option<String>,
-    /// The answer to the question.
+    /// The answer to the question; `None` if the file has none.
     pub answer: Option<String>,
     /// The topology, which has passed its check.
     pub topology: Topology,

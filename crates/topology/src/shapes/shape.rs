@@ -7,9 +7,9 @@ use super::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// One hub.
+    /// One hub for all nodes.
     Hub,
-    /// One switch.
+    /// One switch for all nodes.
     Switch {
         /// The total rate of all ports together; `None` for no limit.
         backplane: Option<Rate>,
@@ -24,13 +24,13 @@ pub enum Shape {
     Joined(JoinedStars),
     /// A ring of wires.
     Ring,
-    /// A wire for each pair.
+    /// A wire for each pair of nodes.
     FullMesh,
-    /// Two layers of switches.
+    /// Leaves with nodes, and spines that join all leaves.
     LeafSpine(LeafSpine),
     /// Several switches, with a NIC of every node on each.
     Rail {
-        /// The number of switches.
+        /// The number of switches, and of NICs per node.
         rails: u32,
     },
 }

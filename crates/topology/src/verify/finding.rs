@@ -70,7 +70,7 @@ pub enum Finding {
     },
     /// A NIC that has negotiated less than its planned rate.
     Speed {
-        /// The NIC.
+        /// The NIC that negotiated too little.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
@@ -81,14 +81,14 @@ pub enum Finding {
     },
     /// A NIC that is half duplex, but not on a hub.
     HalfDuplex {
-        /// The NIC.
+        /// The half-duplex NIC.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
     },
     /// A NIC whose MTU differs from the plan.
     Mtu {
-        /// The NIC.
+        /// The NIC with the other MTU.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
@@ -101,9 +101,9 @@ pub enum Finding {
     },
     /// A link that drops full packets, although the NICs at both ends have the planned MTU.
     LinkMtu {
-        /// The sender.
+        /// The sending NIC.
         from: NicName,
-        /// The receiver.
+        /// The receiving NIC.
         to: NicName,
         /// The planned MTU in bytes.
         planned: u16,

@@ -7,7 +7,7 @@ use super::super::{NicName, NodeId, Topology};
 pub struct Port {
     /// The index of the node in the topology.
     pub node: NodeId,
-    /// The device name.
+    /// The device name on the node.
     pub nic: String,
 }
 
