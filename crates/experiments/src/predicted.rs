@@ -81,7 +81,7 @@ impl Prediction {
     }
 }
 
-/// The relative errors of predictions, without sign; they refer to the emulated figures.
+/// The absolute values of the relative errors of predictions, with respect to the emulated figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Number of predictions.

@@ -43,8 +43,9 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures with each number of remote copies of the job; with 0 only if `with_none`. Repeats
-    /// measurements that are below the tolerance, and keeps the highest rate of each.
+    /// Measures with each number of remote copies of the job, but with 0 only if `with_none`.
+    /// Repeats measurements whose rates are below the tolerance, and keeps the highest rate of
+    /// each.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
         let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();

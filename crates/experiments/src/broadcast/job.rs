@@ -51,8 +51,8 @@ impl Tool {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The largest time with agents that run already, as a multiple of the time that the wire alone
-    /// takes.
+    /// The largest accepted time with agents that run already, as a multiple of the time that the
+    /// wire alone takes.
     pub up_over_limit: f64,
 }
 

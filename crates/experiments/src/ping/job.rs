@@ -79,10 +79,11 @@ impl Wait {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The largest ratio of the time of the largest get to that of the smallest get that is not
-    /// empty.
+    /// The largest accepted ratio of the time of the largest get to that of the smallest get that
+    /// is not empty.
     pub large_over_small: f64,
-    /// The largest ratio of the time per get with the most in flight to that of one get alone.
+    /// The largest accepted ratio of the time per get with the most in flight to the time of one
+    /// get alone.
     pub deep_over_alone: f64,
 }
 

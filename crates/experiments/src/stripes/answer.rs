@@ -107,8 +107,8 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// Returns the larger relative error of the two found times, each as a multiple of its
-    /// tolerance.
+    /// Returns the relative error of the found time as a multiple of its tolerance: the larger one
+    /// of both findings.
     pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
         (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)

@@ -41,8 +41,8 @@ pub struct Tolerance {
     /// The least rate of a copy without operations, with or without pauses, as a share of the rate
     /// of the wire.
     pub least_of_wire: f64,
-    /// The least ratio of the time of a copy in operations to that of a copy without them, both
-    /// with the pauses of the suspects.
+    /// The least factor by which a copy without operations must be faster than one in operations,
+    /// both with the pauses of the suspects.
     pub least_gain: f64,
     /// The largest relative error of the time that is found from the traces of both ends.
     pub found: f64,
