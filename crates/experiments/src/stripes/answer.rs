@@ -58,8 +58,9 @@ pub struct Finding {
     pub found_ns: i64,
     /// The first fault that the report names; `None` if it names none.
     pub fault: Option<String>,
-    /// Whether the report blames the maker of the pause. If the maker is not on the client, a report
-    /// without the server's trace must list the server as undecided instead, and not blame it.
+    /// Whether the report blames the maker of the pause. If the maker is not on the client, a
+    /// report without the server's trace must list the server as undecided instead, and not blame
+    /// it.
     pub right: bool,
     /// The lines of the report about what is undecided.
     pub undecided: Vec<String>,
