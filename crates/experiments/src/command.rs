@@ -62,7 +62,8 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs these scenarios one after the other. Returns the last exit that is not [`Exit::Done`], if any.
+/// Runs these scenarios one after the other. Returns the last exit that is not [`Exit::Done`];
+/// [`Exit::Done`] if there is none.
 fn several(
     context: &Context,
     wanted: &[Scenario],

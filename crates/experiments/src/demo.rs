@@ -15,7 +15,7 @@ use garland_terminal::output;
 /// The name of the file on the nodes.
 const NAME: &str = "file";
 
-/// The factor by which the file for the scaling curve is smaller than the file of the copy.
+/// The file for the scaling curve is smaller than the copied file by this factor.
 const SMALLER: u64 = 8;
 
 /// Runs `garland demo`: builds the cluster, copies, verifies, writes a report, and removes everything but the
@@ -59,16 +59,17 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs a command in the lab. Returns its standard output and the name of its run.
+/// Runs a command in the lab. Returns its standard output, and the name of the run that it
+/// recorded.
 fn run_of(lab: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Failure> {
     let output = lab.garland(words)?;
     let run = Run::find(&lab.places()?, "last", "result.json", "a result")?;
     Ok((output, run.name().to_owned()))
 }
 
-/// Writes a report of the copy, of the wires, and of copies of a smaller file to fewer nodes, which
-/// result in a scaling curve. Returns the first line that the report command printed, and the names
-/// of the reported runs.
+/// Copies a smaller file to growing numbers of nodes, for a scaling curve, and measures the wires.
+/// Writes a report of these runs and of the run `first`. Returns the first line that the report
+/// command printed, and the names of the reported runs.
 fn reported(
     run: &Run,
     lab: &ScenarioLab<'_>,

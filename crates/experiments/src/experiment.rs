@@ -1,4 +1,4 @@
-//! An experiment and its table, of any kind.
+//! An experiment of any kind, and its table.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, st
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
-/// The part of a file that says the experiment's kind.
+/// The part of a file that names the kind of experiment.
 #[derive(Deserialize)]
 struct Kinds {
     job: KindOfJob,
@@ -23,8 +23,8 @@ struct KindOfJob {
     kind: Kind,
 }
 
-/// Defines the experiments and their tables from one line for each kind: its name and its module, in which
-/// `Table` is the table, and the type of its sections.
+/// Defines `Experiment` and `Table` from one line per kind: its name, its module, in which
+/// `Table` is the table, and the type of the sections of its file.
 macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident: $module:ident::$sections:ident,)*) => {
         /// An experiment, as the sections of its file describe it.
@@ -35,7 +35,8 @@ macro_rules! kinds {
         }
 
         impl Experiment {
-            /// Parses the sections of an experiment out of the scenario file `path`.
+            /// Parses the sections of an experiment; `text` is the contents of the scenario file
+            /// `path`.
             pub fn parse(text: &str, path: &str) -> Result<Self, Failure> {
                 let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
                 let kinds: Kinds = toml::from_str(text).map_err(wrong)?;
@@ -60,7 +61,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The measured rows, beside the published figures and the bounds of the wires.
+        /// The result of an experiment of any kind.
         #[derive(Clone, Debug, Serialize)]
         #[serde(untagged)]
         pub enum Table {
@@ -69,14 +70,14 @@ macro_rules! kinds {
         }
 
         impl Table {
-            /// The predicted figures beside the emulated ones.
+            /// Returns the predicted figures with the emulated ones.
             pub fn predictions(&self) -> Vec<Prediction> {
                 match self {
                     $(Self::$kind(table) => table.predictions(),)*
                 }
             }
 
-            /// Describes the first result that is out of tolerance; none if all are within it.
+            /// Describes the first result that is out of tolerance; `None` if all are within it.
             pub fn miss(&self) -> Option<String> {
                 match self {
                     $(Self::$kind(table) => table.miss(),)*

@@ -17,16 +17,16 @@ use garland_terminal::failure::Failure;
 pub struct Scenario {
     /// The scenario's name.
     pub name: String,
-    /// The question, in words.
+    /// The question that the scenario answers.
     pub question: String,
     /// Where the published figures come from.
     pub source: String,
-    /// The answer, in words.
+    /// The answer to the question.
     pub answer: String,
-    /// The topologies, in the order in which they are emulated.
+    /// The topologies, in the order in which they are emulated; at least one.
     #[serde(serialize_with = "outlines")]
     pub topologies: Vec<Topology>,
-    /// The experiment; none if the file is only a topology.
+    /// The experiment; `None` if the file only describes a topology.
     #[serde(flatten)]
     pub experiment: Option<Experiment>,
 }
@@ -90,7 +90,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The experiment; an error if there is none.
+    /// Returns the experiment; an error if there is none.
     pub fn experiment(&self) -> Result<&Experiment, Failure> {
         self.experiment.as_ref().ok_or_else(|| {
             let name = &self.name;

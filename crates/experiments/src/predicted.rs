@@ -1,5 +1,5 @@
-//! Predictions by the simulator: wires and disks are shared fairly, and nothing else delays bytes. The
-//! start-up time is not simulated; it is measured with a file of one byte.
+//! Predictions by the simulator, in which wires and disks are shared fairly and nothing else delays
+//! bytes. The start-up time is not simulated but measured, with a file of one byte.
 
 use garland_core::plan::{Layout, Plan};
 use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Bytes of the file whose copy measures the start-up time.
+/// The length of the file whose copy measures the start-up time, in bytes.
 pub const NEXT_TO_NOTHING: u64 = 1;
 
-/// Returns the simulated seconds of a file of `length` bytes through a chain of these nodes, the head first.
+/// Returns the simulated seconds in which a file of `length` bytes passes a chain of nodes:
+/// `places`, the head first.
 pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64, Failure> {
     let receivers = places.iter().skip(1);
     let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
@@ -23,14 +24,15 @@ pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64,
         .map_err(|way| no_way(topology, &way))
 }
 
-/// Returns the simulated seconds until all flows, which start at the same time, have each carried a
-/// file of `bytes` bytes.
+/// Returns the simulated seconds until each of `flows` has carried a file of `bytes` bytes; all
+/// start at the same time.
 pub fn pairs(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
     balance(topology, flows, flows.len(), bytes)
 }
 
-/// Returns the simulated seconds of all copies. The first `remote` copies use their flows. The
-/// other copies stay on the sender, whose disk reads and writes them.
+/// Returns the simulated seconds until the copies of all `flows` are done, each of `bytes` bytes.
+/// The first `remote` copies go from sender to receiver; the others stay on the sender, whose disk
+/// is then both read and written.
 pub fn balance(
     topology: &Topology,
     flows: &[(NodeId, NodeId)],
@@ -59,16 +61,16 @@ pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
     Failure::usage(format!("in {} {way}", topology.name))
 }
 
-/// A predicted figure beside the emulated one.
+/// A predicted figure, and the figure that was measured in the lab.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// The measurement, in words.
+    /// A description of what was measured.
     pub what: String,
-    /// The unit: `s`, `us`, `MB/s`.
+    /// The unit of both figures: `s`, `us`, `MB/s`.
     pub unit: &'static str,
     /// The predicted figure.
     pub predicted: f64,
-    /// The figure that was measured in the lab.
+    /// The measured figure.
     pub emulated: f64,
 }
 
@@ -79,19 +81,19 @@ impl Prediction {
     }
 }
 
-/// Errors of predictions, as shares of the emulated figures.
+/// The absolute values of the relative errors of predictions, with respect to the emulated figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Number of predictions.
     pub count: usize,
-    /// The median error.
+    /// The median of the relative errors.
     pub median: f64,
-    /// The largest error.
+    /// The largest of the relative errors.
     pub worst: f64,
 }
 
 impl Agreement {
-    /// Returns the errors of these predictions; none without a prediction.
+    /// Returns the relative errors of these predictions; `None` if there are none.
     pub fn of(predictions: &[Prediction]) -> Option<Self> {
         let off = |one: &Prediction| (one.predicted / one.emulated - 1.0).abs();
         let mut all: Vec<f64> = predictions.iter().map(off).filter(|off| off.is_finite()).collect();

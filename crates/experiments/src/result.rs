@@ -1,4 +1,4 @@
-//! The result of a scenario: its question, published and emulated figures side by side, and a verdict.
+//! The result of a scenario: its question, the published and the emulated figures, and a verdict.
 
 use std::fmt;
 
@@ -16,11 +16,11 @@ pub struct ScenarioResult {
     scenario: Scenario,
     #[serde(flatten)]
     table: Table,
-    /// The predicted figures beside the emulated ones.
+    /// The predicted figures with the emulated ones.
     predictions: Vec<Prediction>,
-    /// The errors of the predictions; none if there are no predictions.
+    /// The relative errors of the predictions; `None` if there are none.
     agreement: Option<Agreement>,
-    /// The first result that is out of tolerance, in words.
+    /// A description of the first result that is out of tolerance; `None` if all are within it.
     miss: Option<String>,
     /// Whether every result is within the tolerance.
     reproduced: bool,

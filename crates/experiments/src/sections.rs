@@ -21,14 +21,14 @@ pub enum Kind {
     Stripes,
 }
 
-/// The sections of an experiment's file, with the types of its kind.
+/// The sections of an experiment's file; each kind of experiment has its own types for them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Sections<Job, Tolerance, Published> {
-    /// The job.
+    /// The job to run.
     pub job: Job,
     /// The tolerance within which results count as reproduced.
     pub tolerance: Tolerance,
-    /// The published figures.
+    /// The published figures; empty if the file has none.
     #[serde(default = "Vec::new")]
     pub published: Vec<Published>,
 }
@@ -38,7 +38,7 @@ pub fn are_rated(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
     bounds::max_min(topology, flows).iter().all(|bound| bound.is_finite() && *bound > 0.0)
 }
 
-/// Finds the node `name` in a topology.
+/// Finds the node `name` in a topology; an error if there is none.
 pub fn place(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
     match topology.node(name) {
         Some(node) => Ok(node),
@@ -46,7 +46,8 @@ pub fn place(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
     }
 }
 
-/// Finds the node `name`, which must be reached from the head by wires with rates.
+/// Finds the node `name`. It must not be the head, and the head must reach it over wires with
+/// rates.
 pub fn reached(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
     match place(topology, name)? {
         node if node > 0 && are_rated(topology, &[(0, node)]) => Ok(node),
@@ -57,7 +58,8 @@ pub fn reached(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
     }
 }
 
-/// Returns the only one of `topologies`. `what` is the kind of experiment, for the error.
+/// Returns the single element of `topologies`; an error if there are more. `what` names the kind of
+/// experiment in the error.
 pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, Failure> {
     match topologies {
         [topology] => Ok(topology),
@@ -65,7 +67,7 @@ pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, 
     }
 }
 
-/// Returns an error about a scenario's file.
+/// Returns the error that `problem` is wrong with the file of a scenario.
 pub fn refuse<T>(problem: impl fmt::Display) -> Result<T, Failure> {
     Err(Failure::usage(problem))
 }

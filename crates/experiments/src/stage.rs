@@ -12,28 +12,28 @@ use garland_terminal::failure::Failure;
 
 /// The inputs of an experiment that are not in its file: run, topologies, scale.
 pub struct Stage<'a> {
-    /// The run.
+    /// The run that records the experiment.
     pub run: &'a Run,
     /// The topologies, in the order in which they are emulated.
     pub topologies: &'a [Topology],
-    /// The user's scale: the length of files as a share of the published length; `None` for the
-    /// scenario's default scale.
+    /// The scale that the user asked for: the length of files as a share of the published length.
+    /// `None` for the default scale of the scenario.
     pub scale: Option<f64>,
     /// Interrupts by the user, which are held back while a lab is up.
     pub interrupts: &'a Interrupts,
 }
 
 impl Stage<'_> {
-    /// Returns the size of a file that was published with `bytes`, at the user's scale or else at `usual`; at
-    /// least 1 byte.
+    /// Returns the size of a file whose published length is `bytes`, at the scale of the user or
+    /// else at the scale `usual`; at least 1 byte.
     pub fn scaled(&self, bytes: &str, usual: f64) -> Result<Size, Failure> {
         let scale = self.scale.unwrap_or(usual);
         let length = bytes::parse(bytes).map_err(Failure::usage)?;
         Ok(Size { scale, bytes: ((length as f64 * scale) as u64).max(1) })
     }
 
-    /// Builds a lab of `topology` with `room` bytes for files, calls `work`, and removes the lab. `work` ends
-    /// its own phases.
+    /// Builds a lab of `topology` with space for `room` bytes of files, calls `work`, and removes
+    /// the lab. `work` must end its own phases.
     pub fn in_lab<T>(
         &self,
         topology: &Topology,

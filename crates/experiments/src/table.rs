@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
-/// The rows of an experiment, beside the sections of its file. Each kind of experiment has its own types of
-/// row and of common fields.
+/// The rows of an experiment, with the sections of its file. Each kind of experiment has its own
+/// types of row and of common fields.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table<Experiment, Row, Common = ()> {
     /// The sections of the scenario's file.
@@ -34,7 +34,8 @@ pub struct Size {
     pub bytes: u64,
 }
 
-/// Writes a line: `of` in 34 columns, `what` in 11, then the figures, which are already padded.
+/// Writes a line: `of` padded to 34 columns, `what` padded to 11, and then the figures, which must
+/// be padded already.
 pub fn write_line(
     f: &mut Formatter<'_>,
     of: &str,
@@ -46,7 +47,7 @@ pub fn write_line(
     writeln!(f)
 }
 
-/// Formats a figure; a dash if there is none.
+/// Formats a figure; `None` gives a dash.
 pub fn or_dash(figure: Option<impl Display>) -> String {
     figure.map_or_else(|| "-".to_owned(), |figure| figure.to_string())
 }

@@ -9,10 +9,10 @@ use crate::LabError;
 use crate::step::{Place, Step};
 use crate::tool::Tool;
 
-/// The directory where `ip netns` keeps the names of network namespaces. The keeper mounts a tmpfs
-/// of its own at `/run`.
+/// The directory of the files by which `ip netns` finds network namespaces. The keeper mounts a
+/// tmpfs of its own at `/run`.
 const NETWORKS: &str = "/run/netns";
-/// The directory where a lab keeps the names of UTS namespaces.
+/// The directory of the corresponding files of UTS namespaces.
 const HOST_NAMES: &str = "/run/utsns";
 
 /// Returns the path of the file that keeps a node's namespace alive, as the keeper sees it.
@@ -101,7 +101,8 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
     tool.run(command, &lines, &place.to_string()).map(drop)
 }
 
-/// Calls `work`, which may change the network and UTS namespaces, and restores them.
+/// Calls `work`, which may change the network and UTS namespaces of this thread, and then restores
+/// them. `node` is named in errors.
 fn elsewhere(node: &str, work: impl FnOnce() -> io::Result<()>) -> Result<(), LabError> {
     let home = || -> io::Result<_> {
         Ok((Namespace::current(Kind::Net)?, Namespace::current(Kind::Uts)?))

@@ -1,11 +1,11 @@
-//! The kernel's counters in the media's namespace.
+//! The kernel's counters in the network namespace of the media.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The kernel's counters of a port. They exclude frame check sequences, preambles and gaps, and
-/// count the headers of a large segment once.
+/// The kernel's counters of a port. Their bytes exclude frame check sequences, preambles and gaps,
+/// and include the headers of a large segment only once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PortCounters {
     /// Bytes from the station.
@@ -19,16 +19,16 @@ pub struct PortCounters {
 /// The counters of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct QueueCounters {
-    /// Bytes sent, as the kernel counts.
+    /// Bytes sent, as the kernel counts them.
     #[serde(default)]
     pub(crate) bytes: u64,
-    /// Frames sent.
+    /// Frames sent; the kernel may count a large segment as one.
     #[serde(default)]
     pub(crate) packets: u64,
     /// Frames dropped.
     #[serde(default)]
     pub(crate) drops: u64,
-    /// Bytes queued.
+    /// Bytes that are queued now.
     #[serde(default)]
     pub(crate) backlog: u64,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Combines the output of `ip` and `tc`.
+    /// Creates the counters from the output of `ip` and `tc`.
     pub(crate) fn new(links: Vec<Link>, queues: Vec<Queue>) -> Self {
         let ports = links.into_iter().map(|Link { ifname, stats64: LinkStats { rx, tx } }| {
             (ifname, PortCounters { sent: rx.bytes, received: tx.bytes, lost: 0 })
@@ -53,7 +53,7 @@ impl Counters {
         }
     }
 
-    /// Returns the counters of a port.
+    /// Returns the counters of a port; zeros for an unknown device.
     pub(crate) fn port(&self, device: &str) -> PortCounters {
         let lost = self.root(device).drops;
         PortCounters { lost, ..self.ports.get(device).copied().unwrap_or_default() }
@@ -94,7 +94,7 @@ pub(crate) struct Queue {
     /// Whether it is the device's root queue.
     #[serde(default)]
     pub(crate) root: bool,
-    /// Its counters.
+    /// The counters of the queue.
     #[serde(flatten)]
     pub(crate) counters: QueueCounters,
 }

@@ -13,13 +13,13 @@ pub fn bridge(medium: MediumId) -> String {
     format!("br{medium}")
 }
 
-/// Returns the name of the device that all frames of a medium pass: the wire of a hub, the
+/// Returns the name of the IFB device that all frames of a medium pass: the wire of a hub, or the
 /// backplane of a switch.
 pub fn shared(medium: MediumId) -> String {
     format!("ifb{medium}")
 }
 
-/// Returns the names of the ports at both ends of an uplink: at the medium `from`, and at the
+/// Returns the names of the ports at both ends of uplink `place`: at its medium `from`, and at its
 /// medium `to`.
 pub fn uplink(place: usize) -> [String; 2] {
     [format!("u{place}from"), format!("u{place}to")]

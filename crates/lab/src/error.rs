@@ -48,15 +48,15 @@ pub enum LabError {
     NoSuchNic {
         /// The lab's name.
         lab: String,
-        /// The node.
+        /// The node's name.
         node: String,
-        /// The NIC as given.
+        /// The NIC that was asked for.
         nic: String,
     },
     /// The kernel lacks a feature that the lab needs, or does not permit its use.
     #[error("{problem}; {hint}")]
     Unavailable {
-        /// What the kernel does not support or permit, and its error.
+        /// The feature, and the kernel's error.
         problem: String,
         /// What the user can do, or what works without it.
         hint: String,
@@ -64,7 +64,7 @@ pub enum LabError {
     /// A system tool is missing.
     #[error("cannot run {tool}: it is not installed; install the package {package}")]
     ToolMissing {
-        /// The tool.
+        /// The tool's name.
         tool: &'static str,
         /// The Debian package that contains it.
         package: &'static str,
@@ -72,11 +72,11 @@ pub enum LabError {
     /// A system tool failed.
     #[error("{tool} failed for {place}: {reason}")]
     Tool {
-        /// The tool.
+        /// The tool's name.
         tool: &'static str,
         /// The node that it configured, or `_media`.
         place: String,
-        /// Its error message.
+        /// The error message of the tool.
         reason: String,
     },
     /// A lab cannot be started.
@@ -100,11 +100,11 @@ pub enum LabError {
     /// An operation on a file, a directory or a control group failed.
     #[error("failed to {operation} {}: {source}", path.display())]
     File {
-        /// What was tried: `read`, `create directory`.
+        /// The operation, as a verb: `read`, `create directory`.
         operation: &'static str,
-        /// The file or directory.
+        /// The file, directory or control group.
         path: PathBuf,
-        /// The system's error.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Entering the namespaces of a node failed.
@@ -112,9 +112,9 @@ pub enum LabError {
     Enter {
         /// The lab's name.
         lab: String,
-        /// The node.
+        /// The node's name.
         node: String,
-        /// The system's error.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A measurement in the lab failed.

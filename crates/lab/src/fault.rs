@@ -7,7 +7,7 @@ use crate::step::Place;
 use crate::tool::Tool;
 use crate::{Lab, LabError, device};
 
-/// The nftables table that contains the rules of [`flip`].
+/// The nftables table of the rules of [`flip`].
 const TABLE: &str = "garland_flips";
 
 /// A direction on a node's link.
@@ -31,12 +31,12 @@ pub fn cut_nic(lab: &Lab, node: &str, nic: &str) -> Result<(), LabError> {
     port_state(lab, node, Some(nic), PORT_LISTENING)
 }
 
-/// Reconnects the wires that [`cut`] and [`cut_nic`] have cut.
+/// Reconnects all wires of a node that [`cut`] and [`cut_nic`] have cut.
 pub fn restore(lab: &Lab, node: &str) -> Result<(), LabError> {
     port_state(lab, node, None, PORT_FORWARDING)
 }
 
-/// Changes one byte of TCP payload on a node's link, once on each of its NICs: in the `after`-th
+/// Changes one byte of TCP payload on each NIC of a node, in direction `way`: in the `after`-th
 /// segment from now (counting from 0) that is longer than 1100 bytes. The TCP checksum does not
 /// detect the change, since veth devices carry no checksums. A faulty NIC or switch can have the
 /// same effect on a real network.
@@ -79,9 +79,9 @@ pub fn resume(lab: &Lab, node: &str) -> Result<usize, LabError> {
     signal(lab, node, Signal::CONT)
 }
 
-/// States of a bridge port, from linux/if_bridge.h. A port in the listening state forwards nothing.
-/// The states "disabled" and "blocking" cannot be used: the kernel sets such a port to forwarding
-/// again while it has a carrier and no spanning tree forbids it.
+/// The state of a bridge port that forwards nothing: "listening" in linux/if_bridge.h. The states
+/// "disabled" and "blocking" cannot be used: the kernel sets such a port to forwarding again while
+/// it has a carrier and no spanning tree forbids it.
 const PORT_LISTENING: u8 = 1;
 const PORT_FORWARDING: u8 = 3;
 

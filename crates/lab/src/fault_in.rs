@@ -21,8 +21,7 @@ pub(crate) fn cabling(topology: &Topology) -> Option<String> {
     devices(topology).or_else(|| media(topology))
 }
 
-/// Finds NICs with the names `all` and `default`, which stand for all devices below
-/// `net.ipv4.conf`.
+/// Finds NICs named `all` or `default`: below `net.ipv4.conf` these names stand for all devices.
 fn devices(topology: &Topology) -> Option<String> {
     let nic = topology.nics.iter().find(|nic| nic.name == "all" || nic.name == "default")?;
     let (name, node) = (&nic.name, &topology.nodes[nic.node].name);

@@ -25,7 +25,7 @@ pub(crate) enum Feature {
 const TRIAL: &str = "gtrial";
 
 impl Feature {
-    /// Returns its name and the kernel options that provide it.
+    /// Returns the feature's name and the kernel options that provide it.
     fn name(self) -> &'static str {
         match self {
             Feature::Veth => "veth (CONFIG_VETH)",
@@ -45,8 +45,9 @@ impl Feature {
         }
     }
 
-    /// Returns a tool, input for it that is accepted only with this feature, and input that undoes
-    /// it. The device `lo` can be used: it exists from the start, and nothing uses it yet.
+    /// Returns a tool, input that it accepts only with this feature, and input that undoes the
+    /// effect. The trials can use the device `lo`: it exists from the start, and nothing uses it
+    /// yet.
     fn trial(self) -> (Tool, &'static str, &'static str) {
         const LINK: &str = "link del gtrial";
         const ROOT: &str = "qdisc del dev lo root";
@@ -138,7 +139,7 @@ pub(crate) fn missing(features: &[Feature]) -> Result<Vec<Feature>, LabError> {
     Ok(missing)
 }
 
-/// Returns the error of missing features, which says what works without them.
+/// Returns the error for missing features. It says what works without them.
 pub(crate) fn unavailable(missing: &[Feature]) -> LabError {
     let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
     let works = if missing.iter().any(|it| matches!(it, Feature::Veth | Feature::Bridge)) {

@@ -22,7 +22,8 @@ use crate::record::Keeper;
 use crate::share::{self, Shares};
 use crate::{LabError, Spec, apply, feature, plan, role};
 
-/// The keeper's reply to `lab up`: itself once the lab is built, or the error message.
+/// The keeper's reply to `lab up`: the description of its own process once the lab is built, or the
+/// error message.
 type Reply = Result<Keeper, String>;
 
 /// Runs the keeper; see [`crate::hidden::main`].

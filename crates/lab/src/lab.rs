@@ -36,7 +36,7 @@ impl Lab {
         Lab::raise(state, spec, |_, _| Ok(())).map(|(lab, ())| lab)
     }
 
-    /// Starts a lab as [`Lab::up`] does, and a warden process. When this program ends in any way
+    /// Starts a lab as [`Lab::up`] does, and a warden process. If this program ends in any way
     /// without dismissing the warden, the warden ends the lab and removes the directories
     /// `folders`.
     pub fn up_meanwhile(
@@ -50,7 +50,7 @@ impl Lab {
         })
     }
 
-    /// Starts a lab. `watch` is called when the lab is built, but still ends with this program.
+    /// Starts a lab. `watch` is called when the lab is built but does not yet outlive this program.
     fn raise<T>(
         state: &StateDir,
         mut spec: Spec,
@@ -86,7 +86,7 @@ impl Lab {
         lab
     }
 
-    /// Finds a running lab.
+    /// Opens the running lab `name`.
     pub fn open(state: &StateDir, name: &str) -> Result<Lab, LabError> {
         let record = Record::read(&state.lab(name)?)?;
         record
@@ -97,12 +97,12 @@ impl Lab {
     }
 
     /// Ends the lab `name`: kills its processes and removes its networks and directories. Returns
-    /// false if it was not running; what a crash left of it is removed anyway.
+    /// false if the lab was not running; the remains of a crashed lab are removed anyway.
     pub fn end(state: &StateDir, name: &str) -> Result<bool, LabError> {
         Lab::end_if(state, name, |_| true)
     }
 
-    /// Ends the lab `name` as [`Lab::end`] does, if `keeper` is its keeper.
+    /// Ends the lab `name` as [`Lab::end`] does, but only if `keeper` is its keeper.
     pub(crate) fn end_kept_by(
         state: &StateDir,
         name: &str,
@@ -189,8 +189,8 @@ impl Lab {
         Ok(if rails { all } else { vec![topology.nodes[id].address] })
     }
 
-    /// Returns the default number of lanes of a copy: one per rail; one if NICs are bonded, since
-    /// the bond spreads the packets.
+    /// Returns the default number of lanes of a copy: one per rail, or one if NICs are bonded,
+    /// since the bond spreads the packets.
     pub fn lanes(&self) -> usize {
         bounds::rails(&self.spec().topology)
     }
@@ -234,8 +234,9 @@ impl Lab {
     }
 
     /// Moves this process, which must be single-threaded, into the network and UTS namespaces of a
-    /// node. It does not become a process of the lab and does not end with it. A process of an
-    /// ordinary user becomes root in the lab's user namespace, with the user's rights to files.
+    /// node, and into its control group if the lab has CPU limits. It does not become a process of
+    /// the lab and does not end with it. A process of an ordinary user becomes root in the lab's
+    /// user namespace, with the user's rights to files.
     pub fn enter(&self, node: &str) -> Result<(), LabError> {
         let entry = self.entry(node)?;
         if let Some(group) = self.group(node) {
@@ -281,7 +282,7 @@ impl Lab {
         Ok(Entry { user: self.user_namespace("_media")?, net: Some(net), ..Entry::default() })
     }
 
-    /// Returns the control group of a node, if the lab has CPU limits.
+    /// Returns the control group of a node; `None` if the lab has no CPU limits.
     fn group(&self, node: &str) -> Option<Group> {
         share::of_node(self.keeper.shares.as_ref(), node)
     }
@@ -296,6 +297,7 @@ impl Lab {
     }
 
     /// Returns the file of the lab's user namespace; `None` if this process is in it already.
+    /// `node` is named in errors.
     pub(crate) fn user_path(&self, node: &str) -> Result<Option<PathBuf>, LabError> {
         let inside = self.user_namespace(node)?.is_none();
         Ok((!inside).then(|| self.keeper_file("ns/user")))

@@ -16,11 +16,11 @@ use garland_sys::{arrival, clock, tcp, threads};
 
 use crate::check::{Answer, FlowTask, Task};
 
-/// The size of a write or read, in bytes.
+/// The size of a read or write, in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// How much longer a flow sends than it is counted. The last bytes arrive late if the reader has to
-/// wait for a CPU.
+/// The time for which a flow sends after its bytes are no longer counted. The last counted bytes
+/// arrive late if the reader has to wait for a CPU.
 const AFTER: Duration = Duration::from_millis(30);
 
 /// The timeout of all network operations.
@@ -74,7 +74,7 @@ fn enter(path: &Path) -> io::Result<()> {
     Namespace::open(Kind::Net, path)?.join()
 }
 
-/// Accepts one connection; fails after [`PATIENCE`].
+/// Accepts one connection; fails if none arrives within [`PATIENCE`].
 fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let deadline = clock::now_ns() + nanos(PATIENCE);
@@ -104,8 +104,8 @@ fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
     tcp::reset_on_close(&stream)
 }
 
-/// Receives a flow and returns its goodput in bits per second, between the first and the last read
-/// in the window.
+/// Receives a flow and returns its goodput in bits per second. It is measured from the first to the
+/// last read in the window.
 fn receive(mut stream: TcpStream, task: &Task) -> io::Result<f64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut piece = vec![0; PIECE];

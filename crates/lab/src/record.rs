@@ -34,9 +34,10 @@ pub struct Keeper {
     pub pid: u32,
     start: u64,
     boot: String,
-    /// Whether the lab is in a user namespace, since it was started without root privileges.
+    /// Whether the lab is in a user namespace, since it was started without the rights of root.
     pub rootless: bool,
-    /// The control group that contains those of the nodes, in a lab with CPU limits.
+    /// The lab's control group, which contains the groups of the nodes; `None` in a lab without CPU
+    /// limits.
     pub shares: Option<PathBuf>,
 }
 
@@ -56,7 +57,7 @@ impl Record {
         Record { version: VERSION, spec, roots, keeper: None }
     }
 
-    /// Returns the keeper if it is still running.
+    /// Returns the keeper; `None` if there is none yet, or if it has died.
     pub fn living_keeper(&self) -> Option<&Keeper> {
         self.keeper.as_ref().filter(|keeper| keeper.identity().is_alive())
     }

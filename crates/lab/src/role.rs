@@ -15,7 +15,8 @@ pub(crate) const WARDEN: &str = "lab-warden";
 pub(crate) const PROBE: &str = "lab-probe";
 
 /// Returns a command that runs this program with the hidden subcommand `part` for the lab `name`.
-/// It executes `/proc/self/exe`, so that an update of the program on disk cannot mix two versions.
+/// It executes `/proc/self/exe`, so that both processes are the same version even if the program on
+/// disk was updated.
 pub(crate) fn command(part: &str, name: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("garland").args([part, name]);

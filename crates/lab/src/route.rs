@@ -10,8 +10,8 @@ use crate::step::Step;
 use crate::tool::Tool;
 use crate::writer::Writer;
 
-/// The number of the first routing table, and the first packet mark, of next hops that are used in
-/// turn.
+/// The number of the first routing table, and of the first packet mark, for next hops that are used
+/// in turn.
 const FIRST_TABLE: usize = 1000;
 
 /// Returns the steps that add a node's routes. If the packets of a route use several next hops in
@@ -84,8 +84,8 @@ fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
     }
 }
 
-/// Returns the rule that marks packets to `to` with the numbers of `tables` in turn, or with 0 if
-/// there are none.
+/// Returns the rule that marks packets to `to` with the numbers of `tables` in turn. Without tables
+/// the rule sets the mark 0.
 fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
     let several = tables.iter().enumerate().fold(String::new(), |mut map, (turn, table)| {
         let comma = if turn == 0 { "" } else { ", " };
@@ -99,7 +99,7 @@ fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
     format!("    ip daddr {to}/{prefix} meta mark set {value}\n")
 }
 
-/// Returns the nftables table that applies `rules` to packets that the node sends and forwards.
+/// Returns the nftables table that applies `rules` to packets that the node sends or forwards.
 fn deal(rules: &str) -> String {
     format!(
         "table ip garland_routes {{
@@ -114,7 +114,7 @@ fn deal(rules: &str) -> String {
     )
 }
 
-/// Whether no NIC and no bond has the node's address, so that it is on the loopback device.
+/// Whether the node's address belongs to no NIC and no bond, so that the loopback device has it.
 pub(crate) fn own_address(topology: &Topology, node: NodeId) -> bool {
     let address = topology.nodes[node].address;
     let of_nic = topology.nics_of(node).any(|(_, nic)| nic.address == Some(address));

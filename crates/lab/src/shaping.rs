@@ -18,9 +18,9 @@ use garland_topology::{Medium, MediumId, MediumKind, Topology};
 /// The maximum rate of a link whose frames are counted one by one, in bits per second.
 const EXACT_UP_TO: u64 = 200_000_000;
 
-/// The maximum total rate of all links whose frames are counted one by one, in bits per second,
-/// with two CPUs. Measured above it: a chain through 20 nodes at 100 Mbit/s took 10.5 s for a copy
-/// that takes 7.6 s on real wires.
+/// The maximum total rate, in bits per second, up to which frames are counted one by one, with two
+/// CPUs. Measured above it: a chain through 20 nodes at 100 Mbit/s took 10.5 s for a copy that
+/// takes 7.6 s on real wires.
 const EXACT_IN_ALL: u64 = 1_200_000_000;
 
 /// How the media of one topology are shaped.
@@ -61,7 +61,7 @@ impl Shaping {
         self.media[medium].beside_hub
     }
 
-    /// Returns the rate of a medium in bits per second.
+    /// Returns the rate of a medium in bits per second; `None` for no limit.
     pub(crate) fn rate(&self, medium: MediumId) -> Option<u64> {
         self.media[medium].rate
     }
@@ -82,7 +82,7 @@ pub(crate) fn load(topology: &Topology) -> u64 {
     topology.media.iter().enumerate().map(of).fold(0, u64::saturating_add)
 }
 
-/// Returns for each medium whether it is a hub, or joined to one by uplinks.
+/// For each medium, returns whether it is a hub or is joined to one by uplinks.
 fn beside_hubs(topology: &Topology) -> Vec<bool> {
     let mut beside: Vec<bool> = topology.media.iter().map(|medium| medium.kind.is_hub()).collect();
     // Every round extends it by one uplink.
@@ -109,10 +109,10 @@ const FASTEST: u64 = 25_000_000_000;
 const PAYLOAD: u64 = 1448;
 /// Bytes of a full frame that the kernel counts.
 pub(crate) const FRAME: u64 = 1514;
-/// Bytes that a full frame occupies the wire for.
+/// Bytes of wire time that a full frame takes.
 pub(crate) const WIRE: u64 = 1538;
-/// Bytes on the wire for acknowledgements per full frame: one of 66 bytes (90 on the wire) for
-/// every second frame.
+/// Bytes of wire time that acknowledgements take per full frame: every second frame is answered by
+/// one of 66 bytes (90 on the wire).
 const ACKNOWLEDGEMENT: u64 = 45;
 /// The mean length of a flow's frames on the wire, in bytes: two full frames and one
 /// acknowledgement.
@@ -121,13 +121,13 @@ pub(crate) const MEAN_FRAME: f64 = (2 * (WIRE + ACKNOWLEDGEMENT)) as f64 / 3.0;
 /// The parameters of tc-tbf(8); [`fmt::Display`] writes them as arguments of `tc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tbf {
-    /// Bits per second.
+    /// The rate in bits per second.
     rate: u64,
     /// Bytes that may pass at once.
     burst: u64,
     /// Bytes that may be queued: the buffer of the port.
     limit: u64,
-    /// Bytes added to every frame.
+    /// The bytes that are added to the length of every frame.
     overhead: u64,
 }
 
@@ -143,7 +143,8 @@ impl fmt::Display for Tbf {
 }
 
 impl Tbf {
-    /// Sets the size of the buffer in bytes, if given.
+    /// Sets the buffer to `bytes`, or to the burst if that is larger. Keeps the size if `bytes` is
+    /// `None`.
     pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
         Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }
@@ -167,9 +168,9 @@ pub fn qdisc(rate: u64, exact: bool) -> Tbf {
 }
 
 /// Returns how many bytes a TCP socket may have in the queue of its own node
-/// (`tcp_limit_output_bytes`): those of 2 ms. With the kernel's default of 4 MiB the queue of the
-/// token bucket would overflow, which does not happen on real NICs, and acknowledgements would wait
-/// behind data.
+/// (`tcp_limit_output_bytes`): those of 2 ms at `rate` bits per second, 16 KiB to 4 MiB. With the
+/// kernel's default of 4 MiB the queue of the token bucket would overflow, which does not happen on
+/// real NICs, and acknowledgements would wait behind data.
 pub fn socket_share(rate: u64) -> u64 {
     (rate / 8 / 500).clamp(16_384, 4_194_304)
 }
@@ -181,8 +182,8 @@ pub fn goodput(rate: u64) -> f64 {
 }
 
 /// Returns the TCP goodput of each of two opposite flows over a wire of `rate` bits per second, in
-/// bits per second. On wires that count frames, every second frame is acknowledged; on fast wires a
-/// segment of up to 64 KiB is acknowledged at once, which costs next to nothing.
+/// bits per second. On wires that count frames (`exact`), every second frame is acknowledged; on
+/// fast wires a segment of up to 64 KiB is acknowledged at once, which costs next to nothing.
 pub fn goodput_both_ways(rate: u64, exact: bool) -> f64 {
     let acknowledgement = if exact { ACKNOWLEDGEMENT } else { 0 };
     rate as f64 * PAYLOAD as f64 / (WIRE + acknowledgement) as f64
@@ -194,7 +195,7 @@ pub fn goodput_of_hub(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / (WIRE + ACKNOWLEDGEMENT) as f64
 }
 
-/// Returns the fault of a rate, in bits per second, if it cannot be emulated.
+/// Returns why a rate in bits per second cannot be emulated; `None` if it can.
 pub(crate) fn fault(rate: u64) -> Option<String> {
     if rate < SLOWEST {
         Some(format!("the rate of {rate} bit/s is too low; the minimum is {SLOWEST} bit/s"))

@@ -19,7 +19,7 @@ use crate::LabError;
 /// The prefix of the names of the labs' control groups.
 const PREFIX: &str = "garland-lab-";
 
-/// The control groups of a lab, with the claim on them.
+/// The control groups of a lab, and the keeper's claim on them.
 pub(crate) struct Shares {
     group: Group,
     _claim: File,
@@ -31,7 +31,7 @@ impl Shares {
         self.group.path()
     }
 
-    /// Removes the groups, after the lab failed to start.
+    /// Removes the groups; for a lab that failed to start.
     pub(crate) fn remove(self) {
         // The next command removes what this leaves behind.
         let _ = self.group.remove();
@@ -73,7 +73,8 @@ pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, Lab
     Err(failed(tried.join(", ")))
 }
 
-/// Returns the group of a node in the lab's group `lab`, if there is one.
+/// Returns the group of a node, given the directory `lab` of the lab's group; `None` without such a
+/// directory.
 pub(crate) fn of_node(lab: Option<&PathBuf>, node: &str) -> Option<Group> {
     lab.map(|lab| Group::at(&lab.join(node)))
 }

@@ -81,7 +81,7 @@ impl Spec {
         cautions
     }
 
-    /// Returns the topology as it is cabled: with the faults.
+    /// Returns the topology with the cabling faults applied.
     pub fn cabled(&self) -> Topology {
         // A spec with faults that cannot be applied is not valid.
         miswired(&self.topology, &self.faults).unwrap_or_else(|_| self.topology.clone())

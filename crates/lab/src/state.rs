@@ -49,8 +49,8 @@ impl StateDir {
         }
     }
 
-    /// Locks all labs of this directory: no other process can start or end one until the returned
-    /// file is dropped. Creates the directory if missing.
+    /// Locks the labs of this state directory: no other process can start or end one until the
+    /// returned file is dropped. Creates the directory if missing.
     pub(crate) fn lock(&self) -> Result<File, LabError> {
         let labs = self.labs();
         DirBuilder::new()

@@ -18,24 +18,24 @@ pub struct Status {
     pub spec: Spec,
     /// The process ID of its keeper.
     pub keeper: u32,
-    /// Whether it is in a user namespace.
+    /// Whether the lab is in a user namespace.
     pub rootless: bool,
-    /// The time since it was started, in seconds.
+    /// The time since the keeper was started, in seconds; 0 if unknown.
     pub age: f64,
-    /// Its media.
+    /// The lab's media.
     pub media: Vec<MediumStatus>,
-    /// Its nodes, the head first.
+    /// The lab's nodes, the head first.
     pub nodes: Vec<NodeStatus>,
 }
 
 /// The current state of a medium.
 #[derive(Debug, Clone, Serialize)]
 pub struct MediumStatus {
-    /// Its name.
+    /// The medium's name.
     pub name: String,
     /// The number of its stations: NICs and other media.
     pub stations: usize,
-    /// The bytes that stations have sent, as the kernel counts.
+    /// The bytes that stations have sent, as the kernel counts them.
     pub carried: u64,
     /// The frames that were dropped because a buffer of the medium was full.
     pub lost: u64,
@@ -44,26 +44,26 @@ pub struct MediumStatus {
 /// The current state of a node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NodeStatus {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Its address.
+    /// The address by which other nodes reach the node.
     pub address: Ipv4Addr,
-    /// Its root directory, on the host.
+    /// The path of the node's root directory on the host.
     pub root: PathBuf,
     /// The process IDs of its processes, as the host sees them.
     pub processes: Vec<u32>,
-    /// Its NICs.
+    /// The NICs of the node.
     pub nics: Vec<NicStatus>,
 }
 
 /// The current state of a NIC.
 #[derive(Debug, Clone, Serialize)]
 pub struct NicStatus {
-    /// Its name on the node.
+    /// The device name on the node.
     pub name: String,
-    /// The medium it is plugged into.
+    /// The name of the medium that the NIC is plugged into.
     pub medium: String,
-    /// The counters of its port.
+    /// The counters of the port that the NIC is plugged into.
     #[serde(flatten)]
     pub port: PortCounters,
 }

@@ -28,23 +28,23 @@ impl fmt::Display for Place {
 pub enum Step {
     /// Creates the network and UTS namespaces of a node, and sets its host name.
     Namespace {
-        /// The node.
+        /// The node's name.
         node: String,
     },
     /// Writes a kernel setting of a network namespace.
     Sysctl {
-        /// The place.
+        /// The namespaces whose setting is written.
         place: Place,
         /// The name of the setting with dots, as in sysctl(8).
         key: String,
-        /// The value.
+        /// The new value of the setting.
         value: String,
     },
-    /// Runs a tool with a batch.
+    /// Runs a tool that reads its commands from standard input.
     Batch {
-        /// The tool.
+        /// The tool to run.
         tool: Tool,
-        /// The place.
+        /// The namespaces in which the tool runs.
         place: Place,
         /// A line for ip, tc or bridge, without the name of the tool; any number of lines for nft.
         text: String,

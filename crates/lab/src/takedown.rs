@@ -1,4 +1,4 @@
-//! The warden process.
+//! The warden process: waits for the end of its command, and ends the lab.
 
 use std::io::{self, BufRead};
 use std::process::ExitCode;

@@ -29,8 +29,8 @@ impl Tool {
         }
     }
 
-    /// Returns its path. System directories are searched as well, since they are often missing from
-    /// the search path of ordinary users.
+    /// Returns the path of the tool. System directories are searched as well, since they are often
+    /// missing from the search path of ordinary users.
     pub(crate) fn find(self) -> Result<PathBuf, LabError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path)
@@ -86,7 +86,8 @@ impl Tool {
     }
 }
 
-/// Adds the failed line of the batch to a tool's error message ("Command failed -:3").
+/// Adds the line of `input` that failed to a tool's error message, which ends with its number
+/// ("Command failed -:3").
 fn blame(words: &str, input: &str) -> String {
     let line = words
         .rsplit_once("-:")

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::Keeper;
 use crate::{LabError, role};
 
-/// The message of a command that has ended the lab itself.
+/// The message to the warden that the command has ended the lab itself.
 pub(crate) const DISMISSED: &str = "dismissed\n";
 
 /// The task of a warden.
@@ -24,7 +24,7 @@ pub(crate) struct Charge {
     pub(crate) state: PathBuf,
     /// The lab's name.
     pub(crate) name: String,
-    /// Its keeper, to distinguish the lab from one with the same name that was started later.
+    /// The keeper. It distinguishes the lab from one with the same name that was started later.
     pub(crate) keeper: Keeper,
     /// The directories to remove.
     pub(crate) folders: Vec<PathBuf>,
@@ -57,7 +57,7 @@ impl Warden {
         })
     }
 
-    /// Ends the warden without ending the lab.
+    /// Ends the warden process; the lab keeps running.
     pub fn dismiss(mut self) {
         // This fails if the warden was killed.
         let _ = self.pipe.write_all(DISMISSED.as_bytes());

@@ -5,10 +5,10 @@ use garland_topology::{NodeId, Topology};
 use crate::step::{Place, Step};
 use crate::tool::Tool;
 
-/// Creates the steps of one place.
+/// Creates steps that are executed in one place.
 pub(crate) struct Writer(Place);
 
-/// Creates steps in the namespace of the media.
+/// The writer for the namespace of the media.
 pub(crate) const MEDIA: Writer = Writer(Place::Media);
 
 impl Writer {

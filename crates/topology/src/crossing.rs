@@ -27,8 +27,8 @@ pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<
     ways.into_iter().map(|(_, way)| way).collect()
 }
 
-/// Returns the number of uplinks from `from` to each medium; `None` for media that are not joined
-/// to it.
+/// For each medium, returns the number of uplinks between it and `from`; `None` if no uplinks join
+/// them.
 fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.media.len()];
     distances[from] = Some(0);
@@ -56,7 +56,7 @@ fn enter(topology: &Topology, nic: NicId) -> Vec<Resource> {
     }
 }
 
-/// Returns the resource that a medium uses in addition to its ports.
+/// Returns the resource that a medium uses in addition to its ports; `None` if there is none.
 fn through(topology: &Topology, medium: MediumId) -> Option<Resource> {
     match topology.media[medium].kind {
         MediumKind::Hub { .. } => Some(Resource::Hub(medium)),

@@ -18,7 +18,7 @@ pub struct Forwarding<'t> {
     segments: Vec<MediumId>,
 }
 
-/// The table of a node: by prefix length, the longest first, and then by network.
+/// The routes of a node by prefix length, the longest first, and by network address.
 type Table<'t> = BTreeMap<Reverse<u8>, HashMap<u32, Entry<'t>>>;
 
 #[derive(Clone, Copy)]
@@ -28,8 +28,8 @@ enum Entry<'t> {
     Route(&'t Route),
 }
 
-/// A NIC that answers for an address. A NIC with the address ranks before one whose bond has it,
-/// and that before one whose node has it.
+/// A NIC that answers for an address. Candidates are ranked: a NIC that has the address itself, a
+/// NIC whose bond has it, a NIC whose node has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Answer {
     rank: u8,
@@ -47,8 +47,8 @@ impl<'t> Forwarding<'t> {
         }
     }
 
-    /// Returns the next hops from `node` to the address `to`, and how one of them is selected; no
-    /// hops if the node has no route.
+    /// Returns the next hops from `node` to the address `to`, and how one of them is selected.
+    /// There are no hops if the node has no route.
     pub fn hops(&self, node: NodeId, to: Ipv4Addr) -> (Selector, Vec<NextHop>) {
         let found = self.tables[node]
             .iter()
@@ -80,7 +80,8 @@ impl<'t> Forwarding<'t> {
         best.map(|answer| answer.nic)
     }
 
-    /// Returns the hops of a route. A hop through a NIC of a bond can use all NICs of the bond.
+    /// Returns the hops of a route. If its only hop is a NIC of a bond that works below IP, all
+    /// NICs of the bond are hops.
     fn routed(&self, route: &Route) -> (Selector, Vec<NextHop>) {
         if let [hop] = route.hops[..] {
             let bond = self.topology.bonds.iter().find(|bond| bond.nics.contains(&hop.nic));

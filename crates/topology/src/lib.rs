@@ -50,7 +50,7 @@ pub type MediumId = usize;
 /// Nodes, NICs and media, with addresses and routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
-    /// Its name.
+    /// The topology's name.
     pub name: String,
     /// The nodes; the first one is the head.
     pub nodes: Vec<Node>,
@@ -60,16 +60,16 @@ pub struct Topology {
     pub nics: Vec<Nic>,
     /// Cables between media, such as from a leaf to a spine.
     pub uplinks: Vec<Uplink>,
-    /// NICs that a node uses as one.
+    /// Bonds: groups of NICs that a node uses as one.
     pub bonds: Vec<Bond>,
     /// The routes of all nodes, except those that follow from the addresses and prefixes of NICs.
     pub routes: Vec<Route>,
 }
 
-/// One machine.
+/// A machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name.
+    /// The node's name.
     pub name: String,
     /// The address by which other nodes reach it. It is the address of a NIC or a bond, or, if a
     /// node can be reached by several paths, an address of its own on the loopback device.
@@ -87,7 +87,7 @@ pub struct Node {
 /// A NIC of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
-    /// Its node.
+    /// The node that it belongs to.
     pub node: NodeId,
     /// The device name on the node, `eth0` and up.
     pub name: String,
@@ -97,11 +97,11 @@ pub struct Nic {
     pub address: Option<Ipv4Addr>,
     /// The stations that it reaches without a route.
     pub reach: Reach,
-    /// Its Ethernet address, locally administered.
+    /// Its Ethernet address: the one in the file, or a locally administered one.
     pub ethernet: Ethernet,
     /// The largest packet, in bytes.
     pub mtu: u16,
-    /// Its price.
+    /// The price of the NIC.
     pub price: Price,
 }
 
@@ -120,9 +120,9 @@ pub enum Reach {
 /// A hub, a switch or a wire. It connects NICs or other media.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Medium {
-    /// Its name: a letter, followed by letters, digits, `-` and `_`.
+    /// The medium's name: a letter, followed by letters, digits, `-` and `_`.
     pub name: String,
-    /// Its kind.
+    /// Whether it is a hub, a switch or a wire.
     pub kind: MediumKind,
     /// The rate in bits per second on the wire: of the whole hub, or of each direction of a wire or
     /// of a port of a switch. `None` means no limit; a hub must have a rate.
@@ -133,7 +133,7 @@ pub struct Medium {
     pub buffer: Option<u64>,
     /// Its price without cables.
     pub price: Price,
-    /// Its cables: one per NIC, or one for a wire.
+    /// The cables of the medium: one per NIC, or one for a wire.
     pub cable: Cable,
 }
 
@@ -167,7 +167,7 @@ impl Node {
 }
 
 impl MediumKind {
-    /// Whether it is a hub.
+    /// Whether the medium is a hub.
     pub fn is_hub(self) -> bool {
         matches!(self, Self::Hub { .. })
     }
@@ -195,12 +195,12 @@ pub struct Uplink {
 /// Several NICs of a node that are used as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
-    /// Its node.
+    /// The node that it belongs to.
     pub node: NodeId,
     /// The device name, `bond0`. The device exists only with [`Selector::Packet`] and
     /// [`Selector::Flow`].
     pub name: String,
-    /// The NICs, at least two.
+    /// The bonded NICs, at least two.
     pub nics: Vec<NicId>,
     /// How a NIC is selected for a packet.
     pub selector: Selector,
@@ -210,7 +210,7 @@ pub struct Bond {
     pub prefix: u8,
 }
 
-/// How one of several NICs or routes is selected.
+/// How one of several NICs or next hops is selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Selector {
@@ -229,9 +229,9 @@ pub enum Selector {
 /// replies may arrive at another NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// Its node.
+    /// The node whose route it is.
     pub node: NodeId,
-    /// The destination.
+    /// The destination host, or a network with `prefix` below 32.
     pub to: Ipv4Addr,
     /// The prefix length of the destination, in bits; 32 for one host.
     pub prefix: u8,
@@ -267,9 +267,9 @@ impl fmt::Display for Price {
 /// The cables of a medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// Its kind as in the file, such as `direct`, `crossed`, `dac` or `fibre`.
+    /// The kind of cable as in the file, such as `direct`, `crossed`, `dac` or `fibre`.
     pub kind: String,
-    /// The price of one.
+    /// The price of one cable.
     pub price: Price,
 }
 
@@ -302,7 +302,7 @@ impl Topology {
         first_connected(self.media.len(), uplinks)
     }
 
-    /// Returns the uplinks of a medium, each with the medium at its other end.
+    /// Returns the uplinks of a medium: the index of each, and the medium at its other end.
     pub fn uplinks_at(&self, medium: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
         self.uplinks.iter().enumerate().filter_map(move |(id, uplink)| match medium {
             medium if medium == uplink.from => Some((id, uplink.to)),

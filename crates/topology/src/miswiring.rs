@@ -39,16 +39,16 @@ pub enum MiswiringError {
          extra:n2/eth7,n3/eth7, slow:n5/eth0=10mbit or mtu:n6/eth0=1400"
     )]
     Unreadable(String, String),
-    /// The topology has no such NIC.
+    /// The topology has no NIC of this name.
     #[error("{0}: the topology has no {1}")]
     NoNic(String, NicName),
     /// A NIC of an extra cable is in the plan.
     #[error("{0}: {1} is in the plan; an extra cable connects NICs that are not, such as {2}/eth9")]
     Planned(String, NicName, String),
-    /// The MTU is too small.
+    /// The MTU is below the minimum of an IPv4 host.
     #[error("{0}: the MTU must be at least {LEAST_MTU}")]
     TooSmall(String),
-    /// The two NICs are the same.
+    /// The same NIC is given twice.
     #[error("{0}: both NICs are the same; name two different ones")]
     Same(String),
 }
@@ -109,7 +109,7 @@ impl Miswiring {
         name.find(topology).ok_or_else(|| MiswiringError::NoNic(self.to_string(), name.clone()))
     }
 
-    /// Adds a NIC without an address that is not in the plan.
+    /// Adds a NIC that is not in the plan and has no address.
     fn plug(
         &self,
         topology: &mut Topology,
@@ -136,8 +136,8 @@ impl Miswiring {
     }
 }
 
-/// Makes the cable of a NIC slower. A wire gets another rate; at a port of a hub or switch, a
-/// slower switch is inserted.
+/// Makes the cable of a NIC slower. A wire gets the lower rate. At a port of a hub or switch, a
+/// slower switch is inserted into the cable.
 fn slow_down(topology: &mut Topology, nic: NicId, rate: Rate) {
     let medium = topology.nics[nic].medium;
     if topology.media[medium].kind == MediumKind::Wire {

@@ -8,10 +8,11 @@ use serde::Serialize;
 use super::crossing::crossings;
 use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
 
-/// The maximum number of choices of a stream whose path is selected at several hops.
+/// The maximum number of choices that [`in_turn`] combines; beyond it, only one choice of each hop
+/// is used.
 const MOST_CHOICES: usize = 256;
 
-/// A path from node to node.
+/// A path of packets from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Path {
     /// The nodes in order: the sender, the forwarding nodes, the receiver.
@@ -29,7 +30,7 @@ pub struct Path {
 pub struct Leg {
     /// The share, above 0 and at most 1.
     pub share: f64,
-    /// The path.
+    /// The path that they take.
     pub path: Path,
 }
 
@@ -52,7 +53,7 @@ pub struct Stream {
     pub back: Vec<Choice>,
 }
 
-/// Finds the paths of a topology.
+/// Finds the paths of packets in a topology.
 pub struct Ways<'t> {
     topology: &'t Topology,
     forwarding: Forwarding<'t>,
@@ -156,7 +157,7 @@ impl Choice {
     /// The choice of packets that do not arrive.
     const LOST: Self = Self { chance: 1.0, legs: Vec::new() };
 
-    /// Returns the choice with a hop inserted before it.
+    /// Returns the choice with one hop put in front of its paths.
     fn behind(&self, hop: (NodeId, NicId), crossing: &[Resource], mtu: u16) -> Self {
         let legs = self.legs.iter().map(|leg| {
             let path = &leg.path;
@@ -177,8 +178,8 @@ fn one_of(each: Vec<Vec<Choice>>) -> Vec<Choice> {
     choices.map(|choice| Choice { chance: choice.chance / parts, ..choice }).collect()
 }
 
-/// Combines hops that packets use in turn: every combination of the choices that hashes make
-/// further on, up to [`MOST_CHOICES`].
+/// Combines hops that packets use in turn: every combination of the choices behind them, up to
+/// [`MOST_CHOICES`].
 fn in_turn(each: &[Vec<Choice>]) -> Vec<Choice> {
     let share = 1.0 / each.len() as f64;
     let mut all = vec![Choice { chance: 1.0, legs: Vec::new() }];
@@ -204,7 +205,7 @@ fn in_turn(each: &[Vec<Choice>]) -> Vec<Choice> {
 }
 
 impl Choice {
-    /// Adds the paths of `other`, which gets the share `share` of the packets.
+    /// Adds the paths of `other`, which carry the share `share` of the packets.
     fn and(&self, other: &Self, share: f64) -> Self {
         let more = other.legs.iter().map(|leg| Leg { share: leg.share * share, ..leg.clone() });
         Self {

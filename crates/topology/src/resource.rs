@@ -25,7 +25,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Returns its rate in bits per second on the wire; infinite if it is not limited.
+    /// Returns the resource's rate in bits per second on the wire; infinite if it is not limited.
     pub fn capacity(self, topology: &Topology) -> f64 {
         let of = |medium: MediumId| topology.media[medium].rate;
         let rate = match self {
@@ -41,8 +41,8 @@ impl Resource {
         rate.map_or(f64::INFINITY, |rate| rate.bits_per_second() as f64)
     }
 
-    /// Returns its name in messages: `hub bus`, `n1 eth0 out`, `leaf0 to spine0`, `backplane of
-    /// switch`.
+    /// Returns the resource's name in messages: `hub bus`, `n1 eth0 out`, `leaf0 to spine0`,
+    /// `backplane of switch`.
     pub fn describe(self, topology: &Topology) -> String {
         let medium = |id: MediumId| topology.media[id].name.as_str();
         let nic = |id: NicId| {

@@ -93,7 +93,7 @@ pub enum SizeError {
 impl CommandError for SizeError {}
 
 impl Server {
-    /// Returns the number of all its ports.
+    /// Returns the number of ports of the server, on the main board and on cards.
     pub fn all_ports(&self) -> u64 {
         u64::from(self.slots) * u64::from(self.ports) + u64::from(self.onboard)
     }
@@ -104,7 +104,7 @@ impl Server {
         ports.saturating_sub(u64::from(self.onboard)).div_ceil(u64::from(self.ports.max(1)))
     }
 
-    /// Computes a star of `nodes` machines, or the largest one.
+    /// Computes a star of `nodes` machines; the largest possible star if `nodes` is `None`.
     ///
     /// # Errors
     /// [`SizeError::TooMany`] when the server has too few ports.
@@ -120,7 +120,7 @@ impl Server {
         Ok(self.priced(prices, needed, Size { nodes, servers: 1, cards, ..Size::wires(needed) }))
     }
 
-    /// Computes the two largest stars that can be connected in this way.
+    /// Computes the two largest stars that `join` can connect.
     ///
     /// # Errors
     /// [`SizeError::OnlyJoined`] and [`SizeError::NoSlot`] when no node is left.
@@ -147,8 +147,8 @@ impl Server {
         Ok(size)
     }
 
-    /// Sets the price: of cards, of cables, and of a NIC for each of `nodes` nodes if the main
-    /// board has no port.
+    /// Sets the price: that of all cards and cables, and of a NIC for each of `nodes` nodes if the
+    /// main boards have no port.
     fn priced(&self, prices: &Prices, nodes: u64, size: Size) -> Size {
         let nics = if self.onboard == 0 { nodes } else { 0 };
         let parts = [(size.cards, prices.card), (nics, prices.nic), (size.cables, prices.cable)];
@@ -158,7 +158,7 @@ impl Server {
 }
 
 impl Size {
-    /// Returns a size that contains only wires.
+    /// Returns a size with this number of wires and nothing else.
     fn wires(wires: u64) -> Self {
         Self { nics: 2 * wires, cables: wires, ..Self::default() }
     }

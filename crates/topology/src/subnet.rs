@@ -40,17 +40,17 @@ impl Subnet {
         Self { network: Ipv4Addr::from_bits(address.to_bits() & mask(prefix)), prefix }
     }
 
-    /// Returns its first address, which no node has.
+    /// Returns the network's first address, which no node has.
     pub fn network(self) -> Ipv4Addr {
         self.network
     }
 
-    /// Returns the length of its prefix in bits.
+    /// Returns the length of the network prefix, in bits.
     pub fn prefix(self) -> u8 {
         self.prefix
     }
 
-    /// Returns the number of its addresses for nodes.
+    /// Returns the number of addresses that nodes can have.
     pub fn room(self) -> u32 {
         if self.prefix <= LARGE {
             (1 << (24 - self.prefix)) * PER_ROW
@@ -59,9 +59,10 @@ impl Subnet {
         }
     }
 
-    /// Returns the address of a node; the head has number 0. In networks of a `/16` or larger the
-    /// head has 10.88.0.10 and number 3 has 10.88.0.13; in smaller networks they have 192.168.1.1
-    /// and 192.168.1.4. Numbers from [`room`](Self::room) on start again at 0.
+    /// Returns the address of node `number`; the head has number 0. In a network of `/16` or
+    /// larger, addresses start at 10 in the last byte: in 10.88.0.0/16 the head has 10.88.0.10 and
+    /// number 3 has 10.88.0.13. In smaller networks they start at 1: in 192.168.1.0/24 these two
+    /// have 192.168.1.1 and 192.168.1.4. Numbers from [`room`](Self::room) on start again at 0.
     pub fn address(self, number: u32) -> Ipv4Addr {
         let number = number % self.room();
         let host = if self.prefix <= LARGE {
@@ -72,13 +73,13 @@ impl Subnet {
         Ipv4Addr::from_bits(self.network.to_bits() | host)
     }
 
-    /// Returns the network of the same size that is `places` networks further.
+    /// Returns the network of the same size that is `places` networks after this one.
     pub fn after(self, places: u32) -> Self {
         let step = places.wrapping_shl(u32::from(32 - self.prefix));
         Self { network: Ipv4Addr::from_bits(self.network.to_bits().wrapping_add(step)), ..self }
     }
 
-    /// Returns the address of the number of a node.
+    /// Returns the address of `node` in this network; its index is its number.
     pub(super) fn of_node(self, node: NodeId) -> Ipv4Addr {
         self.address(u32::try_from(node).unwrap_or(u32::MAX))
     }
@@ -94,7 +95,7 @@ pub(super) fn mask(prefix: u8) -> u32 {
     u32::MAX.checked_shl(u32::from(32 - prefix.min(32))).unwrap_or(0)
 }
 
-/// Returns `10.88.0.0/16`.
+/// The network `10.88.0.0/16`.
 impl Default for Subnet {
     fn default() -> Self {
         Self::new(Ipv4Addr::new(10, 88, 0, 0), 16)

@@ -8,14 +8,15 @@ use crate::pairs::Group;
 use crate::scenario_lab::{AGAIN, ScenarioLab};
 use garland_terminal::failure::Failure;
 
-/// Returns the bytes of the files of all nodes: each may have a source and a copy of the longest file.
+/// Returns the bytes that all nodes need: each may hold one source and one copy of the longest
+/// file.
 pub fn room(topology: &Topology, sizes: &[u64]) -> u64 {
     let longest = sizes.iter().copied().max().unwrap_or(0);
     longest.saturating_mul(2).saturating_mul(topology.nodes.len() as u64)
 }
 
 impl Balance {
-    /// Returns the tests in a lab of `topology`: one for each group of pairs that fits it.
+    /// Returns the balance tests in a lab of `topology`: one for each group of pairs that fits it.
     pub fn tests<'a>(
         &'a self,
         lab: &'a ScenarioLab<'a>,
@@ -42,8 +43,9 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures all numbers of remote copies, but 0 only if `with_none` is set. Repeats
-    /// measurements that are out of tolerance.
+    /// Measures with each number of remote copies of the job, but with 0 only if `with_none`.
+    /// Repeats measurements whose rates are below the tolerance, and keeps the highest rate of
+    /// each.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
         let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
@@ -74,7 +76,7 @@ impl Balances<'_> {
         Ok(rows)
     }
 
-    /// Runs `garland balance` once, with these sizes and numbers of remote copies.
+    /// Runs `garland balance` once, with these sizes in bytes and numbers of remote copies.
     pub fn once(&self, sizes: &[u64], remote: &[usize]) -> Result<Vec<Row>, Failure> {
         let list = |numbers: Vec<String>| numbers.join(",");
         let nodes = self.group.pairs.iter().flatten().map(|name| format!("lab:{name}"));

@@ -8,38 +8,38 @@ use crate::pairs::{Group, Wire};
 use crate::sections::{Kind, Sections, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a balance scenario's file.
 pub type Balance = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `balance`.
+    /// The kind of experiment: `balance`.
     pub kind: Kind,
-    /// Lengths of the files.
+    /// The lengths of the files, such as `2MB`.
     pub sizes: Vec<String>,
-    /// Default scale: the share of the lengths that is copied.
+    /// The default scale: the length of the files as a share of `sizes`.
     pub scale: f64,
     /// Numbers of remote copies that are measured.
     pub remote: Vec<usize>,
-    /// Block size in bytes.
+    /// The block size, such as `16KiB`.
     pub block: String,
     /// The rate of each node's disk.
     pub disk: String,
     /// The pairs by kind of wire; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
-    /// The forecasts that are tested, if any.
+    /// The forecasts to test; `None` to test none.
     pub upgrade: Option<Upgrade>,
 }
 
-/// Forecasts that are tested in a lab with faster disks or wires.
+/// The forecasts that are tested in a lab with faster disks, and in one with faster wires.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
-    /// The topology's name.
+    /// The name of the topology whose forecasts are tested.
     pub topology: String,
-    /// Numbers of remote copies.
+    /// The numbers of remote copies to test.
     pub remote: Vec<usize>,
 }
 
@@ -47,11 +47,11 @@ pub struct Upgrade {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The least rate of all copies together, as a share of what wires and disks allow.
+    /// The least rate of all copies together, as a share of the bound of wires and disks.
     pub least_of_bound: f64,
-    /// Rates that differ by less than this share are equal.
+    /// The relative difference below which two rates count as equal.
     pub equal: f64,
-    /// The share by which an emulated rate may differ from its forecast.
+    /// The largest relative error of a forecast rate.
     pub forecast: f64,
 }
 
@@ -59,20 +59,20 @@ pub struct Tolerance {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The topology's name.
+    /// The name of the topology that the figure belongs to.
     pub topology: String,
-    /// The kind of wire.
+    /// The kind of wire between the nodes of a pair.
     pub wire: Wire,
     /// Length of the files, as in `sizes`.
     pub size: String,
-    /// The number of remote copies with the highest rate.
+    /// The number of remote copies at which the rate is highest; `None` if that was not published.
     pub best: Option<usize>,
     /// Rate of all copies together, in MB/s.
     pub rate: f64,
 }
 
 impl Balance {
-    /// Checks that nodes and wires exist and that all compared figures are measured.
+    /// Checks that all nodes and wires exist, and that every published figure is measured.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let job = &self.job;
         for text in job.sizes.iter().chain([&job.block]) {
@@ -110,7 +110,7 @@ impl Balance {
         }
     }
 
-    /// Returns the lengths of the files in bytes, at this scale.
+    /// Returns the lengths of the files in bytes, at scale `scale`.
     pub fn sizes(&self, scale: f64) -> Result<Vec<u64>, Failure> {
         let least = *garland_protocol::BALANCE_SIZES.start();
         let scaled = |text: &String| {
@@ -120,7 +120,7 @@ impl Balance {
         self.job.sizes.iter().map(scaled).collect()
     }
 
-    /// Returns `topology` with the experiment's disks at all nodes.
+    /// Returns `topology` with the disk rate of the job at all nodes.
     pub fn with_disks(&self, topology: &Topology) -> Result<Topology, Failure> {
         let disk: Rate = self.job.disk.parse().map_err(Failure::usage)?;
         let mut topology = topology.clone();

@@ -1,4 +1,4 @@
-//! A measured point beside the bound of wires and disks.
+//! A measured point, compared with the bound of wires and disks.
 
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use crate::pairs::Wire;
 use crate::predicted;
 use garland_terminal::failure::Failure;
 
-/// The parsed fields of `garland.balance/2`.
+/// The fields of `garland.balance/2` that are read.
 #[derive(Deserialize)]
 pub struct Report {
     /// The measured points.
     pub points: Vec<Point>,
 }
 
-/// The parsed fields of a point; rates are in bytes per second.
+/// The fields of a point that are read; rates are in bytes per second.
 #[derive(Deserialize)]
 pub struct Point {
     size: u64,
@@ -25,27 +25,27 @@ pub struct Point {
     network_twice: f64,
 }
 
-/// Copies of files of one size with a certain number of remote copies; rates are in bytes per
+/// Copies of files of one size, of which a certain number are remote. Rates are in bytes per
 /// second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The topology's name.
+    /// The name of the topology that was measured.
     pub topology: String,
     /// The kind of wire between the nodes of a pair.
     pub wire: Wire,
     /// Bytes of each copy.
     pub size: u64,
-    /// Number of remote copies.
+    /// The number of copies between two nodes; the others stay on one node.
     pub remote: usize,
     /// The total bytes of all copies, divided by the time until the last copy ended.
     pub rate: f64,
-    /// The simulated rate.
+    /// The rate that the simulator predicts.
     pub predicted: f64,
-    /// The bound of wires and disks.
+    /// The upper bound of the rate that wires and disks allow.
     pub bound: f64,
-    /// The bound of the wires alone; `None` without remote copies.
+    /// The upper bound that the wires alone allow; `None` without remote copies.
     pub wires: Option<f64>,
-    /// The resource that was the bottleneck: `disk`, `network`, `cpu`.
+    /// The bottleneck: `disk`, `network` or `cpu`; `None` if unknown.
     pub resource: Option<String>,
     /// The forecast rate with disks twice as fast.
     pub disk_twice: f64,
@@ -54,13 +54,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the rate as a share of the bound.
+    /// Returns the measured rate as a share of the bound.
     pub fn share(&self) -> f64 {
         self.rate / self.bound
     }
 
-    /// Creates the row of a point that was measured with copies along `flows`. The bound assumes that a local
-    /// copy is read and written on one disk, and that all remote copies share the wires.
+    /// Creates the row of a measured point; `flows` are the sender and receiver of each copy. The
+    /// bound assumes that a local copy is read and written on one disk, and that all remote copies
+    /// share the wires.
     pub fn new(
         topology: &Topology,
         wire: Wire,

@@ -13,10 +13,10 @@ use crate::pairs::Wire;
 use crate::predicted::Prediction;
 use crate::table::{self, write_line};
 
-/// The copies over all topologies and wires.
+/// The table: a row for each topology, kind of wire, size, and number of remote copies.
 pub type Table = table::Table<Balance, Row, Common>;
 
-/// The lengths of files, and forecasts beside the emulated rates.
+/// The lengths of the files, and the tested forecasts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The files' lengths as a share of the published ones.
@@ -28,7 +28,7 @@ pub struct Common {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.far_from_bound()
             .or_else(|| self.wires_in_disorder())
@@ -36,7 +36,7 @@ impl Table {
             .or_else(|| self.forecast_missed())
     }
 
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted rates with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: place(row),
@@ -59,8 +59,8 @@ impl Table {
         })
     }
 
-    /// Describes the first pair of rows where local wire is slower than remote wire, or not faster with all
-    /// copies remote.
+    /// Describes the first violation of the expected order: local wire must not be slower than
+    /// remote wire, and must be faster if all copies are remote. `None` if there is no violation.
     fn wires_in_disorder(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let all = self.rows.iter().map(|row| row.remote).max().unwrap_or(0);
@@ -86,7 +86,8 @@ impl Table {
         })
     }
 
-    /// Describes the first row that is faster than the published best number of remote copies.
+    /// Describes the first row that is faster than the number of remote copies that was published
+    /// as the best; `None` if there is no such row.
     fn best_elsewhere(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let with_best = self.experiment.published.iter().filter_map(|one| Some((one, one.best?)));

@@ -1,4 +1,4 @@
-//! Forecasts that are tested in a lab with faster disks or wires.
+//! Tests forecasts in labs with faster disks or wires.
 
 use garland_core::units::Rate;
 use garland_topology::Topology;
@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
-/// The resource that is twice as fast.
+/// What is twice as fast in a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Faster {
@@ -21,21 +21,22 @@ pub enum Faster {
     Wires,
 }
 
-/// A forecast beside the emulated rate; in bytes per second.
+/// A forecast rate and the rate that was measured in a lab with faster disks or wires, in bytes per
+/// second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
-    /// The resource that is twice as fast.
+    /// What was twice as fast.
     pub faster: Faster,
     /// Number of remote copies.
     pub remote: usize,
-    /// The forecast rate.
+    /// The rate that was forecast.
     pub forecast: f64,
-    /// The emulated rate.
+    /// The rate that was measured.
     pub rate: f64,
 }
 
 impl Faster {
-    /// Returns `topology` with this resource made twice as fast.
+    /// Returns `topology` with the rates of its disks or wires doubled.
     fn of(self, topology: &Topology) -> Topology {
         let twice =
             |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second().saturating_mul(2));
@@ -47,7 +48,7 @@ impl Faster {
         topology
     }
 
-    /// Returns the name in the table.
+    /// Returns the word for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disks => "disks",
@@ -64,7 +65,8 @@ impl Faster {
 }
 
 impl Balance {
-    /// Tests the forecasts of `rows` for files of the first size.
+    /// Tests the forecasts in `rows` for files of the first size. Returns no results without
+    /// `[job.upgrade]`.
     pub(super) fn try_upgrades(
         &self,
         stage: &Stage<'_>,

@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a broadcast scenario's file.
 pub type Broadcast = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `broadcast`.
+    /// The kind of experiment: `broadcast`.
     pub kind: Kind,
-    /// The file's length.
+    /// The length of the file, such as `86.4MB`.
     pub bytes: String,
-    /// Number of nodes that receive the file.
+    /// The numbers of receiving nodes; each tool copies to each number of nodes.
     pub receivers: Vec<u32>,
     /// The tools, in the table's order.
     pub steps: Vec<Tool>,
@@ -37,7 +37,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Returns the name in the table.
+    /// Returns the tool's name for the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pipes => "pipe script",
@@ -51,7 +51,8 @@ impl Tool {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Upper limit of the time with standing agents, as a multiple of the time of the wire alone.
+    /// The largest accepted time with agents that run already, as a multiple of the time that the
+    /// wire alone takes.
     pub up_over_limit: f64,
 }
 
@@ -68,7 +69,8 @@ pub struct Published {
 }
 
 impl Broadcast {
-    /// Checks that the topology has enough nodes and that the length can be parsed.
+    /// Checks that the topology has enough nodes for each number of receivers, and that the length
+    /// of the file can be parsed.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let topology = only(topologies, "a broadcast")?;
@@ -82,7 +84,7 @@ impl Broadcast {
         }
     }
 
-    /// Returns the published row for this number of receivers.
+    /// Returns the published row for this number of receivers; `None` if there is none.
     pub fn published(&self, receivers: u32) -> Option<&Published> {
         self.published.iter().find(|row| row.receivers == receivers)
     }

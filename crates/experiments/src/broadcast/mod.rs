@@ -23,7 +23,7 @@ use table::{Common, Row};
 const NAME: &str = "copy";
 
 impl Broadcast {
-    /// Runs the experiment: copies with every tool to every number of receivers.
+    /// Runs the experiment: copies the file with every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a broadcast")?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
@@ -68,8 +68,8 @@ impl Broadcast {
     }
 }
 
-/// Copies with one tool from the head, the first of `nodes`, to all others. Returns the nanoseconds of the
-/// whole command and of the stream.
+/// Copies with one tool from the first of `nodes`, the head, to all others. Returns the nanoseconds
+/// of the whole command, and those of the stream alone.
 fn copy(
     lab: &ScenarioLab<'_>,
     tool: Tool,
@@ -96,7 +96,8 @@ fn copy(
     }
 }
 
-/// Returns the network in words, such as `switch at 12.5 MB/s (0.100 Gbit/s)` or `8 media`.
+/// Returns a short description of the network, such as `switch at 12.5 MB/s (0.100 Gbit/s)` or `8
+/// media`.
 fn media(topology: &Topology) -> String {
     match &topology.media[..] {
         [one] => {

@@ -10,16 +10,16 @@ use garland_sys::{clock, signal};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The script, which the benchmarks use as well.
+/// The script of the chain. The benchmarks use it as well.
 const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
 
 const PORT: &str = "7002";
 
-/// Timeout of the chain in nanoseconds: if a byte is lost, the script waits forever.
+/// The timeout of the chain, in nanoseconds: if a byte is lost, the script would wait forever.
 const PATIENCE_NS: u64 = 300_000_000_000;
 
-/// Copies `source` from the head, the first of `nodes`, to all others as a file named `name`. Returns the
-/// nanoseconds of the whole command and of the transfer alone.
+/// Copies `source` from the first of `nodes`, the head, to all others, where the file is named
+/// `name`. Returns the nanoseconds of the whole command, and those of the transfer alone.
 pub fn copy_by_pipes(
     lab: &ScenarioLab<'_>,
     source: &Path,
@@ -74,7 +74,7 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.spawn().or_nothing("failed to start the pipe script")
 }
 
-/// Waits until netcat listens on a node; netcat itself does not report this.
+/// Waits up to 10 s until netcat listens on a node; netcat itself does not report this.
 fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
     let deadline = clock::now_ns() + 10_000_000_000;
     let pattern = format!("sport = :{PORT}");

@@ -8,30 +8,31 @@ use super::job::{Broadcast, Tool};
 use crate::predicted::Prediction;
 use crate::table::{self, Size};
 
-/// The copies with all tools.
+/// The table: a row for each number of receivers and each tool.
 pub type Table = table::Table<Broadcast, Row, Common>;
 
 /// The fields that all rows share: the file's length, and the bound of the wire.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
-    /// The network in words.
+    /// A short description of the network.
     #[serde(skip)]
     pub media: String,
-    /// The file's length.
+    /// The length of the copied file.
     #[serde(flatten)]
     pub size: Size,
-    /// Seconds of the transfer by the wire alone.
+    /// The seconds that the wire alone needs for the file.
     pub limit_s: f64,
 }
 
 /// A copy with one tool to one number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The tool.
+    /// The tool that copied.
     pub tool: Tool,
-    /// Number of nodes that receive the file.
+    /// The number of nodes that received the file.
     pub receivers: u32,
-    /// Predicted seconds: the measured time of a file of one byte, plus the simulated time of the bytes.
+    /// The predicted seconds of the whole command: the measured time of a file of one byte, plus
+    /// the simulated time of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
@@ -42,7 +43,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
@@ -57,7 +58,7 @@ impl Table {
         })
     }
 
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{} to {}", row.tool.name(), row.receivers);

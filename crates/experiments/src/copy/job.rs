@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, reached, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a copy scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copy that is measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `copy`.
+    /// The kind of experiment: `copy`.
     pub kind: Kind,
-    /// The file's length.
+    /// The length of the file, in bytes or with a unit such as `MiB`.
     pub bytes: String,
-    /// Default scale: the share of the file that is copied.
+    /// The default scale: the length of the file as a share of `bytes`.
     pub scale: f64,
     /// The node that receives the file.
     pub to: String,
@@ -53,16 +53,16 @@ pub struct Tolerance {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The topology's name.
+    /// The name of the topology that the row belongs to.
     pub topology: String,
-    /// Seconds of the whole file.
+    /// The seconds that the copy of the whole file took.
     pub seconds: f64,
     /// Rate in MiB/s.
     pub rate: f64,
 }
 
 impl CopyExperiment {
-    /// Checks that the node exists, that the head reaches it, and that the wires have a rate.
+    /// Checks that the node exists and that the head reaches it over wires with a rate.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         topologies.iter().try_for_each(|topology| reached(topology, &self.job.to).map(drop))?;
@@ -73,7 +73,7 @@ impl CopyExperiment {
         }
     }
 
-    /// Returns the published row of a topology.
+    /// Returns the published row of a topology; `None` if there is none.
     pub fn published(&self, topology: &str) -> Option<&Published> {
         self.published.iter().find(|row| row.topology == topology)
     }

@@ -22,7 +22,7 @@ pub use table::Table;
 const NAME: &str = "copy";
 
 impl CopyExperiment {
-    /// Runs the experiment: copies over every topology.
+    /// Runs the experiment: copies the file over every topology.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let size = stage.scaled(&self.job.bytes, self.job.scale)?;
         let mut rows = Vec::new();
@@ -77,8 +77,9 @@ impl CopyExperiment {
         lab.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
-    /// Returns the seconds from the start of cp until it has closed the file; by then the node has
-    /// the whole file.
+    /// Copies `source` with cp to a mount. Returns the seconds until cp has closed the file, which
+    /// is when the node has all of it; the least of several tries if the first takes more than
+    /// `enough_s`.
     fn by_mount(
         &self,
         lab: &ScenarioLab<'_>,

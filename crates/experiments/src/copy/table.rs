@@ -12,7 +12,7 @@ use crate::table::{self, Size, or_dash};
 /// Bytes of a MiB, the unit of the figures of 2004.
 const MIB: f64 = 1048576.0;
 
-/// The copies over all topologies.
+/// The table: a row for each topology and tool.
 pub type Table = table::Table<CopyExperiment, Row, Size>;
 
 /// A copy over one topology.
@@ -20,21 +20,22 @@ pub type Table = table::Table<CopyExperiment, Row, Size>;
 pub struct Row {
     /// The topology's name.
     pub topology: String,
-    /// The tool.
+    /// The tool that copied.
     pub by: CopyTool,
-    /// Predicted seconds: the measured time of a file of one byte, plus the simulated time of the bytes.
+    /// The predicted seconds of the whole command: the measured time of a file of one byte, plus
+    /// the simulated time of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds of the transfer by the wires alone.
+    /// The seconds that the wires alone need for the file.
     pub bound_s: f64,
     /// Whether the node's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first row that is out of tolerance: its copy is too slow for the wires, or its
-    /// published copy is faster than the wires; `None` if there is no such row.
+    /// Describes the first row that is out of tolerance: its copy is too slow for the wires, or the
+    /// published copy is faster than the wires allow. `None` if there is no such row.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find_map(|row| {
@@ -59,20 +60,20 @@ impl Table {
         })
     }
 
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction::seconds(row.label(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()
     }
 
-    /// Returns the file's rate in MiB/s if it takes `seconds`.
+    /// Returns the rate in MiB/s of a copy of the file that takes `seconds`.
     fn rate(&self, seconds: f64) -> f64 {
         self.common.bytes as f64 / MIB / seconds
     }
 }
 
 impl Row {
-    /// Returns the topology's name, with the tool unless that is `garland cp`.
+    /// Returns the topology's name, followed by the tool unless that is `garland cp`.
     fn label(&self) -> String {
         match self.by {
             CopyTool::Cp => self.topology.clone(),

@@ -9,43 +9,43 @@ use crate::sections::{Kind, Sections, place, reached, refuse};
 use garland_farm::result::Unit;
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a farm scenario's file.
 pub type Farm = Sections<Job, Tolerance, Published>;
 
-/// The topology name in `[[published]]` that means one machine alone, the base of comparisons.
+/// The name in `[[published]]` for one machine alone, with which all others are compared.
 pub const ONE: &str = "one";
 
-/// Section `[job]`.
+/// Section `[job]`: the jobs, the copy and the riddle.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `farm`.
+    /// The kind of experiment: `farm`.
     pub kind: Kind,
     /// Number of jobs.
     pub jobs: usize,
     /// Plural noun for jobs: `encodes`.
     pub called: String,
-    /// The length of each job's sound file.
+    /// The length of the sound file of each job, in bytes or with a unit such as `MB`.
     pub bytes: String,
-    /// Default scale: the share of that length that is used.
+    /// The default scale: the length of a sound file as a share of `bytes`.
     pub scale: f64,
-    /// The working nodes; the first has the files.
+    /// The nodes that work; the first one has the files.
     pub nodes: Vec<String>,
-    /// Each node's share of a processor.
+    /// The CPU limit of each node, as a share of one CPU.
     pub share: f64,
-    /// A node's power in 2004, such as `300MHz`.
+    /// The power of a node in 2004 with its unit, such as `300MHz`.
     pub unit: String,
-    /// The encoder. Its last arguments are `-`, for standard input, and the output's name.
+    /// The encoder. Its last two arguments are `-`, for standard input, and the name of the output.
     pub program: String,
-    /// The loads, the heaviest first.
+    /// The loads, the heaviest one first.
     pub load: Vec<LoadKind>,
-    /// The copy through the mount.
+    /// The copy of a file through the mount.
     pub copy: CopyJob,
-    /// The network that was slower than expected, and the faults that are tested on it.
+    /// The network that was slower than expected, and the faults that may explain it.
     pub riddle: Riddle,
 }
 
-/// A load: the arguments of the encoder.
+/// A load: one way to call the encoder.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadKind {
@@ -55,27 +55,27 @@ pub struct LoadKind {
     pub words: Vec<String>,
 }
 
-/// The copy through the mount.
+/// A copy that one node makes by reading a file through the mount.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopyJob {
-    /// The file's length.
+    /// The length of the copied file.
     pub bytes: String,
-    /// The node that reads it.
+    /// The node that reads the file.
     pub to: String,
 }
 
-/// A network that was slower than another one, although its wires are faster.
+/// A network that was slower than another one, although its wires were faster.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Riddle {
-    /// The slower topology.
+    /// The name of the slower topology.
     pub slow: String,
-    /// The faster topology.
+    /// The name of the faster topology.
     pub fast: String,
-    /// The length of the copied file.
+    /// The length of the file that is copied to find the cause.
     pub bytes: String,
-    /// Kernel settings that restore the TCP of that time, such as `net.ipv4.tcp_recovery=0`.
+    /// The kernel settings that restore the TCP of 2004, such as `net.ipv4.tcp_recovery=0`.
     pub settings: Vec<String>,
     /// Faults that are tested.
     pub suspect: Vec<Suspect>,
@@ -85,12 +85,13 @@ pub struct Riddle {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The difference allowed between emulated and published time, as a share of one machine's time.
+    /// The largest difference between emulated and published time, both as a share of the time of
+    /// one machine.
     pub of_one: f64,
-    /// Least rate of a copy, as a share of the wires' bound.
+    /// The least rate of a copy through the mount, as a share of the bound of the wires.
     pub copy_of_bound: f64,
-    /// A suspect reproduces the riddle if the ratio of the two networks' rates differs from the published
-    /// ratio by less than this factor.
+    /// The factor within which a suspect must reproduce the published ratio of the rates of both
+    /// networks.
     pub riddle: f64,
 }
 
@@ -100,19 +101,19 @@ pub struct Tolerance {
 pub struct Published {
     /// The topology's name, or [`ONE`] for one machine alone.
     pub topology: String,
-    /// The load's name; none for the copy.
+    /// The name of the load; `None` for the copy through the mount.
     pub load: Option<String>,
     /// Seconds of the slowest job, or of the copy.
     pub slowest: f64,
-    /// Seconds of the fastest job.
+    /// The seconds of the fastest job; `None` if that was not published.
     pub fastest: Option<f64>,
-    /// Whether the figure belongs to the riddle: it is shown, but need not be reproduced.
+    /// Whether the figure belongs to the riddle: it is printed, but need not be reproduced.
     #[serde(default)]
     pub riddle: bool,
 }
 
 impl Farm {
-    /// Checks that nodes, wires and loads exist and that all published figures are measured.
+    /// Checks that all nodes, wires and loads exist, and that every published figure is measured.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let job = &self.job;
         for text in [&job.bytes, &job.copy.bytes, &job.riddle.bytes] {
@@ -171,7 +172,8 @@ impl Farm {
         reached(topology, &self.job.copy.to).map(drop)
     }
 
-    /// Returns the published figure of a topology and a load; of the copy without a load.
+    /// Returns the published figure of a topology: that of a load, or that of the copy if `load` is
+    /// `None`.
     pub fn published(&self, topology: &str, load: Option<&str>) -> Option<&Published> {
         self.published.iter().find(|row| row.topology == topology && row.load.as_deref() == load)
     }

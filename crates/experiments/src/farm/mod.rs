@@ -22,7 +22,8 @@ pub use table::Table;
 use trial::FarmTrial;
 
 impl Farm {
-    /// Runs the experiment: encodes on one machine and over every topology, copies, and tests the suspects.
+    /// Runs the experiment: encodes on one machine and over every topology, copies through the
+    /// mount, and tests the suspects.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         wave::find_encoder(&self.job.program)?;
         let Size { scale, bytes: length } = stage.scaled(&self.job.bytes, self.job.scale)?;
@@ -39,8 +40,9 @@ impl Farm {
         Ok(Table::new(self, Common { scaling, copies, suspects }, rows))
     }
 
-    /// Returns the scaling of the emulation: files by `scale`, and wires so that they carry the same share of
-    /// a job's bytes in the time of the job.
+    /// Returns the scaling of the emulation: `scale` for files, and a factor for wires with which
+    /// they carry a job's bytes in the same share of the job's time as in 2004. `ones` are the rows
+    /// of one machine.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest);

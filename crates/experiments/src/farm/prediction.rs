@@ -1,5 +1,5 @@
-//! Simulated encodes: jobs that read and write while they compute. Their speed was measured with
-//! some of the jobs and fast wires.
+//! Simulated encodes: jobs that read and write while they compute. Their speed is measured before,
+//! with some of the jobs and fast wires.
 
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
 use garland_topology::Topology;
@@ -10,8 +10,8 @@ use crate::predicted::no_way;
 use garland_terminal::failure::Failure;
 
 impl FarmTrial<'_> {
-    /// Returns the simulated seconds of all jobs of a load over a topology, computed from the times
-    /// that were measured on `one` machine alone.
+    /// Returns the simulated seconds of all jobs of a load over a topology. `one` has the times
+    /// that were measured on one machine alone.
     pub(super) fn predicted(&self, topology: &Topology, one: &Row) -> Result<f64, Failure> {
         let wanted = &self.experiment.job;
         let places = wanted.nodes.iter().map(|node| topology.node(node).unwrap_or_default());

@@ -27,13 +27,13 @@ pub enum Suspect {
     },
 }
 
-/// Frames of up to this number of bytes are acknowledgements.
+/// Packets of up to this length in bytes count as acknowledgements, longer ones as full frames.
 const FULL: u32 = 1000;
 
-/// Bytes of a full frame on the wire.
+/// The bytes of wire time that a full frame takes.
 const ON_WIRE: f64 = 1538.0;
 
-/// Number of levels that approximate the busy share of a wire's time.
+/// The number of levels by which the busy share of a wire's time is approximated.
 const PARTS: u32 = 8;
 
 /// A wire counts as busy after this number of frames in a row, 2 ms at 100 Mbit/s. The half-duplex end defers
@@ -42,7 +42,7 @@ const PARTS: u32 = 8;
 const AFTER: u32 = 16;
 
 impl Suspect {
-    /// Checks the fault's figures.
+    /// Checks that the figures of the fault are in their ranges.
     pub fn check(&self) -> Result<(), Failure> {
         match self {
             Self::Window { bytes } => bytes::parse(bytes).map(drop).map_err(Failure::usage),
@@ -53,7 +53,7 @@ impl Suspect {
         }
     }
 
-    /// Returns the text for tables.
+    /// Returns the description of the fault for tables.
     pub fn words(&self) -> String {
         match self {
             Self::Duplex {} => "duplex mismatch at the node's port".to_owned(),
@@ -62,14 +62,14 @@ impl Suspect {
         }
     }
 
-    /// Returns whether the other network has the fault as well: a fault of the node affects both
-    /// networks, a fault of the cable only one.
+    /// Returns whether the fast network has the fault as well: a fault of the node affects both
+    /// networks, a fault of the cable only the slow one.
     pub fn is_on_both(&self) -> bool {
         matches!(self, Self::Window { .. })
     }
 
-    /// Returns a shell script that adds the fault in the network namespace of the node. `rate` is
-    /// the rate of the node's wire.
+    /// Returns a shell script that injects the fault into the network namespace of the node, whose
+    /// wire has the rate `rate`.
     pub fn script(&self, rate: Rate) -> String {
         match self {
             Self::Duplex {} => nft(&mismatch(rate)),
@@ -97,7 +97,7 @@ impl Suspect {
     }
 }
 
-/// Returns a script that installs nftables `rules` for frames that arrive at the node.
+/// Returns a script that applies nftables `rules` to frames that arrive at the node.
 fn nft(rules: &str) -> String {
     format!(
         "nft -f - <<'END'\ntable netdev riddle {{\n  chain in {{\n    type filter hook ingress device \

@@ -10,22 +10,22 @@ use super::job::ONE;
 /// The factors by which the emulation is smaller and faster than the original.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scaling {
-    /// The files' lengths as a share of the published ones.
+    /// The length of the files as a share of the published length.
     pub files: f64,
     /// The seconds of the original that correspond to one second of the emulation.
     pub seconds: f64,
-    /// The factor by which wires are faster, so that they carry the same share of a job's bytes in the job's
-    /// time.
+    /// The factor by which wires are faster than in the original, so that they carry a job's bytes
+    /// in the same share of the job's time.
     pub wires: f64,
 }
 
 impl Scaling {
-    /// Creates the scaling of files and seconds, from which that of wires follows.
+    /// Creates a scaling; the factor of the wires follows from the other two.
     pub fn new(files: f64, seconds: f64) -> Self {
         Self { files, seconds, wires: files * seconds }
     }
 
-    /// Returns `topology` with faster wires.
+    /// Returns `topology` with the rates of its media multiplied by `wires`.
     pub fn of(&self, topology: &Topology) -> Topology {
         let faster = |rate: Rate| {
             Rate::from_bits_per_second((rate.bits_per_second() as f64 * self.wires) as u64)
@@ -46,21 +46,21 @@ pub struct Row {
     /// The simulated seconds, computed from the times on one machine alone; `None` for that
     /// machine.
     pub predicted_s: Option<f64>,
-    /// For one machine, measured with some of the jobs and fast wires: the seconds until jobs with
-    /// mounted files start, and the seconds of each job.
+    /// For one machine, measured with some of the jobs and fast wires: the seconds until jobs that
+    /// read through a mount start, and the seconds of each such job. `None` for topologies.
     pub mounted_s: Option<[f64; 2]>,
     /// Seconds until the last job was done.
     pub seconds: f64,
-    /// The slowest and the fastest job.
+    /// The times of the slowest and the fastest job; `None` for one machine.
     pub spread: Option<Spread>,
-    /// The power of one machine that would be as fast as this cluster.
+    /// The power of one machine that would be as fast as the cluster; `None` for one machine.
     pub equivalent: Option<f64>,
-    /// The difference of `equivalent` from the total power of the nodes, as a share of the total.
+    /// The relative difference of `equivalent` from the total power of the nodes.
     pub difference: Option<f64>,
-    /// The losses of time by cause.
+    /// The time that was lost, by cause; `None` if unknown.
     pub losses: Option<Losses>,
-    /// Bytes on the wires, and bytes of inputs and outputs of jobs on all nodes except the first; 0 for one
-    /// machine.
+    /// The bytes that the NICs of the first node carried, and the bytes of inputs and outputs of
+    /// jobs on all other nodes; 0 for one machine.
     pub carried: [u64; 2],
     /// The mean size of a job's outputs in bytes.
     pub made: f64,
@@ -89,13 +89,13 @@ pub fn share_of_one(rows: &[Row], row: &Row) -> Option<f64> {
 pub struct CopyRow {
     /// The topology's name.
     pub topology: String,
-    /// Simulated seconds.
+    /// The seconds that the simulator predicts.
     pub predicted_s: f64,
-    /// Emulated seconds.
+    /// The seconds that were measured in the lab.
     pub seconds: f64,
-    /// Seconds of the transfer by the wires alone.
+    /// The seconds that the wires alone need.
     pub bound_s: f64,
-    /// The file's length in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct CopyRow {
 pub struct SuspectRow {
     /// The fault; `None` in the first row, which is without a fault.
     pub suspect: Option<String>,
-    /// The rate over the slower network.
+    /// The rate over the slow network.
     pub slow: f64,
     /// The rate over the faster network, with the fault if it can occur there.
     pub fast: f64,

@@ -1,4 +1,4 @@
-//! The tables of 2004: published and emulated figures side by side.
+//! The tables of the encodes and copies: published and emulated figures side by side.
 
 use std::fmt::{self, Formatter};
 
@@ -19,19 +19,19 @@ const MIB: f64 = 1048576.0;
 /// The table of the encodes; the rows of one machine come first.
 pub type Table = table::Table<Farm, Row, Common>;
 
-/// The fields that all rows share, and the measurements other than encodes.
+/// The scaling, and all measurements other than encodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The scaling of the emulation.
     pub scaling: Scaling,
-    /// The copies through the mount.
+    /// The copies through the mount, one for each topology.
     pub copies: Vec<CopyRow>,
     /// The suspects of the riddle; the first row is without a fault.
     pub suspects: Vec<SuspectRow>,
 }
 
 impl Table {
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let jobs = &self.experiment.job;
         let encodes = self.rows.iter().filter_map(|row| {
@@ -45,7 +45,7 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         let unequal = self.rows.iter().find(|row| !row.equal);
         let unequal = unequal.map(|row| {
@@ -83,8 +83,8 @@ impl Table {
         ))
     }
 
-    /// Describes why the riddle is unsolved: the network is slower without a fault, or no suspect makes it
-    /// slower.
+    /// Describes why the riddle is unsolved: the slow network is slower even without a fault, or no
+    /// suspect makes it slower. `None` if it is solved.
     fn riddle_stays(&self) -> Option<String> {
         let riddle = &self.experiment.job.riddle;
         let (slow, fast) = (&riddle.slow, &riddle.fast);
@@ -293,8 +293,8 @@ impl Table {
     }
 }
 
-/// Formats a row: time, share of one PC's time, fastest and slowest job, and the equivalent power of the
-/// cluster.
+/// Formats the figures of a row: time, share of the time of one PC, fastest and slowest job, and
+/// the equivalent power of the cluster.
 fn figures(seconds: f64, share: f64, jobs: Option<[f64; 2]>, worth: Option<(f64, f64)>) -> String {
     let jobs = jobs.and_then(|jobs| spread(&jobs));
     let jobs = jobs.map_or_else(

@@ -18,31 +18,31 @@ use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Number of copies with each suspect.
+/// The number of copies that are made with each suspect.
 const TRIES: usize = 5;
 
 /// The rate of wires that do not slow down any encoder, in bits per second.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// One of this number of jobs is measured through the mount, to predict the others.
+/// One job in this many is measured through the mount, to predict the others.
 const PART: usize = 2;
 
-/// The timeout of a copy in seconds. A copy that reaches it counts as a copy of this time.
+/// The timeout of a copy, in seconds. A copy that reaches it counts as having taken this time.
 const LONGEST_S: u64 = 15;
 
-/// The script of a job: the encoder reads its standard input. If given a file name, lame with libsndfile
-/// reads the whole file before it encodes, so its CPU idles while the wire is busy; the encoder of 2004 did
-/// not do that.
+/// The script of a job: the encoder reads its standard input. If lame with libsndfile is given a
+/// file name, it reads the whole file before it encodes, so the CPU idles while the wire is busy;
+/// the encoder of 2004 did not do that.
 const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 
 /// The file name extension of encoded sound.
 const MADE: &str = "mp3";
 
-/// The experiment at one scale.
+/// Runs the parts of the experiment in labs, with files of one scale.
 pub struct FarmTrial<'a> {
     pub experiment: &'a Farm,
     pub stage: &'a Stage<'a>,
-    /// Bytes of each job's sound file.
+    /// The length of each job's sound file, in bytes.
     pub length: u64,
 }
 
@@ -164,8 +164,9 @@ impl FarmTrial<'_> {
         Ok(slow.into_iter().zip(fast).map(row).collect())
     }
 
-    /// Returns the rates of the copy over the topology `name`, in bytes per second: without a fault, and with
-    /// each suspect. A suspect that the faster network could not have had is not applied there.
+    /// Returns the rates of the copy over the topology `name`, in bytes per second: first without a
+    /// fault, then with each suspect. On the fast network, suspects that can only concern the slow
+    /// one are not injected; they get the rate without a fault.
     fn rates(
         &self,
         name: &str,
@@ -217,7 +218,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Runs the jobs of a load on all nodes.
+    /// Runs the jobs of a load on all nodes over one topology.
     fn encode(
         &self,
         lab: &ScenarioLab<'_>,
@@ -253,7 +254,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Returns the seconds of a farm run with mounts on all nodes and one empty job on each.
+    /// Returns the seconds that a farm takes which mounts the files on all nodes and runs one empty
+    /// job on each.
     fn starting(&self, lab: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words: Vec<String> =
@@ -264,13 +266,15 @@ impl FarmTrial<'_> {
         Ok(ask(lab, &words)?.summary.total)
     }
 
-    /// Returns the arguments of a farm with all jobs at once, which mount the files of the first node.
+    /// Returns the arguments of a farm that starts all jobs at once and mounts the files of the
+    /// first node.
     fn mounted(&self, load: &LoadKind, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
         let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
-    /// Returns the arguments of a farm of a load on these nodes; outputs have the extension `made`.
+    /// Returns the arguments of a farm that encodes `sounds` on these nodes. The outputs have the
+    /// extension `made`.
     fn words(
         &self,
         nodes: &str,
@@ -292,7 +296,8 @@ impl FarmTrial<'_> {
         words
     }
 
-    /// Returns the seconds of a job that reads `source` through the mount, on the copying node.
+    /// Returns the seconds of a job on the copying node that reads `source` through the mount;
+    /// [`LONGEST_S`] if it timed out.
     fn copy(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         lab.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
@@ -326,7 +331,7 @@ impl FarmTrial<'_> {
         Ok(paths)
     }
 
-    /// Returns `topology` with the nodes' shares of a processor.
+    /// Returns `topology` with the CPU limit of the job at all nodes.
     fn with_shares(&self, topology: &Topology) -> Topology {
         let mut topology = topology.clone();
         let share = (self.experiment.job.share * 1000.0).round() as u32;
@@ -339,14 +344,14 @@ impl FarmTrial<'_> {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }
 
-    /// Returns the bytes of sound files, outputs and the copied file.
+    /// Returns the bytes that sound files, outputs and the copied file need at most.
     fn room(&self) -> u64 {
         let jobs = self.experiment.job.jobs as u64;
         self.length.saturating_mul(jobs + 8).saturating_mul(2)
     }
 }
 
-/// Runs a farm, and returns its report. A failed job is an error.
+/// Runs a farm, and returns its result. A failed job is an error.
 fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmResult, Failure> {
     lab.farm_done(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -356,13 +361,13 @@ fn on_node(lab: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failur
     lab.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
-/// Returns the extension of the outputs of `node` when it works alone.
+/// Returns the extension of the outputs that `node` makes when it works alone.
 fn own(node: &str) -> String {
     format!("{node}.{MADE}")
 }
 
-/// Returns whether the outputs with the extension `made` are equal, as their sources are, and removes them. A
-/// missing output is an error.
+/// Returns whether all outputs are equal, as their sources are, and removes them. `made` is their
+/// extension. A missing output is an error.
 fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     let mut first: Option<Vec<u8>> = None;
     let mut equal = true;
@@ -375,14 +380,14 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     Ok(equal)
 }
 
-/// Returns the mean bytes of a job's outputs.
+/// Returns the mean number of bytes that a job wrote.
 fn made(report: &FarmResult) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
 }
 
-/// Returns the bytes that the NICs of `server`, the node with the files, have carried, and the bytes of
-/// inputs and outputs of jobs on the other nodes.
+/// Returns the bytes that the NICs of `server` carried, the node that has the files, and the bytes
+/// of inputs and outputs of jobs on all other nodes.
 fn carried(report: &FarmResult, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);

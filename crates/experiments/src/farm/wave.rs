@@ -52,7 +52,7 @@ pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
     file.flush().or_nothing(making())
 }
 
-/// Returns the header of `bytes` bytes of sound.
+/// Returns the header of a file with `bytes` bytes of sound.
 fn header(bytes: u32) -> Vec<u8> {
     let riff_bytes = bytes.saturating_add(HEADER as u32 - 8);
     // PCM with two channels.

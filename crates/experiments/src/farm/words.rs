@@ -5,7 +5,7 @@ use super::row::{Row, SuspectRow, share_of_one};
 use garland_farm::result::{Unit, took};
 
 impl Farm {
-    /// Returns a machine's power, and its unit.
+    /// Returns the power of a machine in 2004, as a number and its unit.
     pub(super) fn power(&self) -> (f64, String) {
         match self.job.unit.parse() {
             Ok(Unit::Named(power, name)) => (power, name),
@@ -13,7 +13,8 @@ impl Farm {
         }
     }
 
-    /// Returns the published time as a share of one machine's.
+    /// Returns the published time of a topology and a load as a share of that of one machine;
+    /// `None` if either was not published.
     pub(super) fn share_then(&self, topology: &str, load: &str) -> Option<f64> {
         let one = self.published(ONE, Some(load))?.slowest;
         Some(self.published(topology, Some(load))?.slowest / one)
@@ -63,7 +64,7 @@ pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
     said
 }
 
-/// Returns the largest loss of a row, in words.
+/// Returns a clause about the largest loss of time of a row: its cause and its duration.
 fn held_up(row: &Row) -> String {
     let Some(losses) = &row.losses else { return "the losses of time are unknown".to_owned() };
     let most = losses.causes.iter().max_by(|one, two| one.1.total_cmp(&two.1));

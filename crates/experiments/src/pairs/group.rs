@@ -1,4 +1,4 @@
-//! Pairs of nodes by the kind of wire between them.
+//! Groups of pairs of nodes, by the kind of wire between the nodes of a pair.
 
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{are_rated, place, refuse};
 use garland_terminal::failure::Failure;
 
-/// Pairs with one kind of wire between their nodes.
+/// A group of pairs whose nodes are connected by one kind of wire.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// The kind of wire.
     pub name: Wire,
-    /// Sender and receiver; a copy of n pairs uses the first n.
+    /// The sender and the receiver of each pair; a copy of n pairs uses the first n.
     pub pairs: Vec<[String; 2]>,
 }
 
 impl Group {
-    /// Checks that each group has at least `most` pairs, that no node is in two pairs of a group, that all
-    /// nodes exist with rated wires between them, and that a group fits every topology.
+    /// Checks that each group has at least `most` pairs, that no node is in two pairs of a group,
+    /// that all nodes exist and are connected by wires with rates, and that at least one group fits
+    /// each topology.
     pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), Failure> {
         for Self { name, pairs } in groups {
             let wire = name.name();
@@ -56,13 +57,13 @@ impl Group {
         Ok(())
     }
 
-    /// Returns the nodes of the pairs in a topology.
+    /// Returns the sender and the receiver of each pair in a topology.
     pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, Failure> {
         let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));
         self.pairs.iter().map(flow).collect()
     }
 
-    /// Returns whether the wires of all `flows` are of the group's kind.
+    /// Returns whether the wires of all `flows` in the topology are of the group's kind.
     pub fn fits(&self, topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
         flows.iter().all(|&(from, to)| Wire::between(topology, from, to) == self.name)
     }
@@ -84,7 +85,7 @@ impl Wire {
         if topology.medium_between(one, other).is_some() { Self::Local } else { Self::Remote }
     }
 
-    /// Returns the name in the table.
+    /// Returns the word for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",

@@ -8,24 +8,24 @@ use super::group::Group;
 use crate::sections::{Kind, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a pairs scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pairs {
-    /// Section `[job]`.
+    /// What is copied.
     pub job: Job,
     /// Section `[tolerance]`: the limits within which results count as reproduced.
     pub tolerance: Tolerance,
 }
 
-/// Section `[job]`.
+/// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `pairs`.
+    /// The kind of experiment: `pairs`.
     pub kind: Kind,
-    /// The length of each pair's file.
+    /// The length of the file that each pair copies, such as `2MB`.
     pub bytes: String,
-    /// Numbers of pairs that copy at once.
+    /// The numbers of pairs that copy at the same time.
     pub counts: Vec<usize>,
     /// The pairs by kind of wire; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
@@ -40,7 +40,7 @@ pub struct Tolerance {
 }
 
 impl Pairs {
-    /// Checks the length, the counts and the groups.
+    /// Checks the length of the file, the numbers of pairs, and the groups.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let most = self.job.counts.iter().max().copied().unwrap_or(0);

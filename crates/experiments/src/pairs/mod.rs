@@ -47,7 +47,7 @@ impl Pairs {
     }
 }
 
-/// The copies in one lab.
+/// The copies over one topology, in one lab.
 struct Copies<'a> {
     experiment: &'a Pairs,
     lab: &'a ScenarioLab<'a>,
@@ -59,8 +59,8 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Copies between the pairs of a group with agents that are already running, and appends a row
-    /// to `rows` for each number of pairs.
+    /// Copies between the pairs of a group, with agents that run already, and appends a row to
+    /// `rows` for each number of pairs.
     fn make(
         &self,
         group: &Group,
@@ -86,8 +86,9 @@ impl Copies<'_> {
         self.lab.garland(&["down", &receivers]).map(drop)
     }
 
-    /// Returns the seconds from the start of the first command to the end of the last one; the
-    /// minimum of several tries if the first try takes more than `enough_s`.
+    /// Copies `source` between all `pairs` at the same time. Returns the seconds from the start of
+    /// the first command to the end of the last one; the least of several tries if the first takes
+    /// more than `enough_s`.
     fn fastest(&self, source: &str, pairs: &[[String; 2]], enough_s: f64) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()

@@ -11,10 +11,10 @@ use super::job::Pairs;
 use crate::predicted::Prediction;
 use crate::table::{self, Size, write_line};
 
-/// The copies between pairs; the size is that of each pair's file.
+/// The copies between pairs; the common field is the length of each pair's file.
 pub type Table = table::Table<Pairs, Row, Size>;
 
-/// Copies of several pairs at once.
+/// Copies of several pairs at the same time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The topology's name.
@@ -23,23 +23,24 @@ pub struct Row {
     pub wire: Wire,
     /// Number of pairs.
     pub pairs: usize,
-    /// Predicted seconds: the measured time of a file of one byte, plus the simulated time of the bytes.
+    /// The predicted seconds of the whole commands: the measured time of a file of one byte, plus
+    /// the simulated time of the bytes.
     pub predicted_s: f64,
-    /// Seconds from the start of the first command to the end of the last.
+    /// The seconds from the start of the first command to the end of the last one.
     pub whole_s: f64,
-    /// Seconds of the transfer by the wires alone.
+    /// The seconds that the wires alone need.
     pub bound_s: f64,
 }
 
 impl Row {
-    /// Returns the rate as a share of the wires' bound.
+    /// Returns the measured rate as a share of the bound of the wires.
     fn share(&self) -> f64 {
         self.bound_s / self.whole_s
     }
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find(|row| row.share() < least).map(|row| {
@@ -53,7 +54,7 @@ impl Table {
         })
     }
 
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name());
@@ -62,7 +63,7 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// Returns the rate of all files of a row in MB/s, if they take `seconds`.
+    /// Returns the rate of all files of a row together, in MB/s, if they take `seconds`.
     fn rate(&self, row: &Row, seconds: f64) -> f64 {
         self.common.bytes as f64 * row.pairs as f64 / 1e6 / seconds
     }

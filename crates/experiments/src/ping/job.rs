@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, place, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a ping scenario's file.
 pub type Ping = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the gets that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `ping`.
+    /// The kind of experiment: `ping`.
     pub kind: Kind,
     /// The node that reads.
     pub from: String,
@@ -23,13 +23,14 @@ pub struct Job {
     pub transports: Vec<Transport>,
     /// How the initiator waits for replies.
     pub wait: Wait,
-    /// Number of gets for each line.
+    /// The number of gets that are measured for each line of the table.
     pub count: u32,
-    /// Smallest and largest get in bytes; sizes between them double.
+    /// The smallest and the largest size of a get, in bytes; each size in between is twice the
+    /// previous one.
     pub sizes: [u32; 2],
-    /// Bytes of a get in the lines with several in flight.
+    /// The size of a get in the lines with several in flight, in bytes.
     pub deep_size: u32,
-    /// Least and most gets in flight; numbers between them double.
+    /// The least and the most gets in flight; each number in between is twice the previous one.
     pub in_flight: [u32; 2],
 }
 
@@ -44,7 +45,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Returns the name on the command line of `garland ping`.
+    /// Returns the value of the option of `garland ping`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -64,7 +65,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Returns the name on the command line of `garland ping`.
+    /// Returns the value of the option of `garland ping`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -78,9 +79,11 @@ impl Wait {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Upper limit of the largest get's time, as a multiple of the smallest non-empty get's.
+    /// The largest accepted ratio of the time of the largest get to that of the smallest get that
+    /// is not empty.
     pub large_over_small: f64,
-    /// Upper limit of the time for each get with the most in flight, as a share of one get alone.
+    /// The largest accepted ratio of the time per get with the most in flight to the time of one
+    /// get alone.
     pub deep_over_alone: f64,
 }
 
@@ -88,11 +91,11 @@ pub struct Tolerance {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Bytes of a get.
+    /// The size of a get, in bytes.
     pub bytes: u32,
-    /// Gets in flight.
+    /// The number of gets in flight.
     pub in_flight: u32,
-    /// Microseconds for each get.
+    /// The microseconds per get.
     pub us: f64,
     /// Rate in MB/s.
     pub rate: f64,
@@ -101,13 +104,13 @@ pub struct Published {
 /// A measured point: the fields of `garland.ping/2` that are read.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Point {
-    /// Bytes of a get.
+    /// The size of a get, in bytes.
     pub size: u32,
-    /// Gets in flight.
+    /// The number of gets in flight.
     pub in_flight: u32,
-    /// Number of measured gets.
+    /// The number of gets that were measured.
     pub count: u64,
-    /// Nanoseconds for each get, over all of them.
+    /// The nanoseconds per get: the time of all gets, divided by their number.
     pub each_ns: f64,
     /// Time from a get's start to its end.
     pub sojourn: Sojourn,
@@ -123,7 +126,7 @@ pub struct Sojourn {
 }
 
 impl Ping {
-    /// Checks that both nodes exist and that the published lines are measured.
+    /// Checks that both nodes exist, and that every published line is measured.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let Job { from, to, transports, count, sizes, deep_size, in_flight, .. } = &self.job;
         for topology in topologies {
@@ -153,7 +156,8 @@ impl Ping {
         }
     }
 
-    /// Returns the published line with the size and depth of `point`.
+    /// Returns the published line with the size and the number in flight of `point`; `None` if
+    /// there is none.
     pub fn published(&self, point: &Point) -> Option<&Published> {
         let is = |line: &&Published| (line.bytes, line.in_flight) == (point.size, point.in_flight);
         self.published.iter().find(is)

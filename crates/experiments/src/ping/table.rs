@@ -10,27 +10,28 @@ use super::job::{Job, Ping, Point, Transport};
 use crate::predicted::Prediction;
 use crate::table;
 
-/// The gets over all transports.
+/// The table: for each transport, a row for each size, and for each number of gets in flight.
 pub type Table = table::Table<Ping, Row>;
 
-/// A measured line.
+/// A line of the table: gets of one size, with a certain number in flight.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// The transport.
+    /// The transport of the gets.
     pub transport: Transport,
-    /// Whether the line belongs to those with an increasing number of gets in flight.
+    /// Whether the line belongs to the second part of the table, in which the number of gets in
+    /// flight grows.
     #[serde(skip)]
     pub deep: bool,
-    /// The predicted nanoseconds per get; `None` for the lines with one get alone and with the most
-    /// in flight.
+    /// The predicted nanoseconds per get. `None` in the first part of the table, and for the first
+    /// and the last line of the second part, from which the others are predicted.
     pub predicted_ns: Option<f64>,
-    /// The measured point.
+    /// What was measured.
     #[serde(flatten)]
     pub point: Point,
 }
 
-/// Predicts the rows between the one with one get alone and the one with the most in flight, from
-/// these two rows.
+/// For each transport, predicts the rows with several gets in flight from the first and the last
+/// one: that of one get alone, and that with the most in flight.
 pub fn predict(experiment: &Ping, rows: &mut [Row]) {
     for &transport in &experiment.job.transports {
         let mut depths: Vec<&mut Row> =
@@ -43,7 +44,7 @@ pub fn predict(experiment: &Ping, rows: &mut [Row]) {
 }
 
 impl Table {
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{}, {} in flight", row.transport.name(), row.point.in_flight);
@@ -58,7 +59,7 @@ impl Table {
         self.rows.iter().filter(is).map(|row| &row.point)
     }
 
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
     }
@@ -134,9 +135,9 @@ impl Table {
     }
 }
 
-/// Returns the predicted nanoseconds per get with `in_flight` gets in flight. The model is a closed
-/// queueing network of one server and a delay: the server needs the time per get of the highest
-/// rate, and the delay is the rest of a round trip.
+/// Returns the predicted nanoseconds per get with `in_flight` gets in flight; `None` if `in_flight`
+/// is 0. The model is a closed queueing network of one server and a delay: the server needs the
+/// time per get at the highest rate, and the delay is the rest of a round trip.
 fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
     let gap = most.each_ns.min(alone.each_ns);
     let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;

@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 use crate::sections::{Kind, Sections, only, place, refuse};
 use garland_terminal::failure::Failure;
 
-/// The values of `garland farm run --placement`.
+/// The values of `--placement` of `garland farm run`.
 const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
 
-/// The placement that ignores speed and load of nodes.
+/// The placement that assigns jobs to nodes in turn; it ignores their speed and load.
 pub const TURNS: &str = "turns";
 
 /// The placement by marginal cost.
 pub const COST: &str = "mosix";
 
-/// The sections of the scenario's file.
+/// The sections of a placements scenario's file.
 pub type Placements = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the jobs and their placements.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `placements`.
+    /// The kind of experiment: `placements`.
     pub kind: Kind,
-    /// The working nodes.
+    /// The nodes that work.
     pub nodes: Vec<String>,
     /// The placements' names, in the table's order.
     pub placements: Vec<String>,
-    /// Iterations of a shell loop in the shortest job, at scale 1.
+    /// The number of iterations of a shell loop in the shortest job, at scale 1.
     pub loops: u64,
-    /// The jobs' lengths as multiples of the shortest, in turn.
+    /// The lengths of the jobs as multiples of the shortest one. Jobs take these in turn.
     pub lengths: Vec<u64>,
     /// Number of jobs.
     pub jobs: usize,
@@ -40,8 +40,8 @@ pub struct Job {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least share of the whole-job bound that the best placement must reach if jobs start as slots become
-    /// free.
+    /// The least share of the whole-job bound that the best placement must reach when jobs start as
+    /// slots become free.
     pub of_bound: f64,
     /// Least ratio of the time of `turns` to the time of `mosix`.
     pub turns: f64,
@@ -53,7 +53,7 @@ pub struct Tolerance {
 pub struct Published {
     /// The placement's name.
     pub placement: String,
-    /// The mean slowdown.
+    /// The mean slowdown of the jobs.
     pub slowdown: f64,
 }
 
@@ -85,7 +85,7 @@ impl Placements {
         }
     }
 
-    /// Returns the published figure of a placement.
+    /// Returns the published figure of a placement; `None` if there is none.
     pub fn published(&self, placement: &str) -> Option<&Published> {
         self.published.iter().find(|row| row.placement == placement)
     }

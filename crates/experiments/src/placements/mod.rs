@@ -14,7 +14,8 @@ use table::Row;
 pub use table::Table;
 
 impl Placements {
-    /// Runs the experiment: the jobs with each placement, first as slots become free and then all at once.
+    /// Runs the experiment: the jobs with each placement, first started as slots become free, and
+    /// then all at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         stage.in_lab(topology, 1 << 20, phases, |lab, phases| {
@@ -35,7 +36,7 @@ impl Placements {
         })
     }
 
-    /// Returns the list of jobs: shell loops, which use nothing but a CPU.
+    /// Returns the list of jobs at `scale`: shell loops, which use nothing but a CPU.
     fn list(&self, scale: f64) -> String {
         let loops = ((self.job.loops as f64 * scale) as u64).max(1);
         let lengths = self.job.lengths.iter().cycle().take(self.job.jobs);

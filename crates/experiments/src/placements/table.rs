@@ -10,32 +10,34 @@ use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// The jobs with all placements.
+/// The table: a row for each placement and each way to start the jobs.
 pub type Table = table::Table<Placements, Row>;
 
-/// The jobs with one placement.
+/// The times of all jobs with one placement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The placement's name.
     pub placement: String,
-    /// Whether all jobs were started at once, instead of as slots became free.
+    /// Whether all jobs were started at once, and not as slots became free.
     pub at_once: bool,
     /// Seconds until the last job was done.
     pub seconds: f64,
-    /// The least seconds that whole jobs can take.
+    /// The least seconds in which any placement could finish the jobs, as whole jobs; `None` if
+    /// unknown.
     pub bound_s: Option<f64>,
-    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
+    /// The mean slowdown: for each job, the time from entering the queue to its end, divided by the
+    /// time that its work takes on the fastest node. `None` if unknown.
     pub slowdown: Option<f64>,
-    /// The slowest and the fastest job.
+    /// The times of the slowest and the fastest job; `None` if unknown.
     pub spread: Option<Spread>,
-    /// Jobs done by each node, in the order of the job's `nodes`.
+    /// For each node, in the order of the job's `nodes`, the number of jobs that it did.
     pub done: Vec<usize>,
     /// The run's name.
     pub run: String,
 }
 
 impl Row {
-    /// Returns the whole-job bound as a share of the row's time.
+    /// Returns the whole-job bound as a share of the row's time; `None` if the bound is unknown.
     fn of_bound(&self) -> Option<f64> {
         Some(self.bound_s? / self.seconds)
     }
@@ -47,7 +49,7 @@ impl Table {
         Vec::new()
     }
 
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
         let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
@@ -83,7 +85,8 @@ impl Table {
         self.rows.iter().find(|row| row.placement == placement && row.at_once == at_once)
     }
 
-    /// Returns a row's slowdown as a multiple of that of `mosix`.
+    /// Returns the slowdown of a row as a multiple of that of `mosix`, both started in the same
+    /// way.
     fn by_cost(&self, row: &Row) -> Option<f64> {
         Some(row.slowdown? / self.row(COST, row.at_once)?.slowdown?)
     }

@@ -7,25 +7,26 @@ use serde::{Deserialize, Serialize};
 pub struct ScalingForecast {
     /// The forecast by a scaling law.
     pub forecast: Answer,
-    /// Simulations of the jobs one by one; empty if the simulator disagrees with the measured runs.
+    /// Simulations of the jobs one by one, for each number of nodes; empty if the simulator
+    /// disagrees with the measured runs.
     pub simulated: Vec<Simulated>,
 }
 
-/// A simulation of the jobs on a number of nodes.
+/// The simulated seconds of all jobs on a number of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Simulated {
     pub nodes: u32,
     pub seconds: f64,
 }
 
-/// The fields of the forecast that are read.
+/// The fields of a forecast by a scaling law that are read.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Answer {
     pub curve: Vec<At>,
     pub knee: Option<Knee>,
 }
 
-/// A forecast for a number of nodes.
+/// The seconds that are forecast for a number of nodes, and their interval if there is one.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct At {
     pub nodes: u32,
@@ -33,7 +34,7 @@ pub struct At {
     pub interval: Option<(f64, f64)>,
 }
 
-/// The number of nodes above which more do not help, and the resource that limits them.
+/// The number of nodes above which more nodes do not help, and the resource that is then the limit.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Knee {
     pub nodes: f64,

@@ -8,35 +8,35 @@ use super::shape::shape;
 use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a scaling scenario's file.
 pub type Scaling = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the jobs, and the numbers of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `scaling`.
+    /// The kind of experiment: `scaling`.
     pub kind: Kind,
     /// Number of jobs.
     pub jobs: usize,
-    /// Bytes that each job reads from the head.
+    /// The length of the input that each job reads from the head, such as `18kB`.
     pub bytes_in: String,
-    /// Bytes that each job writes to the head.
+    /// The length of the output that each job writes to the head.
     pub bytes_out: String,
-    /// Seconds that jobs sleep between reading and writing; jobs take these in turn.
+    /// The seconds that jobs sleep between reading and writing. Jobs take these in turn.
     pub lengths: Vec<f64>,
-    /// Node counts that are measured.
+    /// The numbers of nodes that are measured first.
     pub measured: Vec<u32>,
-    /// Node counts that are forecast from the measured ones.
+    /// The numbers of nodes that are forecast from these measurements, and then tested.
     pub forecast: Vec<u32>,
 }
 
-/// Section `[tolerance]`: the limits within which results count as reproduced, if times are also within their
-/// forecast intervals.
+/// Section `[tolerance]`. Results count as reproduced if they are within these limits, and all
+/// tested times within the intervals of their forecasts.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The difference allowed between measured and published powers, as a share of the latter.
+    /// The largest relative difference between measured and published power.
     pub power: f64,
 }
 
@@ -46,7 +46,7 @@ pub struct Tolerance {
 pub struct Published {
     /// Number of nodes.
     pub nodes: u32,
-    /// Their power: the number of nodes that would be as fast without losses.
+    /// The power of these nodes: the number of nodes that would be as fast without any losses.
     pub power: f64,
 }
 
@@ -84,7 +84,7 @@ impl Scaling {
         }
     }
 
-    /// Returns the published figure of a node count.
+    /// Returns the published figure for a number of nodes; `None` if there is none.
     pub fn published(&self, nodes: u32) -> Option<&Published> {
         self.published.iter().find(|row| row.nodes == nodes)
     }

@@ -1,5 +1,5 @@
-//! One list of jobs on a growing number of nodes that share a wire: a few node counts are measured, larger
-//! ones are forecast from these and then tested.
+//! One list of jobs on a growing number of nodes that share a wire. Small numbers of nodes are
+//! measured; the times on larger ones are forecast from them, and then tested.
 
 mod forecast;
 mod job;
@@ -23,7 +23,8 @@ pub use table::Table;
 use table::{Common, Row};
 
 impl Scaling {
-    /// Runs the experiment: measures a few node counts, forecasts larger ones, and tests the forecasts.
+    /// Runs the experiment: measures small numbers of nodes, forecasts larger ones, and tests the
+    /// forecasts.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         let scale = stage.scale.unwrap_or(1.0);

@@ -1,11 +1,12 @@
-//! The only medium of a topology.
+//! The shape of a topology with one medium.
 
 use garland_topology::{MediumKind, Topology};
 
 use crate::sections::refuse;
 use garland_terminal::failure::Failure;
 
-/// Returns the shape and the rate of a topology with one medium, as arguments of `garland forecast`.
+/// Returns the shape and the rate of a topology with one medium, as `garland forecast` takes them.
+/// Any other topology is an error.
 pub fn shape(topology: &Topology) -> Result<(&'static str, String), Failure> {
     let shape = match topology.media.as_slice() {
         [medium] => match medium.kind {

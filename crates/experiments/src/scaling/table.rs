@@ -10,15 +10,15 @@ use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// The jobs on all node counts.
+/// The table: a row for each number of nodes.
 pub type Table = table::Table<Scaling, Row, Common>;
 
 /// The scale of the jobs, and the forecast.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
-    /// Bytes and times as a share of the scenario's.
+    /// The lengths and times of the jobs as a share of those in the scenario.
     pub scale: f64,
-    /// The forecast from the measured node counts.
+    /// The forecast that was made from the measured numbers of nodes.
     pub prediction: ScalingForecast,
 }
 
@@ -34,7 +34,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |(row, at): (&Row, &At)| {
             let what = format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes);
@@ -43,8 +43,9 @@ impl Table {
         self.tried().map(of).collect()
     }
 
-    /// Describes the first result that is out of tolerance: a time outside of its interval, no interval, no
-    /// knee, or a power that differs from the published one; none if all are within it.
+    /// Describes the first result that is out of tolerance: a time outside of its forecast
+    /// interval, a forecast without an interval, a forecast without a knee, or a power that differs
+    /// from the published one. `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         let outside = self.tried().find_map(|(row, at)| {
             let (low, high) = at.interval?;
@@ -81,26 +82,28 @@ impl Table {
         })
     }
 
-    /// Returns the seconds of the simulation of jobs one by one.
+    /// Returns the seconds of the simulation for a number of nodes; `None` if there is none.
     fn simulated(&self, nodes: u32) -> Option<f64> {
         let simulated = self.common.prediction.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)
     }
 
-    /// Returns the mean of the scaling law and the simulation. The law lets nodes use the wire at random
-    /// times, so they wait less than real ones; the simulation lets them start together and share it evenly,
-    /// so they wait more.
+    /// Returns the predicted seconds: the mean of the scaling law and the simulation, or the law
+    /// alone without a simulation. The law lets nodes use the wire at random times, so they wait
+    /// less than real ones; the simulation lets them start together and share it evenly, so they
+    /// wait more.
     fn predicted(&self, at: &At) -> f64 {
         self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
     }
 
-    /// Returns the number of nodes that would be as fast without losses.
+    /// Returns the power of a row: the number of nodes that would be as fast without losses. `None`
+    /// if one node alone was not measured.
     fn power(&self, row: &Row) -> Option<f64> {
         let one = self.rows.iter().find(|one| one.nodes == 1)?;
         Some(one.seconds / row.seconds)
     }
 
-    /// Returns the tested rows, each with its forecast.
+    /// Returns the rows that test the forecast, each with its forecast.
     fn tried(&self) -> impl Iterator<Item = (&Row, &At)> {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));

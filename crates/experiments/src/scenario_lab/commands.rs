@@ -14,7 +14,7 @@ use garland_fleet::args::LAB_VARIABLE;
 use garland_fleet::launch::own_binary;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Interval of polling for interrupts.
+/// The interval at which interrupts are polled.
 const EVERY: Duration = Duration::from_millis(5);
 
 /// Number of times that a copy is repeated if it seems too slow: other programs may use this machine.
@@ -28,7 +28,8 @@ impl ScenarioLab<'_> {
         self.garland_tolerating(&[], words)
     }
 
-    /// Runs a command as [`ScenarioLab::garland`] does, and accepts the `tolerated` exit codes beside 0.
+    /// Runs a command as [`ScenarioLab::garland`] does, and accepts the exit codes in `tolerated`
+    /// as well as 0.
     pub(super) fn garland_tolerating(
         &self,
         tolerated: &[Exit],
@@ -39,8 +40,9 @@ impl ScenarioLab<'_> {
         outputs.pop().ok_or_else(|| Failure::nothing("no command was run"))
     }
 
-    /// Runs this binary several times at once, as [`ScenarioLab::garland`] does. Returns the standard outputs
-    /// in the same order, and the nanoseconds from before the first start until the last end.
+    /// Runs this binary several times at once, as [`ScenarioLab::garland_tolerating`] does. Returns
+    /// the standard outputs in the same order, and the nanoseconds from before the first start
+    /// until the last end.
     pub(super) fn at_once(
         &self,
         tolerated: &[Exit],
@@ -75,13 +77,13 @@ impl ScenarioLab<'_> {
     }
 
     /// Runs commands at the same time. Returns the seconds from the first start to the last end;
-    /// the minimum of several tries if the first try takes more than `enough_s`.
+    /// the least of several tries if the first takes more than `enough_s`.
     pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
         self.fastest_of(enough_s, || self.at_once(&[], commands).map(|(_, whole_ns)| whole_ns))
     }
 
-    /// Calls `attempt`, which returns its nanoseconds, several times until it takes at most `enough_s`.
-    /// Returns the least seconds.
+    /// Calls `attempt`, which returns its nanoseconds, until it takes at most `enough_s` seconds,
+    /// but at most 1 + [`AGAIN`] times. Returns the seconds of the fastest attempt.
     pub fn fastest_of(
         &self,
         enough_s: f64,
@@ -99,7 +101,7 @@ impl ScenarioLab<'_> {
         Ok(least)
     }
 
-    /// Starts this binary with `words` and the lab's own state.
+    /// Starts this binary with the arguments `words` and the lab's own state directory.
     pub(super) fn start(&self, words: &[String]) -> io::Result<Child> {
         let mut command = Command::new(own_binary());
         command.args(words).env("GARLAND_STATE", &self.state);
@@ -111,7 +113,8 @@ impl ScenarioLab<'_> {
         command.spawn()
     }
 
-    /// Waits for all children. Sends them SIGTERM when the user interrupts, or immediately if `at_once`.
+    /// Waits for all children. Sends them SIGTERM when the user interrupts, or immediately if
+    /// `at_once`. Returns their outputs in the same order.
     pub(super) fn wait(&self, children: Vec<Child>, at_once: bool) -> Vec<io::Result<Output>> {
         let ids: Vec<u32> = children.iter().map(Child::id).collect();
         let mut terminated = false;

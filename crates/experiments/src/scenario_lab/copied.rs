@@ -8,24 +8,26 @@ use garland_farm::result::FarmResult;
 use garland_results::head::{Head, Phase};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// The times of a copy, by its own result and by a clock around the command.
+/// The times of a copy, from its result and from a clock around the command.
 #[derive(Debug)]
 pub struct Copied {
     /// The name of the copy's run.
     pub run: String,
     /// Nanoseconds of the whole command, from before its start until its end.
     pub whole_ns: u64,
-    /// Nanoseconds from the first byte to the last byte of the last node.
+    /// The nanoseconds from the first byte until the last node has received its last byte.
     pub stream_ns: u64,
 }
 
 impl ScenarioLab<'_> {
-    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does. Returns the result.
+    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does. Returns the
+    /// parsed result.
     pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
         self.ask_tolerating(&[], words)
     }
 
-    /// Runs a command as [`ScenarioLab::ask`] does, and accepts the `tolerated` exit codes beside 0.
+    /// Runs a command as [`ScenarioLab::ask`] does, and accepts the exit codes in `tolerated` as
+    /// well as 0.
     pub fn ask_tolerating<T: DeserializeOwned>(
         &self,
         tolerated: &[Exit],
@@ -34,7 +36,7 @@ impl ScenarioLab<'_> {
         parse(&self.garland_tolerating(tolerated, &[&["--json"], words].concat())?)
     }
 
-    /// Runs `garland farm run` with `words`. Returns its result even if jobs have failed.
+    /// Runs `garland farm run` with `words`. Returns its result even if jobs failed.
     pub fn farm(&self, words: &[&str]) -> Result<FarmResult, Failure> {
         let tolerated = [Exit::SomeFailed, Exit::Nothing];
         self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
@@ -48,7 +50,8 @@ impl ScenarioLab<'_> {
         Err(Failure::nothing(format!("job {job} on {node} failed: {}", failed.reason)))
     }
 
-    /// Runs several farms at once. Returns their results in the same order. A failed job is an error.
+    /// Runs several farms at the same time. Returns their results in the same order. A failed job
+    /// is an error.
     pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmResult>, Failure> {
         let words = |words: &Vec<String>| {
             let first = ["--json", "farm", "run"].map(str::to_owned);

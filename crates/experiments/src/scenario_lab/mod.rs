@@ -1,4 +1,5 @@
-//! The lab of scenarios and of the demo: it runs commands of this binary, and its files are removed with it.
+//! The lab of scenarios and of the demo. It runs commands of this binary, and removes its files
+//! when it ends.
 
 mod commands;
 mod copied;
@@ -25,7 +26,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// A lab, with directories for its files and state.
 pub struct ScenarioLab<'a> {
     lab: Option<Lab>,
-    /// Ends the lab and removes the directories if this program is killed.
+    /// The process that ends the lab and removes the directories if this program is killed.
     warden: Option<Warden>,
     state: PathBuf,
     files: PathBuf,
@@ -39,7 +40,7 @@ impl<'a> ScenarioLab<'a> {
         Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None, faults: Vec::new() }
     }
 
-    /// Builds the lab, with a directory that has space for `room` bytes of files.
+    /// Builds the lab of `spec`, and a directory that has space for `room` bytes of files.
     pub fn build(
         run: &Run,
         interrupts: &'a Interrupts,
@@ -67,7 +68,7 @@ impl<'a> ScenarioLab<'a> {
         Places::at(&self.state)
     }
 
-    /// Returns the lab; an error if it is down.
+    /// Returns the lab; an error if it was removed.
     pub fn lab(&self) -> Result<&Lab, Failure> {
         self.lab.as_ref().ok_or_else(|| Failure::nothing("the lab has been removed"))
     }
@@ -100,7 +101,8 @@ impl<'a> ScenarioLab<'a> {
         Ok(path)
     }
 
-    /// Checks with one flow between these nodes that the lab's wires have the rates of its topology.
+    /// Checks with one flow between two nodes that the wires of the lab have the rates of its
+    /// topology.
     pub fn check(&self, from: NodeId, to: NodeId) -> Result<(), Failure> {
         let report = self.lab()?.check_pair(from, to).map_err(Failure::nothing)?;
         if report.holds() {
@@ -126,7 +128,7 @@ impl<'a> ScenarioLab<'a> {
         if self.interrupted() { Err(Failure::interrupted("using the lab")) } else { Ok(()) }
     }
 
-    /// Returns whether the node's file `name` equals `source`, and removes it.
+    /// Returns whether the file `name` on the node equals `source`. Removes the file of the node.
     pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
         let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
         let same = Command::new("cmp").arg("-s").arg(source).arg(&path).status();
@@ -135,7 +137,7 @@ impl<'a> ScenarioLab<'a> {
         Ok(same)
     }
 
-    /// Moves these runs of the lab's commands to the user's runs, so that they outlive the lab.
+    /// Moves runs of commands in the lab to the runs of the user, so that they outlive the lab.
     pub fn keep_runs(&self, places: &Places, names: &[String]) -> Result<(), Failure> {
         let (from, to) = (self.places()?.folder("runs")?, places.folder("runs")?);
         for name in names {
@@ -163,14 +165,14 @@ impl Drop for ScenarioLab<'_> {
     }
 }
 
-/// Returns the node list of these nodes of the lab, such as `lab:srv,lab:n[2-3]`.
+/// Returns the node list of nodes of the lab, given without the prefix: `lab:srv,lab:n[2-3]`.
 pub fn lab_nodes(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
     fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Creates a directory with space for `room` bytes: in memory if twice as much is free, else in the run's
-/// directory.
+/// Creates a directory with space for `room` bytes: in memory if twice as much is free there,
+/// otherwise in the directory of the run.
 fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     let memory = Path::new("/dev/shm");
     let roomy = process::available_memory() > room.saturating_mul(2)

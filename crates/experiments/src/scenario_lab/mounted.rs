@@ -1,4 +1,4 @@
-//! Runs other programs in a lab, which use the nodes' files through a mount.
+//! Runs other programs in a lab. They use the files of the nodes through a mount.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,8 +12,9 @@ use garland_sys::{clock, process, signal};
 use super::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Timeout of mounting in nanoseconds, and the interval of polling for the mount.
+/// The timeout of mounting, in nanoseconds.
 const PATIENCE_NS: u64 = 20_000_000_000;
+/// The interval at which the mount is polled.
 const EVERY: Duration = Duration::from_millis(5);
 
 /// A mount at the lab's head; dropping it unmounts.
@@ -22,7 +23,8 @@ struct Mounted {
 }
 
 impl ScenarioLab<'_> {
-    /// Calls `work` with the mount point while the files of `nodes` are mounted at the lab's head.
+    /// Mounts the files of `nodes` at the head of the lab, calls `work` with the mount point, and
+    /// unmounts them.
     pub fn mounted<T>(
         &self,
         nodes: &str,
@@ -54,7 +56,8 @@ impl ScenarioLab<'_> {
         work(&dir)
     }
 
-    /// Runs a program of the system. Returns its nanoseconds. Any exit code but 0 is an error.
+    /// Runs the system's program `program`. Returns the nanoseconds that it took. Any exit code but
+    /// 0 is an error.
     pub fn system(&self, program: &str, arguments: &[&Path]) -> Result<u64, Failure> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());

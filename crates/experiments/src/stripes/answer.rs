@@ -14,7 +14,7 @@ pub struct Report {
     undecided: Vec<String>,
 }
 
-/// Nanoseconds of a cause at a place.
+/// The time of a cause at a place, in nanoseconds.
 #[derive(Clone, Debug, Deserialize)]
 struct TimeOf {
     cause: String,
@@ -23,51 +23,53 @@ struct TimeOf {
     ns: u64,
 }
 
-/// The reports about one copy.
+/// The two reports about one copy.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// The report with the traces of both ends.
+    /// The report from the traces of both ends.
     pub whole: Report,
-    /// The report without the server's trace.
+    /// The report after the server's trace was removed.
     pub half: Report,
 }
 
-/// The findings about an injected pause.
+/// The findings about one kind of injected pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// The maker of the pause.
+    /// The part of the copy that paused.
     pub maker: Maker,
     /// The length of each pause.
     pub pause: String,
-    /// Whether the copy also had pauses of other makers.
+    /// Whether other makers paused in the same copy.
     pub together: bool,
     /// The total length of the injected pauses in nanoseconds.
     pub put_in_ns: u64,
-    /// The finding with the traces of both ends.
+    /// The finding from the traces of both ends.
     pub whole: Finding,
     /// The finding without the server's trace.
     pub half: Finding,
 }
 
-/// The finding of one report about a pause.
+/// What one report says about a kind of pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// The cause.
+    /// The name of the cause whose time is counted.
     pub cause: &'static str,
-    /// Nanoseconds of this cause, minus those in a copy without pauses.
+    /// The nanoseconds of this cause, minus its median in copies without pauses.
     pub found_ns: i64,
-    /// The first fault, if any is reported.
+    /// The first fault that the report names; `None` if it names none.
     pub fault: Option<String>,
-    /// Whether the fault is the maker of the pause. Without the server's trace, the server's part is unknown
-    /// and the report must list it as undecided.
+    /// Whether the report blames the maker of the pause. If the maker is not on the client, a
+    /// report without the server's trace must list the server as undecided instead, and not blame
+    /// it.
     pub right: bool,
-    /// The causes that are reported as undecided.
+    /// The lines of the report about what is undecided.
     pub undecided: Vec<String>,
 }
 
 impl Answer {
-    /// Evaluates the reports `explained` about a pause, compared with `bases`, the reports about copies
-    /// without pauses. If other makers paused `together` with this one, it need not be the first fault.
+    /// Evaluates the reports `explained` about a copy with a pause. `bases` are the reports about
+    /// copies without pauses. If other makers paused `together` with this one, it need not be the
+    /// first fault.
     pub fn new(
         pause: &Pause,
         (put_in_ns, together): (u64, bool),
@@ -106,14 +108,14 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// Returns the error of the found time as a multiple of the tolerance; the larger error of the
-    /// two reports.
+    /// Returns the relative error of the found time as a multiple of its tolerance: the larger one
+    /// of both findings.
     pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
         (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)
     }
 
-    /// Returns whether both findings are right and within the tolerance.
+    /// Returns whether both findings are right, and their times within the tolerance.
     pub fn is_right(&self, allowed: &Tolerance) -> bool {
         self.whole.right && self.half.right && self.off(allowed) <= 1.0
     }
@@ -133,7 +135,7 @@ impl Finding {
         Self { cause, found_ns, fault, right, undecided }
     }
 
-    /// Returns the error of the found time as a share of `put_in_ns`.
+    /// Returns the relative error of the found time, with sign; the true time is `put_in_ns`.
     pub fn off(&self, put_in_ns: u64) -> f64 {
         self.found_ns as f64 / (put_in_ns as f64).max(1.0) - 1.0
     }

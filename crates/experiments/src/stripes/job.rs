@@ -9,28 +9,28 @@ use super::maker::{Maker, Pause};
 use crate::sections::{Kind, Sections, only, reached, refuse};
 use garland_terminal::failure::Failure;
 
-/// The sections of the scenario's file.
+/// The sections of a stripes scenario's file.
 pub type Stripes = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`.
+/// Section `[job]`: the copies and their pauses.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// `stripes`.
+    /// The kind of experiment: `stripes`.
     pub kind: Kind,
     /// The file's length.
     pub bytes: String,
-    /// Bytes of a buffer, which is both the block and the stripe unit.
+    /// The length of a buffer, which is both the block size and the stripe unit.
     pub buffer: String,
-    /// Bytes of an operation.
+    /// The length of an operation, such as `10MiB`; a multiple of `buffer`.
     pub operation: String,
     /// The server's node.
     pub to: String,
-    /// Makers of pauses; each is tested with all `pauses`.
+    /// The makers of pauses that are tested, each with every length in `pauses`.
     pub makers: Vec<Maker>,
-    /// Lengths of pauses.
+    /// The lengths of the pauses, such as `11ms`.
     pub pauses: Vec<String>,
-    /// The pauses that the published copy probably had, all at once.
+    /// The pauses that the published copy probably had; all are injected at once.
     pub suspects: Vec<Pause>,
 }
 
@@ -38,15 +38,16 @@ pub struct Job {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least rate of a copy without operations, with or without pauses, as a share of the wire's.
+    /// The least rate of a copy without operations, with or without pauses, as a share of the rate
+    /// of the wire.
     pub least_of_wire: f64,
-    /// Least speed-up of a copy without operations over one in operations, with the suspects' pauses.
+    /// The least factor by which a copy without operations must be faster than one in operations,
+    /// both with the pauses of the suspects.
     pub least_gain: f64,
-    /// Error allowed in the found time of pauses with the traces of both ends, as a share of the injected
-    /// time.
+    /// The largest relative error of the time that is found from the traces of both ends.
     pub found: f64,
-    /// Error allowed in the found time without the server's trace, when more than the pauses is
-    /// undecided.
+    /// The largest relative error of the time that is found without the server's trace; the
+    /// undecided time then contains more than the pauses.
     pub found_by_one: f64,
 }
 
@@ -58,14 +59,15 @@ pub struct Published {
     pub transfer: f64,
     /// Rate of the whole copy, in Gbit/s.
     pub copy: f64,
-    /// Least and most milliseconds between operations.
+    /// The least and the most milliseconds between two operations.
     pub between_ms: [f64; 2],
     /// Milliseconds from an operation's last send to its last reply.
     pub end_ms: f64,
 }
 
 impl Stripes {
-    /// Checks that the server can be reached by rated wires and that operations consist of whole buffers.
+    /// Checks that the head reaches the server over wires with rates, and that operations consist
+    /// of whole buffers.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         reached(only(topologies, "a copy in stripes")?, &self.job.to)?;
         let bytes = |text: &String| bytes::parse(text).map_err(Failure::usage);

@@ -1,4 +1,4 @@
-//! Makers of pauses, and the finding about each that is expected from `garland explain`.
+//! The makers of pauses, and what `garland explain` should find about each.
 
 use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::sizes::Sizes;
 use garland_terminal::failure::Failure;
 
-/// The part of a copy that makes a pause at every operation.
+/// The part of a copy that pauses at every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {
     /// The source disk, before an operation's first byte.
     SourceDisk,
-    /// The server's disk, before it has an operation's last buffer.
+    /// The server's disk, before it writes the last buffer of an operation.
     SinkDisk,
     /// The client, before it sends an operation's first byte.
     Pause,
-    /// The server's reply that it has written an operation.
+    /// The server's reply that an operation has been written.
     Control,
 }
 
@@ -26,14 +26,14 @@ pub enum Maker {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// The maker.
+    /// The part that pauses.
     pub maker: Maker,
-    /// The length of each pause.
+    /// The length of each pause, such as `11ms`.
     pub pause: String,
 }
 
 impl Maker {
-    /// Returns the text for tables.
+    /// Returns the description for tables.
     pub fn words(self) -> &'static str {
         match self {
             Self::SourceDisk => "the source disk",
@@ -43,7 +43,7 @@ impl Maker {
         }
     }
 
-    /// Returns the cause in the ledger.
+    /// Returns the cause to which the ledger assigns the pause.
     pub fn cause(self) -> Cause {
         match self {
             Self::SourceDisk => Cause::SourceDisk,
@@ -53,13 +53,14 @@ impl Maker {
         }
     }
 
-    /// Returns whether the client's trace shows the pause.
+    /// Returns whether the client's own trace shows the pause.
     pub fn is_the_clients(self) -> bool {
         matches!(self, Self::SourceDisk | Self::Pause)
     }
 
-    /// Returns whether a row of the ledger is at the right place: node and, for a hop, its end. The client's
-    /// name is not known here.
+    /// Returns whether a row of the ledger is at the place of this maker. `node` is the node of the
+    /// row, `to` the far end if the row is about a hop. Any node but the server is taken for the
+    /// client.
     pub fn is_at(self, server: &str, node: Option<&str>, to: Option<&str>) -> bool {
         match self {
             Self::SourceDisk | Self::Pause => {
@@ -72,7 +73,7 @@ impl Maker {
 }
 
 impl Pause {
-    /// Returns the argument of `--inject`.
+    /// Returns the pause as an argument of `--inject`.
     pub fn fault(&self, sizes: Sizes, server: &str) -> String {
         let Sizes { buffer, operation, .. } = sizes;
         let (pause, last) = (&self.pause, operation - buffer);
@@ -84,14 +85,14 @@ impl Pause {
         }
     }
 
-    /// Returns the seconds of one pause.
+    /// Returns the length of one pause in seconds.
     pub fn seconds(&self) -> Result<f64, Failure> {
         let pause: Nanos = self.pause.parse().map_err(Failure::usage)?;
         Ok(pause.as_secs_f64())
     }
 
-    /// Returns the nanoseconds of all pauses in a copy. Late replies count only if a next operation waits for
-    /// them.
+    /// Returns the total length in nanoseconds of all pauses in a copy. Late replies count only
+    /// where another operation waits for them.
     pub fn put_in_ns(&self, sizes: Sizes, server: &str) -> Result<u64, Failure> {
         let wanted = parse_injection(&self.fault(sizes, server)).map_err(Failure::usage)?;
         let (Wanted::AtHead(injection) | Wanted::At(_, injection)) = wanted else {

@@ -1,6 +1,6 @@
 //! The sizes of a copy in operations.
 
-/// Lengths of file, buffer and operation in bytes.
+/// The lengths of the file, of a buffer and of an operation, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub length: u64,
@@ -9,7 +9,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the number of operations.
+    /// Returns the number of operations of a copy; the last one may be shorter.
     pub fn operations(self) -> u64 {
         self.length.div_ceil(self.operation)
     }

@@ -12,7 +12,7 @@ use super::sizes::Sizes;
 use crate::predicted::Prediction;
 use crate::table::{self, Size};
 
-/// The copies in operations and without them.
+/// The table: a row for each copy.
 pub type Table = table::Table<Stripes, Row, Common>;
 
 /// The file's length, the bound of the wire, and the findings about pauses.
@@ -21,37 +21,37 @@ pub struct Common {
     /// The sizes of the copy.
     #[serde(skip)]
     pub sizes: Sizes,
-    /// The file's length.
+    /// The length of the copied file.
     #[serde(flatten)]
     pub size: Size,
     /// Number of operations of a copy.
     pub operations: u64,
-    /// Seconds of the transfer by the wire alone.
+    /// The seconds that the wire alone needs for the file.
     pub wire_s: f64,
-    /// The answers of `garland explain` about the pauses.
+    /// What `garland explain` found about the pauses.
     pub answers: Vec<Answer>,
 }
 
-/// One copy.
+/// A copy of the file to the server.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
     /// Whether the copy was made in operations.
     pub held: bool,
     /// Whether the suspects' pauses were injected.
     pub paused: bool,
-    /// Predicted seconds: the measured start-up time, the simulated time of the bytes, and the pauses that
-    /// delay the copy.
+    /// The predicted seconds of the whole command: the measured start-up time, the simulated time
+    /// of the bytes, and the pauses that delay the copy.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds from the first byte to the last.
+    /// The seconds from the first byte to the last one.
     pub stream_s: f64,
     /// Whether the server's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.differing()
             .or_else(|| self.slow())
@@ -59,7 +59,7 @@ impl Table {
             .or_else(|| self.wrong())
     }
 
-    /// The predicted figures beside the emulated ones.
+    /// Returns the predicted times with the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction::seconds(row.words(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()
@@ -112,12 +112,12 @@ impl Table {
         self.rows.iter().find(|row| row.held == held && row.paused == paused)
     }
 
-    /// Returns the file's rate in Gbit/s if it takes `seconds`.
+    /// Returns the rate in Gbit/s of a copy of the file that takes `seconds`.
     fn gbit(&self, seconds: f64) -> f64 {
         self.common.size.bytes as f64 * 8.0 / 1e9 / seconds
     }
 
-    /// Returns the suspects' pauses in words.
+    /// Returns a description of the suspects' pauses.
     fn suspects(&self) -> String {
         let suspects = self.experiment.job.suspects.iter();
         let words = suspects.map(|one| format!("{} {}", one.maker.words(), one.pause));

@@ -12,14 +12,15 @@ use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// The name of the file, and of its only stripe on the server.
+/// The name of the copied file on the server.
 const NAME: &str = "copy";
+/// The name of the file's only stripe.
 const STRIPE: &str = "copy.stripe-1of1";
 
-/// Number of further copies without pauses, for the median of undisturbed times.
+/// The number of further copies without pauses, for the medians of undisturbed times.
 const MORE: usize = 4;
 
-/// The experiment in one lab.
+/// The copies and reports of the experiment, in one lab.
 pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub lab: &'a ScenarioLab<'a>,
@@ -27,20 +28,21 @@ pub struct Trial<'a> {
     /// The file of one byte, whose copy measures the start-up time.
     pub nothing: PathBuf,
     pub sizes: Sizes,
-    /// Seconds of the transfer by the wire alone.
+    /// The seconds that the wire alone needs for the file.
     pub wire_s: f64,
     /// Simulated seconds of the file's bytes.
     pub bytes_s: f64,
 }
 
-/// A row and the name of its run.
+/// The row of a copy, and the name of its run.
 pub struct StripedCopy {
     pub row: Row,
     run: String,
 }
 
 impl Trial<'_> {
-    /// Copies in operations and without them, each without pauses and with those of the suspects.
+    /// Makes four copies: in operations and without them, each without pauses and with those of the
+    /// suspects.
     pub fn copies(&self) -> Result<Vec<StripedCopy>, Failure> {
         let mut copies = Vec::new();
         let start_s = self.copy(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
@@ -64,8 +66,8 @@ impl Trial<'_> {
         Ok(copies)
     }
 
-    /// Returns the answers about every pause of every maker, and about the suspects' pauses together.
-    /// `copies` are those of [`Trial::copies`].
+    /// Returns the answers about each maker with each length of pause, and about all suspects'
+    /// pauses together. `copies` are those of [`Trial::copies`].
     pub fn answers(&self, copies: &[StripedCopy]) -> Result<Vec<Answer>, Failure> {
         let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
         let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was made without pauses"))?;
@@ -85,9 +87,9 @@ impl Trial<'_> {
         Ok(answers)
     }
 
-    /// Returns the answers about the pauses of one copy. If that copy is out of tolerance, several
-    /// copies are made and the nearest answers are returned, since other programs may use this
-    /// machine.
+    /// Makes a copy with `pauses`, and returns the answers about them. If they are out of
+    /// tolerance, makes more copies and returns the answers that are nearest, since other programs
+    /// may use this machine.
     fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
@@ -110,7 +112,8 @@ impl Trial<'_> {
         Ok(nearest.map(|(_, answers)| answers).unwrap_or_default())
     }
 
-    /// Makes one copy; returns the fastest of several if the first takes more than `enough_s`.
+    /// Makes a copy of the whole file; the fastest of several if the first takes more than
+    /// `enough_s`.
     fn fastest(
         &self,
         held: bool,
@@ -135,7 +138,7 @@ impl Trial<'_> {
         Ok(StripedCopy { row, run: copied.run })
     }
 
-    /// Copies `source` once, in operations if `held`.
+    /// Copies `source` once with `pauses`, in operations if `held`.
     fn copy(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
         self.lab.go_on()?;
         let Sizes { buffer, operation, .. } = self.sizes;
@@ -158,8 +161,8 @@ impl Trial<'_> {
         self.lab.copy(&words)
     }
 
-    /// Runs `garland explain` for a copy, and again after removing the server's trace, since there was none
-    /// in 2007.
+    /// Runs `garland explain` for the copy `run`, and once more after the server's trace was
+    /// removed: there was none in 2007.
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
         let ask = || self.lab.ask_tolerating::<Report>(&[Exit::SomeFailed], &["explain", run]);
         let whole = ask()?;

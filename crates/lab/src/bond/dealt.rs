@@ -48,9 +48,9 @@ pub(super) fn steps(
     steps
 }
 
-/// Whether the device must get single frames: if a NIC must, or if packets are distributed in turn
-/// over wires that count frames. A large segment would be sent over one NIC as a whole, while a
-/// real bond never sends so many packets to one NIC in a row.
+/// Whether the bond's device must be given single frames: if one of its NICs must, or if packets
+/// are distributed in turn over wires that count frames. A large segment would be sent over one NIC
+/// as a whole, while a real bond never sends so many packets to one NIC in a row.
 fn one_frame_at_a_time(shaping: &Shaping, selector: Selector, media: &[MediumId]) -> bool {
     media.iter().any(|medium| {
         shaping.one_frame_at_a_time(*medium)

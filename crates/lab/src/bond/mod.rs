@@ -15,7 +15,8 @@ use crate::shaping::Shaping;
 use crate::step::Step;
 use crate::writer::Writer;
 
-/// The maximum length of a bond's name, in bytes. The name of its inner end is one byte longer.
+/// The maximum length of a bond's name, in bytes. The inner end of its veth pair has a name that is
+/// one byte longer.
 const LONGEST_NAME: usize = 14;
 
 /// Returns the steps that create the bonds of a node whose NICs are up.
@@ -35,7 +36,7 @@ pub(crate) fn steps(
     steps
 }
 
-/// Returns the first fault of a bond that [`Topology::check`] does not find.
+/// Returns the first fault of a bond that [`Topology::check`] does not find, as text.
 pub(crate) fn fault(topology: &Topology) -> Option<String> {
     topology.bonds.iter().find_map(|bond| {
         let Bond { node, name, nics, selector, .. } = bond;

@@ -12,11 +12,12 @@ use crate::shaping::{FRAME, WIRE};
 /// The maximum number of bytes that a NIC without a flow may send in a round, for ARP.
 const IDLE: u64 = 20_000;
 
-/// The relative tolerance of a medium's rate, for bursts and for the time that reading the counters
-/// takes.
+/// The relative tolerance for a medium's rate. It covers bursts, and the time that it takes to read
+/// the counters.
 const MARGIN: f64 = 0.01;
 
-/// Returns all anomalies of a round that took `seconds` seconds, as text.
+/// Returns all anomalies of a round that took `seconds` seconds, as text. `before` and `after` are
+/// the counters at its start and end.
 pub(super) fn judge(
     topology: &Topology,
     round: &Round,

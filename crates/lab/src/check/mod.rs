@@ -31,7 +31,7 @@ const AGAIN: usize = 4;
 const MOST_OFF: usize = 5;
 
 impl Lab {
-    /// Checks the lab in at most about 15 s; if there are many pairs of nodes, only some of them
+    /// Checks the lab in about 15 s at most. If there are many pairs of nodes, only some of them
     /// are measured.
     pub fn check(&self) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
@@ -83,8 +83,9 @@ impl Lab {
         Ok(())
     }
 
-    /// Measures the flows of several media at once, and then repeats deviating media one by one,
-    /// since they may disturb each other on a busy machine.
+    /// Measures the flows of several media at once. They may disturb each other on a busy machine,
+    /// so media that deviate are then measured again one by one. `is_well` gets the index of a
+    /// medium in `group` and the measurements of its flows.
     fn together(
         &self,
         group: &[singles::Single],
@@ -124,7 +125,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Measures a round until `is_well` accepts it, at most 1 + [`AGAIN`] times.
+    /// Repeats a round until `is_well` accepts it and there are no anomalies, at most 1 + [`AGAIN`]
+    /// times. Returns the last measurements.
     fn settle(
         &self,
         round: &Round,

@@ -21,7 +21,7 @@ const WINDOW: Duration = Duration::from_millis(250);
 const PAIRS: usize = 4096;
 
 /// Returns the rounds. Flows of a round have no resource in common: how TCP flows share a wire
-/// depends on more than the wire.
+/// depends on more than its rate.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Round> {
     let mut drafts: Vec<Draft> = Vec::new();
     for (from, to) in pairs(topology.nodes.len()).take(PAIRS) {
@@ -57,8 +57,8 @@ pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     draft.done(topology)
 }
 
-/// Returns all ordered pairs, by stride. With each stride, every node is the sender once and the
-/// receiver once; near and far strides alternate.
+/// Returns all ordered pairs of different nodes, stride by stride. With each stride, every node is
+/// the sender once and the receiver once; near and far strides alternate.
 fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     let half = nodes.div_ceil(2);
     let near_and_far = (1..=half).flat_map(move |near| [near, near + half]);

@@ -5,23 +5,23 @@ use serde::Serialize;
 /// The largest relative deviation of a flow through one medium from theory.
 pub const TOLERANCE: f64 = 0.01;
 
-/// The largest relative deviation of a pair of nodes from theory while others send too.
+/// The largest relative deviation from theory of the flow between two nodes while others send too.
 pub const TOLERANCE_OF_PAIRS: f64 = 0.05;
 
 /// A TCP flow, measured at its receiver.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// The sender.
+    /// The sender's name.
     pub from: String,
-    /// The receiver.
+    /// The receiver's name.
     pub to: String,
-    /// The number of flows at the same time, this one included.
+    /// The number of flows that were measured at the same time, including this one.
     pub at_once: usize,
-    /// The goodput in bits per second.
+    /// The measured goodput in bits per second.
     pub goodput: f64,
     /// The expected goodput in bits per second; `None` for unshaped wires.
     pub theory: Option<f64>,
-    /// The largest relative deviation from theory.
+    /// The largest relative deviation from theory that is accepted.
     pub tolerance: f64,
 }
 
@@ -40,18 +40,19 @@ impl Measured {
 /// The check of one medium.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MediumCheck {
-    /// Its name.
+    /// The medium's name.
     pub medium: String,
-    /// A single flow through it.
+    /// A single flow through the medium.
     pub alone: Measured,
-    /// Two opposite flows. On a hub only their sum counts.
+    /// Two opposite flows through the medium. On a hub only their sum is checked.
     pub both_ways: [Measured; 2],
-    /// The expected sum of both flows on a hub.
+    /// The expected sum of both flows in bits per second; `None` unless the medium is a hub.
     pub shared: Option<f64>,
 }
 
 impl MediumCheck {
-    /// Whether all deviations are within the tolerance.
+    /// Whether all deviations are within [`TOLERANCE`]; for the sum of two flows on a hub, within
+    /// twice that.
     pub fn holds(&self) -> bool {
         let sum: f64 = self.both_ways.iter().map(|flow| flow.goodput).sum();
         let both = match self.shared {
@@ -75,20 +76,20 @@ pub struct Report {
     /// The media that were measured alone. Media without nodes cannot be measured alone, and if
     /// there are very many media only some are.
     pub media: Vec<MediumCheck>,
-    /// The number of media.
+    /// The number of media of the lab.
     pub all_media: usize,
     /// The pairs of nodes that were measured.
     pub pairs: Vec<Measured>,
-    /// The number of ordered pairs.
+    /// The number of ordered pairs of nodes of the lab.
     pub all_pairs: usize,
-    /// Stray frames, and media that carried more than their rate, as text.
+    /// Stray frames, and media that carried more than their rate, as text for the user.
     pub anomalies: Vec<String>,
     /// The CPU utilization of this machine during the check, 0 to 1.
     pub busy: f64,
 }
 
 impl Report {
-    /// Whether the lab emulates its topology.
+    /// Whether all measurements are within their tolerances, and there are no anomalies.
     pub fn holds(&self) -> bool {
         self.media.iter().all(MediumCheck::holds)
             && self.pairs.iter().all(Measured::holds)

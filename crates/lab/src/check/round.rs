@@ -7,34 +7,35 @@ use garland_topology::{MediumId, NicId, NodeId};
 
 use crate::shaping::Shaping;
 
-/// The maximum total rate of the flows of a round that two CPUs of 2.6 GHz can emulate, in bits per
-/// second: on media that count frames one by one, and on media that pass large segments.
+/// The maximum total rate of a round's flows, in bits per second, that two CPUs of 2.6 GHz can
+/// emulate on media that count frames one by one.
 const MOST_EXACT: f64 = 600e6;
+/// The corresponding rate on media that pass large segments.
 const MOST_SCALED: f64 = 5e9;
 
 /// One flow to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// The sender.
+    /// The sending node.
     pub from: NodeId,
-    /// The receiver.
+    /// The receiving node.
     pub to: NodeId,
-    /// The receiver's address.
+    /// The address to which the flow is sent.
     pub address: Ipv4Addr,
     /// The expected goodput in bits per second; infinite on unshaped wires.
     pub theory: f64,
-    /// The NICs that send its frames, acknowledgements included.
+    /// The NICs that send the flow's frames, acknowledgements included.
     pub senders: Vec<NicId>,
-    /// The media that it crosses.
+    /// The media that the flow crosses.
     pub media: Vec<MediumId>,
 }
 
 /// Flows that run at the same time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
-    /// The flows.
+    /// The flows of the round.
     pub flows: Vec<Flow>,
-    /// The largest relative deviation from theory.
+    /// The largest relative deviation from theory that is accepted.
     pub tolerance: f64,
     /// The time before bytes are counted, for bursts of token buckets and TCP's slow start.
     pub warm_up: Duration,
@@ -54,7 +55,8 @@ impl Round {
     }
 }
 
-/// Returns the share of this machine that emulating a flow takes, 0 to 1 and more.
+/// Returns the share of this machine that emulating a flow takes; above 1 if the machine is too
+/// slow for it.
 pub(super) fn weight(flow: &Flow, shaping: &Shaping) -> f64 {
     let crossings = flow.media.len().max(1) as f64;
     if !flow.theory.is_finite() {

@@ -10,7 +10,7 @@ use crate::medium;
 use crate::medium::collisions;
 use crate::shaping::{self, Shaping};
 
-/// The number of stations of a medium among which flows are searched.
+/// The number of stations of a medium that are tried as ends of a flow.
 const STATIONS: usize = 4;
 
 /// The flows that measure one medium.
@@ -19,11 +19,11 @@ pub(super) struct Single {
     pub(super) medium: MediumId,
     pub(super) alone: Flow,
     pub(super) both_ways: [Flow; 2],
-    /// The expected sum of both directions on a hub.
+    /// The expected sum of both directions in bits per second; `None` unless the medium is a hub.
     pub(super) shared: Option<f64>,
 }
 
-/// Returns the flows of each medium that connects two nodes without another medium.
+/// Returns the flows for each medium that connects two nodes by itself, without other media.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Single> {
     let media = 0..topology.media.len();
     media.filter_map(|medium| single(topology, ways, shaping, medium)).collect()
@@ -53,8 +53,8 @@ fn single(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping, id: MediumId)
     Some(Single { medium: id, alone: there, both_ways, shared })
 }
 
-/// Returns the flow between two stations, to the address of the NIC or the node, if it stays on the
-/// medium.
+/// Returns the flow between two stations if it stays on the medium: to the address of the receiving
+/// NIC, or else of its node.
 fn flow(
     topology: &Topology,
     ways: &Ways<'_>,
@@ -76,7 +76,7 @@ fn flow(
     })
 }
 
-/// Combines streams to a flow.
+/// Combines the streams of a connection into one flow.
 pub(super) fn of_stream(
     topology: &Topology,
     streams: &[Stream],
@@ -107,7 +107,8 @@ fn paths(stream: &Stream) -> impl Iterator<Item = &garland_topology::paths::Path
     choices.flat_map(|choice| choice.legs.iter().map(|leg| &leg.path))
 }
 
-/// Returns the media that a stream crosses; `None` if packets get lost or an uplink is crossed.
+/// Returns the media that a stream crosses; `None` if packets get lost or the stream crosses an
+/// uplink.
 fn media_of(topology: &Topology, stream: &Stream) -> Option<Vec<MediumId>> {
     if stream.there.iter().chain(&stream.back).any(|choice| choice.legs.is_empty()) {
         return None;
@@ -125,8 +126,8 @@ fn medium_of(topology: &Topology, resource: Resource) -> Option<MediumId> {
     }
 }
 
-/// Whether a resource is a direction of the NIC, a direction of the other end of its wire, or its
-/// hub.
+/// Whether a resource is a direction of the NIC itself, a direction of the wire that the NIC is on,
+/// or the hub that it is on.
 fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
     let medium = topology.nics[nic].medium;
     match resource {
@@ -143,7 +144,7 @@ fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
 /// alike.
 const GROUPS: usize = 6;
 
-/// Groups media that this machine can emulate at full rate in both directions at the same time.
+/// Groups media that this machine can emulate at the same time, at full rate in both directions.
 /// Drops the media beyond [`GROUPS`] groups.
 pub(super) fn side_by_side(singles: Vec<Single>, shaping: &Shaping) -> Vec<Vec<Single>> {
     let mut groups: Vec<(f64, Vec<Single>)> = Vec::new();

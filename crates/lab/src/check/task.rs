@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The task of the probe, which it reads from standard input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// The user namespace to enter, if any.
+    /// The file of the user namespace to enter; `None` if the probe is in it already.
     pub(crate) user: Option<PathBuf>,
     pub(crate) flows: Vec<FlowTask>,
     /// The time before bytes are counted.
@@ -28,5 +28,6 @@ pub(crate) struct FlowTask {
     pub(crate) mptcp: bool,
 }
 
-/// The reply of the probe: the goodput of every flow in bits per second, or the error message.
+/// The reply of the probe: the goodput of each flow in bits per second, in order, or the error
+/// message.
 pub(crate) type Answer = Result<Vec<f64>, String>;

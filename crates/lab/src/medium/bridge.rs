@@ -7,8 +7,8 @@ use crate::device;
 use crate::step::Step;
 use crate::writer::MEDIA;
 
-/// Returns the settings of the whole namespace. Bridged frames must not pass the firewall, whatever
-/// the default of the host is.
+/// Returns the settings of the namespace of the media. Bridged frames must not pass the firewall,
+/// whatever the host's default is.
 pub(super) fn ground() -> Vec<Step> {
     vec![
         MEDIA.sysctl("net.ipv6.conf.default.disable_ipv6", 1),
@@ -67,7 +67,8 @@ pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
 
 const STANDARD_MTU: u16 = 1500;
 
-/// Returns the arguments of `ip link` that set a device's MTU; empty for the default MTU.
+/// Returns the arguments of `ip link` that set a device's MTU; empty for the default MTU of 1500
+/// bytes.
 pub(crate) fn mtu(bytes: u16) -> String {
     if bytes == STANDARD_MTU { String::new() } else { format!(" mtu {bytes}") }
 }

@@ -35,8 +35,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The length of a slot in bytes: 512 bits.
 const SLOT: f64 = 64.0;
 
-/// Returns the share of a hub's rate that is not lost to collisions, 0 to 1, when `stations`
-/// stations always have a frame of `frame` bytes on the wire to send.
+/// Returns the share of a hub's rate that collisions leave, 0 to 1. `stations` is the number of
+/// stations that always have a frame to send, `frame` the length of these frames in bytes on the
+/// wire.
 pub fn share(stations: usize, frame: f64) -> f64 {
     if stations < 2 {
         return 1.0;
@@ -88,7 +89,7 @@ fn hubs(topology: &Topology) -> impl Iterator<Item = Hub> {
     })
 }
 
-/// A hub, and its rate and counters at the last reading.
+/// A hub, with its current rate and the counters of the last reading.
 struct Hub {
     id: MediumId,
     rate: u64,

@@ -32,7 +32,7 @@ pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     steps
 }
 
-/// Returns the segments whose media form a loop: they have more uplinks than a tree.
+/// Returns the segments whose media form a loop, which have more uplinks than a tree has.
 fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     let count = |segment: MediumId, of: &mut dyn Iterator<Item = MediumId>| {
         of.filter(|medium| segments[*medium] == segment).count()
@@ -50,7 +50,8 @@ fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     looped
 }
 
-/// Disables learning on all uplinks, and flooding on uplinks outside of the tree from `root`.
+/// Disables learning on all uplinks, and flooding on uplinks that are not part of the tree with the
+/// root `root`. Marks the media of the tree in `reached`.
 fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut open = std::collections::VecDeque::from([root]);
@@ -74,7 +75,7 @@ fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> 
     steps
 }
 
-/// Sets the port towards a station on every other medium of the segment.
+/// On every other medium of the segment, sets the port that leads to a station.
 fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     let there = topology.nics[nic].medium;
     let ethernet = sends_from(topology, nic);

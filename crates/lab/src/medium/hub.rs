@@ -55,8 +55,8 @@ pub(super) fn queues(topology: &Topology, id: MediumId, ports: &[Port]) -> Vec<S
     steps
 }
 
-/// Parameters of htb for one frame at a time, each with the 24 bytes on the wire that the kernel
-/// does not count.
+/// Parameters of htb that let one frame pass at a time, and add the 24 bytes on the wire that the
+/// kernel does not count.
 const FRAMES: &str = "burst 1538 cburst 1538 quantum 1538 overhead 24 mpu 84";
 const _: () = assert!(WIRE == 1538, "FRAMES contains the length of a frame");
 
@@ -71,7 +71,7 @@ pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
 }
 
 /// Returns the step that assigns frames from `sender` to `class`. The 6 bytes of the source address
-/// are at offset -8 from the IP header; u32 compares them as 4 and 2 bytes.
+/// are at offset -8 from the IP header; the u32 filter compares 4 of them and then 2.
 fn sort(shared: &str, sender: Ethernet, class: u32) -> Step {
     let [a, b, c, d, e, f] = sender.0;
     MEDIA.tc(format!(

@@ -23,8 +23,8 @@ pub use port::{Port, Station, ports};
 use crate::shaping::{self, Shaping};
 use crate::step::Step;
 
-/// Returns the TCP goodput of a single flow through a medium, in bits per second; `None` if its
-/// rate is not limited.
+/// Returns the TCP goodput of a single flow through a medium, in bits per second; `None` if neither
+/// its rate nor its backplane is limited.
 pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);
@@ -41,7 +41,8 @@ pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
 }
 
 /// Returns the TCP goodput of each of two opposite flows through a full-duplex medium, in bits per
-/// second; `None` if its rate is not limited.
+/// second; `None` if neither its rate nor its backplane is limited. `exact` says whether the medium
+/// counts frames one by one.
 pub fn goodput_both_ways(topology: &Topology, medium: MediumId, exact: bool) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);

@@ -19,7 +19,8 @@ pub struct Port {
     pub device: String,
     /// The device at the other end of its cable.
     pub station: Station,
-    /// The maximum rate at which the medium sends to the station, in bits per second.
+    /// The maximum rate at which the medium sends to the station, in bits per second; `None` for no
+    /// limit.
     pub rate: Option<u64>,
 }
 

@@ -7,15 +7,15 @@ use crate::step::Step;
 use crate::writer::MEDIA;
 use crate::{device, shaping};
 
-/// Returns the step that limits a port to its rate, with a buffer of `buffer` bytes; `None` if it
-/// has no rate.
+/// Returns the step that limits a port to its rate; `None` if it has no rate. `buffer` is the size
+/// of its buffer in bytes, if given; `exact` says whether frames are counted one by one.
 pub(super) fn shape(port: &Port, buffer: Option<u64>, exact: bool) -> Option<Step> {
     let bucket = shaping::qdisc(port.rate?, exact).holding(buffer);
     Some(MEDIA.tc(format!("qdisc add dev {} root {bucket}", port.device)))
 }
 
-/// Returns the steps that create the device which all frames arriving at the ports of a medium
-/// pass.
+/// Returns the steps that create the IFB device of a medium and redirect to it all frames that
+/// arrive at the ports.
 pub(super) fn funnel(medium: MediumId, ports: &[Port]) -> Vec<Step> {
     let shared = device::shared(medium);
     let mut steps = vec![

@@ -9,7 +9,7 @@ use crate::writer::MEDIA;
 use crate::{device, shaping};
 
 /// Returns the steps that create the token buckets of the ports. If the backplane has a rate, all
-/// frames pass one more token bucket.
+/// frames also pass a token bucket of that rate.
 pub(super) fn queues(id: MediumId, medium: &Medium, ports: &[Port], exact: bool) -> Vec<Step> {
     let mut steps: Vec<Step> =
         ports.iter().filter_map(|port| shape(port, medium.buffer, exact)).collect();

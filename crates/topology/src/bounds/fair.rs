@@ -1,6 +1,6 @@
 //! Max-min fair rates: raises all rates together until resources are full.
 
-/// The index of a resource, and how much of it one unit of a flow takes.
+/// The index of a resource, and the amount of it that one unit of a flow takes.
 pub type Use = (usize, f64);
 
 /// Returns the rate of each flow, in the unit of `capacity`. No rate can be raised without lowering

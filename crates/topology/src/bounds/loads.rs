@@ -7,7 +7,7 @@ use super::super::{NodeId, Topology};
 /// A set of connections that send at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrafficPattern {
-    /// Its name: `the head to all at once`.
+    /// The pattern's name, such as `the head to all at once`.
     pub name: String,
     /// The sender and receiver of each connection.
     pub flows: Vec<(NodeId, NodeId)>,
@@ -17,8 +17,8 @@ pub struct TrafficPattern {
 /// bisection, in which each node of the first half exchanges data with its partner in the second
 /// half. A single node has no patterns.
 ///
-/// The bisection is not the worst one (finding it is infeasible for large topologies), but that of
-/// the order of the nodes, which shapes number by position.
+/// The worst bisection is infeasible to find in a large topology. This one splits the nodes in the
+/// middle of their order, which in a shape follows their positions.
 pub fn loads(topology: &Topology) -> Vec<TrafficPattern> {
     let nodes = topology.nodes.len();
     if nodes < 2 {

@@ -34,8 +34,8 @@ pub(crate) const HEADERS: f64 = 52.0;
 /// frame is acknowledged.
 pub(crate) const ACKNOWLEDGEMENT: f64 = (HEADERS + FRAME) / 2.0;
 
-/// Returns the share of a wire's bits that is TCP payload, 0 to 1, in packets of `packet` bytes and
-/// without acknowledgements.
+/// Returns the share of the bits on the wire that is TCP payload, 0 to 1, if packets have `packet`
+/// bytes. Acknowledgements are not counted.
 #[must_use]
 pub fn payload_share(packet: u16) -> f64 {
     // A smaller packet has no payload; IPv4 allows MTUs from 68 on.
@@ -43,8 +43,9 @@ pub fn payload_share(packet: u16) -> f64 {
     (packet - HEADERS) / (packet + FRAME)
 }
 
-/// Returns the bytes on the wire of a TCP payload that is sent at once, in packets of at most `mtu`
-/// bytes. Headers, preambles and gaps are included; a frame takes at least 84 bytes.
+/// Returns the bytes on the wire when `payload` bytes are sent at once over TCP, in packets of at
+/// most `mtu` bytes. Headers, preambles and gaps are included; the result is at least 84, the bytes
+/// of the shortest frame.
 #[must_use]
 pub fn on_the_wire(payload: u64, mtu: u16) -> u64 {
     const LEAST: u64 = 84;
@@ -53,10 +54,10 @@ pub fn on_the_wire(payload: u64, mtu: u16) -> u64 {
     (payload + packets * (HEADERS + FRAME) as u64).max(LEAST)
 }
 
-/// The maximum number of combinations of hash results that are all computed; if there are more, a
-/// sample is used.
+/// The maximum number of combinations of hash results for which all are computed. Of a larger
+/// number, [`DRAWS`] random ones are computed.
 const ALL_DRAWS: usize = 1024;
-/// The size of that sample.
+/// The number of random combinations.
 const DRAWS: usize = 256;
 
 /// Returns the TCP goodput of each connection in bits per second when all send at the same time.
@@ -70,14 +71,16 @@ pub fn max_min(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     max_min_of(topology, &streams(topology, flows))
 }
 
-/// Returns the TCP goodput of each connection like [`max_min`], for connections with known streams.
+/// Returns the TCP goodput of each connection as [`max_min`] does, for connections with known
+/// streams.
 pub fn max_min_of(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<f64> {
     let all: Vec<&Stream> = connections.iter().flatten().collect();
     let picks = spread(topology, &all);
     sums(connections, &fill(topology, &all, &picks))
 }
 
-/// Returns the TCP goodput of each flow like [`max_min`], with a lane for each NIC of the receiver.
+/// Returns the TCP goodput of each flow as [`max_min`] does, if each flow has a lane to every NIC
+/// of its receiver.
 pub fn max_min_over_rails(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     let ways = Ways::of(topology);
     let lanes = |&(from, to): &(NodeId, NodeId)| {
@@ -144,7 +147,8 @@ pub fn seconds(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> f
     bytes as f64 * 8.0 / slowest
 }
 
-/// Whether a path is selected by flow, so that [`expected`] differs from [`max_min`].
+/// Whether the data of any flow has a choice of paths that a hash makes, so that [`expected`] can
+/// differ from [`max_min`].
 pub fn by_hash(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
     streams(topology, flows).iter().flatten().any(|stream| stream.there.len() > 1)
 }
@@ -154,15 +158,15 @@ fn streams(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<Vec<Stream>> 
     flows.iter().map(|&(from, to)| ways.between(from, to)).collect()
 }
 
-/// Adds up the rates of the streams of each connection.
+/// Returns the rate of each connection: the sum of the `rates` of its streams.
 fn sums(connections: &[Vec<Stream>], rates: &[f64]) -> Vec<f64> {
     let mut rates = rates.iter();
     connections.iter().map(|streams| rates.by_ref().take(streams.len()).sum()).collect()
 }
 
-/// Selects one choice per stream for its data and one for its acknowledgements, as indices: the one
-/// that keeps the highest load of a resource lowest. The data of all streams is placed before
-/// acknowledgements.
+/// For each stream, selects one choice for its data and one for its acknowledgements; returns their
+/// indices. Each is selected so that the highest load of a resource stays lowest. The data of all
+/// streams is placed before any acknowledgements.
 fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
     let mut load: HashMap<Resource, f64> = HashMap::new();
     let mut add = |choices: &[Choice], cost: fn(&Choice) -> Vec<(Resource, f64)>| {
@@ -224,7 +228,8 @@ fn costs(
     choice.legs.iter().flat_map(of_leg).collect()
 }
 
-/// Returns the max-min fair rates of the streams; 0 for streams whose packets get lost.
+/// Returns the max-min fair rates of the streams in bits per second, with the choices `picks`; 0
+/// for streams whose packets get lost.
 fn fill(topology: &Topology, streams: &[&Stream], picks: &[(usize, usize)]) -> Vec<f64> {
     let mut places: HashMap<Resource, usize> = HashMap::new();
     let mut capacity: Vec<f64> = Vec::new();

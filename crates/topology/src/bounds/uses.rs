@@ -4,8 +4,9 @@ use super::super::{Resource, Topology};
 use super::{acknowledgements, data, spread};
 use crate::paths::Stream;
 
-/// Returns the use of resources by each connection: the bits on the wire of each resource per bit
-/// of payload, including acknowledgements; `None` if no packet arrives.
+/// For each connection, returns the resources that it uses: for each of them the bits on the wire
+/// per bit of payload, including acknowledgements. `None` for a connection whose packets do not
+/// arrive.
 ///
 /// The streams of a connection carry equal shares. Paths are selected as in [`super::max_min_of`].
 pub fn uses(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<Option<Vec<(Resource, f64)>>> {

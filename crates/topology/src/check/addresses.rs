@@ -1,5 +1,5 @@
-//! Checks addresses: they are valid for hosts, belong to one node each, and fit the reach of their
-//! NICs.
+//! Checks addresses: each is valid for a host, belongs to one node only, and fits the reach of its
+//! NIC.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -44,7 +44,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     ethernet(topology)
 }
 
-/// Checks that an address can be that of a host.
+/// Checks that `address` can be that of a host. `thing` names its owner in the error.
 fn possible(address: Ipv4Addr, thing: &str) -> Result<(), TopologyFault> {
     let reason = if address.is_unspecified() || address.octets()[0] == 0 {
         "this address stands for no host; use one such as 10.88.0.10"
@@ -92,8 +92,8 @@ fn nic_fits(topology: &Topology, id: NicId, nic: &Nic) -> Result<(), TopologyFau
     }
 }
 
-/// Checks that no two NICs of a node are in one network or have one peer: the kernel would use only
-/// the first.
+/// Checks that no two NICs of a node share a network or a peer: the kernel would use only the
+/// first.
 fn apart(topology: &Topology) -> Result<(), TopologyFault> {
     let mut seen: HashMap<(NodeId, u32, u8), NicId> = HashMap::new();
     for (id, nic) in topology.nics.iter().enumerate() {
@@ -134,7 +134,7 @@ fn ethernet(topology: &Topology) -> Result<(), TopologyFault> {
     Ok(())
 }
 
-/// Returns the fault of an address that two nodes or NICs have.
+/// Returns the fault that `first` and `second` have the same address.
 fn clash(address: &impl Display, first: &str, second: &str) -> TopologyFault {
     TopologyFault::Structure(format!(
         "{first} and {second} have the same address {address}: change one of them"

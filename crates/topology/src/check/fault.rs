@@ -2,14 +2,14 @@ use thiserror::Error;
 
 use super::super::{NicId, Topology};
 
-/// The maximum number of nodes, with the head. A Linux bridge has 1023 ports.
+/// The maximum number of nodes, including the head. A Linux bridge has 1023 ports.
 pub const MOST_NODES: usize = 1001;
 
 /// The maximum length of the name of a network device in bytes (`IFNAMSIZ` without the final NUL).
 pub const LONGEST_DEVICE: usize = 15;
 
-/// A fault of a topology, by the part of its description that is concerned. Nodes and devices are
-/// named as in the topology: `n3`, `eth0 of n3`.
+/// A fault of a topology; the variant says which part of the description is wrong. Nodes and
+/// devices are named as in the topology: `n3`, `eth0 of n3`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyFault {
     /// The number or the names of nodes and devices.
@@ -31,7 +31,7 @@ impl TopologyFault {
         ))
     }
 
-    /// Returns the fault of a NIC: what is wrong, and what to do.
+    /// Returns a fault of a NIC; `reason` says what is wrong and what to do.
     pub(super) fn of_nic(topology: &Topology, nic: NicId, reason: &str) -> Self {
         Self::Structure(format!("{}: {reason}", topology.nic_name(nic)))
     }

@@ -15,7 +15,8 @@ pub use fault::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 use super::{NicId, Topology};
 
 impl Topology {
-    /// Checks that the topology can be built and that all packets arrive.
+    /// Checks that the topology can be built, that packets arrive in both directions between the
+    /// head and every node, and that they arrive wherever other nodes have routes.
     ///
     /// # Errors
     /// [`TopologyFault`] describes the first fault, and what to do.
@@ -36,7 +37,7 @@ impl Topology {
     }
 }
 
-/// Checks the number of nodes, and that all indices are in range.
+/// Checks that there are 2 to [`MOST_NODES`] nodes, and that all indices are in range.
 fn count(topology: &Topology) -> Result<(), TopologyFault> {
     let (nodes, nics, media) = (topology.nodes.len(), topology.nics.len(), topology.media.len());
     match &topology.nodes[..] {

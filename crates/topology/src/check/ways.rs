@@ -7,8 +7,9 @@ use super::TopologyFault;
 /// The head. It must reach every node, and every node must reach it.
 const HEAD: NodeId = 0;
 
-/// Nodes other than the head may have no routes to each other, as in a star with isolated nodes. If
-/// they have routes, these must lead there.
+/// Checks that packets from every node arrive at every other node. Two nodes other than the head
+/// may have no routes to each other, as in a star with isolated nodes; if a node has a route,
+/// packets must arrive over it.
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     let forwarding = Forwarding::of(topology);
     for to in 0..topology.nodes.len() {
@@ -30,7 +31,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     Ok(())
 }
 
-/// The state of the search for packets from a node.
+/// The progress of the search at one node.
 #[derive(Clone, Copy)]
 enum State {
     Unknown,
@@ -58,7 +59,7 @@ struct Walk<'a> {
     forwarding: &'a Forwarding<'a>,
     to: NodeId,
     states: Vec<State>,
-    /// The nodes of a loop, the last one first.
+    /// The nodes of a loop in reverse order.
     way: Vec<NodeId>,
 }
 
@@ -81,7 +82,7 @@ impl Walk<'_> {
         result
     }
 
-    /// Checks that packets arrive over every next hop of a node.
+    /// Checks that packets arrive whichever next hop a node selects.
     fn beyond(&mut self, from: NodeId) -> Result<(), Stop> {
         let address = self.topology.nodes[self.to].address;
         let (_, hops) = self.forwarding.hops(from, address);

@@ -11,7 +11,7 @@ pub enum ConfigFault {
     /// `--map` names a NIC that the node doesn't have.
     #[error("{node} has no NIC {nic}; it has {}", .has.join(", "))]
     UnknownNic {
-        /// The node.
+        /// The node's name.
         node: String,
         /// The unknown name.
         nic: String,
@@ -24,27 +24,27 @@ pub enum ConfigFault {
          '.', '_' and '-' and begins with a letter or digit"
     )]
     DeviceName {
-        /// The node.
+        /// The node's name.
         node: String,
-        /// The NIC.
+        /// The NIC or bond, as the topology names it.
         nic: String,
-        /// The name.
+        /// The invalid device name.
         name: String,
     },
     /// Two NICs of a node would be the same device.
     #[error("two NICs of {node} have the device name {name}: change one with --map")]
     SameDevice {
-        /// The node.
+        /// The node's name.
         node: String,
-        /// The device.
+        /// The device name that both NICs have.
         name: String,
     },
     /// The format does not support something that the node needs.
     #[error("{} does not support {what} of {node}; {}", .format.name(), list(.able))]
     Unsuited {
-        /// The format.
+        /// The format that lacks support.
         format: Format,
-        /// The node.
+        /// The node's name.
         node: String,
         /// The unsupported part.
         what: String,
@@ -57,11 +57,11 @@ pub enum ConfigFault {
          use --map {nic}=NAME", .format.name()
     )]
     NeedsName {
-        /// The format.
+        /// The format that needs the name.
         format: Format,
-        /// The node.
+        /// The node's name.
         node: String,
-        /// The NIC.
+        /// The name of the NIC in the topology.
         nic: String,
     },
 }

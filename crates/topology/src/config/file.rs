@@ -5,9 +5,9 @@
 pub struct ConfigFile {
     /// The absolute path.
     pub path: String,
-    /// The contents, or the contents of its block.
+    /// The contents of the file, or of the block if only a block is written.
     pub text: String,
-    /// The permission bits.
+    /// The permission bits of the file.
     pub mode: u32,
     /// Whether the whole file or only a block of it is written.
     pub place: Place,
@@ -42,8 +42,9 @@ impl ConfigFile {
         Self { place: Place::Block, ..self }
     }
 
-    /// Returns the new contents of the file with the contents `old`. With [`Place::Block`] the
-    /// block replaces the old block or is appended, and the rest is kept.
+    /// Returns the new contents of the file. `old` is what it contains now, or `None` if it does
+    /// not exist. With [`Place::Block`] the block replaces the old block or is appended, and the
+    /// rest is kept.
     #[must_use]
     pub fn over(&self, old: Option<&str>) -> String {
         match self.place {
@@ -59,8 +60,8 @@ impl ConfigFile {
     }
 }
 
-/// Returns the text before and after the block. Without a block all text is before it. A block
-/// without an end marker consists of the first marker only.
+/// Returns the text before and after the block. Without a block, all text is before it. If the end
+/// marker is missing, only the begin marker counts as the block.
 fn around(old: &str) -> (&str, &str) {
     let begin = match old.find(BEGIN) {
         Some(at) if at == 0 || old[..at].ends_with('\n') => at,

@@ -20,7 +20,7 @@ impl Format {
     pub const ALL: [Self; 5] =
         [Self::Ifupdown, Self::Networkd, Self::Netplan, Self::NetworkManager, Self::Iproute2];
 
-    /// Returns its name on the command line.
+    /// Returns the format's name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

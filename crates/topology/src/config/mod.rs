@@ -86,7 +86,8 @@ impl Format {
         self.place().0
     }
 
-    /// Returns the directory of the files, and the path of its only file or the ends of their names.
+    /// Returns the directory of the format's files, and the endings by which they are recognized:
+    /// the whole path if there is one file only.
     fn place(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::Ifupdown => ("/etc/network/interfaces.d/", &[ifupdown::PATH]),

@@ -7,11 +7,11 @@ use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology, s
 use super::ConfigFault;
 use garland_core::nic_facts::Ethernet;
 
-/// The device names of NICs on the real machine that differ from the topology: from `eth0` to
-/// `enp3s0`.
+/// Maps the topology's name of a NIC to its device name on the real machine, where the names
+/// differ: `eth0` to `enp3s0`.
 pub type NicNames = BTreeMap<String, String>;
 
-/// The configuration of one node.
+/// The network configuration of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
     /// The topology's name.
@@ -20,78 +20,80 @@ pub struct NodeConfig {
     pub node: String,
     /// The address on the loopback device; set if no NIC and no bond has the node's address.
     pub loopback: Option<Ipv4Addr>,
-    /// The NICs in order.
+    /// The NICs of the node, in the topology's order.
     pub interfaces: Vec<Interface>,
-    /// The bonds in order.
+    /// The bonds that are network devices, in the topology's order.
     pub bonds: Vec<BondDevice>,
     /// The routes. Those to direct neighbours come first, since others may depend on them.
     pub routes: Vec<NodeRoute>,
-    /// The additional addresses of MPTCP connections.
+    /// The further addresses that MPTCP connections use.
     pub endpoints: Vec<Endpoint>,
-    /// Whether it forwards packets.
+    /// Whether the node forwards packets.
     pub forwards: bool,
 }
 
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// The device name; if `ethernet` is set, only its name in the topology.
+    /// The device name on the machine. If `ethernet` is set, the name in the topology, which the
+    /// machine need not use.
     pub name: String,
-    /// The Ethernet address that identifies it.
+    /// The Ethernet address that identifies the device; `None` if the name identifies it.
     pub ethernet: Option<Ethernet>,
 }
 
-/// A NIC.
+/// A NIC to configure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// The device.
+    /// The NIC's device.
     pub device: Device,
     /// The largest packet, in bytes.
     pub mtu: u16,
     /// Its address; `None` if it belongs to a bond.
     pub address: Option<InterfaceAddress>,
-    /// The bond that it belongs to, as an index into [`NodeConfig::bonds`].
+    /// The bond that it belongs to, as an index into [`NodeConfig::bonds`]; `None` if it belongs to
+    /// no bond or to a bond of subflows.
     pub bond: Option<usize>,
 }
 
 /// An address, and the stations that it reaches without a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
-    /// The address.
+    /// The device's own address.
     pub address: Ipv4Addr,
     /// The prefix length of its network in bits; 32 with a peer.
     pub prefix: u8,
-    /// The address of the other end of a wire.
+    /// The address of the other end of a wire; `None` for a network with several stations.
     pub peer: Option<Ipv4Addr>,
 }
 
-/// A bond as a device of its own.
+/// A bond that is a network device of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BondDevice {
     /// The device's name.
     pub name: String,
     /// Its NICs, as indices into [`NodeConfig::interfaces`].
     pub members: Vec<usize>,
-    /// Its mode, as Linux names it.
+    /// The bonding mode, as Linux names it.
     pub mode: &'static str,
-    /// The transmit hash policy of a mode that hashes packets.
+    /// The transmit hash policy; `None` for modes that do not hash packets.
     pub hash: Option<&'static str>,
-    /// Its address.
+    /// The address of the bond.
     pub address: InterfaceAddress,
     /// The largest packet, in bytes.
     pub mtu: u16,
 }
 
-/// A route.
+/// A route of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRoute {
-    /// The destination.
+    /// The address of the destination host or network.
     pub to: Ipv4Addr,
-    /// The prefix length of `to`.
+    /// The prefix length of `to`, in bits.
     pub prefix: u8,
     /// The next hops, at least one.
     pub hops: Vec<Hop>,
-    /// The source address of its packets.
+    /// The source address of its packets; `None` if it is that of the outgoing device.
     pub source: Option<Ipv4Addr>,
     /// How one of several hops is selected.
     pub selector: Selector,
@@ -100,7 +102,7 @@ pub struct NodeRoute {
 /// The next hop of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The device.
+    /// The device that sends.
     pub device: Device,
     /// The address of the router; `None` if the destination is a neighbour.
     pub via: Option<Ipv4Addr>,
@@ -111,7 +113,7 @@ pub struct Hop {
 /// An address that MPTCP announces to its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The address.
+    /// The announced address.
     pub address: Ipv4Addr,
     /// The device that has it.
     pub device: Device,
@@ -203,8 +205,8 @@ impl NodeConfig {
         all.find(|(own, _)| own.is_some_and(|own| own.address == address)).map(|(_, device)| device)
     }
 
-    /// Converts a route. Its packets have the node's address as their source, which must be set if
-    /// the device has another address.
+    /// Converts a route of the topology. `source` is the node's address. It is set as the source of
+    /// packets only if a device of the route has another address.
     fn route(
         &self,
         route: &Route,
@@ -250,7 +252,7 @@ impl NodeConfig {
 }
 
 impl BondDevice {
-    /// Returns the bond as a device.
+    /// Returns the bond's device.
     #[must_use]
     pub fn device(&self) -> Device {
         Device { name: self.name.clone(), ethernet: None }

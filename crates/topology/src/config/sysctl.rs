@@ -9,8 +9,8 @@ use super::{ConfigFile, NodeConfig};
 const PATH: &str = "/etc/sysctl.d/60-garland.conf";
 
 impl NodeConfig {
-    /// Returns the kernel settings that the node needs, with the keys of sysctl(8): a dot stands
-    /// for a slash, and a slash for a dot.
+    /// Returns the kernel settings that the node needs, as pairs of key and value. Keys are written
+    /// for sysctl(8): dots separate their parts, and a slash stands for a dot in a device name.
     #[must_use]
     pub fn settings(&self) -> Vec<(String, &'static str)> {
         let mut settings = Vec::new();

@@ -6,27 +6,27 @@ use crate::{MediumId, MediumKind, NodeId, Topology};
 
 use super::layout::{Bar, Cable, Layout, Line};
 
-/// The distance of two nodes.
+/// The distance between the centres of neighbouring nodes, in SVG units.
 const STEP: f64 = 120.0;
-/// The distance of a node's middle to its row and column.
+/// The distance from a node's centre to the bars of its row and column.
 const ASIDE: f64 = 38.0;
-/// The start of rows and columns.
+/// The coordinate at which the bars of rows and columns begin.
 const BEFORE: f64 = -1.6 * ASIDE;
-/// The distance of a bar's end to its caption.
+/// The distance from the end of a bar to its caption.
 const BESIDE: f64 = 8.0;
 
 /// The rows and columns of a grid, and the positions of its nodes.
 pub(super) struct Places {
-    /// The media of rows.
+    /// The media of the rows, from top to bottom.
     pub(super) rows: Vec<MediumId>,
-    /// The media of columns.
+    /// The media of the columns, from left to right.
     pub(super) columns: Vec<MediumId>,
-    /// The row and column of each node.
+    /// For each node, the indices of its row and column.
     pub(super) nodes: Vec<(usize, usize)>,
 }
 
 impl Places {
-    /// Returns the node at a crossing.
+    /// Returns the node at the crossing of a row and a column.
     pub(super) fn node(&self, row: usize, column: usize) -> Option<NodeId> {
         self.nodes.iter().position(|place| *place == (row, column))
     }
@@ -90,7 +90,8 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     layout
 }
 
-/// Places switches that join rows on the left, and those that join columns at the top.
+/// Places switches that join rows on the left, and those that join columns at the top. `corner` is
+/// the bottom right corner of the grid.
 fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64, f64)) {
     let (mut left, mut top) = (-STEP, -STEP);
     for medium in 0..topology.media.len() {

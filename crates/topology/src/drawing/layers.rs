@@ -5,15 +5,15 @@ use crate::{MediumId, MediumKind, Topology};
 
 use super::layout::{Bar, Cable, Layout, Line, ends};
 
-/// The distance of two nodes.
+/// The distance between the centres of neighbouring nodes, in SVG units.
 const STEP: f64 = 90.0;
-/// The distance of two layers.
+/// The distance between two layers.
 const LAYER: f64 = 60.0;
 /// The length of a bar beyond its outermost nodes.
 const BEYOND: f64 = 35.0;
-/// The distance of a bar to its caption above.
+/// The height of a caption above its bar.
 const ABOVE: f64 = 12.0;
-/// The distance of lines that would overlap.
+/// The distance between parallel lines that would otherwise overlap.
 const APART: f64 = 12.0;
 
 /// Computes the layout. Bars that would overlap are in different layers, those without NICs at the
@@ -49,7 +49,7 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     Layout { nodes, bars, lines }
 }
 
-/// Returns hubs and switches: those with NICs before those that only join others.
+/// Returns hubs and switches; those with NICs come before those that only join others.
 fn lowest_first(topology: &Topology) -> Vec<MediumId> {
     let mut media: Vec<MediumId> = (0..topology.media.len())
         .filter(|medium| topology.media[*medium].kind != MediumKind::Wire)

@@ -8,9 +8,9 @@ pub(super) type Point = (f64, f64);
 /// The positions of all parts of a topology.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Layout {
-    /// The middle of each node.
+    /// For each node, the centre of its box.
     pub(super) nodes: Vec<Point>,
-    /// Hubs and switches.
+    /// The bars of hubs and switches.
     pub(super) bars: Vec<Bar>,
     /// Cables: from nodes to bars, between two nodes, and between two bars.
     pub(super) lines: Vec<Line>,
@@ -26,7 +26,7 @@ pub(super) struct Bar {
     pub(super) caption: Point,
 }
 
-/// A cable.
+/// The line of a cable.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) what: Cable,

@@ -7,9 +7,9 @@ use crate::{NicId, Topology};
 use super::layout::{Cable, Layout, Point};
 use super::{caption, lay_out};
 
-/// The margin around the picture, which contains captions of bars.
+/// The width of the margin around the picture; captions of bars extend into it.
 const MARGIN: f64 = 70.0;
-/// Half of the size of a node's box.
+/// Half of the width and height of a node's box.
 const HALF: Point = (26.0, 14.0);
 
 const STYLE: &str = "\
@@ -60,7 +60,7 @@ fn element(
     svg
 }
 
-/// The visible part of the plane.
+/// The visible area.
 struct Frame {
     left: f64,
     top: f64,

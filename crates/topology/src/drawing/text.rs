@@ -25,7 +25,7 @@ pub fn text(topology: &Topology) -> String {
     drawing
 }
 
-/// Returns the width of a column, for the longest name and a line on both sides.
+/// Returns the width of a column in characters: the longest name, and a line on both sides.
 fn cell(names: impl Iterator<Item = usize>) -> usize {
     names.max().unwrap_or(0) + 2
 }
@@ -127,8 +127,8 @@ fn draw_bars(
     Ok(())
 }
 
-/// Returns the names of a medium's nodes, and in brackets the names of the media that it has
-/// uplinks to. If there are none, the names of the media with uplinks to it.
+/// Returns the names of a medium's nodes, followed in brackets by the media to which its uplinks
+/// lead. If it has neither, returns the media whose uplinks lead to it.
 fn hanging(topology: &Topology, medium: MediumId) -> Vec<String> {
     let nodes: BTreeSet<NodeId> = topology.stations(medium).map(|(_, nic)| nic.node).collect();
     let mut names: Vec<String> =

@@ -23,7 +23,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basi
     Ok(Basis { rate: rate(section, "rate")?, subnet, ..nodes })
 }
 
-/// Reads the nodes, as a number or a node list, and checks their maximum number.
+/// Reads the nodes, as a number or a node list, and checks that there are not too many.
 fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for n0 to n3";
     let value = section.value("nodes").ok_or_else(|| section.missing("nodes", EXAMPLE))?;

@@ -11,13 +11,13 @@ pub type TopologyFileError = FileError<TopologyFileProblem>;
 /// The reason of an error in a topology file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyFileProblem {
-    /// A reason that is common to all files.
+    /// A problem that all kinds of files can have, such as an unknown key.
     #[error(transparent)]
     Form(#[from] FormProblem),
-    /// The topology has a fault.
+    /// The described topology has a fault.
     #[error(transparent)]
     Fault(#[from] TopologyFault),
-    /// The contents of the file do not fit together.
+    /// Parts of the file contradict each other.
     #[error("{0}")]
     Contents(String),
 }
@@ -31,7 +31,7 @@ impl Fault {
         Self(Placed::new(span, problem))
     }
 
-    /// Creates a fault of contents that do not fit together.
+    /// Creates a fault of parts that contradict each other.
     pub(super) fn contents(span: Range<usize>, message: String) -> Self {
         Self::new(span, TopologyFileProblem::Contents(message))
     }

@@ -16,8 +16,9 @@ use garland_core::nic_facts::Ethernet;
 /// The keys of `[topology]` that only this shape has.
 pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
 
-/// The keys of `[[topology.medium]]` and `[[topology.node]]` that only this shape has.
+/// The keys of `[[topology.medium]]` that only this shape has.
 pub(super) const MEDIUM_KEYS: [&str; 2] = ["kind", "backplane"];
+/// The keys of `[[topology.node]]` that only this shape has.
 pub(super) const NODE_KEYS: [&str; 2] = ["address", "forwards"];
 
 pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<Topology, Fault> {
@@ -36,7 +37,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<T
     Ok(topology)
 }
 
-/// Reads the names and kinds of media. Their other properties are read by `overrides`.
+/// Reads the names and kinds of media. `overrides` reads their other properties.
 fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
     let mut media = Vec::new();
     for entry in section.open_sections("medium", "[[topology.medium]]")? {
@@ -152,7 +153,8 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
     Ok(())
 }
 
-/// Sets the address of each node: the one in its section, or that of its first bond or NIC.
+/// Sets the address of each node to the one in its section, or else to that of its first bond or
+/// NIC.
 fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.open_sections("node", "[[topology.node]]")? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
@@ -185,7 +187,7 @@ fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> 
     Ok(())
 }
 
-/// One address per node.
+/// One address for each node, and their common prefix length in bits if given.
 struct Addresses {
     list: Vec<Ipv4Addr>,
     prefix: Option<u8>,

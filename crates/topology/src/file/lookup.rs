@@ -23,7 +23,7 @@ pub(super) fn nodes(
         .collect()
 }
 
-/// Finds the medium with this name.
+/// Finds the medium `name`.
 pub(super) fn medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, Fault> {
     let mut known = topology.media.iter().map(|medium| medium.name.as_str());
     known.clone().position(|medium| medium == name.value).ok_or_else(|| {
@@ -42,7 +42,7 @@ fn unknown<'a>(
     Fault::contents(text.span.clone(), format!("{name} is not the name of a {what}{near}"))
 }
 
-/// Finds the NIC of `node` with this name.
+/// Finds the NIC `name` of `node`.
 pub(super) fn nic(topology: &Topology, node: NodeId, name: &Text<'_>) -> Result<NicId, Fault> {
     let found = topology.nics_of(node).find(|(_, nic)| nic.name == name.value);
     let known = topology.nics_of(node).map(|(_, nic)| nic.name.as_str());

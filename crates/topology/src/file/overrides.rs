@@ -15,7 +15,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 /// The range of a node's CPU limit, in thousandths of one CPU.
 const CPU: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 
-/// Reads the properties of all media and NICs, and then those of single ones.
+/// Sets the properties that apply to all media and NICs, and then those of single ones.
 pub(super) fn read(
     file: &str,
     section: &Section<'_>,
@@ -31,7 +31,7 @@ pub(super) fn read(
     single(file, section, explicit, topology)
 }
 
-/// Sets the properties of `media` that `section` has, except rate and price.
+/// Sets the properties of all `media` that are given in `section`, except rate and price.
 fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
     let latency = section.read("latency", str::parse::<Nanos>)?;
     let buffer = section.read("buffer", bytes::parse)?;

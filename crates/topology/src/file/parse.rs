@@ -12,19 +12,19 @@ use garland_core::form::{Section, document};
 /// The contents of a topology file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyFile {
-    /// Its name.
+    /// The name in the file, or the file name without `.toml`.
     pub name: String,
-    /// The question of a scenario.
+    /// The question that a scenario answers; `None` if the file has none.
     pub question: Option<String>,
-    /// The source of the experiment of a scenario.
+    /// Where the published figures of a scenario come from; `None` if the file does not say.
     pub source: Option<String>,
-    /// The published answer of a scenario.
+    /// The answer to the question; `None` if the file has none.
     pub answer: Option<String>,
     /// The topology, which has passed its check.
     pub topology: Topology,
 }
 
-/// The keys of the file; the last three belong to the experiment of a scenario.
+/// The allowed keys; the last three are read by the experiment of a scenario.
 const KEYS: [&str; 9] = [
     "version",
     "name",
@@ -37,8 +37,8 @@ const KEYS: [&str; 9] = [
     "published",
 ];
 
-/// Parses the text of a [topology file](super). `file_name` is used in messages, and as the name of
-/// the topology if the file has none.
+/// Parses the text of a [topology file](super). `file_name` appears in messages; without its
+/// directory and `.toml` it is the name of the topology if the file has none.
 ///
 /// # Errors
 /// [`TopologyFileError`] says what is wrong, where, and what is allowed.
@@ -68,7 +68,7 @@ fn read(text: &str, file_name: &str) -> Result<TopologyFile, Fault> {
     })
 }
 
-/// Returns the position of the key that most likely causes a fault.
+/// Returns the position of the key that most likely caused a fault.
 fn place_of(section: &Section<'_>, fault: &TopologyFault) -> Range<usize> {
     let key = match fault {
         TopologyFault::Nodes(_) => "nodes",

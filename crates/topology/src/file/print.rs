@@ -19,9 +19,9 @@ use garland_core::units::Rate;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sketch {
-    /// Nodes, rate and addresses.
+    /// Name, nodes, rate and addresses.
     pub basis: Basis,
-    /// The shape.
+    /// The shape and its own parameters.
     pub shape: Shape,
 }
 
@@ -85,8 +85,7 @@ fn grid(f: &mut fmt::Formatter<'_>, mesh: &Mesh, nodes: usize) -> fmt::Result {
     }
 }
 
-/// Returns the folded node list if it keeps the order of the nodes, since the first one is the
-/// head.
+/// Returns the node list, folded if that keeps the order of the nodes: the first one is the head.
 fn names(nodes: &[String]) -> String {
     let folded = fold(nodes);
     let kept = expand(&folded, &NoSources).is_ok_and(|names| names == nodes);
@@ -103,7 +102,7 @@ fn rate(f: &mut fmt::Formatter<'_>, key: &str, rate: Option<Rate>) -> fmt::Resul
     writeln!(f, "{key} = \"{}{unit}\"", bits / size)
 }
 
-/// Prints the word of a value.
+/// Prints `key` with the word that `words` gives for `value`; prints nothing if there is none.
 fn word<T: PartialEq>(
     f: &mut fmt::Formatter<'_>,
     key: &str,

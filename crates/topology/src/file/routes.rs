@@ -57,8 +57,8 @@ fn destination(
     Ok((subnet.network(), subnet.prefix()))
 }
 
-/// Parses a next hop: the address of a neighbour, or the name of a NIC whose medium the destination
-/// is on.
+/// Parses a next hop: the address of a neighbour, or the name of a NIC if the destination is on the
+/// NIC's medium.
 fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fault> {
     let Ok(address) = via.value.parse::<Ipv4Addr>() else {
         return Ok(NextHop { nic: nic(topology, node, via)?, via: None });

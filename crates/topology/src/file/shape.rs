@@ -30,10 +30,10 @@ const TOPOLOGY_KEYS: [&str; 12] = [
 /// The maximum number of nets, rails, spines, and wires of a trunk.
 const MOST_NETS: u32 = 16;
 
-/// Reads a shape's own keys.
+/// A function that reads the keys that only one shape has.
 type Read = fn(&Section<'_>, &Basis) -> Result<Shape, Fault>;
 
-/// The shapes and their own keys, in the order of messages.
+/// The name, the own keys and the reader of each shape, in the order of messages.
 const SHAPES: [(&str, &[&str], Read); 10] = [
     ("hub", &[], |_, _| Ok(Shape::Hub)),
     ("switch", &["backplane"], |section, _| {
@@ -87,7 +87,7 @@ fn bonded(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
 }
 
 fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
-    /// 16 x 16.
+    /// The maximum number of nodes: a mesh of 16 x 16.
     const MOST: usize = 256;
     at_most(section, basis, "mesh", MOST, "every node has a route to every other one")?;
     let side = |key, example| {

@@ -11,8 +11,8 @@ pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Ra
     Ok(section.read(key, str::parse::<Rate>)?)
 }
 
-/// Reads the MTU at `mtu` in bytes: from the minimum of every IPv4 host to the maximum of the
-/// header (RFC 791, 3.1).
+/// Reads the key `mtu`, in bytes: at least the 576 that every IPv4 host must accept, at most the
+/// 65535 that the header can express (RFC 791, 3.1).
 pub(super) fn mtu(section: &Section<'_>) -> Result<Option<u16>, Fault> {
     let mtu = section.integer("mtu", 576..=65535)?;
     Ok(mtu.and_then(|mtu| u16::try_from(mtu).ok()))
@@ -29,7 +29,7 @@ pub(super) fn set_collisions(media: &mut [Medium], wanted: bool) -> bool {
     found
 }
 
-/// Returns the fault of `key` where it is not allowed, for a reason that says what to do.
+/// Returns the fault that `key` is not allowed here; `reason` says why, and what to do.
 pub(super) fn out_of_place(section: &Section<'_>, key: &'static str, reason: &str) -> Fault {
     let message = format!("`{key}` is not allowed here: {reason}");
     Fault::contents(section.span_of(key), message)
@@ -51,7 +51,7 @@ pub(super) const BETWEEN: [(&str, Between); 2] =
 pub(super) const SELECTORS: [(&str, Selector); 3] =
     [("packet", Selector::Packet), ("flow", Selector::Flow), ("subflow", Selector::Subflow)];
 
-/// Returns the fault of an invalid text at `key`.
+/// Returns the fault that the value of `key` is invalid.
 pub(super) fn value(entry: &Section<'_>, key: &'static str, reason: &str) -> Fault {
     let problem = FormProblem::Value { key: key.to_owned(), reason: reason.to_owned() };
     Fault::new(entry.span_of(key), TopologyFileProblem::Form(problem))

@@ -22,7 +22,8 @@ pub fn full_mesh(basis: &Basis) -> Topology {
     draft.topology
 }
 
-/// Returns the wire between `a` and a later node `b`. The wires of earlier nodes come first.
+/// Returns the wire between `a` and a later node `b`, of `count` nodes. Wires are numbered by their
+/// first node and then by their second.
 fn wire(count: usize, a: usize, b: usize) -> MediumId {
     let earlier: usize = (0..a).map(|node| count - 1 - node).sum();
     earlier + (b - a - 1)

@@ -17,7 +17,7 @@ pub struct JoinedStars {
     pub trunk: Option<Rate>,
     /// The number of wires between the servers; several wires are bonded.
     pub wires: u32,
-    /// How one of them is selected: by packet or by flow.
+    /// How one of several wires is selected: by packet or by flow.
     pub selector: Selector,
 }
 

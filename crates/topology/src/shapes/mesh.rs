@@ -34,8 +34,8 @@ pub struct Mesh {
     pub segment: Segment,
     /// How nodes that share neither row nor column reach each other.
     pub joined: Joined,
-    /// How one of the two paths to a node that shares neither row nor column is selected. `None` if
-    /// only one is used: from the own row into the column of the other node (routed), or over the
+    /// How one of the two paths to a node in another row and column is selected. `None` if only one
+    /// is used: along the own row and then down the other node's column (routed), or over the
     /// switch of the rows (switched).
     pub both: Option<Selector>,
 }
@@ -80,7 +80,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
     draft.topology
 }
 
-/// The positions of the nodes.
+/// The numbers of nodes, rows and columns. Nodes fill row after row; the last row may be short.
 #[derive(Clone, Copy)]
 struct Grid {
     nodes: usize,

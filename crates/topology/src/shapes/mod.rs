@@ -66,7 +66,7 @@ impl Basis {
         Self { name: name.to_owned(), nodes, rate: None, subnet: Subnet::default() }
     }
 
-    /// Sets the rate.
+    /// Returns the basis with this rate for every medium.
     #[must_use]
     pub fn at(self, rate: Rate) -> Self {
         Self { rate: Some(rate), ..self }

@@ -7,11 +7,11 @@ use super::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// One hub.
+    /// One hub for all nodes.
     Hub,
-    /// One switch.
+    /// One switch for all nodes.
     Switch {
-        /// The total rate of all ports together.
+        /// The total rate of all ports together; `None` for no limit.
         backplane: Option<Rate>,
     },
     /// Wires from the head to all other nodes.
@@ -24,13 +24,13 @@ pub enum Shape {
     Joined(JoinedStars),
     /// A ring of wires.
     Ring,
-    /// A wire for each pair.
+    /// A wire for each pair of nodes.
     FullMesh,
-    /// Two layers of switches.
+    /// Leaves with nodes, and spines that join all leaves.
     LeafSpine(LeafSpine),
     /// Several switches, with a NIC of every node on each.
     Rail {
-        /// The number of switches.
+        /// The number of switches, and of NICs per node.
         rails: u32,
     },
 }
@@ -54,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// Returns its name in a topology file.
+    /// Returns the shape's name in a topology file.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hub => "hub",
@@ -78,6 +78,6 @@ pub struct Bonded {
     pub nets: u32,
     /// The kind of medium of each net.
     pub segment: Segment,
-    /// How one of the NICs is selected.
+    /// How the NIC for a packet or a connection is selected.
     pub selector: Selector,
 }

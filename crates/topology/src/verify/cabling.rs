@@ -15,18 +15,18 @@ use super::observed::Observed;
 use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// The positions of the NICs, and their differences from the plan.
+/// The result of comparing the cabling with the plan.
 #[derive(Clone, Debug)]
 pub struct Cabling {
     /// The differences from the topology.
     pub findings: Vec<Finding>,
-    /// The real NIC of each planned one that was found.
+    /// For each planned NIC that was found, the real NIC.
     pub ports: BTreeMap<NicId, Port>,
     /// All real NICs, without devices such as bonds, VLANs and bridges.
     pub(super) real: BTreeSet<Port>,
-    /// The NICs of each planned segment that are on it.
+    /// For each planned segment, its planned NICs that are really on it.
     pub(super) home: BTreeMap<MediumId, Vec<NicId>>,
-    /// NICs whose cabling, or whose peers' cabling, differs from the plan.
+    /// NICs whose own cabling, or that of their peers, differs from the plan.
     pub(super) accused: BTreeSet<NicId>,
 }
 
@@ -42,7 +42,7 @@ impl Cabling {
         Self { findings, ports, real: groups.into_keys().collect(), home, accused }
     }
 
-    /// Returns the NICs of a planned segment that are on it.
+    /// Returns the NICs that are planned on a segment and really are on it.
     pub fn together(&self, segment: MediumId) -> &[NicId] {
         self.home.get(&segment).map_or(&[], Vec::as_slice)
     }
@@ -106,7 +106,7 @@ impl<'a> Judge<'a> {
         self.accused.extend(self.planned(segment));
     }
 
-    /// Finds planned NICs that are missing on a node which was reached.
+    /// Finds planned NICs that are missing on nodes that were reached.
     fn absent(&mut self) {
         for (id, nic) in self.topology.nics.iter().enumerate() {
             let reached = self.observed.nodes.get(nic.node).is_some_and(Option::is_some);
@@ -117,7 +117,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Finds the segment of every planned NIC.
+    /// Finds the segment that every planned NIC is really on.
     fn places(&mut self) {
         let mut found: BTreeMap<MediumId, Vec<NicId>> = BTreeMap::new();
         for nic in self.ports.keys() {
@@ -160,7 +160,7 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// Finds NICs of `segment` that reach no planned segment; `strays` are their groups.
+    /// Finds NICs of `segment` that are on no planned segment. `strays` are these NICs by group.
     fn missing(&mut self, segment: MediumId, nics: &[NicId], strays: BTreeMap<Group, Vec<NicId>>) {
         let home = self.home[&segment].clone();
         let alone = nics.len() > 2
@@ -199,7 +199,7 @@ impl<'a> Judge<'a> {
         self.findings.push(Finding::Missing { nics, peers, carrier });
     }
 
-    /// Finds NICs that are on other segments.
+    /// Finds NICs that are on another segment than planned.
     fn displaced(
         &mut self,
         mut displaced: Vec<Displaced>,
@@ -235,7 +235,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Accuses both ends of a wire. The other NICs of a hub or switch are not suspect.
+    /// Accuses both ends if `segment` is a wire. The other NICs of a hub or switch are not suspect.
     fn accuse_small(&mut self, segment: MediumId) {
         if self.planned(segment).len() <= 2 {
             self.accuse(segment);

@@ -8,9 +8,9 @@ use super::super::{MediumId, NicId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Displaced {
     pub nic: NicId,
-    /// Where it should be.
+    /// The segment that it should be on.
     pub planned: MediumId,
-    /// Where it is.
+    /// The segment that it is on.
     pub found: MediumId,
 }
 

@@ -28,12 +28,13 @@ pub enum Finding {
         nics: Vec<NicName>,
         /// The NICs that they should reach.
         peers: Vec<NicName>,
-        /// Whether all of them have a carrier, so that a device is at the other end of the cable.
+        /// Whether all of `nics` have a carrier, which means that a device is at the other end of
+        /// the cable.
         carrier: bool,
     },
     /// A NIC that is plugged in elsewhere and whose place is free.
     Misplaced {
-        /// The NIC.
+        /// The misplaced NIC.
         nic: NicName,
         /// The NICs that it should reach.
         planned: Vec<NicName>,
@@ -42,9 +43,9 @@ pub enum Finding {
     },
     /// Two media that should be apart are joined.
     Joined {
-        /// The NICs of the one.
+        /// The NICs of one medium.
         one: Vec<NicName>,
-        /// The NICs of the other.
+        /// The NICs of the other medium.
         other: Vec<NicName>,
     },
     /// NICs that are not in the plan and reach each other or planned NICs.
@@ -56,7 +57,7 @@ pub enum Finding {
     },
     /// A link with less than 80 % of its planned goodput.
     Slow {
-        /// One end, or the NIC that is slow with all others of its medium.
+        /// One end of the link; or a NIC that is slow with all others of its medium.
         from: NicName,
         /// The other end, or all other NICs of the medium.
         to: Vec<NicName>,
@@ -69,7 +70,7 @@ pub enum Finding {
     },
     /// A NIC that has negotiated less than its planned rate.
     Speed {
-        /// The NIC.
+        /// The NIC that negotiated too little.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
@@ -80,14 +81,14 @@ pub enum Finding {
     },
     /// A NIC that is half duplex, but not on a hub.
     HalfDuplex {
-        /// The NIC.
+        /// The half-duplex NIC.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
     },
-    /// A NIC with another MTU.
+    /// A NIC whose MTU differs from the plan.
     Mtu {
-        /// The NIC.
+        /// The NIC with the other MTU.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
@@ -100,9 +101,9 @@ pub enum Finding {
     },
     /// A link that drops full packets, although the NICs at both ends have the planned MTU.
     LinkMtu {
-        /// The sender.
+        /// The sending NIC.
         from: NicName,
-        /// The receiver.
+        /// The receiving NIC.
         to: NicName,
         /// The planned MTU in bytes.
         planned: u16,
@@ -117,7 +118,7 @@ pub enum Finding {
         to: String,
         /// The NICs that should have sent them, in order.
         planned: Vec<NicName>,
-        /// The NICs that sent a large share of them.
+        /// The NICs that really sent a large share of the packets.
         found: Vec<NicName>,
     },
     /// Packets did not arrive.
@@ -145,7 +146,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Returns the NICs concerned; empty if it is about a path.
+    /// Returns the NICs that are concerned; empty for findings about paths.
     pub fn names(&self) -> Vec<&NicName> {
         match self {
             Self::NoNic { nic }
@@ -166,7 +167,7 @@ impl Finding {
         }
     }
 
-    /// Returns what to do about it.
+    /// Returns what the user can do about the finding.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoNic { .. } => {

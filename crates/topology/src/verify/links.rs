@@ -15,21 +15,21 @@ use garland_core::nic_facts::Duplex;
 /// One direction between two NICs of a planned segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// The sender.
+    /// The sending NIC.
     pub from: NicId,
-    /// The receiver.
+    /// The receiving NIC.
     pub to: NicId,
     /// The receiver's address.
     pub address: Ipv4Addr,
-    /// The largest planned packet, in bytes.
+    /// The largest packet that both NICs should accept, in bytes.
     pub mtu: u16,
     /// The planned TCP goodput in bits per second; `None` without a planned rate.
     pub goodput: Option<f64>,
 }
 
 impl Cabling {
-    /// Returns the links to measure. Each NIC of a segment sends to the next one, so that all ports
-    /// are measured in both directions.
+    /// Returns the links to measure. On each segment every NIC sends to the next one, and the last
+    /// one to the first, so all ports are measured in both directions.
     pub fn links(&self, topology: &Topology) -> Vec<Link> {
         let mut links = Vec::new();
         for nics in self.home.values() {
@@ -49,7 +49,7 @@ impl Cabling {
     }
 }
 
-/// Returns the planned TCP goodput from a NIC to another one of its segment, in bits per second.
+/// Returns the planned TCP goodput from one NIC to another on the same segment, in bits per second.
 fn goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
     let way = crossings(topology, from, to).into_iter().next()?;
     let mtu = f64::from(mtu.max(576));

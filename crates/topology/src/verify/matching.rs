@@ -11,10 +11,11 @@ use super::super::{MediumId, NicId};
 /// The number of a group of NICs that receive frames from each other.
 pub(super) type Group = usize;
 
-/// The NICs of a segment that are in a group.
+/// For each segment and group, the NICs of the segment that are in the group; no list is empty.
 type Shared = BTreeMap<(MediumId, Group), Vec<NicId>>;
 
-/// Returns a group for each segment that has NICs in one, as far as possible.
+/// Assigns to each segment one of the groups that its NICs are in; no two segments get the same
+/// group. Segments for which no group is left are missing in the result.
 pub(super) fn best(shared: Shared) -> BTreeMap<MediumId, Group> {
     let mut ranked: Vec<_> = shared.into_iter().collect();
     ranked.sort_by_key(|((segment, group), nics)| (Reverse(nics.len()), nics[0], *segment, *group));
@@ -36,8 +37,8 @@ pub(super) fn best(shared: Shared) -> BTreeMap<MediumId, Group> {
     owners.into_iter().map(|(group, segment)| (segment, group)).collect()
 }
 
-/// Assigns one of its groups to a segment. A segment that loses its group gets another one; returns
-/// false if this is not possible.
+/// Assigns a group to `segment`, taking it from another segment if that one can get another of its
+/// own groups. Returns false if this is not possible.
 fn make_room(
     segment: MediumId,
     choices: &BTreeMap<MediumId, Vec<Group>>,

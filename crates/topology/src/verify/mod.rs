@@ -25,7 +25,7 @@ pub use ways::WayJudge;
 
 use super::Topology;
 
-/// Returns all differences from the topology.
+/// Returns all differences of the observed network from the topology.
 pub fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
     let mut findings = cabling.findings.clone();
     findings.extend(links::judge(topology, observed, cabling));

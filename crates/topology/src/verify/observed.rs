@@ -6,7 +6,7 @@ use super::super::{NicId, NodeId};
 use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// The observations of agents in a network.
+/// What agents observed in a network: NICs, frames, packet sizes and rates.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The NICs of each node; `None` for a node that was not reached.
@@ -26,9 +26,9 @@ pub struct Observed {
 /// The largest packet that passes a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MtuSeen {
-    /// The sender.
+    /// The sending NIC.
     pub from: NicId,
-    /// The receiver.
+    /// The receiving NIC.
     pub to: NicId,
     /// The largest packet that was answered, in bytes; `None` if none was.
     pub passes: Option<u16>,
@@ -37,13 +37,13 @@ pub struct MtuSeen {
 /// The measured rate of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSeen {
-    /// The sender.
+    /// The sending NIC.
     pub from: NicId,
-    /// The receiver.
+    /// The receiving NIC.
     pub to: NicId,
-    /// The TCP goodput in bits per second.
+    /// The measured TCP goodput in bits per second.
     pub measured: f64,
-    /// The planned goodput in bits per second.
+    /// The planned TCP goodput in bits per second; `None` without a planned rate.
     pub planned: Option<f64>,
 }
 
@@ -57,17 +57,17 @@ impl RateSeen {
     }
 }
 
-/// The result of a burst of datagrams from one node to another's address.
+/// The result of a burst of datagrams from one node to the address of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BurstSeen {
-    /// The sender.
+    /// The sending node.
     pub from: NodeId,
-    /// The receiver.
+    /// The receiving node.
     pub to: NodeId,
     /// Datagrams that the sender's kernel sent or refused.
     pub sent: u32,
     /// Datagrams that arrived.
     pub arrived: u32,
-    /// Frames that each NIC of a reached node sent in the meantime.
+    /// For each NIC of the reached nodes, the number of frames that it sent during the burst.
     pub carried: Vec<(Port, u64)>,
 }

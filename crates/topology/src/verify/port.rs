@@ -5,14 +5,14 @@ use super::super::{NicName, NodeId, Topology};
 /// A real NIC: its node's index in the topology, and the device name on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Port {
-    /// The node.
+    /// The index of the node in the topology.
     pub node: NodeId,
-    /// The device name.
+    /// The device name on the node.
     pub nic: String,
 }
 
 impl Port {
-    /// Returns its name in messages.
+    /// Returns the NIC's name in messages.
     pub fn name(&self, topology: &Topology) -> NicName {
         NicName { node: topology.nodes[self.node].name.clone(), nic: self.nic.clone() }
     }

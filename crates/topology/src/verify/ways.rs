@@ -12,7 +12,8 @@ use super::names;
 use super::observed::{BurstSeen, Observed};
 use super::port::Port;
 
-/// The minimum share of a burst that a NIC on its path has sent; less is other traffic.
+/// The share of a burst that a NIC must have sent to count as being on its path. Smaller counts are
+/// other traffic.
 const GOOD_PART: f64 = 0.25;
 
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
@@ -33,7 +34,8 @@ impl<'a> WayJudge<'a> {
         Self { topology, cabling, ways: Ways::of(topology) }
     }
 
-    /// Returns the difference of a burst from the planned routes, if any.
+    /// Returns how a burst deviates from the planned routes; `None` if it does not, or if its path
+    /// contains accused cables.
     pub fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
         let streams = self.ways.between(burst.from, burst.to);
         let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();
@@ -95,7 +97,8 @@ impl<'a> WayJudge<'a> {
         nics.into_iter().map(name).collect()
     }
 
-    /// Whether a path contains nodes with accused cables.
+    /// Whether a deviation can follow from wrong cabling: a node on a planned path has an accused
+    /// NIC.
     fn is_consequence(&self, burst: &BurstSeen, choices: &[&Choice]) -> bool {
         let legs = choices.iter().flat_map(|choice| &choice.legs);
         let between = legs.flat_map(|leg| &leg.path.nodes);
@@ -104,7 +107,7 @@ impl<'a> WayJudge<'a> {
         nodes.any(|node| self.topology.nics_of(*node).any(accused))
     }
 
-    /// Whether all NICs of a choice sent about half of their share or more.
+    /// Whether every NIC of a choice sent at least half of its share of the burst.
     fn is_taken(&self, choice: &Choice, burst: &BurstSeen) -> bool {
         let sent = f64::from(burst.sent);
         let count = |nic: NicId| {
