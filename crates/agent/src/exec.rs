@@ -24,7 +24,8 @@ pub struct Running {
     waiting: Option<Joined>,
 }
 
-/// Starts `command`, and sends its output and exit code to `session`.
+/// Starts `command`, whose first word is the program. Its output and exit code are sent to
+/// `session`.
 pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) -> Running {
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();

@@ -46,7 +46,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Returns the operation `id`. Waits up to `patience` for the operation to be added.
+    /// Returns the operation `id`. Waits up to `patience` for it to be added; `None` if it was not.
     pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
         let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
         let mut expected = self.expected.lock();

@@ -57,7 +57,7 @@ pub struct JobOutput {
 }
 
 impl JobOutput {
-    /// Adds output; `is_error` is set for standard error.
+    /// Adds output; `is_error` is set for bytes of standard error.
     pub fn add(&mut self, is_error: bool, bytes: &[u8]) {
         self.all.add(bytes);
         if is_error {
@@ -89,7 +89,8 @@ impl Pipes {
         self.0.iter().flatten()
     }
 
-    /// Passes the available bytes to `add`, with `true` for bytes of standard error.
+    /// Passes the available bytes to `add`; its first argument is whether they are from standard
+    /// error.
     pub fn read(&mut self, mut add: impl FnMut(bool, &[u8])) {
         let [output, errors] = &mut self.0;
         drain(output, &mut |bytes| add(false, bytes));

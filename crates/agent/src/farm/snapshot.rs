@@ -13,7 +13,7 @@ use super::executor::{JobExecutor, Shared};
 pub struct JobsSnapshot(Weak<Shared>);
 
 impl JobsSnapshot {
-    /// Creates a view of the jobs of `executor`, which does not keep the executor alive.
+    /// Creates a view of the jobs of `executor`. The view does not keep the executor alive.
     pub fn of(executor: &JobExecutor) -> Self {
         Self(Arc::downgrade(&executor.shared))
     }

@@ -27,7 +27,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Adds `open`. Returns its handle.
+    /// Adds an open file. Returns its handle, or `ENFILE` if the mount has too many open files.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
         let mut all = self.open.lock();
         if all.len() >= MOST {

@@ -85,7 +85,8 @@ impl Running {
     }
 }
 
-/// Connects to the other agent or waits for its connections, and measures.
+/// Connects to the other agent or waits for its connections, moves the thread to the CPU that the
+/// meeting demands, if any, and measures.
 fn hold(
     state: &MeetingState,
     agent: &Agent,

@@ -12,7 +12,7 @@ use garland_sys::{local_socket, process, random};
 /// Timeout for the answers of all agents together.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The most agents that are asked; further ones count as silent.
+/// The maximum number of agents that are asked; further ones count as silent.
 const ASKED: usize = 256;
 
 /// Returns the prefix of the names of all agents' sockets on a node. It is computed once, since a

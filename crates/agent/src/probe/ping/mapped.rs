@@ -22,10 +22,10 @@ use crate::probe::meeting_state::MeetingState;
 /// The most memory that two agents share, in bytes.
 const MOST: u64 = 128 << 20;
 
-/// Words of a cache line.
+/// The number of words (8 bytes each) of a cache line.
 const LINE: usize = 8;
 
-/// The number of words before the words for operations: a cache line for the token.
+/// The number of words before those for operations: one cache line, which contains the token.
 const HEAD: usize = LINE;
 
 /// The fewest words over which gets and puts are spread, so that they do not all use one cache
@@ -84,7 +84,8 @@ impl<'a> Mapped<'a> {
         &self.segment.words()[HEAD..]
     }
 
-    /// Measures gets and puts, in groups.
+    /// Runs gets or puts, in groups that are timed together. Returns the elapsed time in
+    /// nanoseconds.
     fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let length = words_of(order.size);
         let together = u64::from(self.timed_together(order));
@@ -208,7 +209,7 @@ impl ProbeTransport for Mapped<'_> {
     }
 }
 
-/// A ring of messages, each after a word with its number.
+/// A ring of messages. Each follows a word that contains the message's number plus 1.
 struct Slots<'a> {
     words: &'a [AtomicU64],
     each: usize,
@@ -227,7 +228,7 @@ impl Slots<'_> {
         slot[0].store(number + 1, Ordering::Release);
     }
 
-    /// Waits for message `number`.
+    /// Waits for message `number`, and copies it to `message`.
     fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> io::Result<()> {
         let slot = self.slot(number);
         let mut polls = 0_u32;

@@ -17,7 +17,7 @@ const LEN: usize = 24;
 pub struct Order {
     /// The operation; `None` ends the meeting.
     pub kind: Option<PingKind>,
-    /// Bytes of an operation.
+    /// The size of an operation in bytes.
     pub size: u32,
     /// The most operations in flight.
     pub depth: u32,
@@ -31,7 +31,7 @@ impl Order {
     /// The order that ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
-    /// Returns the sizes of a request and of its answer over a stream, in bytes.
+    /// Returns the sizes of a request and of its answer in bytes, as sent over a stream.
     pub fn bytes(&self) -> (u64, u64) {
         self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
@@ -51,7 +51,8 @@ impl Order {
         stream.write_all(&bytes)
     }
 
-    /// Receives the next order and confirms it. Returns `None` at the end.
+    /// Receives the next order and confirms it to the initiator. Returns `None` at the end of the
+    /// meeting.
     pub fn receive(
         meeting: &MeetingState,
         mut stream: &TcpStream,
