@@ -19,7 +19,7 @@ use super::transport::ProbeTransport;
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
-/// The most memory for operations in flight in both directions, in bytes.
+/// The maximum memory for operations in flight on each side, in bytes.
 const MOST: u64 = 128 << 20;
 
 /// A libfabric endpoint that is connected to the other agent's.
@@ -131,8 +131,8 @@ impl ProbeTransport for Fabric<'_> {
     }
 }
 
-/// Returns the memory in bytes for the operations in flight of the point that needs the most. Fails
-/// if both directions together need more than [`MOST`].
+/// Returns the memory for the operations in flight of the point that needs the most, in bytes. Each
+/// side needs it twice; fails if that exceeds [`MOST`].
 fn ring(task: &PingTask) -> Result<u64, ProbeError> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);
