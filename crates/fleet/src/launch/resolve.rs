@@ -47,7 +47,8 @@ impl Lookup {
         Self { name: name.to_owned(), state }
     }
 
-    /// Waits for the address; prefers IPv4.
+    /// Waits for the lookup. Returns an IPv4 address if the name has one, otherwise an IPv6
+    /// address.
     pub fn address(self) -> Result<IpAddr, Unresolved> {
         let unresolved = |why: String| Unresolved { name: self.name, why };
         let mut child = match self.state {
