@@ -12,8 +12,8 @@ use garland_transport::link::{self, Dial, Hop};
 const MOST: usize = 64;
 
 /// Opens standing links to those agents at `addresses` to which none exists, and accepts links from
-/// neighbours that know `secret`. Considers a limited number of addresses. Returns an error message
-/// for each link that failed.
+/// neighbours that know `secret`. Returns an error message for each link that failed. Addresses
+/// beyond the maximum are ignored.
 pub fn stand(
     agent: &Agent,
     order: CopyId,

@@ -46,9 +46,9 @@ pub struct Comparison {
 #[derive(Default)]
 struct State {
     found: Option<Found>,
-    /// A tree whose catalogue is being received.
+    /// The tree whose catalogue is being received, if any.
     coming: Option<Coming>,
-    /// The files of the tree that exist at the destination.
+    /// The files of the tree that exist at the destination, once they have been read.
     tree: Option<FoundTree>,
     /// The digests of the source's blocks, as far as they were received.
     told: Vec<[u8; 32]>,
@@ -59,9 +59,9 @@ struct State {
 /// The data of a copy that exists on this node.
 #[derive(Default)]
 struct Found {
-    /// The existing file at the destination.
+    /// The existing file at the destination, if there is one.
     old: Option<Existing>,
-    /// The partial file of an interrupted copy.
+    /// The partial file of an interrupted copy, if there is one.
     left: Option<(Holding, Left)>,
     /// The part of a shared source that this node has read, to spare the head reading it.
     shared: Option<Holding>,
@@ -136,7 +136,8 @@ impl Comparison {
         Some(())
     }
 
-    /// Adds a parcel of the catalogue. After the last parcel, reads the existing files.
+    /// Adds a parcel of the catalogue. After the last parcel, reads the existing files and reports
+    /// to the head.
     fn listen(self: &Arc<Self>, controller: &Controller, parcel: &[u8], more: bool) {
         let mut state = self.state.lock();
         let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
@@ -174,7 +175,8 @@ impl Comparison {
         is_something.then_some(found)
     }
 
-    /// Examines the existing file and the partial file.
+    /// Examines the existing file and the partial file. Returns `None` if their directory cannot be
+    /// opened.
     fn at_the_place(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
         let Compare { path, name, layout, .. } = &self.asked;
         let root = &agent.root;
@@ -306,7 +308,7 @@ pub struct Comparing {
 }
 
 impl Comparing {
-    /// Creates the state without a comparison.
+    /// Creates the state of a controller that has ordered no comparison yet.
     pub fn new(controller: &Controller) -> Self {
         Self { controller: controller.clone(), last: None }
     }

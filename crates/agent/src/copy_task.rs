@@ -119,7 +119,7 @@ impl CopyTask {
         name(&self.member, self.source.as_ref())
     }
 
-    /// Sets the manifest.
+    /// Sets the text of the manifest, which is committed together with the copy.
     pub fn attach(&self, text: Vec<u8>) {
         self.member.config.store.attach(text);
     }
@@ -132,8 +132,9 @@ impl CopyTask {
         }
     }
 
-    /// Does all work that must precede the rename. Uses a separate thread, since a slow disk must
-    /// not delay the head's orders.
+    /// Does all work that must precede the rename. Fails unless all blocks are present and `root`
+    /// is the root of their digests. Uses a separate thread, since a slow disk must not delay the
+    /// head's orders.
     pub fn prepare(&self, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(&self.controller.session));
         let wanted = self.read_back;
@@ -157,8 +158,9 @@ impl CopyTask {
         });
     }
 
-    /// Renames the file, or checks whether the source is unchanged. Uses a separate thread, since a
-    /// slow disk must not delay the head's orders. The node continues to feed others.
+    /// Renames the file, or, at the source, checks that the source is unchanged. Uses a separate
+    /// thread, since a slow disk must not delay the head's orders. The node continues to feed
+    /// others.
     pub fn commit(&self, root: [u8; 32]) {
         let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
@@ -297,7 +299,8 @@ fn found(
     (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
-/// Checks that all blocks are present and equal to those that the head has read.
+/// Checks that all blocks are present, and that they equal those that the head has read: `root` is
+/// the root of the head's digests.
 fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
     let sink = member.sink();
     if sink.is_complete() && sink.root() == Some(root) {

@@ -12,14 +12,14 @@ use crate::files::FileListener;
 use crate::probe::Invitation;
 use garland_dataplane::context::CopyContext;
 
-/// The operation that a connection is for.
+/// The operation to which a connection belongs.
 #[derive(Clone)]
 pub enum Expected {
     /// A link of a copy.
     CopyContext(Arc<CopyContext>),
     /// A standing link, for a later copy.
     Link(Secret),
-    /// A meeting of two agents.
+    /// A meeting, in which the other agent connects to this one.
     Guest(Arc<Invitation>),
     /// A mount of this node's files.
     Mount(Arc<FileListener>),

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
-/// The most threads that work for one head at a time.
+/// The maximum number of threads that work for one head at a time.
 pub const SLOTS: usize = 128;
 
 /// An open control channel to a head. Threads share it: any may send, one receives.
@@ -80,7 +80,7 @@ impl Session {
         Some(number)
     }
 
-    /// Returns the tree with this number.
+    /// Returns the scanned tree with this number, if there is one.
     pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
         let trees = self.trees.lock();
         trees.get(usize::try_from(number).ok()?).cloned()

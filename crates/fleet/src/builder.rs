@@ -82,15 +82,15 @@ pub struct Fleet {
     pub children: Children,
 }
 
-/// The processes that keep agents alive: one element per node in the nodes' order, none for a
-/// standing agent, followed by elements for shared processes and for nodes that joined. Dropping
-/// this ends the agents.
+/// The processes that keep agents alive. There is one element per node, in the nodes' order, which
+/// is none for a standing agent. Elements for shared processes and for nodes that joined follow.
+/// Dropping this ends the agents.
 #[derive(Default)]
 pub struct Children(Vec<Option<LaunchedChild>>);
 
 impl Children {
-    /// Ends all agents, and waits up to `patience` for all of them together. A process for whose
-    /// index `is_silent` returns true is killed at once. Indexes may exceed those of nodes.
+    /// Ends all agents, and waits up to `patience` for all of them together. `is_silent` gets the
+    /// index of an element; if it returns true, the process is killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
         let deadline_ns = after(patience);
         let (mut others, mut hung) = (Vec::new(), Vec::new());

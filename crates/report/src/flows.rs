@@ -1,5 +1,5 @@
-//! Flows, which connect the sending of a block with its receipt. The number of a flow follows from
-//! a span at either end alone.
+//! Flows, which connect the sending of a block with its receipt. Both ends get the same number,
+//! which is derived from the hop and the block.
 
 use std::collections::BTreeMap;
 

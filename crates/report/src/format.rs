@@ -47,7 +47,7 @@ impl Row {
 pub(crate) struct Slice<'a> {
     /// Start in nanoseconds of the head's clock.
     pub(crate) begin_ns: u64,
-    /// End in nanoseconds of the head's clock.
+    /// End in nanoseconds of the head's clock; never before the start.
     pub(crate) end_ns: u64,
     /// The maximum error of `begin_ns` and `end_ns` in nanoseconds; none if unknown.
     pub(crate) error_ns: Option<u64>,
@@ -69,7 +69,8 @@ pub struct Step {
     pub end_ns: u64,
     /// The cause of the delay.
     pub cause: &'static str,
-    /// The node; none if the cause concerns all nodes.
+    /// The node that caused the delay, or the sender of the hop; none if the cause concerns all
+    /// nodes.
     pub node: Option<String>,
     /// The receiver of the hop, if the cause is a hop.
     pub to: Option<String>,

@@ -36,10 +36,10 @@ pub struct AgentConfig {
 /// Why an agent cannot start.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// The root directory cannot be opened.
+    /// The root directory with this path cannot be opened.
     #[error("cannot open the agent's root {0}: {1}")]
     Root(String, io::Error),
-    /// The port is not available.
+    /// The agent cannot listen on this port.
     #[error("cannot listen on port {0}: {1}")]
     Listen(u16, io::Error),
     /// Parked connections cannot be watched.

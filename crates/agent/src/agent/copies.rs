@@ -23,12 +23,12 @@ use garland_dataplane::log::log;
 pub struct InProgress {
     /// The copies that have begun.
     pub tasks: Mutex<Vec<CopyTask>>,
-    /// The calls in progress that open files; a heartbeat reports those that take long.
+    /// The calls in progress that open files; heartbeats report a pending one.
     pub opening: Calls,
 }
 
-/// How long to wait, when the head is gone, for a copy that is opening its files. If it takes
-/// longer, its disk is considered to hang.
+/// How long to wait, when the head is gone, for a copy that is opening its files. A copy that takes
+/// longer is considered to hang on its disk.
 const OPENING: Duration = Duration::from_secs(1);
 
 /// The copies that one controller started on this agent.
@@ -115,8 +115,8 @@ impl Copies {
         orders.into_iter().for_each(|order| self.obey(copy, order));
     }
 
-    /// Executes an order about a copy. An order for a copy that is still opening its files is kept
-    /// until then; an order for an unknown copy is ignored.
+    /// Executes an order about a copy. If the copy is still opening its files, the order is kept
+    /// until the copy has begun. An order for an unknown copy is ignored.
     pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
         // Keep the order until the copy has begun: a file that is being created cannot even be
         // removed yet. If its disk hangs, the head does not wait for the answer.
@@ -141,8 +141,8 @@ impl Copies {
         }
     }
 
-    /// Ends a copy. Sends its trace after all other messages of the copy; an empty one if there is
-    /// none.
+    /// Ends a copy. Sends the copy's trace after all its other messages; the trace is empty if
+    /// there is none.
     fn close(&self, copy: CopyId) {
         let part = {
             let mut parts = self.in_progress.tasks.lock();

@@ -22,7 +22,8 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// Starts the thread. Its reports cover the copies of `in_progress`.
+    /// Starts the thread. A heartbeat contains the report of the first copy of `in_progress`, if
+    /// there is one.
     ///
     /// # Errors
     /// When no thread can be started.

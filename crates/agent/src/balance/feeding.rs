@@ -20,8 +20,8 @@ use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::source::{AHEAD, Content, Source};
 use garland_dataplane::store::NoStore;
 
-/// How long to wait for the threads of a copy to end. Threads that hang on the disk are not
-/// awaited.
+/// How long to wait for the threads of a copy to end. Threads that take longer or hang on the disk
+/// are left running.
 const FAREWELL: Duration = Duration::from_secs(60);
 
 /// Memory of a lane in bytes, in addition to its blocks.
@@ -68,7 +68,7 @@ impl Feeding {
         Ok(Self { member, threads, _share: share })
     }
 
-    /// Returns whether this is the copy with this identity.
+    /// Returns whether this is the copy `copy`.
     pub fn is_of(&self, copy: CopyId) -> bool {
         self.member.config.copy == copy
     }

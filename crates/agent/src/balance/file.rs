@@ -1,4 +1,4 @@
-//! The test file of a node, which has no name.
+//! The test file of a node: a file without a name in the file system.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::{OrderError, cannot};
 use garland_dataplane::source::Source;
 use garland_dataplane::test_file::TestFile;
 
-/// Bytes that are written or read at a time.
+/// The number of bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;
 
 /// The test file of a node: random bytes in a file without a name.

@@ -9,10 +9,11 @@ use std::time::Duration;
 use garland_protocol::{FarmEvent, TaskEnd};
 use garland_sys::threads;
 
-/// How long the report of an ended job may be delayed, to be sent together with others.
+/// The maximum delay of the report of an ended job, which allows several reports to be sent
+/// together.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The number of ended jobs that are reported without further delay.
+/// When this number of ended jobs is not reported yet, they are reported without further delay.
 const TOGETHER: usize = 64;
 
 /// A function that receives events.

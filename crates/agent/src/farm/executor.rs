@@ -15,13 +15,13 @@ use super::batcher::{EventBatcher, Tell};
 use super::guard::Guard;
 use super::run::{self, Place};
 
-/// The most jobs that run at a time: each needs a thread and file descriptors.
+/// The maximum number of jobs that run at the same time: each needs a thread and file descriptors.
 const AT_ONCE: usize = 2000;
 
 /// Stack size of a thread that runs jobs, in bytes: it only starts processes and waits.
 const STACK: usize = 128 << 10;
 
-/// Runs jobs on this node. Dropping it kills all of them.
+/// Runs jobs on this node. Dropping this kills all of them.
 pub struct JobExecutor {
     pub(super) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,

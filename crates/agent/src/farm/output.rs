@@ -9,14 +9,14 @@ use garland_core::farm::last_words::last_words;
 use garland_protocol::OUTPUT_HALF;
 use garland_sys::event;
 
-/// The most reads of a pipe at a time, enough for all that it can hold. The number is bounded
-/// because a job may write faster than the agent reads.
+/// The maximum number of reads of a pipe at a time, enough for all that the pipe can hold. It is
+/// bounded because a job may write faster than the agent reads.
 const READS: usize = 64;
 
-/// Bytes at the end of standard error that are kept for its last lines.
+/// The number of bytes at the end of standard error that are kept for its last lines.
 const ERRORS: usize = 2 << 10;
 
-/// The beginning and the end of the output, and the number of bytes lost between.
+/// The beginning and the end of the output, and the number of bytes between them that were dropped.
 #[derive(Debug, Default)]
 pub struct Output {
     beginning: Vec<u8>,
@@ -36,7 +36,7 @@ impl Output {
         self.lost += over as u64;
     }
 
-    /// Returns the kept output, with a line in place of the lost bytes.
+    /// Returns the kept output, with a line in place of the dropped bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.beginning;
         if self.lost > 0 {

@@ -23,7 +23,7 @@ impl JobsSnapshot {
         self.0.strong_count() > 0
     }
 
-    /// Adds the jobs to `account`.
+    /// Adds the running jobs and the number of waiting ones to `account`.
     pub fn add_to(&self, account: &mut Account) {
         let Some(executor) = self.0.upgrade() else { return };
         let (running, waiting) = executor.jobs();

@@ -23,13 +23,14 @@ pub use together::Together;
 /// The byte that a receiver sends when it has measured enough.
 const ENOUGH: u8 = b'.';
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
 
 /// The interval in nanoseconds at which a non-blocking sender checks for the end.
 const POLL_NS: u64 = 1_000_000;
 
-/// Takes part in all streams of a meeting.
+/// Sends or receives all streams of a meeting, and reports the measurements of each. `dials` is set
+/// at the agent that opened the connections, which sends the first `task.forward` of them.
 pub fn take_part(
     meeting: &MeetingState,
     task: &StreamTask,

@@ -14,7 +14,7 @@ use super::responder::ECHO;
 /// The size of the IPv4 and UDP headers in bytes.
 const HEADERS: u16 = 28;
 
-/// The datagram size which every host must accept (RFC 791).
+/// The datagram size in bytes which every host must accept (RFC 791).
 const LEAST: u16 = 576;
 
 /// Timeouts of the attempts. There are several, since a lost packet or a busy node must not look
@@ -26,7 +26,7 @@ const PATIENCE: [Duration; 4] = [
     Duration::from_millis(400),
 ];
 
-/// The most probes of one order.
+/// The maximum number of probes of one order.
 const MOST: usize = 1024;
 
 /// For each probe, returns the size of the largest packet that was answered, in bytes.

@@ -29,11 +29,11 @@ const SENT_AFTER: [Duration; 5] = [
 /// How long to listen for probes, from the receipt of the order.
 const LISTEN: Duration = Duration::from_millis(1400);
 
-/// The most probes that are kept; enough for a thousand nodes on one medium.
+/// The maximum number of heard probes that are kept; enough for a thousand nodes on one medium.
 const MOST: usize = 4096;
 
-/// Probes with Ethernet frames of an experimental EtherType. Answers with `Refused` if the agent
-/// lacks the privileges.
+/// Probes with Ethernet frames of an experimental EtherType, and returns the probes heard. Answers
+/// with `Refused` if the agent lacks the privileges.
 pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     let mut sockets = Vec::new();
     for nic in nic::list()? {
@@ -65,8 +65,8 @@ pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     Ok(SurveyAnswer::Heard(heard.into_iter().collect()))
 }
 
-/// Probes with broadcast datagrams to `port`, sent over each NIC. For each datagram that arrives,
-/// the kernel reports the receiving NIC.
+/// Probes with broadcast datagrams to `port`, sent over each NIC, and returns the probes heard. For
+/// each datagram that arrives, the kernel reports the receiving NIC.
 pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer> {
     let everybody = SocketAddrV4::new(Ipv4Addr::BROADCAST, port);
     let ears = DatagramSocket::open(port, None)?;

@@ -28,7 +28,7 @@ const BURSTS: usize = 64;
 /// The maximum number of connections that are measured at a time.
 const CONNECTIONS: usize = 64;
 
-/// The most datagrams of a burst.
+/// The maximum number of datagrams of a burst.
 const MOST: u32 = 10_000;
 
 /// Ports that answer probes until this is dropped.
@@ -58,7 +58,8 @@ impl Responder {
         Ok(responder)
     }
 
-    /// Returns the number of datagrams of a burst that arrived, and forgets the burst.
+    /// Returns the number of datagrams of the burst with number `burst` that have arrived, and
+    /// forgets that burst.
     pub fn take(&mut self, burst: u32) -> u32 {
         self.counts.lock().remove(&burst).unwrap_or(0)
     }

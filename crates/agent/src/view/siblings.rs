@@ -23,7 +23,7 @@ pub fn prefix(root: &Path) -> io::Result<String> {
     Ok(format!("garland-{PROTOCOL}-{user}-{:x}-{:x}-", folder.dev(), folder.ino()))
 }
 
-/// Returns a new name for a socket.
+/// Returns a new unique name for a socket, with this prefix.
 pub fn new_name(prefix: &str) -> String {
     format!("{prefix}{:016x}", u64::from_ne_bytes(random::bytes()))
 }

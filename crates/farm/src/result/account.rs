@@ -18,9 +18,10 @@ use garland_results::head::Head;
 /// The conditions under which jobs were run.
 #[derive(Clone, Debug)]
 pub struct RunConditions {
-    /// The engine.
+    /// The engine that ran the jobs.
     pub engine: Engine,
-    /// The placement; none if the engine chooses nodes itself.
+    /// Name of the placement, which chose the node of each job; none if the engine chooses nodes
+    /// itself.
     pub placement: Option<String>,
     /// How jobs got their files.
     pub data: DataName,

@@ -10,9 +10,10 @@ pub const NAMED: usize = 1000;
 /// The figures of a farm run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// The engine.
+    /// The engine that ran the jobs.
     pub engine: Engine,
-    /// The placement; none if the engine chooses nodes itself.
+    /// Name of the placement, which chose the node of each job; none if the engine chooses nodes
+    /// itself.
     pub placement: Option<String>,
     /// How jobs got their files: `there`, `mount`, `stage`.
     pub data: String,

@@ -20,9 +20,9 @@ pub struct FarmResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// All nodes.
+    /// All nodes of the run.
     pub nodes: Vec<NodeResult>,
-    /// The figures.
+    /// The figures of the run.
     #[serde(flatten)]
     pub summary: Summary,
     /// The summary in one sentence; none if the cluster cannot be compared with one machine.

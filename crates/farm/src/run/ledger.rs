@@ -62,7 +62,7 @@ impl Syncing {
         let _ = self.want.send(());
     }
 
-    /// Returns the first error of the syncs so far, once.
+    /// Fails with the first error of the syncs so far. An error is returned only once.
     fn result(&self) -> io::Result<()> {
         taken(&self.failed)
     }

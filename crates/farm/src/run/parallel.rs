@@ -24,7 +24,7 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::launch::FAREWELL;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The interval of polling for interrupts.
+/// The interval at which interrupts are polled.
 const POLL: Duration = Duration::from_millis(100);
 
 /// A shell script for each node. It links a path that is equal on all nodes to the agent's program,
@@ -33,7 +33,7 @@ const POLL: Duration = Duration::from_millis(100);
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
     ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
 
-/// The engine `parallel`.
+/// The engine that runs jobs with GNU parallel.
 pub struct Parallel;
 
 /// A node that accepts ssh logins.

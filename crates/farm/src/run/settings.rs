@@ -27,11 +27,11 @@ const JOBS: &str = "jobs.jsonl";
 pub struct Settings {
     /// The version of the run's files.
     version: u32,
-    /// The engine.
+    /// The engine that runs the jobs.
     pub engine: EngineName,
     /// The node list, as the user gave it.
     pub nodes: Option<String>,
-    /// The placement.
+    /// How the engine `agents` chooses the node of a job.
     pub placement: PlacementName,
     /// Whether all jobs start at once.
     pub all_at_once: bool,

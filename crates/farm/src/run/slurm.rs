@@ -23,7 +23,7 @@ use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The interval of polling for ended jobs.
+/// The interval at which the files of ended jobs are polled.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The interval in nanoseconds at which Slurm is asked whether the array still exists.
@@ -39,7 +39,7 @@ const PARTS_MAX: usize = 1000;
 /// The file with the ids of the run's arrays, one per line.
 const ARRAYS: &str = "slurm";
 
-/// The engine `slurm`.
+/// The engine that runs jobs with Slurm's job arrays.
 pub struct Slurm;
 
 impl Driver for Slurm {

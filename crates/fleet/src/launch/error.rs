@@ -12,7 +12,7 @@ use super::resolve::Unresolved;
 /// The reason why a node has no agent. Results contain its text as the node's reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// The user interrupted the start, or its purpose is over.
+    /// The user interrupted the start, or the purpose of the start is over.
     #[error("interrupted")]
     Cancelled,
     /// A system call on this machine failed: the attempted action, the reason, and a hint, which

@@ -25,7 +25,7 @@ pub fn state(places: &Places) -> Result<StateDir, Failure> {
     Ok(StateDir(places.folder("lab")?))
 }
 
-/// Returns whether a lab is up.
+/// Returns whether the lab `name` is up.
 pub fn runs(places: &Places, name: &str) -> bool {
     state(places).is_ok_and(|state| Lab::open(&state, name).is_ok())
 }

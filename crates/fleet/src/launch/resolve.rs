@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use garland_sys::error::reason;
 use thiserror::Error;
 
-/// A lookup of a name, which may run in the background.
+/// A lookup of a host name, which may run in the background.
 pub struct Lookup {
     name: String,
     state: State,
@@ -30,7 +30,7 @@ enum State {
 }
 
 impl Lookup {
-    /// Starts looking up `name`, unless it is an address.
+    /// Starts the lookup of `name`. An address needs none.
     pub fn begin(name: &str) -> Self {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let state = match bare.parse() {

@@ -81,7 +81,7 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     output.write_all(b"</body>\n</html>\n")
 }
 
-/// Returns the data of a run for the scripts.
+/// Returns the data of a run as the page's scripts read it.
 fn data(sheet: &Sheet) -> Value {
     json!({
         "name": sheet.name,

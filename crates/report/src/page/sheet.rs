@@ -20,6 +20,6 @@ pub struct Sheet {
     pub timeline: Option<Timeline>,
     /// The topologies of the labs in which the run took place.
     pub pictures: Vec<Picture>,
-    /// Sentences about stored files that are missing or not valid.
+    /// Messages about stored files that are missing or not valid.
     pub notes: Vec<String>,
 }

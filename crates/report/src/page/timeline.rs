@@ -13,13 +13,13 @@ use crate::format::Step;
 /// The approximate maximum number of bars of all nodes together.
 const BARS: usize = 120_000;
 
-/// Maximum number of bars of a row.
+/// The maximum number of bars of a row.
 const ROW: usize = 4_000;
 
 /// The approximate number of intervals of rates, of all nodes together.
 const BINS: usize = 40_000;
 
-/// Assumed number of rows of a node, for sharing the bars.
+/// The number of rows per node that is assumed when the bars are shared among rows.
 const ROWS: usize = 8;
 
 /// The activity of a run's nodes over time.

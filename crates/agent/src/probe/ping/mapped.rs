@@ -25,11 +25,12 @@ const MOST: u64 = 128 << 20;
 /// The number of words (8 bytes each) of a cache line.
 const LINE: usize = 8;
 
-/// The number of words before those for operations: one cache line, which contains the token.
+/// The number of words before those for operations: one cache line, which contains a secret by
+/// which the initiator recognizes the memory.
 const HEAD: usize = LINE;
 
-/// The fewest words over which gets and puts are spread, so that they do not all use one cache
-/// line.
+/// The minimum number of words over which gets and puts are spread, so that they do not all use one
+/// cache line.
 const WALK: usize = (256 << 10) / 8;
 
 /// The approximate size of a group of small operations that are timed together, in bytes.
@@ -38,7 +39,7 @@ const GROUP_BYTES: u32 = 64 << 10;
 /// The maximum number of operations in a group that is timed together.
 const GROUP_MAX: u32 = 256;
 
-/// Polls between two readings of the clock.
+/// The number of polls between two readings of the clock.
 const POLLS: u32 = 4096;
 
 /// A segment of memory that both agents have mapped.
@@ -265,7 +266,7 @@ fn store(words: &[AtomicU64], copy: &[u64]) {
     }
 }
 
-/// Returns the number of words for `size` bytes.
+/// Returns the number of words that `size` bytes occupy.
 fn words_of(size: u32) -> usize {
     (size as usize).div_ceil(8)
 }

@@ -19,7 +19,7 @@ pub struct Order {
     pub kind: Option<PingKind>,
     /// The size of an operation in bytes.
     pub size: u32,
-    /// The most operations in flight.
+    /// The maximum number of operations in flight.
     pub depth: u32,
     /// The number of operations.
     pub count: u64,
@@ -94,7 +94,7 @@ pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, P
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Reads all of `bytes`.
+/// Fills `bytes` from the stream. An error is [`ProbeError::Over`] if the meeting is over.
 pub fn read(
     meeting: &MeetingState,
     mut stream: &TcpStream,

@@ -3,7 +3,7 @@
 use garland_core::histogram::Histogram;
 use garland_protocol::Summary;
 
-/// The fewest samples for a reliable median.
+/// The minimum number of samples for a reliable median.
 const FEWEST: u64 = 1000;
 
 /// The half-width of the median's confidence interval that is precise enough, as a fraction of the

@@ -1,5 +1,5 @@
-//! The helper process, which loads libfabric: sends it orders and receives its answers, with
-//! timeouts.
+//! The helper process, which loads libfabric. Sends orders to the helper and receives its answers,
+//! with timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -29,13 +29,13 @@ const BROUGHT: &str = "garland-fabric (sent by the head)";
 const ELSEWHERE: &str = "; it needs the head's CPU architecture and C library: on other nodes install \
                          garland-fabric in PATH or ~/.local/bin";
 
-/// How often a wait polls whether the meeting is over.
+/// The interval at which waits poll whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
 
 /// How long a helper may take to exit by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const READ: usize = 64 << 10;
 
 /// The directory in which the provider `shm` keeps its shared memory, and the prefix of the
@@ -56,8 +56,8 @@ pub struct Helper<'a> {
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
-    /// The helper's shared memory as a file, which remains if the helper is killed; removed at the
-    /// end.
+    /// The path of the helper's shared memory, if it uses any. It is removed at the end, since a
+    /// helper that is killed leaves it behind.
     leftover: Option<PathBuf>,
 }
 
