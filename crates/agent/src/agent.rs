@@ -28,25 +28,25 @@ use garland_dataplane::pace::Pace;
 use garland_dataplane::usage::Usage;
 use garland_transport::link_pool::LinkPool;
 
-/// How long an agent without a configured idle time runs without a session.
+/// The idle time after which an agent exits if none is configured.
 const LONELY: Duration = Duration::from_secs(60);
 
-/// A running agent.
+/// A running agent: its configuration, and the state that all its sessions share.
 pub struct Agent {
-    /// The agent's configuration.
+    /// The configuration with which the agent was started.
     pub config: AgentConfig,
-    /// The agent's key pair.
+    /// The key pair with which the agent authenticates to controllers.
     pub keys: KeyPair,
     /// The directory that contains all paths of the agent.
     pub root: Root,
-    /// The node's emulated disk, if it has one.
+    /// The rate limit of the node's emulated disk; `None` if no disk is emulated.
     pub disk: Option<Arc<Pace>>,
     /// The time during which copies of this agent used the disk.
     pub usage: Arc<Usage>,
     /// The longest time that any thread of the agent's copies was awake; each balance round resets
     /// it.
     pub awake: Arc<Awake>,
-    /// The copies and jobs in progress.
+    /// The copies and jobs in progress, for reports of the node's activity.
     pub activity: Arc<Activity>,
     /// The operations for which the agent's port accepts connections from other nodes.
     pub expected: Expectations,

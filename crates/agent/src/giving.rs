@@ -70,9 +70,9 @@ impl GivingRights {
         self.more.notify_all();
     }
 
-    /// Redeems a ticket in hexadecimal. Waits briefly for a ticket that is not known yet, since its
-    /// order may still be on its way. Returns `None` if the ticket is not valid, or if too many
-    /// nodes are being served; the ticket is used up in either case.
+    /// Redeems a ticket in hexadecimal, which is valid once. Waits briefly for a ticket that is not
+    /// known yet, since its order may still be on its way. Returns `None` if the ticket is not
+    /// valid, or if too many nodes are being served.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
         let mut open = self.open.lock();

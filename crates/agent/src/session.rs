@@ -33,7 +33,7 @@ pub struct Session {
     /// Trees that were scanned for the head, which may copy them; a tree's number is its index.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
-    /// The slots for threads that work for the head.
+    /// The slots for threads that work for the head; each thread occupies one.
     pub slots: Arc<Slots>,
 }
 

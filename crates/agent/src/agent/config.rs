@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use garland_dataplane::block_index::Records;
 
-/// The configuration of an agent.
+/// The configuration of an agent, which is fixed when the agent starts.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
     /// The directory that contains all paths of the agent; the whole file system by default.
@@ -19,7 +19,7 @@ pub struct AgentConfig {
     pub controllers: Vec<PublicKey>,
     /// The port to listen on; 0 for any free port.
     pub port: u16,
-    /// The key pair of the agent; a new key pair by default.
+    /// The key pair of the agent; `None` for a new one.
     pub keys: Option<KeyPair>,
     /// How long the agent keeps running without a session. By default it exits when its last
     /// session ends, or when its standard input ends while no session is open.

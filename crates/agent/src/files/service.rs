@@ -27,7 +27,7 @@ use garland_dataplane::pace::{self, Pace};
 /// file times is a few milliseconds.
 const TICK_NS: u64 = 100_000_000;
 
-/// The state of a mount on this node.
+/// A mount of this node's files: executes its requests.
 pub struct FileService {
     places: Places,
     handles: Handles,

@@ -24,7 +24,7 @@ const WRITE: u32 = 256 << 10;
 /// How much longer than its duration a stream may take in total, its answer included.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Timeout for a connection.
+/// Timeout for opening a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// How long the receiver waits for the sender to read the rate.

@@ -98,7 +98,7 @@ fn write_program(path: &Path) -> io::Result<()> {
     fs::rename(part, path)
 }
 
-/// Returns the number of CPUs of all nodes.
+/// Returns the number of CPUs of all nodes that Slurm knows, but at least 1.
 fn processors() -> Result<usize, Failure> {
     let mut command = Command::new("sinfo");
     let said = ask(command.args(["-h", "-o", "%C"]))?;

@@ -28,9 +28,9 @@ pub struct Launchers<'a> {
 }
 
 impl<'a> Launchers<'a> {
-    /// Chooses the launcher: the user's choice `asked`, or else the one in the cluster file, by
-    /// default ssh. In place of a cluster file's or default ssh, Slurm is used if all nodes are in
-    /// the node list `allocation`. Logs are written to the directory `logs`.
+    /// Chooses the launcher: the user's choice `asked`, or else the one in the cluster file, or
+    /// else ssh. Unless the user chose it, ssh is replaced by Slurm if all nodes are in the node
+    /// list `allocation`. Logs are written to the directory `logs`.
     pub fn new(
         nodes: &'a [Node],
         cluster: Option<&'a Cluster>,
