@@ -28,26 +28,27 @@ use garland_dataplane::pace::Pace;
 use garland_dataplane::usage::Usage;
 use garland_transport::link_pool::LinkPool;
 
-/// How long an agent waits for its first controller.
+/// The idle time after which an agent exits if none is configured.
 const LONELY: Duration = Duration::from_secs(60);
 
-/// A running agent.
+/// A running agent: its configuration, and the state that all its sessions share.
 pub struct Agent {
-    /// The agent's configuration.
+    /// The configuration with which the agent was started.
     pub config: AgentConfig,
-    /// The agent's key pair.
+    /// The key pair with which the agent authenticates to controllers.
     pub keys: KeyPair,
     /// The directory that contains all paths of the agent.
     pub root: Root,
-    /// The node's emulated disk, if it has one.
+    /// The rate limit of the node's emulated disk; `None` if no disk is emulated.
     pub disk: Option<Arc<Pace>>,
-    /// The time for which balance tests used the disk.
+    /// The time during which copies of this agent used the disk.
     pub usage: Arc<Usage>,
-    /// The longest time for which a thread of the agent's copies was awake.
+    /// The longest time that any thread of the agent's copies was awake; each balance round resets
+    /// it.
     pub awake: Arc<Awake>,
-    /// The copies and jobs in progress.
+    /// The copies and jobs in progress, for reports of the node's activity.
     pub activity: Arc<Activity>,
-    /// The connections that the agent's port accepts from other nodes.
+    /// The operations for which the agent's port accepts connections from other nodes.
     pub expected: Expectations,
     /// The memory that the agent's copies share.
     pub budget: Arc<Budget>,
@@ -59,7 +60,7 @@ pub struct Agent {
     /// controller.
     pub link_pool: Option<Arc<LinkPool>>,
     started_ns: u64,
-    /// The time at which the last session ended, in monotonic nanoseconds.
+    /// The time at which the agent was started or its last session ended, in monotonic nanoseconds.
     active_ns: AtomicU64,
     sessions: AtomicUsize,
     strangers: AtomicUsize,
@@ -69,7 +70,7 @@ impl Agent {
     /// Creates an agent without sessions.
     ///
     /// # Errors
-    /// When the root directory cannot be opened, or standing links cannot be watched.
+    /// When the root directory cannot be opened, or parked connections cannot be watched.
     pub fn new(config: AgentConfig) -> Result<Self, AgentError> {
         let root = match &config.root {
             None => Root::Free,
@@ -98,7 +99,7 @@ impl Agent {
         })
     }
 
-    /// Logs a refused connection. The number of such lines is bounded.
+    /// Logs a refused connection. After 100 of them, further ones are not logged.
     pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
         const LINES: usize = 100;
         let before = self.strangers.fetch_add(1, Ordering::Relaxed);
@@ -109,8 +110,8 @@ impl Agent {
         }
     }
 
-    /// Waits until the standard input ends, which means that the launcher has died, and exits if no
-    /// session is open.
+    /// Waits until the standard input ends, which means that the launcher has died. Then exits the
+    /// process if no session is open.
     pub fn end_with_launcher(&self) {
         let mut ignored = [0; 256];
         let mut input = io::stdin().lock();
@@ -121,7 +122,8 @@ impl Agent {
         }
     }
 
-    /// Returns when the agent has had no session for the configured time.
+    /// Returns when the agent has had no session for the configured time, or for 60 seconds if none
+    /// is configured.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);

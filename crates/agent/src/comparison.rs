@@ -1,5 +1,4 @@
-//! The agent's side of a comparison, which finds the parts of a copy that the destination already
-//! has.
+//! The agent's side of a comparison, which finds the data of a copy that this node already has.
 
 use parking_lot::Mutex;
 use std::ffi::OsStr;
@@ -33,8 +32,8 @@ use garland_dataplane::tree::Gathered;
 /// How often progress is reported to the head.
 const TELL: Duration = Duration::from_secs(1);
 
-/// Memory per block in bytes: digests of the existing file, of the partial file, of the source, and
-/// of the part that this node read.
+/// Memory for digests per block in bytes: those of the existing file, of the partial file, of the
+/// source, and of the part that this node read.
 const DIGESTS: u64 = 4 * 33;
 
 /// A comparison that precedes a copy.
@@ -47,9 +46,9 @@ pub struct Comparison {
 #[derive(Default)]
 struct State {
     found: Option<Found>,
-    /// A tree whose catalogue is being received.
+    /// The tree whose catalogue is being received, if any.
     coming: Option<Coming>,
-    /// The files of the tree that exist at the destination.
+    /// The files of the tree that exist at the destination, once they have been read.
     tree: Option<FoundTree>,
     /// The digests of the source's blocks, as far as they were received.
     told: Vec<[u8; 32]>,
@@ -57,14 +56,14 @@ struct State {
     share: Option<Reservation>,
 }
 
-/// The parts of a copy that exist on this node.
+/// The data of a copy that exists on this node.
 #[derive(Default)]
 struct Found {
-    /// The existing file.
+    /// The existing file at the destination, if there is one.
     old: Option<Existing>,
-    /// The partial file of an interrupted copy.
+    /// The partial file of an interrupted copy, if there is one.
     left: Option<(Holding, Left)>,
-    /// The part of a shared source that this node has read.
+    /// The part of a shared source that this node has read, to spare the head reading it.
     shared: Option<Holding>,
 }
 
@@ -137,7 +136,8 @@ impl Comparison {
         Some(())
     }
 
-    /// Adds a parcel of the catalogue. After the last parcel, reads the existing files.
+    /// Adds a parcel of the catalogue. After the last parcel, reads the existing files and reports
+    /// to the head.
     fn listen(self: &Arc<Self>, controller: &Controller, parcel: &[u8], more: bool) {
         let mut state = self.state.lock();
         let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
@@ -175,7 +175,8 @@ impl Comparison {
         is_something.then_some(found)
     }
 
-    /// Examines the existing file and the partial file.
+    /// Examines the existing file and the partial file. Returns `None` if their directory cannot be
+    /// opened.
     fn at_the_place(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
         let Compare { path, name, layout, .. } = &self.asked;
         let root = &agent.root;
@@ -198,7 +199,7 @@ impl Comparison {
     }
 
     /// Adds digests of the source's blocks. After the last parcel, returns the number of blocks
-    /// that exist on this node.
+    /// that exist on this node; otherwise, or if nothing was found, `None`.
     pub fn take(&self, parcel: Vec<[u8; 32]>, more: bool) -> Option<Compared> {
         let blocks = usize::try_from(self.asked.layout.blocks()).unwrap_or(usize::MAX);
         let mut state = self.state.lock();
@@ -227,8 +228,8 @@ impl Comparison {
         Some(Compared::Has { blocks: all, left })
     }
 
-    /// Returns the existing data that the copy can reuse; `None` if another copy or another source
-    /// was compared.
+    /// Ends the comparison, and returns the existing data that the copy can reuse; `None` if there
+    /// is none, or if another copy or another source was compared.
     pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
         self.stop();
         let State { found, told, tree, .. } = std::mem::take(&mut *self.state.lock());
@@ -276,7 +277,7 @@ impl Comparison {
     }
 }
 
-/// Returns a function that reports progress to the head, at most once per interval.
+/// Returns a function that reports progress to the head, at most once per [`TELL`].
 fn progress(session: &Arc<Session>) -> impl Fn() {
     let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
     move || {
@@ -300,19 +301,19 @@ fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// The comparisons that one controller ordered.
+/// The last comparison that one controller ordered.
 pub struct Comparing {
     controller: Controller,
     last: Option<Arc<Comparison>>,
 }
 
 impl Comparing {
-    /// Creates a set without a comparison.
+    /// Creates the state of a controller that has ordered no comparison yet.
     pub fn new(controller: &Controller) -> Self {
         Self { controller: controller.clone(), last: None }
     }
 
-    /// Begins a comparison, or continues the last one.
+    /// Begins a comparison in place of the last one, or continues the last one.
     pub fn obey(&mut self, order: CompareOrder) {
         match order {
             CompareOrder::Stat(asked) => {
@@ -333,7 +334,7 @@ impl Comparing {
         }
     }
 
-    /// Returns the last comparison.
+    /// Returns the last comparison, if there was one.
     pub fn last(&self) -> Option<Arc<Comparison>> {
         self.last.clone()
     }

@@ -22,8 +22,8 @@ pub struct Controller {
 
 impl Controller {
     /// Runs `work` in a thread. If the controller has too many threads already, or none can be
-    /// started, sends the message that `failed` creates from the reason. A thread that hangs on a
-    /// disk keeps its place.
+    /// started, sends the message that `failed` creates from the reason, and returns `None`. A
+    /// thread that hangs on a disk keeps its slot.
     pub fn spawn(
         &self,
         name: &str,

@@ -50,15 +50,16 @@ pub struct CopyTask {
 /// The final steps of a copy.
 #[derive(Default)]
 struct Finishing {
-    /// The thread of the last step: to prepare, commit or settle. It waits for the one before it.
+    /// The thread of the most recent step (prepare, commit or settle). It first waits for the
+    /// thread of the step before.
     last: Mutex<Option<JoinHandle<()>>>,
-    /// Whether the file was prepared before the commit.
+    /// Whether the head has ordered to prepare the file.
     is_prepared: AtomicBool,
 }
 
 impl CopyTask {
-    /// Opens the files and starts the lanes. `share` is the memory that the head got through the
-    /// queue, if any; `compared` is the comparison that preceded the copy, if any.
+    /// Opens the files and starts the lanes. `share` is the memory that the head obtained through
+    /// the queue, if any; `compared` is the comparison that preceded the copy, if any.
     pub fn begin(
         controller: &Controller,
         begin: Begin,
@@ -118,7 +119,7 @@ impl CopyTask {
         name(&self.member, self.source.as_ref())
     }
 
-    /// Sets the manifest.
+    /// Sets the text of the manifest, which is committed together with the copy.
     pub fn attach(&self, text: Vec<u8>) {
         self.member.config.store.attach(text);
     }
@@ -131,8 +132,9 @@ impl CopyTask {
         }
     }
 
-    /// Does all work that must precede the rename. Uses a separate thread, since a slow disk must
-    /// not delay the head's orders.
+    /// Does all work that must precede the rename. Fails unless all blocks are present and `root`
+    /// is the root of their digests. Uses a separate thread, since a slow disk must not delay the
+    /// head's orders.
     pub fn prepare(&self, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(&self.controller.session));
         let wanted = self.read_back;
@@ -156,8 +158,9 @@ impl CopyTask {
         });
     }
 
-    /// Renames the file, or checks whether the source is unchanged. Uses a separate thread, since a
-    /// slow disk must not delay the head's orders. The node continues to feed others.
+    /// Renames the file, or, at the source, checks that the source is unchanged. Uses a separate
+    /// thread, since a slow disk must not delay the head's orders. The node continues to feed
+    /// others.
     pub fn commit(&self, root: [u8; 32]) {
         let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
@@ -231,7 +234,8 @@ impl CopyTask {
         self.end_with(|_| {})
     }
 
-    /// Ends the copy, and calls `then` when its threads have ended.
+    /// Ends the copy. Calls `then` when its threads have ended, before the file is kept or removed.
+    /// Returns the trace in parcels; none if the disk hangs.
     fn end_with(self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
         self.controller.agent.expected.remove(member.config.copy);
@@ -270,7 +274,8 @@ impl CopyTask {
     }
 }
 
-/// Starts to copy the blocks that exist in other files. If that fails, the copy fails.
+/// Starts to copy the blocks that exist in other files of this node. If no thread can be started,
+/// the copy fails.
 fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
     let told = |error| member.tell(Notice::Failed(reason(&error)));
     bring(member, bringing).map_err(told).ok()
@@ -294,7 +299,8 @@ fn found(
     (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
-/// Checks that all blocks are present and equal to those that the head has read.
+/// Checks that all blocks are present, and that they equal those that the head has read: `root` is
+/// the root of the head's digests.
 fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
     let sink = member.sink();
     if sink.is_complete() && sink.root() == Some(root) {
@@ -303,7 +309,7 @@ fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
     Err("digest mismatch: the blocks on this node are not those that the head read".into())
 }
 
-/// Makes the file stable, after an injected delay, and reads it back.
+/// Sleeps for the injected delay of fsync, if any, and reads the file back as `wanted`.
 fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
     if let Some(longer) = member.config.faults.fsync() {
         member.config.trace.time(Stage::Fsync, || std::thread::sleep(longer));
@@ -314,7 +320,7 @@ fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), OrderError>
 /// The size in bytes from which a partial file is kept for the next copy.
 const LEFT: u64 = 4 << 20;
 
-/// Records the digests of the file.
+/// Stores the digests of the file's blocks for later comparisons.
 fn remember(member: &CopyContext, agent: &Agent) {
     if let Some(file) = member.config.store.file().filter(|_| !member.layout.open) {
         let digests = member.sink().held_contents();

@@ -24,7 +24,8 @@ pub struct Running {
     waiting: Option<Joined>,
 }
 
-/// Starts `command`, and sends its output and exit code to `session`.
+/// Starts `command`, whose first word is the program. Its output and exit code are sent to
+/// `session`.
 pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) -> Running {
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
@@ -66,7 +67,7 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
 }
 
 impl Running {
-    /// Kills the command with its process group, if it still runs, and waits for its thread.
+    /// Kills the command's process group if the command still runs, and waits for the thread.
     pub fn end(self) {
         let over = self.waiting.as_ref().is_none_or(Joined::is_finished);
         if let (Some(group), false) = (self.group, over) {
@@ -75,7 +76,8 @@ impl Running {
     }
 }
 
-/// Sends the output and the exit code of a command.
+/// Sends the output of a command as it arrives, and its exit code or, negated, the signal that
+/// ended it.
 fn wait(mut child: Child, mut pipes: Pipes, session: &Session) {
     while pipes.open().next().is_some() {
         let fds: Vec<BorrowedFd<'_>> = pipes.open().map(AsFd::as_fd).collect();

@@ -12,14 +12,14 @@ use crate::files::FileListener;
 use crate::probe::Invitation;
 use garland_dataplane::context::CopyContext;
 
-/// The operation that a connection is for.
+/// The operation to which a connection belongs.
 #[derive(Clone)]
 pub enum Expected {
     /// A link of a copy.
     CopyContext(Arc<CopyContext>),
     /// A standing link, for a later copy.
     Link(Secret),
-    /// A meeting of two agents.
+    /// A meeting, in which the other agent connects to this one.
     Guest(Arc<Invitation>),
     /// A mount of this node's files.
     Mount(Arc<FileListener>),
@@ -46,7 +46,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Returns the operation `id`. Waits up to `patience` for the operation to be added.
+    /// Returns the operation `id`. Waits up to `patience` for it to be added; `None` if it was not.
     pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
         let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
         let mut expected = self.expected.lock();

@@ -29,10 +29,10 @@ const AT_ONCE: usize = 8;
 /// The number of tickets that are kept; the oldest are removed first.
 const TICKETS_MAX: usize = 1024;
 
-/// Timeout for sending the program.
+/// Timeout for sending the whole program.
 const WHOLE: Duration = Duration::from_secs(120);
 
-/// The valid tickets.
+/// The tickets that have been issued and not redeemed.
 #[derive(Default)]
 pub struct GivingRights {
     open: Mutex<Vec<Ticket>>,
@@ -42,7 +42,8 @@ pub struct GivingRights {
 
 struct Ticket {
     secret: Secret,
-    /// The session of the controller that issued it.
+    /// The session of the controller that issued the ticket; when it ends, the ticket is no longer
+    /// valid.
     session: Weak<Session>,
     until_ns: u64,
 }
@@ -69,8 +70,9 @@ impl GivingRights {
         self.more.notify_all();
     }
 
-    /// Redeems a ticket in hexadecimal. Returns `None` if the ticket is not valid, or if too many
-    /// nodes are being served.
+    /// Redeems a ticket in hexadecimal, which is valid once. Waits briefly for a ticket that is not
+    /// known yet, since its order may still be on its way. Returns `None` if the ticket is not
+    /// valid, or if too many nodes are being served.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
         let mut open = self.open.lock();

@@ -15,7 +15,8 @@ use garland_dataplane::block_index::holding::{Holding, digest_all};
 use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::source::{Content, Source};
 
-/// Reads this node's part of the source. Passes the digests of its blocks, or the error, to `tell`.
+/// Reads this node's part of the source and returns it. Passes the digests of the part's blocks to
+/// `tell`; after an error, passes the error and returns `None`.
 pub fn read_part(
     agent: &Agent,
     layout: Layout,

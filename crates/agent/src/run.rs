@@ -12,11 +12,12 @@ use crate::listener;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// Runs an agent until it has been idle for the configured time. Prints the ready line once it
-/// accepts connections.
+/// Runs an agent until it has been idle for the configured time. Prints the ready line once the
+/// agent accepts connections.
 ///
 /// # Errors
-/// When its root, its port or its output cannot be opened.
+/// When the root directory or the port cannot be opened, a thread cannot be started, or the ready
+/// line cannot be printed.
 pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     if let Err(error) = limits::raise_open_files() {
         log(&format!("cannot raise the limit of open files: {}", reason(&error)));
@@ -43,7 +44,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Starts the threads that run as long as the agent.
+/// Starts the threads that run as long as the agent. `stays` is set for a standing agent.
 fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::Result<()> {
     let its = Arc::clone(agent);
     if !stays {

@@ -15,25 +15,25 @@ use crate::conditions;
 use garland_dataplane::tree::TreeSource;
 use garland_transport::LinkError;
 
-/// How often a blocked write to the head checks whether the session is over. A head that reads
-/// nothing may itself be blocked on its output (`garland exec .. | less`). If its host is gone, the
-/// kernel breaks the connection, because bytes are not acknowledged.
+/// The interval at which a blocked write to the head checks whether the session is over. A head
+/// that reads nothing may itself be blocked on its output (`garland exec .. | less`). If the head's
+/// host is gone, the kernel breaks the connection, because bytes are not acknowledged.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most trees that a head may keep open: each stays in memory as long as the session.
+/// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
-/// The most threads that work for one head at a time.
+/// The maximum number of threads that work for one head at a time.
 pub const SLOTS: usize = 128;
 
 /// An open control channel to a head. Threads share it: any may send, one receives.
 pub struct Session {
     sending: Mutex<(TcpStream, Line)>,
     receiving: Mutex<Incoming>,
-    /// Trees that were scanned for the head, which may copy them.
+    /// Trees that were scanned for the head, which may copy them; a tree's number is its index.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
-    /// The slots for threads that work for the head.
+    /// The slots for threads that work for the head; each thread occupies one.
     pub slots: Arc<Slots>,
 }
 
@@ -41,12 +41,13 @@ pub struct Session {
 struct Incoming {
     stream: TcpStream,
     line: Line,
-    /// The bytes that have arrived, but are no whole message yet.
+    /// The bytes that have arrived and do not form a complete message yet.
     received: Vec<u8>,
 }
 
 impl Session {
-    /// Creates the session of a controller whose greeting succeeded; `first` is its first message.
+    /// Creates the session of a controller whose greeting succeeded. Fails unless `first`, the
+    /// controller's first message, is a ping.
     pub fn new(stream: TcpStream, channel: Channel, first: &[u8]) -> Result<Self, LinkError> {
         if !matches!(ToAgent::parse(first), Some(ToAgent::Ping)) {
             return Err(ChannelError::Garbage.into());
@@ -71,7 +72,7 @@ impl Session {
         conditions::of(&self.sending.lock().0)
     }
 
-    /// Keeps a scanned tree. Returns its number, or `None` if there are too many.
+    /// Keeps a scanned tree. Returns the tree's number, or `None` if there are too many trees.
     pub fn keep(&self, tree: TreeSource) -> Option<u32> {
         let mut trees = self.trees.lock();
         let number = u32::try_from(trees.len()).ok().filter(|_| trees.len() < TREES_MAX)?;
@@ -79,23 +80,24 @@ impl Session {
         Some(number)
     }
 
-    /// Returns the tree with this number.
+    /// Returns the scanned tree with this number, if there is one.
     pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
         let trees = self.trees.lock();
         trees.get(usize::try_from(number).ok()?).cloned()
     }
 
-    /// Marks the session as over because the head is gone, which stops its scans.
+    /// Marks the session as over, because the head is gone. This stops the session's scans and
+    /// blocked writes.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the head is gone.
+    /// Returns whether the session was marked as over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Sends a message. Reports no error: `receive` fails if the head is gone.
+    /// Sends a message. Reports no error: if the head is gone, `receive` fails.
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
         let (stream, line) = &mut *sending;
@@ -126,7 +128,7 @@ impl Session {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// When the head is gone, or the message is not authentic.
+    /// When the head is gone, or the message is not authentic or not valid.
     pub fn receive(&self) -> io::Result<ToAgent> {
         let mut incoming = self.receiving.lock();
         let Incoming { stream, line, received } = &mut *incoming;
@@ -145,7 +147,7 @@ impl Session {
     }
 }
 
-/// Writes all of `bytes`, however long the reader pauses, until `is_over` returns true.
+/// Writes all of `bytes`, however long the reader pauses; fails when `is_over` returns true.
 fn write_whole(
     mut stream: impl Write,
     mut bytes: &[u8],

@@ -21,7 +21,7 @@ use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::MANIFEST;
 use garland_dataplane::tree::{ScanOptions, Tally, TreeSource};
 
-/// The most bytes of replies in an answer: the rest of the message is short.
+/// The maximum size of the replies in an answer in bytes; the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 
 /// Examines paths in a separate thread, and reports to the head.
@@ -76,7 +76,7 @@ fn tree(
     Ok(StatReply { suffix, length, modified: (0, 0), mode: 0, manifest, tree })
 }
 
-/// Returns all stripes of `path` that have a manifest.
+/// Returns all stripes of the file `path` that have a manifest.
 fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
     let shown = path.display();
     let name = path.file_name().ok_or_else(|| format!("{shown} does not name a file"))?;
@@ -110,8 +110,8 @@ fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
     Ok(sights)
 }
 
-/// Returns the suffixes of the stripes in `folder`; they follow the file's name, `start`. Stripes
-/// that a newer copy was replacing have a tag before the suffix.
+/// Returns the suffixes of the stripes in `folder` of the file with the name `start`. A suffix
+/// follows the file's name. Stripes that a newer copy was replacing have a tag before the suffix.
 fn suffixes(folder: &OwnedFd, start: &[u8]) -> Result<Vec<Vec<u8>>, OrderError> {
     let entries =
         Dir::read_from(folder).map_err(|error| cannot("read the directory")(error.into()))?;

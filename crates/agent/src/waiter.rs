@@ -17,8 +17,8 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Queues for `bytes` of memory for `copy`. Sends `Admitted` when they are granted, or `Failed`
-    /// if no thread can be started.
+    /// Queues for `bytes` bytes of memory for `copy`. Sends `Admitted` when they are granted, or
+    /// `Failed` if no thread can be started.
     pub fn take(controller: &Controller, copy: CopyId, bytes: u64) -> Option<Self> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let ticket = Arc::new(controller.agent.budget.queue(bytes));
@@ -34,7 +34,7 @@ impl Waiter {
         Some(Self { ticket, share, _waiting: waiting.into() })
     }
 
-    /// Returns the memory, if it is granted.
+    /// Leaves the queue. Returns the memory if it has been granted.
     pub fn share(self) -> Option<Reservation> {
         self.share.lock().take()
     }

@@ -32,13 +32,13 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The name of the lab that lab:.. nodes belong to.
+    /// Returns the name of the lab that lab:.. nodes belong to.
     pub fn lab(&self) -> &str {
         self.lab.as_deref().unwrap_or(DEFAULT_LAB)
     }
 }
 
-/// The launchers.
+/// The launchers, which start agents on nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LauncherName {
     /// The system's ssh.

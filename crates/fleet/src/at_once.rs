@@ -7,8 +7,8 @@ use garland_sys::threads;
 /// The default maximum number of agents that are contacted at the same time.
 pub const ASKED: usize = 64;
 
-/// Runs `work` for each of `items`, for at most `most` items at the same time. Returns the results
-/// in the order of `items`.
+/// Runs `work` for each of `items`, at most `most` of them at the same time. Returns the results in
+/// the order of `items`.
 pub fn at_once<T: Sync, R: Send>(
     items: &[T],
     most: usize,

@@ -32,11 +32,11 @@ use garland_terminal::starting;
 
 /// The parameters for starting agents.
 pub struct FleetBuilder<'a> {
-    /// The nodes.
+    /// The nodes of the command.
     pub nodes: &'a [Node],
-    /// Resolves node lists, if nodes may join.
+    /// Resolves the node lists of join requests; none if no nodes may join.
     pub inventory: Option<&'a Inventory>,
-    /// The cluster of the cluster file: how nodes are reached.
+    /// The cluster of the cluster file, which says how nodes are reached; none without a file.
     pub cluster: Option<&'a Cluster>,
     /// The state directory.
     pub places: &'a Places,
@@ -44,21 +44,21 @@ pub struct FleetBuilder<'a> {
     pub launch: &'a Launch,
     /// The directory of the agents' logs.
     pub logs: PathBuf,
-    /// The lab that the nodes belong to; this process has entered it.
+    /// The lab that the nodes belong to, which this process has entered; none for real nodes.
     pub lab: Option<&'a Lab>,
-    /// The idle seconds after which agents end, if they outlive this command.
+    /// The number of idle seconds after which agents end; none if they end with this command.
     pub stay: Option<u64>,
-    /// Interrupts by the user; none if an interrupt ends the process.
+    /// The user's interrupts; none if an interrupt ends the process.
     pub interrupts: Option<Arc<Interrupts>>,
     /// Whether to print no progress on the terminal.
     pub quiet: bool,
-    /// Whether the command examines the network itself. Then this process connects to a lab's
-    /// agents without using the emulated links, and starts the agent of this machine, if it is one
-    /// of the nodes, without ssh.
+    /// Whether the command examines the network itself. If so, this process connects to a lab's
+    /// agents without using the emulated links, and starts the agent of this machine without ssh,
+    /// if this machine is one of the nodes.
     pub out_of_band: bool,
-    /// Injected clock faults, by node name.
+    /// The clock faults to inject, each with the name of its node.
     pub clocks: &'a [(String, ClockFault)],
-    /// The root directory that all local agents of the command share; by default each has its own.
+    /// The root directory that all local agents of the command share; none if each has its own.
     pub here: Option<PathBuf>,
 }
 
@@ -70,7 +70,8 @@ struct Starter<'a> {
     records: &'a RecordDir,
 }
 
-/// An agent and the process that keeps it alive, or the error.
+/// An agent and the process that keeps it alive, or the reason why the node has no agent. There is
+/// no process for a standing agent, or if agents share one.
 type Started = Result<(Agent, Option<LaunchedChild>), LaunchError>;
 
 /// The agents of all nodes, in the nodes' order.
@@ -81,14 +82,15 @@ pub struct Fleet {
     pub children: Children,
 }
 
-/// The processes that keep agents alive, in the nodes' order; none for a standing agent. Dropping
-/// them ends those agents.
+/// The processes that keep agents alive. There is one element per node, in the nodes' order, which
+/// is none for a standing agent. Elements for shared processes and for nodes that joined follow.
+/// Dropping this ends the agents.
 #[derive(Default)]
 pub struct Children(Vec<Option<LaunchedChild>>);
 
 impl Children {
-    /// Ends all agents, and waits up to `patience` in total. Processes of nodes for which `is_silent`
-    /// is true (by index) are killed at once.
+    /// Ends all agents, and waits up to `patience` for all of them together. `is_silent` gets the
+    /// index of an element; if it returns true, the process is killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
         let deadline_ns = after(patience);
         let (mut others, mut hung) = (Vec::new(), Vec::new());
@@ -110,8 +112,8 @@ impl Children {
 }
 
 impl<'a> FleetBuilder<'a> {
-    /// A builder for one command: its agents end with it and log to the run's directory. If the nodes
-    /// are a lab's, this process must have entered `lab`.
+    /// Creates the builder for a command. The agents end with the command, and log to the directory
+    /// of `run`. For nodes of a lab, `lab` is required, and this process must have entered it.
     pub fn new(
         nodes: &'a [Node],
         inventory: &'a Inventory,
@@ -139,7 +141,7 @@ impl<'a> FleetBuilder<'a> {
 }
 
 impl FleetBuilder<'_> {
-    /// Starts an agent on every node without a standing agent, and connects to all.
+    /// Starts an agent on every node that has no standing agent, and connects to all agents.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
         // If this fails, only fewer nodes are possible; calls that run out of descriptors report
         // it.
@@ -171,8 +173,8 @@ impl FleetBuilder<'_> {
         Ok(fleet)
     }
 
-    /// Starts or finds the agents of `nodes`, and counts finished nodes in `ready`. Returns the
-    /// agents, and the process that all of them share, if there is one.
+    /// Starts or finds the agents of `nodes`, and counts in `ready` the nodes for which this has
+    /// ended. Returns the agents, and the process that all of them share, if there is one.
     fn start_all(
         &self,
         nodes: &[Node],
@@ -209,8 +211,8 @@ impl FleetBuilder<'_> {
         self.lab.is_none() && !inventory::is_local(&node.name)
     }
 
-    /// Rejects agents whose name resolves to a loopback address here, if other nodes take part: only
-    /// this machine could connect to them.
+    /// Rejects the agents of nodes whose names resolve to a loopback address on this machine, if
+    /// other nodes take part: these could not connect to such an address.
     fn reject_loopbacks(&self, fleet: &mut Fleet, records: &RecordDir) {
         let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
         if self.out_of_band {
@@ -290,7 +292,7 @@ impl FleetBuilder<'_> {
         }
     }
 
-    /// Returns whether a node is this machine, whose agent is started without ssh.
+    /// Returns whether a node is this machine and its agent is started without ssh.
     fn is_own(&self, node: &Node) -> bool {
         self.out_of_band && self.is_real(node) && node.name == process::host_name()
     }
@@ -319,7 +321,7 @@ impl FleetBuilder<'_> {
     }
 }
 
-/// Returns the file name of a node's agent log.
+/// Returns the file name of the log of a node's agent.
 pub fn log_name(node: &str) -> String {
     format!("{}.log", node.replace(['/', ':'], "_"))
 }

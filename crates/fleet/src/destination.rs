@@ -61,8 +61,8 @@ pub fn destination(
     }
 }
 
-/// Fails if the path begins with `~`: no shell expands this, so a directory with the name `~` would
-/// be created.
+/// Fails if the path is `~` or begins with `~/`: no shell expands this, so a directory with the
+/// name `~` would be created.
 fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
     let Some(rest) = path.strip_prefix(b"~") else { return Ok(()) };
     if !rest.is_empty() && !rest.starts_with(b"/") {
@@ -77,8 +77,9 @@ fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
     )))
 }
 
-/// Returns `path` as a destination if only the colon is missing, as in `local1` and `n[1-3]/data`;
-/// none if a directory of this machine has that name.
+/// Returns the destination that the user may have meant by `path`, such as `local1` or
+/// `n[1-3]/data`, where only the colon is missing; none if a file of this machine has that name, or
+/// if the nodes do not exist.
 fn meant(inventory: &Inventory, path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let (list, rest) = text.split_once('/').unwrap_or((text, "path"));

@@ -12,10 +12,11 @@ use garland_sys::process;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Options of ssh(1) without a value that run no program on this machine.
+/// Options of ssh(1) that take no value and run no program on this machine.
 const FLAGS: &str = "46CTaqvxk";
 
-/// Options of ssh(1) with a value that run no program on this machine if the value passes [`is_sound`].
+/// Options of ssh(1) that take a value, and run no program on this machine if the value passes
+/// [`is_sound`].
 const VALUED: &str = "BJbcilmop";
 
 /// Keywords of ssh_config(5) that neither run a program, nor load a library, nor read more options,
@@ -80,7 +81,7 @@ fn unused(path: &Path, why: &str) -> Failure {
 struct Rights {
     user: u32,
     mode: u32,
-    /// Whether the group may write, but has no other member than the user.
+    /// Whether the group may write and has no member other than the user.
     alone_in_group: bool,
 }
 
@@ -103,7 +104,8 @@ impl Rights {
         self.others_write().then(|| format!("other users may write to it (mode {mode:04o})"))
     }
 
-    /// In a sticky directory, such as /tmp, other users cannot replace the user's files.
+    /// Returns why other users may replace files in a directory; none if they cannot. A sticky
+    /// directory, such as /tmp, protects the user's files.
     fn fault_of_folder(&self, user: u32) -> Option<String> {
         if self.user != user && self.user != 0 {
             return Some(format!("its directory belongs to user {}", self.user));
@@ -131,7 +133,8 @@ fn is_private_group(group: u32) -> bool {
     user[3] == group.to_string() && entry[0] == user[0] && alone
 }
 
-/// Returns why the ssh options are refused: one may run a program on this machine or change its files.
+/// Returns why the ssh options are refused; none if they neither run a program on this machine nor
+/// change its files.
 fn fault_of_ssh(ssh: &Ssh) -> Option<String> {
     if ssh.user.as_ref().is_some_and(|user| !is_name(user)) {
         return Some("`user` under [ssh] has characters that are special to a shell".into());
@@ -170,7 +173,7 @@ fn danger(option: &str) -> String {
     )
 }
 
-/// Returns the name of the option if it is not safe with this value.
+/// Returns the option that is not safe with this value, for messages; none if the value is safe.
 fn fault_of_value(letter: char, value: &str) -> Option<String> {
     if letter != 'o' {
         let keyword = match letter {
@@ -210,7 +213,7 @@ fn is_sound(keyword: &str, value: &str) -> bool {
     }
 }
 
-/// Returns whether `text` is a user or host name without characters that are special to a shell.
+/// Returns whether `text` is a user or host name that has no characters special to a shell.
 fn is_name(text: &str) -> bool {
     let sound = |c: char| c.is_ascii_alphanumeric() || "-_.@:%[]/+".contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(sound)

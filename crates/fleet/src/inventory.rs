@@ -11,15 +11,16 @@ use crate::context::Context;
 use crate::here;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The cluster file, if there is one; node lists are resolved with it.
+/// Resolves node lists with the cluster file, if there is one.
 #[derive(Debug)]
 pub struct Inventory {
     cluster: Option<Cluster>,
 }
 
 impl Inventory {
-    /// Reads the cluster file that the user names, or else the first default one that exists. A file
-    /// in the working directory must belong to the user.
+    /// Reads the cluster file that the user names, or else the first default one that exists. A
+    /// file in the working directory must belong to the user, and its ssh options must run no
+    /// program here.
     pub fn open(context: &Context) -> Result<Self, Failure> {
         let usual = || {
             let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -36,12 +37,13 @@ impl Inventory {
         Ok(Self { cluster })
     }
 
-    /// Returns the cluster of the cluster file.
+    /// Returns the cluster of the cluster file; none without a file.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
 
-    /// Resolves a node list. Returns the nodes in the list's order.
+    /// Resolves a node list. Returns the nodes in the list's order. Fails if there is a cluster
+    /// file and it lacks a node.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
         let names = nodelist::expand(list, self)
             .map_err(|error| Failure::usage(format!("{error}\n{}", error.place.caret())))?;
@@ -63,7 +65,7 @@ impl Inventory {
 /// The prefix of lab nodes' names.
 pub const LAB_PREFIX: &str = "lab:";
 
-/// Returns whether a name is one of `local[..]`: `local` and a number.
+/// Returns whether a name is that of a local node: `local` and a number.
 pub fn is_local(name: &str) -> bool {
     name.strip_prefix("local")
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))

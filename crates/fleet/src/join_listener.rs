@@ -40,11 +40,11 @@ pub enum Answer {
 /// The copy's side: receives join requests.
 pub struct JoinListener {
     folder: PathBuf,
-    /// Shows that the copy is running.
+    /// The lock that shows that the copy is running.
     _lock: LockFile,
     /// The watch on the directory; none if the user has no inotify instance left.
     events: Option<FolderEvents>,
-    /// Requests that have been returned.
+    /// The paths of requests that `requests` has returned.
     seen: BTreeSet<PathBuf>,
 }
 
@@ -66,7 +66,8 @@ impl JoinListener {
         Ok(Self { folder, _lock: lock, events, seen: BTreeSet::new() })
     }
 
-    /// Waits until a request may have arrived, `other` is readable, or `limit` has passed.
+    /// Waits until a request may have arrived, `other` is readable, or `limit` has passed; may
+    /// return earlier.
     pub fn wait(&self, other: BorrowedFd<'_>, limit: Option<Duration>) {
         wait(self.events.as_ref(), &[other], limit);
     }
@@ -103,7 +104,8 @@ pub fn is_open(run: &Run) -> bool {
     lock::is_held(&run.folder().join(JOIN_DIR).join(LOCK))
 }
 
-/// Waits for an event of the directory, until one of `others` is readable, or until `limit` has passed.
+/// Waits until the directory has an event, one of `others` is readable, or `limit` has passed.
+/// Without `events`, waits [`POLL`] at most.
 fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<Duration>) {
     let folder = events.map(AsFd::as_fd);
     let fds: Vec<BorrowedFd<'_>> = others.iter().copied().chain(folder).collect();
@@ -117,11 +119,11 @@ fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<
     }
 }
 
-/// Asks the copy of `run` to add the nodes of `list`. Returns the answer; none if the copy ends, or
-/// the user interrupts, before the answer arrives.
+/// Asks the copy of `run` to add the nodes of `list`. Returns the answer; none if the copy ends or
+/// the user interrupts before the answer arrives.
 ///
 /// # Errors
-/// When the request cannot be written.
+/// When the request cannot be written, or the end of the copy cannot be watched.
 pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answer>, Failure> {
     let folder = run.folder().join(JOIN_DIR);
     let events = FolderEvents::of(&folder).ok();

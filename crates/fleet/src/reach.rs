@@ -13,7 +13,7 @@ pub enum Unreached {
     /// The agent's record has no address.
     #[error("the record of its agent has no address")]
     NoAddress,
-    /// The lab of its node cannot be entered.
+    /// The lab of the agent's node cannot be entered.
     #[error(transparent)]
     Lab(#[from] LabError),
     /// The connection failed.
@@ -30,9 +30,9 @@ impl Unreached {
         }
     }
 
-    /// Returns whether the host refused the connection: no process listens on the agent's port. After
-    /// any other error the agent may still exist: it may be stopped or busy, or its host or network
-    /// may be down.
+    /// Returns whether the host refused the connection, which means that no process listens on the
+    /// agent's port. After any other error the agent may still exist: it may be stopped or busy, or
+    /// its host or network may be down.
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::Connection(ConnectionError::Connect(_, error))
             if error.kind() == ErrorKind::ConnectionRefused)

@@ -22,7 +22,7 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// The record of a standing agent, with its addresses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Standing {
-    /// The schema of the record, [`SCHEMA`].
+    /// The schema of the record, always [`SCHEMA`].
     schema: String,
     /// The node's name.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct Standing {
     pub port: u16,
     /// The agent's public key.
     pub key: [u8; 32],
-    /// The agent's log, a file on its host.
+    /// The path of the agent's log on the node, if known.
     #[serde(default)]
     pub log: Option<PathBuf>,
 }
@@ -104,15 +104,15 @@ impl Standing {
     }
 }
 
-/// The directory of standing agents' records: one for real nodes, and one per lab, since the nodes of
-/// all labs have the same names.
+/// The directory of standing agents' records. There is one for real nodes and one per lab, since
+/// the nodes of all labs have the same names.
 pub struct RecordDir {
     folder: PathBuf,
 }
 
 impl RecordDir {
-    /// Opens the directory of real nodes' records, or that of a lab. The directory is created if
-    /// missing.
+    /// Opens the directory of the records of real nodes, or of the nodes of `lab`. The directory is
+    /// created if missing.
     pub fn open(places: &Places, lab: Option<&str>) -> Result<Self, Failure> {
         let name = lab.map_or_else(|| "standing".to_owned(), |lab| format!("standing-lab-{lab}"));
         Ok(Self { folder: places.folder(&name)? })

@@ -1,7 +1,8 @@
-//! JSON trace events of Chrome's tracing, which many programs read.
+//! The JSON trace events of Chrome's tracing, which many programs read.
 //!
-//! Source: "Trace Event Format", Google, 2016. Times are microseconds, here with three decimals. A slice is a
-//! complete event (`X`), a flow a pair of `s` and `f`, a counter's value a `C`.
+//! Source: "Trace Event Format", Google, 2016. Times are microseconds, here with three decimals. A
+//! slice is a complete event (`X`), a flow is a pair of `s` and `f`, and a counter's value is a
+//! `C`.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,10 +13,10 @@ use serde::Serialize;
 use crate::details::{self, NAMES, Value};
 use crate::format::{Counter, Flow, Format, Process, Row, Slice, Step, Unit};
 
-/// A file that is being written.
+/// A file of trace events that is being written.
 pub(crate) struct Chrome<'a> {
     output: &'a mut dyn Write,
-    /// Whether the file has an event.
+    /// Whether an event has been written, so that the next one needs a comma before it.
     begun: bool,
 }
 
@@ -32,7 +33,7 @@ impl<'a> Chrome<'a> {
         write!(self.output, "{comma}{{{event}}}")
     }
 
-    /// Writes a metadata event of a process, or of its thread `row`.
+    /// Writes the metadata event `name` of a process or, if given, of its thread `row`.
     fn about(
         &mut self,
         process: &Process,

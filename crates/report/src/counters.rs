@@ -4,12 +4,12 @@ use garland_core::trace::{Direction, Disk, Probe, Record, Socket, Stage, Thread}
 
 use crate::format::Unit;
 
-/// The object of a counter.
+/// The object that a counter measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Of {
-    /// A connection of a lane.
+    /// A connection of a lane to the node `peer`; `up` if the node feeds this one.
     Socket { lane: u16, peer: u16, up: bool },
-    /// A thread, and its stage.
+    /// A thread, by number, and its stage.
     Thread { thread: u16, what: Stage },
     /// The disk below the source or the destination.
     Disk,
@@ -17,21 +17,20 @@ pub(crate) enum Of {
     Clock { peer: u16 },
 }
 
-/// A value of a counter.
+/// A counter and its value at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The object.
+    /// The object that the counter measures.
     pub(crate) of: Of,
     /// The counter's name.
     pub(crate) what: &'static str,
-    /// The unit.
+    /// The unit of `value`.
     pub(crate) unit: Unit,
-    /// The value.
     pub(crate) value: u64,
 }
 
 impl Of {
-    /// Returns the object's name; `peer` is the name of the other node.
+    /// Returns the object's name. `peer` is the name of the other node, if the object has one.
     pub(crate) fn name(self, peer: &str) -> String {
         match self {
             Self::Socket { lane, up: true, .. } => format!("link from {peer}, lane {lane}"),
@@ -42,7 +41,7 @@ impl Of {
         }
     }
 
-    /// Returns the other node's index; none if the object has no peer.
+    /// Returns the other node's index in the plan; none if the object concerns only one node.
     pub(crate) fn peer(self) -> Option<u16> {
         match self {
             Self::Socket { peer, .. } | Self::Clock { peer } => Some(peer),
@@ -51,7 +50,8 @@ impl Of {
     }
 }
 
-/// Returns the time and the counters of a record; none for a span.
+/// Returns the time of a record by its node's clock in nanoseconds, and its counters; none for
+/// spans.
 pub(crate) fn readings(record: &Record) -> Option<(u64, Vec<Reading>)> {
     match record {
         Record::Socket(socket) => Some((socket.at_ns, of_socket(socket))),
@@ -114,7 +114,8 @@ fn of_disk(disk: &Disk) -> Vec<Reading> {
     )
 }
 
-/// Returns the round trip of a clock probe, without the time that the other node took to reply.
+/// Returns the round-trip time of a clock probe, without the time that the other node took to
+/// reply.
 fn of_probe(probe: &Probe) -> Reading {
     let whole = probe.back_ns.saturating_sub(probe.sent_ns);
     let there = probe.answered_ns.saturating_sub(probe.received_ns);

@@ -8,9 +8,9 @@ use garland_core::trace::{Lost, NO_BLOCK, NONE, Span, Stage};
 use crate::details;
 use crate::format::{Counter, Format, Process, Row, Slice, Step};
 
-/// The columns. A `span` has no `value`, a `sample` has nothing between `end_ns` and `value`, `lost` spans
-/// have only sums, and a stretch of the `path` has only a place and times; its `peer` is the receiver of a
-/// hop.
+/// The header line. A `span` has no `value`; a `sample` has no columns between `end_ns` and
+/// `value`; `lost` spans have only sums. A stretch of the `path` has only a place and times; its
+/// `peer` is the receiver of a hop.
 const COLUMNS: &str = "node,kind,name,lane,peer,thread,begin_ns,end_ns,clock_error_ns,\
                        busy_ns,bytes,block,blocks,operation,exchange,value,unit\n";
 
@@ -27,7 +27,7 @@ impl<'a> Csv<'a> {
     }
 }
 
-/// Quotes a field if it has a quote, a comma or a line end.
+/// Returns a field, quoted if it contains a quote, a comma or a line end.
 fn quoted(field: &str) -> Cow<'_, str> {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\"")).into()

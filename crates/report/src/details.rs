@@ -1,10 +1,10 @@
-//! The details of a slice.
+//! The details of a slice: numbers and words that timelines show with it.
 
 use garland_core::trace::{Exchange, Lost, NO_BLOCK, NONE, Span, Stage};
 
 use crate::format::{Slice, Step};
 
-/// The names of all details, in the order of the details of a slice.
+/// The names of all details. Those of a slice come first, in their order.
 pub(crate) const NAMES: [&str; 13] = [
     "busy_ns",
     "bytes",
@@ -21,7 +21,7 @@ pub(crate) const NAMES: [&str; 13] = [
     "within",
 ];
 
-/// A detail's value.
+/// The value of a detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     /// A number.
@@ -30,7 +30,8 @@ pub(crate) enum Value<'a> {
     Text(&'a str),
 }
 
-/// Returns the details of a slice, each with its index in [`NAMES`]. Details that do not apply are left out.
+/// Returns the details of a slice, each with the index of its name in [`NAMES`]. Details that do
+/// not apply are omitted.
 pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
     let span = slice.span;
     let number = |is_known: bool, number: u64| is_known.then_some(Value::Number(number));
@@ -52,13 +53,15 @@ pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
     values.into_iter().enumerate().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Returns the details of a stretch of the critical path.
+/// Returns the details of a stretch of the critical path, each with the index of its name in
+/// [`NAMES`].
 pub(crate) fn of_step(step: &Step) -> Vec<(usize, Value<'_>)> {
     let words = [(10, step.node.as_deref()), (11, step.to.as_deref()), (12, step.within)];
     words.into_iter().filter_map(|(name, word)| Some((name, Value::Text(word?)))).collect()
 }
 
-/// Returns the details of lost spans.
+/// Returns the details of lost spans, each with the index of its name in [`NAMES`]. `peer` is the
+/// name of the other node.
 pub(crate) fn of_lost<'a>(lost: &Lost, peer: Option<&'a str>) -> Vec<(usize, Value<'a>)> {
     let mut details: Vec<_> = [lost.busy_ns, lost.bytes, lost.count]
         .into_iter()
@@ -72,7 +75,7 @@ pub(crate) fn of_lost<'a>(lost: &Lost, peer: Option<&'a str>) -> Vec<(usize, Val
     details
 }
 
-/// Returns the kind of a control message; none for spans of other stages.
+/// Returns the kind of a span's control message; none for spans of other stages.
 pub(crate) fn exchange(span: &Span) -> Option<&'static str> {
     let of_control = span.stage == Stage::Control;
     let exchange = of_control.then(|| Exchange::of_number(span.block)).flatten()?;

@@ -15,7 +15,7 @@ use crate::perfetto::Perfetto;
 use crate::rows::{Stretch, lay_out};
 use crate::totals::Totals;
 
-/// The formats.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Perfetto's own format, for ui.perfetto.dev and its trace processor.
@@ -35,7 +35,7 @@ pub struct Moment {
     pub error_ns: Option<u64>,
 }
 
-/// An export that is being written. Its memory is that of the largest trace.
+/// An export that is being written. It needs as much memory as the largest trace.
 pub struct Export<'a> {
     format: Box<dyn Format + 'a>,
     names: BTreeMap<u16, String>,
@@ -45,7 +45,7 @@ pub struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Starts an export to `output`; `names` are the names of nodes by their index in the plan.
+    /// Starts an export to `output`. For each index in the plan, `names` has the name of the node.
     ///
     /// # Errors
     /// If `output` cannot be written.
@@ -62,8 +62,8 @@ impl<'a> Export<'a> {
         Ok(Self { format, names, flows: Flows::default(), totals: Totals::default(), last_id: 0 })
     }
 
-    /// Writes a node. `labels` are properties of the node, and `on_head` converts nanoseconds of the node's
-    /// clock to the head's clock.
+    /// Writes the trace of a node. `labels` are properties of the node. `on_head` converts times of
+    /// the node's clock in nanoseconds to the head's clock.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -90,7 +90,7 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// Writes the critical path. Its steps come in order of time and do not overlap.
+    /// Writes the critical path. `steps` must be in order of time and not overlap.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -104,7 +104,7 @@ impl<'a> Export<'a> {
         steps.iter().try_for_each(|step| self.format.step(&process, &row, step))
     }
 
-    /// Ends the export. Returns the sums of all slices.
+    /// Ends the export. Returns the sums of all spans, lost ones included.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -186,14 +186,15 @@ impl<'a> Export<'a> {
     }
 }
 
-/// Returns the name of the node with this index in the plan, such as `node 5` if its trace is missing; none
-/// for [`NONE`].
+/// Returns the name of the node with this index in the plan, or a name such as `node 5` if the
+/// trace of the node is missing; none for [`NONE`].
 fn name(names: &BTreeMap<u16, String>, place: u16) -> Option<String> {
     let known = || names.get(&place).cloned().unwrap_or_else(|| format!("node {place}"));
     (place != NONE).then(known)
 }
 
-/// Returns the latest time of a record by its node's clock; none if it has no time.
+/// Returns the latest time of a record by the node's clock in nanoseconds; none if the record has
+/// no time.
 fn last_ns(record: &Record) -> Option<u64> {
     match record {
         Record::Span(span) => Some(span.end_ns),

@@ -1,5 +1,5 @@
-//! Flows, which connect the sending of a block with its receiving. Both ends derive the same number from
-//! their own span alone.
+//! Flows, which connect the sending of a block with its receipt. Both ends get the same number,
+//! which is derived from the hop and the block.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use garland_core::trace::{NO_BLOCK, NONE, Span, Stage};
 
 use crate::format::Flow;
 
-/// The hops so far.
+/// The hops so far, numbered in the order of their first spans.
 #[derive(Default)]
 pub(crate) struct Flows {
     hops: BTreeMap<Hop, u64>,
@@ -21,8 +21,9 @@ struct Hop {
 }
 
 impl Flows {
-    /// Returns the flow of which a span is an end; `place` is the index of the span's node. A span of several
-    /// blocks has the flow of its first block. None for spans that do not send or receive.
+    /// Returns the flow of which a span is an end. `place` is the index of the span's node in the
+    /// plan. A span of several blocks has the flow of its first block. Returns none for spans that
+    /// do not send or receive a block, or whose peer is unknown.
     pub(crate) fn of(&mut self, place: u16, span: &Span) -> Option<Flow> {
         let arrives = match span.stage {
             Stage::Receive => true,

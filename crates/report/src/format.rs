@@ -4,11 +4,12 @@ use std::io;
 
 use garland_core::trace::{Lost, Span};
 
-/// A node, which is a process in a timeline.
+/// A node, which a timeline shows as a process.
 pub(crate) struct Process {
     /// A number that is unique among all nodes, rows and counters of the export.
     pub(crate) id: u64,
-    /// The process ID: the node's index in the plan plus 1, since 0 is no process ID; or [`PATH_PID`].
+    /// The process ID: the node's index in the plan plus 1, since 0 is not a valid process ID, or
+    /// [`PATH_PID`].
     pub(crate) pid: u32,
     /// The node's name.
     pub(crate) name: String,
@@ -16,7 +17,7 @@ pub(crate) struct Process {
     pub(crate) labels: Vec<String>,
 }
 
-/// A row of slices that do not overlap: one stage of one thread. In a timeline it is a thread.
+/// A row of slices that do not overlap: one stage of one thread. A timeline shows it as a thread.
 pub(crate) struct Row {
     /// A number that is unique among all nodes, rows and counters of the export.
     pub(crate) id: u64,
@@ -28,7 +29,7 @@ pub(crate) struct Row {
 pub(crate) const PATH_PID: u32 = 65_537;
 
 impl Process {
-    /// Returns the position from the top; the critical path comes first.
+    /// Returns the position of the process from the top, from 0. The critical path comes first.
     pub(crate) fn rank(&self) -> u32 {
         self.pid % PATH_PID
     }
@@ -46,15 +47,16 @@ impl Row {
 pub(crate) struct Slice<'a> {
     /// Start in nanoseconds of the head's clock.
     pub(crate) begin_ns: u64,
-    /// End in nanoseconds of the head's clock.
+    /// End in nanoseconds of the head's clock; never before the start.
     pub(crate) end_ns: u64,
-    /// The maximum error of both times in nanoseconds; none if unknown.
+    /// The maximum error of `begin_ns` and `end_ns` in nanoseconds; none if unknown.
     pub(crate) error_ns: Option<u64>,
     /// The recorded span, by the node's own clock.
     pub(crate) span: &'a Span,
-    /// The other node's name.
+    /// The name of the other node; none if the span concerns one node.
     pub(crate) peer: Option<&'a str>,
-    /// The connection with the slice at the other end of the hop.
+    /// The flow that connects the slice with that at the other end of the hop; none for spans that
+    /// do not send or receive.
     pub(crate) flow: Option<Flow>,
 }
 
@@ -65,32 +67,33 @@ pub struct Step {
     pub begin_ns: u64,
     /// End in nanoseconds of the head's clock; never before the start.
     pub end_ns: u64,
-    /// The cause of the waiting.
+    /// The cause of the delay.
     pub cause: &'static str,
-    /// The node; none if the cause concerns all nodes.
+    /// The node that caused the delay, or the sender of the hop; none if the cause concerns all
+    /// nodes.
     pub node: Option<String>,
-    /// The receiver of a hop.
+    /// The receiver of the hop, if the cause is a hop.
     pub to: Option<String>,
-    /// The activity of a straggler.
+    /// The activity in which the node was slow, if the cause is a straggler.
     pub within: Option<&'static str>,
 }
 
 /// One end of the transfer of a block over a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// A unique number, equal at both ends.
+    /// A number that is unique in the export, except that both ends of the flow have it.
     pub(crate) id: u64,
     /// Whether this is the receiving end.
     pub(crate) arrives: bool,
 }
 
-/// A series of numbers over time.
+/// A series of values over time.
 pub(crate) struct Counter {
     /// A number that is unique among all nodes, rows and counters of the export.
     pub(crate) id: u64,
-    /// The counter's name, with its connection, thread or disk.
+    /// The name of the counter, with that of its connection, thread or disk.
     pub(crate) name: String,
-    /// The unit of its values.
+    /// The unit of the values.
     pub(crate) unit: Unit,
 }
 
@@ -119,8 +122,8 @@ impl Unit {
     }
 }
 
-/// A format of timelines. Every call is about the process that was written last. Rows and counters are
-/// written before their slices and samples.
+/// A format of timelines. Every call is about the process that was written last. Rows and counters
+/// are written before their slices and samples.
 pub(crate) trait Format {
     /// Writes a process. By default nothing, for formats whose lines name their node.
     fn process(&mut self, _process: &Process) -> io::Result<()> {
@@ -134,7 +137,8 @@ pub(crate) trait Format {
     fn slice(&mut self, process: &Process, row: &Row, slice: &Slice<'_>) -> io::Result<()>;
     /// Writes a stretch of the critical path, which is a process with one row.
     fn step(&mut self, process: &Process, row: &Row, step: &Step) -> io::Result<()>;
-    /// Writes the sums of spans that were not recorded one by one; `at_ns` is the end of the trace.
+    /// Writes the sums of spans that were not recorded one by one. `at_ns` is the end of the trace
+    /// by the head's clock.
     fn lost(
         &mut self,
         process: &Process,
@@ -146,7 +150,7 @@ pub(crate) trait Format {
     fn counter(&mut self, _process: &Process, _counter: &Counter) -> io::Result<()> {
         Ok(())
     }
-    /// Writes a value of a counter.
+    /// Writes the value of a counter at the time `at_ns` of the head's clock.
     fn sample(
         &mut self,
         process: &Process,

@@ -1,9 +1,10 @@
 //! Exports of traces for other programs, and HTML pages about runs. An export is a timeline for Perfetto or
 //! Chrome, or rows for a spreadsheet. It is written to a `Write`; this crate opens no files.
 //!
-//! [`Export`] takes one node's trace after the other, so that its memory is that of the largest trace. `rows`
-//! assigns a node's spans to rows, `flows` connects both ends of a hop, and `counters` names the kernel's
-//! counters; a [`Format`](format::Format) writes them. [`page`] writes one HTML file about runs.
+//! [`Export`] takes one node's trace after the other, so it needs as much memory as the largest
+//! trace. `rows` assigns a node's spans to rows, `flows` connects both ends of a hop, and
+//! `counters` names the kernel's counters. A [`Format`](format::Format) writes them. [`page`]
+//! writes one HTML file about runs.
 
 #![forbid(unsafe_code)]
 

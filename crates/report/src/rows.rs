@@ -7,7 +7,7 @@ use garland_core::trace::{NONE, Span, Stage};
 
 use crate::format::Row;
 
-/// A span's times by the head's clock.
+/// The start and the end of a span by the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// Start in nanoseconds.
@@ -16,11 +16,11 @@ pub(crate) struct Stretch {
     pub(crate) end_ns: u64,
 }
 
-/// A node's rows.
+/// The rows of a node, and the assignment of spans to them.
 pub(crate) struct Rows {
-    /// The rows, in the order of the stages.
+    /// The rows, ordered by stage, lane and thread.
     pub(crate) rows: Vec<Row>,
-    /// The index of each span's row, in the order of the spans.
+    /// For each span, in the order of the spans, the index of its row in `rows`.
     pub(crate) of_span: Vec<usize>,
 }
 
@@ -31,7 +31,8 @@ struct Key {
     thread: u16,
 }
 
-/// Assigns spans to rows. Spans come in order of their start; `next_id` returns the number of each row.
+/// Assigns spans to rows. `spans` must be in order of their start. `next_id` returns a new ID for
+/// each row.
 pub(crate) fn lay_out<'a>(
     spans: impl Iterator<Item = (&'a Span, Stretch)>,
     mut next_id: impl FnMut() -> u64,
@@ -63,7 +64,7 @@ pub(crate) fn lay_out<'a>(
 }
 
 impl Key {
-    /// Returns the name of row `at` of this key.
+    /// Returns the name of a row: row `at` of those with this key, counted from 0.
     fn name(self, at: usize) -> String {
         let mut name = self.stage.name().to_owned();
         if self.lane != NONE {

@@ -1,29 +1,29 @@
-//! The sums of an export's slices.
+//! The sums of an export's spans.
 
 use std::collections::BTreeMap;
 
 use garland_core::trace::{Lost, Span, Stage};
 use serde::Serialize;
 
-/// The sums of all nodes, by stage.
+/// The sums over the spans of all nodes, by stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals(BTreeMap<Stage, Total>);
 
-/// The sums of a stage's spans.
+/// The sums over the spans of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Total {
-    /// Number of spans in the export.
+    /// The number of spans in the export, without lost ones.
     pub spans: u64,
-    /// Number of blocks of these spans.
+    /// The number of blocks, including those of lost spans.
     pub blocks: u64,
-    /// Nanoseconds of work, or of waiting.
+    /// The time of work, or of waiting for stages that wait, in nanoseconds; includes lost spans.
     pub busy_ns: u64,
-    /// Bytes.
+    /// The number of bytes, including those of lost spans.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// Returns the stages that have spans, in order, with their sums.
+    /// Returns the stages that have spans, in the order of stages, each with its sums.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, Total)> {
         self.0.iter().map(|(stage, total)| (*stage, *total))
     }

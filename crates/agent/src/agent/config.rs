@@ -10,21 +10,21 @@ use thiserror::Error;
 
 use garland_dataplane::block_index::Records;
 
-/// The configuration of an agent.
+/// The configuration of an agent, which is fixed when the agent starts.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
     /// The directory that contains all paths of the agent; the whole file system by default.
     pub root: Option<PathBuf>,
-    /// The public keys of the controllers.
+    /// The public keys of the controllers that the agent serves.
     pub controllers: Vec<PublicKey>,
     /// The port to listen on; 0 for any free port.
     pub port: u16,
-    /// The key pair of the agent; a new key pair by default.
+    /// The key pair of the agent; `None` for a new one.
     pub keys: Option<KeyPair>,
-    /// How long the agent keeps running without a session. By default it exits with its first
-    /// controller, or when its standard input ends.
+    /// How long the agent keeps running without a session. By default it exits when its last
+    /// session ends, or when its standard input ends while no session is open.
     pub stay: Option<Duration>,
-    /// The rate of the node's emulated disk in bytes per second, if it has one.
+    /// The rate of the node's emulated disk in bytes per second; `None` if no disk is emulated.
     pub disk: Option<u64>,
     /// The stored digests of the blocks of files that were written or read on this node.
     pub records: Records,
@@ -36,13 +36,13 @@ pub struct AgentConfig {
 /// Why an agent cannot start.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// The root directory cannot be opened.
+    /// The root directory with this path cannot be opened.
     #[error("cannot open the agent's root {0}: {1}")]
     Root(String, io::Error),
-    /// The port is not available.
+    /// The agent cannot listen on this port.
     #[error("cannot listen on port {0}: {1}")]
     Listen(u16, io::Error),
-    /// Standing links cannot be watched.
+    /// Parked connections cannot be watched.
     #[error("cannot watch standing links: {0}")]
     LinkPool(io::Error),
     /// A thread cannot be started.

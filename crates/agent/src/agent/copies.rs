@@ -18,17 +18,17 @@ use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
 
-/// The copies in progress, which the thread that sends heartbeats reports on.
+/// The copies in progress. Heartbeats report on them.
 #[derive(Default)]
 pub struct InProgress {
     /// The copies that have begun.
     pub tasks: Mutex<Vec<CopyTask>>,
-    /// The calls that open files.
+    /// The calls in progress that open files; heartbeats report a pending one.
     pub opening: Calls,
 }
 
-/// How long to wait, when the head is gone, for a copy that is opening its files. If it takes
-/// longer, its disk is considered to hang.
+/// How long to wait, when the head is gone, for a copy that is opening its files. A copy that takes
+/// longer is considered to hang on its disk.
 const OPENING: Duration = Duration::from_secs(1);
 
 /// The copies that one controller started on this agent.
@@ -41,7 +41,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Creates an empty set of copies. `tell` sends events to the thread that executes orders.
+    /// Creates an empty set of copies. `tell` queues events for the thread that executes orders.
     pub fn new(
         controller: Controller,
         in_progress: Arc<InProgress>,
@@ -50,7 +50,8 @@ impl Copies {
         Self { controller, in_progress, beginning: HashMap::new(), tell }
     }
 
-    /// Begins a copy.
+    /// Opens the files of a copy in a separate thread. `share` is the memory that the head obtained
+    /// through the queue, if any; `compared` is the comparison that preceded the copy, if any.
     pub fn begin(
         &mut self,
         begin: Begin,
@@ -114,7 +115,8 @@ impl Copies {
         orders.into_iter().for_each(|order| self.obey(copy, order));
     }
 
-    /// Executes an order of a copy once the copy has begun.
+    /// Executes an order about a copy. If the copy is still opening its files, the order is kept
+    /// until the copy has begun. An order for an unknown copy is ignored.
     pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
         // Keep the order until the copy has begun: a file that is being created cannot even be
         // removed yet. If its disk hangs, the head does not wait for the answer.
@@ -139,7 +141,8 @@ impl Copies {
         }
     }
 
-    /// Ends a copy, and sends its trace after all other messages of the copy.
+    /// Ends a copy. Sends the copy's trace after all its other messages; the trace is empty if
+    /// there is none.
     fn close(&self, copy: CopyId) {
         let part = {
             let mut parts = self.in_progress.tasks.lock();

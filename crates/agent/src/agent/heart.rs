@@ -15,14 +15,15 @@ use garland_dataplane::recorder::Pulse;
 /// Interval between heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// The thread that sends heartbeats. Dropping this stops it.
+/// The thread that sends heartbeats. Dropping this value stops the thread.
 pub struct Heart {
     _stop: Sender<()>,
     _beat: Joined,
 }
 
 impl Heart {
-    /// Starts the thread. It reports on the copies that are `in_progress`.
+    /// Starts the thread. A heartbeat contains the report of the first copy of `in_progress`, if
+    /// there is one.
     ///
     /// # Errors
     /// When no thread can be started.

@@ -99,8 +99,8 @@ impl Agent {
         self.end_if(shutdown);
     }
 
-    /// Ends a session. Exits the process after the last session, or if a controller `asked` for the
-    /// exit.
+    /// Ends a session. Exits the process if the controller `asked` for it, or, unless the agent is
+    /// a standing one, after the last session.
     fn end_if(&self, asked: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for orders, others for files.
@@ -117,7 +117,8 @@ impl Agent {
     }
 }
 
-/// Starts the threads of a session. If that fails, closes the session, which the controller detects.
+/// Starts the threads of a session. If that fails, returns `None`: the session is then dropped,
+/// which the controller detects.
 fn attend(controller: &Controller, in_progress: Arc<InProgress>) -> Option<(Heart, Orders)> {
     let heart = Heart::start(Arc::clone(&controller.session), in_progress);
     let begun = heart.and_then(|heart| Ok((heart, orders::read(controller)?)));

@@ -20,14 +20,14 @@ use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::source::{AHEAD, Content, Source};
 use garland_dataplane::store::NoStore;
 
-/// How long to wait for the threads of a copy to end. Threads that hang on the disk are not
-/// awaited.
+/// How long to wait for the threads of a copy to end. Threads that take longer or hang on the disk
+/// are left running.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// The memory of a lane's threads and buffers in bytes.
+/// Memory of a lane in bytes, in addition to its blocks.
 const LANE: usize = 1 << 20;
 
-/// A copy in progress.
+/// A copy that this agent feeds.
 pub struct Feeding {
     member: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
@@ -36,7 +36,7 @@ pub struct Feeding {
 }
 
 impl Feeding {
-    /// Begins to feed `source` according to `begin`.
+    /// Begins to feed `source` to the nodes of the plan `begin`.
     ///
     /// # Errors
     /// When there is not enough memory, or no thread can be started.
@@ -68,7 +68,7 @@ impl Feeding {
         Ok(Self { member, threads, _share: share })
     }
 
-    /// Returns whether this is the copy with this identity.
+    /// Returns whether this is the copy `copy`.
     pub fn is_of(&self, copy: CopyId) -> bool {
         self.member.config.copy == copy
     }
@@ -78,13 +78,14 @@ impl Feeding {
         self.member.route(route);
     }
 
-    /// Returns the kernel's statistics of each lane's connection; none over MPTCP.
+    /// Returns the kernel's statistics of the lanes' connections. Lanes over MPTCP have none and
+    /// are omitted.
     pub fn accounts(&self) -> Vec<TxStats> {
         let lanes = (0..).zip(self.member.lanes.get().into_iter().flatten());
         lanes.filter_map(|(number, lane)| Some(tx_stats(number, &lane.account()?))).collect()
     }
 
-    /// Ends the copy, and waits for its threads.
+    /// Ends the copy, and waits up to 60 seconds for its threads.
     pub fn end(self) {
         self.member.close();
         let threads = self.threads.into_iter().chain(self.member.take_side_threads());

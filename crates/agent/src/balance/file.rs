@@ -1,4 +1,4 @@
-//! The test file of a node, which has no name.
+//! The test file of a node: a file without a name in the file system.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::error::{OrderError, cannot};
 use garland_dataplane::source::Source;
 use garland_dataplane::test_file::TestFile;
 
-/// Bytes that are written or read at a time.
+/// The number of bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;
 
-/// The test file.
+/// The test file of a node: random bytes in a file without a name.
 pub struct BalanceFile {
     file: TestFile,
     path: String,
@@ -27,10 +27,11 @@ pub struct BalanceFile {
 
 impl BalanceFile {
     /// Creates a file of `size` random bytes in the directory `path`, which must have space for a
-    /// second file of that size. Stops when `stop` is set.
+    /// second file of that size. Also returns a description of the file's file system and device.
     ///
     /// # Errors
-    /// When the file cannot be created or written.
+    /// When there is not enough space or memory, when the file cannot be created or written, or
+    /// when `stop` is set.
     pub fn make(
         agent: &Agent,
         path: &[u8],
@@ -55,8 +56,8 @@ impl BalanceFile {
         Ok((stock, place))
     }
 
-    /// Writes a random piece repeatedly, changed each time, so that no two blocks are equal and
-    /// none can be compressed.
+    /// Fills the file with copies of a random piece, each changed, so that no two blocks are equal
+    /// and none can be compressed.
     fn fill(&self, stop: &AtomicBool) -> Result<(), OrderError> {
         let file = self.file.file();
         let mut piece = vec![0; PIECE];
@@ -73,8 +74,8 @@ impl BalanceFile {
         file.sync_all().map_err(failed)
     }
 
-    /// If `cold`, drops the first `size` bytes from the page cache; otherwise reads them into it.
-    /// Returns how much of them is cached, if the kernel reports it.
+    /// If `cold`, drops the whole file from the page cache; otherwise reads the first `size` bytes
+    /// into it. Returns how much of these bytes is cached, if the kernel reports it.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -97,7 +98,7 @@ impl BalanceFile {
     /// Returns the first `length` bytes as a source.
     ///
     /// # Errors
-    /// When the file is shorter, or no file descriptors are left.
+    /// When the file is shorter than `length`, or no file descriptors are left.
     pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, OrderError> {
         if length > self.size {
             let [length, size] = [length, self.size].map(bytes::format);

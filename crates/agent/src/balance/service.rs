@@ -19,7 +19,7 @@ use crate::error::OrderError;
 pub struct BalanceService {
     controller: Controller,
     stop: Arc<AtomicBool>,
-    /// The queue of orders for the thread; `None` until the thread is started.
+    /// The queue of orders for the thread; `None` until the first order.
     orders: Option<Sender<BalanceOrder>>,
 }
 
@@ -29,7 +29,7 @@ impl BalanceService {
         Self { controller: controller.clone(), stop: Arc::default(), orders: None }
     }
 
-    /// Queues an order.
+    /// Queues an order. The first one starts the thread.
     pub fn obey(&mut self, order: BalanceOrder) {
         if self.orders.is_none() {
             let (orders, receiver) = channel();
@@ -132,7 +132,7 @@ impl Keeper {
     }
 }
 
-/// The counters of the node at the start of a round.
+/// The counters of the node and of the agent at the start of a round.
 struct Since {
     now_ns: u64,
     disk_ns: u64,

@@ -18,13 +18,14 @@ use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Present, Stor
 
 /// This agent's endpoint of a copy.
 pub struct Ends {
-    /// The destination to which the copy's bytes are written.
+    /// The destination to which the copy's bytes are written; discards them if this agent is the
+    /// source.
     pub store: Box<dyn Store>,
-    /// The source, if this agent feeds the copy.
+    /// The source; `None` at a destination.
     pub source: Option<Arc<dyn Content>>,
     /// The state of the blocks: which ones are present at the start.
     pub sink: Sink,
-    /// The blocks to copy from other files of this node.
+    /// The blocks to copy from other files of this node, if any.
     pub bringing: Option<Bringing>,
 }
 
@@ -125,8 +126,8 @@ fn open_source(
     Ok(join(files.collect::<Result<_, _>>()?))
 }
 
-/// Opens a file, which must be unchanged since the copy was planned, and have this length if one
-/// is given.
+/// Opens a file of the source. Fails if the file has changed since the copy was planned, or if
+/// `length` is given and the file has another length.
 fn open_file(
     agent: &Agent,
     begin: &Begin,

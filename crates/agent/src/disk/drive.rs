@@ -18,13 +18,13 @@ use super::walk::Walk;
 pub struct Drive<'a> {
     /// The test file.
     pub file: &'a File,
-    /// The kind of operations.
+    /// The direction, pattern, mode and size of operations, and the number in flight.
     pub job: DiskJob,
     /// The order of offsets.
     pub walk: Walk,
-    /// No operation begins after this many nanoseconds.
+    /// No operation begins after this many nanoseconds, except the first.
     pub time_ns: u64,
-    /// Set when the result is no longer wanted.
+    /// Set by the owner of the test when the result is no longer wanted.
     pub stop: &'a AtomicBool,
 }
 
@@ -130,8 +130,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Returns the offset of operation `at`, or `None` if the operation must not begin. The first
-    /// operation always begins.
+    /// Returns the offset of operation `at` in bytes; `None` when the time is over, the test is
+    /// stopped, or all blocks were visited. Operation 0 begins in any case.
     fn next(&self, at: u64, elapsed_ns: u64) -> Option<u64> {
         let over = elapsed_ns >= self.time_ns || self.stop.load(Ordering::Relaxed);
         if over && at > 0 { None } else { self.walk.offset(at) }

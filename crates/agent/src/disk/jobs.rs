@@ -41,14 +41,16 @@ struct Test<'a> {
     tell: &'a dyn Fn(DiskEvent),
     /// The number of bytes of the file that were written: other offsets are not read.
     extent: u64,
-    /// The number of random walks so far. It makes each walk visit the blocks in a different order.
+    /// The number of measurements so far. It seeds random walks, so that each visits the blocks in
+    /// a different order.
     walks: u64,
 }
 
 /// Tests the disk as `order` requests, and passes each result to `tell`.
 ///
 /// # Errors
-/// When a measurement fails. Results already passed to `tell` remain valid.
+/// When the order is invalid, the file cannot be created, or a measurement fails. Results already
+/// passed to `tell` remain valid.
 pub fn run(
     root: &Root,
     order: &DiskOrder,
@@ -82,8 +84,8 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Measures random operations with 1, 2, 4, .. in flight, until more in flight do not raise the
-    /// rate.
+    /// Measures random direct operations with 1, 2, 4, ... in flight, up to the depth that the
+    /// order allows, until a higher number does not raise the rate.
     fn sweep(&mut self, direction: DiskDirection) -> Result<(), OrderError> {
         let mut rates = Vec::new();
         let mut depth = 1;
@@ -99,7 +101,8 @@ impl Test<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Runs a measurement, if the order requests it.
+    /// Runs a measurement and returns its result, or returns `None` if the order does not request
+    /// it.
     fn measure(
         &mut self,
         direction: DiskDirection,

@@ -65,7 +65,7 @@ pub fn of(test: &TestFile) -> DiskPlace {
     }
 }
 
-/// Checks that files of `size` bytes in total leave enough memory to other programs.
+/// Checks that files of `size` bytes in total leave enough memory for other programs.
 ///
 /// # Errors
 /// When the file system is in memory, and the files would use more than half of the free memory.
@@ -90,7 +90,8 @@ pub fn cached(file: &File, size: u64) -> Option<DiskCached> {
     Some(DiskCached { pages: found.pages, cached: found.cached, by_cachestat })
 }
 
-/// Returns type and source of the file system with this device number.
+/// Returns the type and the source of the file system with this device number. `mounts` is the text
+/// of `/proc/self/mountinfo`.
 fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     let number = format!("{major}:{minor}");
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
@@ -98,7 +99,7 @@ fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     Some((words.next()?.to_owned(), words.next()?.to_owned()))
 }
 
-/// Returns the directory in /sys of the device; for a partition that of its disk.
+/// Returns the directory of a block device in /sys, or, for a partition, the directory of its disk.
 fn device_folder(major: u32, minor: u32) -> Option<PathBuf> {
     let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     folder.ancestors().take(2).find(|folder| folder.join("queue").is_dir()).map(Path::to_owned)

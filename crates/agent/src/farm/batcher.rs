@@ -9,16 +9,17 @@ use std::time::Duration;
 use garland_protocol::{FarmEvent, TaskEnd};
 use garland_sys::threads;
 
-/// How long the report of an ended job may be delayed, to be sent together with others.
+/// The maximum delay of the report of an ended job, which allows several reports to be sent
+/// together.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The maximum number of jobs in one message.
+/// When this number of ended jobs is not reported yet, they are reported without further delay.
 const TOGETHER: usize = 64;
 
 /// A function that receives events.
 pub type Tell = Arc<dyn Fn(FarmEvent) + Send + Sync>;
 
-/// Jobs that have ended and are not reported yet.
+/// Collects jobs that have ended, and reports several of them in one message.
 pub struct EventBatcher {
     tell: Tell,
     ends: Mutex<(Vec<TaskEnd>, bool)>,
@@ -58,7 +59,7 @@ impl EventBatcher {
         }
     }
 
-    /// Stops the thread.
+    /// Stops the thread. Ended jobs that are not reported yet are dropped.
     pub fn end(&self) {
         self.ends.lock().1 = true;
         self.changed.notify_one();

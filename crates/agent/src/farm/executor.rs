@@ -15,15 +15,14 @@ use super::batcher::{EventBatcher, Tell};
 use super::guard::Guard;
 use super::run::{self, Place};
 
-/// The most jobs that run at a time: each needs a thread and file descriptors.
+/// The maximum number of jobs that run at the same time: each needs a thread and file descriptors.
 const AT_ONCE: usize = 2000;
 
 /// Stack size of a thread that runs jobs, in bytes: it only starts processes and waits.
 const STACK: usize = 128 << 10;
 
-/// Runs jobs on this node. Dropping it kills all of them.
+/// Runs jobs on this node. Dropping this kills all of them.
 pub struct JobExecutor {
-    /// The state that the executor shares with its threads.
     pub(super) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -45,9 +44,9 @@ struct State {
     waiting: VecDeque<FarmTask>,
     /// Running jobs, each with its start in monotonic nanoseconds.
     running: Vec<(Arc<FarmTask>, u64)>,
-    /// Processors that are not in use.
+    /// The number of processors that are not in use.
     free: u32,
-    /// Threads without a job.
+    /// The number of threads that wait for a job.
     idle: usize,
     over: bool,
 }
@@ -88,7 +87,8 @@ impl JobExecutor {
         self.shared.changed.notify_all();
     }
 
-    /// Removes those of `jobs` that have not been started from the queue, and reports which.
+    /// Removes from the queue those of `jobs` that have not been started, and reports their
+    /// numbers.
     pub fn give_back(&self, jobs: &[u32]) {
         let mut back = Vec::new();
         self.shared.state.lock().waiting.retain(|task| {
@@ -129,7 +129,8 @@ impl State {
         self.waiting.iter().take_while(fits).count().saturating_sub(self.idle)
     }
 
-    /// Takes the next job, if there are enough processors for it.
+    /// Takes the next job from the queue; `None` if the queue is empty, or if too few processors
+    /// are free for the job.
     fn next(&mut self) -> Option<Arc<FarmTask>> {
         self.free = self.free.checked_sub(self.waiting.front()?.cores)?;
         let task = Arc::new(self.waiting.pop_front()?);
@@ -146,7 +147,7 @@ impl Shared {
         (state.running.clone(), state.waiting.len())
     }
 
-    /// Runs jobs until the executor is stopped; the body of its threads.
+    /// The body of a job thread: runs jobs until the executor is stopped.
     fn work(&self) {
         let mut state = self.state.lock();
         loop {

@@ -3,8 +3,8 @@
 use garland_protocol::NodeFacts;
 use garland_sys::{cgroup, process};
 
-/// Returns the resources of this node for jobs: the CPUs that this process may use, rounded down to
-/// whole ones, and its memory limit.
+/// Returns the resources of this node for jobs: the number of CPUs that this process may use, the
+/// share of them that its cgroup allows, memory within the cgroup's limits, and the CPU clock.
 pub fn facts() -> NodeFacts {
     let (all_memory, free) = (process::total_memory(), process::available_memory());
     let memory = cgroup::memory();
@@ -20,7 +20,8 @@ pub fn facts() -> NodeFacts {
     }
 }
 
-/// Returns the mean clock rate of all CPUs in `/proc/cpuinfo`, in MHz.
+/// Returns the mean clock rate in MHz of all CPUs in `/proc/cpuinfo`, whose text is `cpuinfo`;
+/// `None` if it has no clock rates.
 fn mhz(cpuinfo: &str) -> Option<f64> {
     let clocks = cpuinfo.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

@@ -1,5 +1,5 @@
-//! The guard: a process that kills an agent's jobs if the agent itself is killed. The agent tells
-//! it over a pipe which jobs are running; the pipe ends with the agent.
+//! The guard: a process that kills an agent's jobs if the agent itself is killed. Over a pipe, the
+//! agent reports the start and the end of each job. The pipe closes when the agent ends.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -15,18 +15,19 @@ use garland_sys::{process, random};
 const PROGRAM: &str = "/proc/self/exe";
 
 /// Length of a message to the guard in bytes. The first byte is 1 if a job has begun, 0 if it is
-/// about to end, and 2 if no message will follow. The others are the job's process group, in native
-/// byte order.
+/// about to end, and 2 if the guard is to exit without killing jobs. The other bytes are the job's
+/// process group, in native byte order.
 const WORD: usize = 5;
 
-/// The variable in the environment of all jobs of an executor. It identifies jobs that the guard
-/// was not told of, because the agent was killed while it started them.
+/// The variable in the environment of all jobs of an executor. By its value the guard finds jobs
+/// whose start was not reported, because the agent was killed while it started them.
 pub const MARK: &str = "GARLAND_BENCH";
 
-/// How long a process that is being started as a job may take until it has the job's environment.
+/// How long a process that has been started as a job may run without the job's environment: between
+/// fork(2) and execve(2) it has the agent's.
 const STARTING: Duration = Duration::from_millis(200);
 
-/// The guard of an executor.
+/// The agent's end of an executor's guard. Dropping this makes the guard exit.
 pub struct Guard {
     child: Child,
     input: Mutex<Option<ChildStdin>>,
@@ -75,8 +76,8 @@ impl Drop for Guard {
     }
 }
 
-/// Reads messages until `input` ends. Then kills the running jobs, and all processes with this
-/// `mark`.
+/// The body of the guard: reads messages until `input` ends, then kills the running jobs and all
+/// other jobs with this `mark`. Returns without killing any if the agent orders it.
 pub fn guard(mut input: impl Read, mark: &str) {
     let mut running = HashSet::new();
     let mut word = [0; WORD];
@@ -95,7 +96,7 @@ pub fn guard(mut input: impl Read, mark: &str) {
     sweep(mark);
 }
 
-/// Kills the process groups whose leaders have this mark.
+/// Kills the process groups whose leaders have this mark in their environment.
 fn sweep(mark: &str) {
     let wanted = format!("{MARK}={mark}").into_bytes();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

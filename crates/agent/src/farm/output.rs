@@ -9,14 +9,14 @@ use garland_core::farm::last_words::last_words;
 use garland_protocol::OUTPUT_HALF;
 use garland_sys::event;
 
-/// The most reads of a pipe at a time, enough for all that it can hold. The number is bounded
-/// because a job may write faster than the agent reads.
+/// The maximum number of reads of a pipe at a time, enough for all that the pipe can hold. It is
+/// bounded because a job may write faster than the agent reads.
 const READS: usize = 64;
 
-/// Bytes at the end of standard error that are kept for its last lines.
+/// The number of bytes at the end of standard error that are kept for its last lines.
 const ERRORS: usize = 2 << 10;
 
-/// The beginning and the end of the output, and the number of bytes lost between.
+/// The beginning and the end of the output, and the number of bytes between them that were dropped.
 #[derive(Debug, Default)]
 pub struct Output {
     beginning: Vec<u8>,
@@ -36,7 +36,7 @@ impl Output {
         self.lost += over as u64;
     }
 
-    /// Returns the kept output, with a line in place of the lost bytes.
+    /// Returns the kept output, with a line in place of the dropped bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.beginning;
         if self.lost > 0 {
@@ -57,7 +57,7 @@ pub struct JobOutput {
 }
 
 impl JobOutput {
-    /// Adds output; `is_error` is set for standard error.
+    /// Adds output; `is_error` is set for bytes of standard error.
     pub fn add(&mut self, is_error: bool, bytes: &[u8]) {
         self.all.add(bytes);
         if is_error {
@@ -89,7 +89,8 @@ impl Pipes {
         self.0.iter().flatten()
     }
 
-    /// Passes the available bytes to `add`, with `true` for bytes of standard error.
+    /// Passes the available bytes to `add`; its first argument is whether they are from standard
+    /// error.
     pub fn read(&mut self, mut add: impl FnMut(bool, &[u8])) {
         let [output, errors] = &mut self.0;
         drain(output, &mut |bytes| add(false, bytes));

@@ -30,7 +30,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the working directory of a task.
+    /// Returns the working directory of a task; `None` for that of this process.
     pub fn of(&self, task: &FarmTask) -> Option<PathBuf> {
         match (&self.own, task.own_folder) {
             (Some(own), true) => Some(own.join(task.job.to_string())),
@@ -39,8 +39,8 @@ impl Place {
     }
 }
 
-/// Runs a task until it ends or `stop` is raised. Returns the report of its end, its output, and its
-/// output files if it has succeeded.
+/// Runs a task until it ends or `stop` is raised. Returns the report of its end, its output, and,
+/// if it has succeeded, its output files.
 pub fn run(
     task: &FarmTask,
     place: &Place,
@@ -110,7 +110,8 @@ fn start(
     Ok((command.spawn()?, pipes))
 }
 
-/// Reads the output of a job until it has ended, is stopped, or exceeds its time.
+/// Reads the output of a job until the job has ended, `stop` is raised, or the job's time limit is
+/// exceeded.
 fn watch(
     (job, mut pipes): (Child, Pipes),
     task: &FarmTask,

@@ -19,11 +19,11 @@ use crate::farm::executor::JobExecutor;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// The jobs of one controller. Dropping it kills them and removes their files.
+/// The jobs of one controller. Dropping this kills the jobs and removes their files.
 pub struct JobService {
     controller: Controller,
     executor: Option<JobExecutor>,
-    /// The directory that contains the jobs' own directories.
+    /// The directory that contains the jobs' own directories; `None` until the farm is opened.
     own: Option<PathBuf>,
     window: Option<Window>,
 }
@@ -95,7 +95,7 @@ impl JobService {
         root.as_ref().map_or_else(|| name.to_owned(), |root| root.join(name))
     }
 
-    /// Creates a job's directory, and the subdirectories of its files.
+    /// Creates a job's own directory anew, with the subdirectories `folders`.
     fn make(&self, job: u32, folders: &[Text]) -> Result<(), OrderError> {
         let own = self.own.as_ref().ok_or("protocol error: a job without a run")?;
         let own = own.join(job.to_string());

@@ -13,7 +13,7 @@ use super::executor::{JobExecutor, Shared};
 pub struct JobsSnapshot(Weak<Shared>);
 
 impl JobsSnapshot {
-    /// Creates a view of the jobs of `executor`, which does not keep the executor alive.
+    /// Creates a view of the jobs of `executor`. The view does not keep the executor alive.
     pub fn of(executor: &JobExecutor) -> Self {
         Self(Arc::downgrade(&executor.shared))
     }
@@ -23,7 +23,7 @@ impl JobsSnapshot {
         self.0.strong_count() > 0
     }
 
-    /// Adds the jobs to `account`.
+    /// Adds the running jobs and the number of waiting ones to `account`.
     pub fn add_to(&self, account: &mut Account) {
         let Some(executor) = self.0.upgrade() else { return };
         let (running, waiting) = executor.jobs();

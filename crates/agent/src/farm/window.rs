@@ -15,7 +15,7 @@ use crate::error::{OrderError, cannot};
 /// The running program; mounting is one of its hidden commands.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// Timeout for unmounting.
+/// Timeout for unmounting; then the child process is killed.
 const FAREWELL: Duration = Duration::from_secs(8);
 
 /// A mount of the head's files.
@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Mounts on the directory `folder`, which is created if missing.
+    /// Mounts the head's files on the directory `folder`, which is created if missing.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self, OrderError> {
         fs::create_dir_all(folder)
             .map_err(cannot(format!("create the directory {}", folder.display())))?;

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::listing::Listing;
 
-/// The most open files of one mount.
+/// The maximum number of open files of one mount.
 const MOST: usize = 16 << 10;
 
 /// An open file or directory.
@@ -27,7 +27,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Adds `open`. Returns its handle.
+    /// Adds an open file. Returns its handle, or `ENFILE` if the mount has too many open files.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
         let mut all = self.open.lock();
         if all.len() >= MOST {
@@ -38,12 +38,13 @@ impl Handles {
         Ok(handle)
     }
 
-    /// Returns the file of a handle.
+    /// Returns the open file of a handle, or `EBADF` for an unknown handle.
     pub fn find(&self, handle: u64) -> Result<Arc<Open>, Errno> {
         self.open.lock().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
-    /// Runs `work` with the file of a handle.
+    /// Runs `work` with the file of a handle. Fails with `EBADF` for an unknown handle, and with
+    /// `EISDIR` for a directory.
     pub fn file<T>(
         &self,
         handle: u64,

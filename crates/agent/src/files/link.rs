@@ -14,12 +14,13 @@ use garland_sys::threads;
 
 use crate::files::service::FileService;
 
-/// The threads of a connection: few for bulk data, whose answers take memory, and more for other
-/// requests, which wait for disks.
+/// The numbers of threads of a connection: few for bulk data, whose answers take memory, and more
+/// for other requests, which wait for disks.
 const BULK_THREADS: usize = 3;
 const SMALL_THREADS: usize = 8;
 
-/// A buffer of more bytes than this is freed when it is no longer used.
+/// On connections for small requests, a buffer with a capacity of more bytes than this is freed
+/// after each request.
 const KEPT: usize = 64 << 10;
 
 /// A connection of a mount, in both directions.

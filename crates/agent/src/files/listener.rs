@@ -23,18 +23,20 @@ pub struct FileListener {
     pub secret: Secret,
     sealed: bool,
     service: Arc<FileService>,
-    /// The accepted connections, by number.
+    /// The accepted connections, by number; `None` for those not accepted yet.
     connections: Mutex<Vec<Option<TcpStream>>>,
 }
 
 impl FileListener {
-    /// Creates a listener for the connections of a mount that knows `secret`.
+    /// Creates a listener for the connections of a mount that knows `secret`. If `sealed`, their
+    /// contents are encrypted.
     pub(super) fn new(secret: Secret, sealed: bool, service: FileService) -> Self {
         let connections = Mutex::new((0..FILES_LINKS).map(|_| None).collect());
         Self { secret, sealed, service: Arc::new(service), connections }
     }
 
-    /// Serves a connection that was greeted. Closes it if its number is invalid or already in use.
+    /// Serves a connection whose greeting succeeded. Closes it if its number is invalid or already
+    /// in use.
     pub fn enter(self: &Arc<Self>, stream: TcpStream, number: u16, channel: Channel) {
         let Ok(sending) = self.admit(&stream, number) else { return };
         let line = |line: Line| if self.sealed { line } else { line.into_clear() };

@@ -27,7 +27,7 @@ use garland_dataplane::pace::{self, Pace};
 /// file times is a few milliseconds.
 const TICK_NS: u64 = 100_000_000;
 
-/// The state of a mount on this node.
+/// A mount of this node's files: executes its requests.
 pub struct FileService {
     places: Places,
     handles: Handles,
@@ -39,7 +39,8 @@ impl FileService {
         Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
     }
 
-    /// Executes a request; appends bytes that are read to `frame`.
+    /// Executes a request, whose data to be written is `payload`. Appends data that was read to
+    /// `frame`.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
             Ask::Stat(FileRef::Path(path)) => {

@@ -9,9 +9,9 @@ use garland_protocol::Secret;
 
 /// The connections that the other agent of a meeting is expected to open.
 pub struct Invitation {
-    /// The secret that the guest must know.
+    /// The secret that the other agent, the guest, must know.
     pub secret: Secret,
-    /// The connections that have arrived, by number.
+    /// The connections that have arrived, by number; `None` for missing ones.
     streams: Mutex<Vec<Option<TcpStream>>>,
     arrived: Condvar,
 }

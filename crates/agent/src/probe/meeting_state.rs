@@ -24,7 +24,7 @@ pub struct MeetingState {
     streams: Mutex<Vec<TcpStream>>,
     session: Arc<Session>,
     deadline_ns: u64,
-    /// The program `garland-fabric`, if the head has sent it.
+    /// The program `garland-fabric`; `None` if the head has not sent it.
     pub helper: Option<Arc<Program>>,
 }
 
@@ -58,14 +58,14 @@ impl MeetingState {
         self.session.send(&FromAgent::Found(self.id, Box::new(finding)));
     }
 
-    /// Returns whether the meeting was ended or its time is over. Polled by measurements that do
-    /// not block.
+    /// Returns whether the meeting was ended or its time is over. Measurements that do not block
+    /// poll this.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || clock::now_ns() >= self.deadline_ns
     }
 
     /// Sets timeouts on the connections, and keeps the connections so that [`Self::end`] can shut
-    /// them down.
+    /// them down. Fails if the meeting has been ended meanwhile.
     pub fn keep(&self, streams: &[TcpStream]) -> io::Result<()> {
         let mut kept = self.streams.lock();
         for stream in streams {
@@ -80,7 +80,8 @@ impl MeetingState {
         Ok(())
     }
 
-    /// Returns whether the other agent has closed a connection.
+    /// Returns whether the other agent has closed a connection, or a connection is broken. Makes
+    /// the connections non-blocking.
     pub fn is_alone(&self) -> bool {
         let streams = self.streams.lock();
         let has_left = |stream: &TcpStream| {

@@ -17,7 +17,7 @@ use crate::controller::Controller;
 use crate::error::cannot;
 use crate::expected::Expected;
 
-/// The most meetings that one controller may have at one agent at a time.
+/// The maximum number of meetings that one controller may have at one agent at a time.
 const MOST: usize = 32;
 
 /// A meeting in progress.
@@ -85,7 +85,8 @@ impl Running {
     }
 }
 
-/// Connects to the other agent or waits for its connections, and measures.
+/// Connects to the other agent or waits for its connections, moves the thread to the CPU that the
+/// meeting demands, if any, and measures.
 fn hold(
     state: &MeetingState,
     agent: &Agent,

@@ -20,16 +20,17 @@ use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
 pub use together::Together;
 
-/// Sent by a receiver that has measured enough.
+/// The byte that a receiver sends when it has measured enough.
 const ENOUGH: u8 = b'.';
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
 
-/// How often a sender that does not block checks for the end.
+/// The interval in nanoseconds at which a non-blocking sender checks for the end.
 const POLL_NS: u64 = 1_000_000;
 
-/// Takes part in all streams of a meeting.
+/// Sends or receives all streams of a meeting, and reports the measurements of each. `dials` is set
+/// at the agent that opened the connections, which sends the first `task.forward` of them.
 pub fn take_part(
     meeting: &MeetingState,
     task: &StreamTask,
@@ -66,7 +67,7 @@ pub fn take_part(
     Ok(())
 }
 
-/// Converts the statistics of a connection for the report.
+/// Converts the statistics of the connection `number` for the report.
 pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     TxStats {
@@ -82,11 +83,11 @@ pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
     }
 }
 
-/// Sends until the receiver has enough, or `is_over` returns true. Unsent data is dropped with the
-/// connection, which is non-blocking from now on.
+/// Sends until the receiver has enough. Returns the connection's statistics. Unsent data is dropped
+/// with the connection, which is non-blocking from now on.
 ///
 /// # Errors
-/// When the stream breaks, or accepts no bytes for [`SILENCE`].
+/// When the stream breaks, accepts no bytes for [`SILENCE`], or `is_over` returns true.
 pub fn send(
     task: &StreamTask,
     mut stream: &TcpStream,
@@ -131,8 +132,8 @@ pub fn send(
     }
 }
 
-/// Returns the statistics of a connection. They are unknown over MPTCP; the rates do not depend on
-/// them.
+/// Returns the statistics of a connection; all zero over MPTCP, where they are unknown. The rates
+/// do not depend on them.
 fn account(stream: &TcpStream) -> TcpInfo {
     TcpInfo::of(stream).unwrap_or_default()
 }
@@ -151,11 +152,12 @@ fn has_enough(mut stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Receives until the rates of all streams are known, and measures this one; stops when `is_over`
-/// returns true. Does not set the stream's number in the result.
+/// Receives until the rates of all streams are known, and returns the measurement of this one, with
+/// 0 in place of the stream's number.
 ///
 /// # Errors
-/// When the stream breaks, or is silent until the socket's timeout.
+/// When this stream or another one breaks, when this one is silent until the socket's timeout, or
+/// when `is_over` returns true.
 pub fn receive(
     task: &StreamTask,
     stream: &TcpStream,

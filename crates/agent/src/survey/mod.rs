@@ -19,7 +19,7 @@ use garland_sys::error::reason;
 use garland_sys::threads::Joined;
 use responder::Responder;
 
-/// The surveys of one controller. Dropping it ends them.
+/// The surveys of one controller. Dropping this ends them.
 pub struct Surveyor {
     controller: Controller,
     responder: Arc<Mutex<Option<Responder>>>,
@@ -32,8 +32,8 @@ impl Surveyor {
         Self { controller: controller.clone(), responder: Arc::default(), working: None }
     }
 
-    /// Executes an order; the answer is sent to the controller when it is ready. Orders are
-    /// executed in sequence, each in a bounded time.
+    /// Executes an order in a thread, which sends the answer to the controller. Waits for the
+    /// previous order first; each takes a bounded time.
     pub fn obey(&mut self, order: SurveyOrder) {
         self.working = None;
         let responder = Arc::clone(&self.responder);

@@ -11,13 +11,14 @@ use garland_sys::{clock, event};
 
 use super::responder::ECHO;
 
-/// Bytes of IPv4 and UDP headers.
+/// The size of the IPv4 and UDP headers in bytes.
 const HEADERS: u16 = 28;
 
-/// The datagram size which every host must accept (RFC 791).
+/// The datagram size in bytes which every host must accept (RFC 791).
 const LEAST: u16 = 576;
 
-/// Timeouts of the attempts: a lost packet or a busy node must not look like a small MTU.
+/// Timeouts of the attempts. There are several, since a lost packet or a busy node must not look
+/// like a small MTU.
 const PATIENCE: [Duration; 4] = [
     Duration::from_millis(50),
     Duration::from_millis(100),
@@ -25,10 +26,10 @@ const PATIENCE: [Duration; 4] = [
     Duration::from_millis(400),
 ];
 
-/// The most probes of one order.
+/// The maximum number of probes of one order.
 const MOST: usize = 1024;
 
-/// Returns the largest packet that was answered, in bytes, for each probe.
+/// For each probe, returns the size of the largest packet that was answered, in bytes.
 pub fn find(probes: &[MtuProbe]) -> io::Result<Vec<Option<u16>>> {
     probes.iter().take(MOST).map(largest).collect()
 }
@@ -52,7 +53,7 @@ fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
     Ok(Some(good))
 }
 
-/// Returns whether a packet of `bytes` bytes is answered.
+/// Returns whether a packet of `bytes` bytes, headers included, is answered.
 fn passes(
     socket: &DatagramSocket,
     probe: &MtuProbe,

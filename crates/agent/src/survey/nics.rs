@@ -24,7 +24,7 @@ pub fn facts() -> io::Result<Vec<NicFacts>> {
     facts.collect()
 }
 
-/// Returns the number of frames that each NIC has sent.
+/// Returns the name of each NIC with the number of frames that the NIC has sent.
 pub fn sent() -> io::Result<Vec<(String, u32)>> {
     Ok(nic::list()?.into_iter().map(|nic| (nic.name, nic.sent)).collect())
 }

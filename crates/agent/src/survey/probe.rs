@@ -5,11 +5,11 @@ use garland_protocol::Token;
 /// Bytes before the NIC's name: the token and the node's number.
 const HEAD: usize = 20;
 
-/// The length of the longest probe: a device's name has 15 bytes at most.
+/// The length of the longest probe in bytes: the name of a device has at most 15.
 pub const LONGEST: usize = HEAD + 1 + 15;
 
-/// Returns the bytes of a probe. The length of the name precedes it, since frames are padded to
-/// Ethernet's minimum.
+/// Returns the bytes of a probe. The NIC's name is preceded by its length, since frames are padded
+/// to Ethernet's minimum.
 pub fn write(token: &Token, node: u32, nic: &str) -> Vec<u8> {
     let name = &nic.as_bytes()[..nic.len().min(LONGEST - HEAD - 1)];
     let mut bytes = token.to_vec();

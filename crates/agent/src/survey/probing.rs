@@ -16,8 +16,8 @@ use garland_sys::{clock, event, nic};
 use super::probe;
 use garland_sys::error::reason;
 
-/// When probes are sent after the order: nodes receive it at different times, and frames may be
-/// lost.
+/// The times at which probes are sent, from the receipt of the order. There are several, since
+/// nodes receive the order at different times, and frames may be lost.
 const SENT_AFTER: [Duration; 5] = [
     Duration::from_millis(150),
     Duration::from_millis(350),
@@ -26,14 +26,14 @@ const SENT_AFTER: [Duration; 5] = [
     Duration::from_millis(950),
 ];
 
-/// How long to listen.
+/// How long to listen for probes, from the receipt of the order.
 const LISTEN: Duration = Duration::from_millis(1400);
 
-/// The most probes that are kept; enough for a thousand nodes on one medium.
+/// The maximum number of heard probes that are kept; enough for a thousand nodes on one medium.
 const MOST: usize = 4096;
 
-/// Probes with Ethernet frames of an experimental EtherType. Answers with `Refused` if the agent
-/// lacks the privileges.
+/// Probes with Ethernet frames of an experimental EtherType, and returns the probes heard. Answers
+/// with `Refused` if the agent lacks the privileges.
 pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     let mut sockets = Vec::new();
     for nic in nic::list()? {
@@ -65,8 +65,8 @@ pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     Ok(SurveyAnswer::Heard(heard.into_iter().collect()))
 }
 
-/// Probes with broadcast datagrams on `port`, sent over each NIC; the kernel reports the NIC on
-/// which one arrives.
+/// Probes with broadcast datagrams to `port`, sent over each NIC, and returns the probes heard. For
+/// each datagram that arrives, the kernel reports the receiving NIC.
 pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer> {
     let everybody = SocketAddrV4::new(Ipv4Addr::BROADCAST, port);
     let ears = DatagramSocket::open(port, None)?;
@@ -103,8 +103,8 @@ fn note(heard: &mut BTreeSet<Heard>, token: &Token, by: &str, bytes: &[u8]) {
     }
 }
 
-/// Calls `send` at the times of [`SENT_AFTER`], and `receive` for each socket with data, until
-/// [`LISTEN`] is over.
+/// Calls `send` at the times of [`SENT_AFTER`], and `receive` with the index of each socket that
+/// has data, until [`LISTEN`] is over.
 fn exchange(
     fds: &[BorrowedFd<'_>],
     send: impl Fn(),

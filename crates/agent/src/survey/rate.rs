@@ -1,5 +1,6 @@
-//! Measures the rate of a link with a short stream over one NIC, at the receiver, like streams of
-//! meetings. The stream starts with its duration and is answered with its rate.
+//! Measures the rate of a link: sends a short stream over one NIC, and measures the stream at the
+//! receiver, as in a meeting. The stream starts with its duration; the receiver answers with the
+//! rate.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -14,22 +15,23 @@ use crate::probe::stream::{self, Together};
 /// The longest duration of a stream that may be requested, in milliseconds.
 const MOST_MILLIS: u32 = 2_000;
 
-/// A stream that is not steady is measured for this many times its duration.
+/// An unsteady stream is measured for up to this many times its duration.
 const UNSETTLED: u32 = 3;
 
-/// Bytes of a write.
+/// The size of a write in bytes.
 const WRITE: u32 = 256 << 10;
 
-/// How much longer than its duration a stream may take, its answer included.
+/// How much longer than its duration a stream may take in total, its answer included.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Timeout for a connection.
+/// Timeout for opening a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// How long the receiver waits for the sender to read the rate.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Returns the task of a stream of `millis` milliseconds; the first quarter is TCP's warm-up.
+/// Returns the task of a stream of `millis` milliseconds, but at least 4 and at most
+/// [`MOST_MILLIS`]; the first quarter is TCP's warm-up.
 fn task(millis: u32) -> StreamTask {
     let millis = millis.clamp(4, MOST_MILLIS);
     let (warm_up_ms, least_ms) = (millis / 4, millis - millis / 4);
@@ -37,14 +39,15 @@ fn task(millis: u32) -> StreamTask {
     StreamTask { forward: 1, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms }
 }
 
-/// Returns whether a stream that begins now has taken too long; to be polled.
+/// Returns a function to be polled: whether a stream that begins now has taken too long.
 fn too_long(task: &StreamTask) -> impl Fn() -> bool {
     let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + PATIENCE;
     let deadline = after(longest);
     move || clock::now_ns() > deadline
 }
 
-/// Sends over one NIC until the receiver has measured it.
+/// Sends over one NIC until the receiver has measured the stream. Returns the receiver's answer,
+/// the rate.
 pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
     let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
     // Measure the link, not BBR's model of it.
@@ -59,8 +62,8 @@ pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer
     Ok(SurveyAnswer::Rate(f64::from_le_bytes(rate)))
 }
 
-/// Measures a connection for as long as its first 4 bytes request, answers with the bits per
-/// second, and waits for the sender to close.
+/// Measures a connection for the milliseconds in its first 4 bytes, answers with the rate in bits
+/// per second, and waits for the sender to close.
 pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -1,4 +1,4 @@
-//! Answers probes: datagrams are echoed in short form or counted, connections are measured. Answers
+//! Answers probes: datagrams are counted or echoed in short form, connections are measured. Answers
 //! are shorter than requests, so that they cannot amplify a stranger's traffic.
 
 use parking_lot::Mutex;
@@ -22,18 +22,18 @@ pub const ECHO: u8 = b'e';
 /// A datagram that is counted: this byte and the number of its burst in 4 bytes.
 const BURST: u8 = b'b';
 
-/// The number of bursts whose counts are kept.
+/// The maximum number of bursts whose counts are kept.
 const BURSTS: usize = 64;
 
-/// The number of connections that are measured at a time.
+/// The maximum number of connections that are measured at a time.
 const CONNECTIONS: usize = 64;
 
-/// The most datagrams of a burst.
+/// The maximum number of datagrams of a burst.
 const MOST: u32 = 10_000;
 
 /// Ports that answer probes until this is dropped.
 pub struct Responder {
-    /// The ports for datagrams and connections.
+    /// The UDP port for datagrams and the TCP port for connections.
     pub ports: (u16, u16),
     counts: Arc<Mutex<BTreeMap<u32, u32>>>,
     end: Arc<Wake>,
@@ -58,7 +58,8 @@ impl Responder {
         Ok(responder)
     }
 
-    /// Returns the number of datagrams of a burst that arrived, and forgets the burst.
+    /// Returns the number of datagrams of the burst with number `burst` that have arrived, and
+    /// forgets that burst.
     pub fn take(&mut self, burst: u32) -> u32 {
         self.counts.lock().remove(&burst).unwrap_or(0)
     }

@@ -17,29 +17,32 @@ use garland_dataplane::context::CopyContext;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// How long another agent may leave the answer unread.
+/// How long another agent may leave the answer unread. Also the pause when no file descriptor is
+/// free.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The copies and executors of an agent.
 #[derive(Default)]
 pub struct Activity {
-    /// The prefix of the names of all agents' sockets on the node, if known.
+    /// The prefix of the names of all agents' sockets on the node; `None` if it could not be
+    /// determined.
     prefix: Option<String>,
     busy: Mutex<Busy>,
-    /// The name of the agent's socket, set at the first activity; `None` inside if there is no
-    /// socket.
+    /// The name of the agent's socket. Set at the first activity, to `None` if the socket could not
+    /// be opened.
     socket: OnceLock<Option<String>>,
 }
 
 #[derive(Default)]
 struct Busy {
-    /// Copies and their names.
+    /// Copies, each with the name of its destination or source.
     copies: Vec<(Weak<CopyContext>, String)>,
     executors: Vec<JobsSnapshot>,
 }
 
 impl Activity {
-    /// Creates an empty activity of an agent with this root.
+    /// Creates the empty activity of an agent with this root directory; `None` for the whole file
+    /// system.
     pub fn new(root: Option<&Path>) -> Self {
         let prefix = siblings::prefix(root.unwrap_or(Path::new("/")));
         let said =
@@ -47,12 +50,13 @@ impl Activity {
         Self { prefix: prefix.map_err(said).ok(), ..Self::default() }
     }
 
-    /// Returns the prefix of the names of all agents' sockets on the node, if known.
+    /// Returns the prefix of the names of all agents' sockets on the node; `None` if it could not
+    /// be determined.
     pub fn prefix(&self) -> Option<&str> {
         self.prefix.as_deref()
     }
 
-    /// Returns the name of this agent's socket, if it has one.
+    /// Returns the name of this agent's socket, once it is open.
     pub fn socket(&self) -> Option<&str> {
         self.socket.get()?.as_deref()
     }

@@ -8,7 +8,7 @@ use garland_protocol::{DiskCounts, KernelCounts, NicCounts};
 /// Bytes of a sector in `/proc/diskstats`, independent of the disk.
 const SECTOR: u64 = 512;
 
-/// Returns all counters.
+/// Reads all counters.
 pub fn counts() -> KernelCounts {
     // /proc/net shows the network namespace of this process.
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -30,7 +30,7 @@ fn nics(dev: &str) -> Vec<NicCounts> {
     nics.collect()
 }
 
-/// Returns the busy ticks of all CPUs, and all their ticks.
+/// Returns the busy ticks and all ticks of all CPUs together, from the text of `/proc/stat`.
 fn ticks(stat: &str) -> (u64, u64) {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
     // The first two numbers include guest time.
@@ -68,7 +68,7 @@ fn is_whole(name: &str) -> bool {
     if of_controller { !name.contains('p') } else { !numbered }
 }
 
-/// Returns the number of retransmitted TCP segments.
+/// Returns the number of retransmitted TCP segments, from the text of `/proc/net/snmp`.
 fn resent(snmp: &str) -> u64 {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (names, counts) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());

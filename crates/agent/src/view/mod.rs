@@ -16,7 +16,7 @@ pub use crate::view::activity::Activity;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// Collects the activity in a thread of its own and sends it to the head.
+/// Collects the node's activity in a separate thread, and sends it to the head.
 pub fn start(activity: &Arc<Activity>, session: &Arc<Session>) {
     let (activity, session) = (Arc::clone(activity), Arc::clone(session));
     let begun = threads::spawn("view", move || {

@@ -12,7 +12,7 @@ use garland_sys::{local_socket, process, random};
 /// Timeout for the answers of all agents together.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The most agents that are asked; further ones count as silent.
+/// The maximum number of agents that are asked; further ones count as silent.
 const ASKED: usize = 256;
 
 /// Returns the prefix of the names of all agents' sockets on a node. It is computed once, since a
@@ -23,7 +23,7 @@ pub fn prefix(root: &Path) -> io::Result<String> {
     Ok(format!("garland-{PROTOCOL}-{user}-{:x}-{:x}-", folder.dev(), folder.ino()))
 }
 
-/// Returns a new name for a socket.
+/// Returns a new unique name for a socket, with this prefix.
 pub fn new_name(prefix: &str) -> String {
     format!("{prefix}{:016x}", u64::from_ne_bytes(random::bytes()))
 }

@@ -133,7 +133,7 @@ pub enum EngineName {
     Parallel,
 }
 
-/// The placements.
+/// How the engine `agents` chooses the node of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlacementName {
@@ -157,7 +157,7 @@ pub enum DataName {
     Mount,
 }
 
-/// Returns the name of a choice on the command line, such as `pull`.
+/// Returns the name of a choice as on the command line, such as `pull`.
 pub fn word(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::result::{FarmResult, Summary};
 
-/// Returns a label for each of `runs`: the properties in which they differ, or the runs' names if two
-/// labels would be equal.
+/// Returns a label for each of `runs`: the properties in which the runs differ, or the runs' names
+/// if a label would be empty or two would be equal.
 pub fn labels(runs: &[FarmResult]) -> Vec<String> {
     let kinds: [fn(&Summary) -> String; 5] = [
         |one| one.network.clone().unwrap_or_else(|| "-".to_owned()),

@@ -47,7 +47,8 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Sets the price of a run from `RUN=AMOUNT`. RUN is the run's name, or its entry in `names`.
+/// Sets the price of one of `runs` from `RUN=AMOUNT`. RUN is the run's name, or the name by which
+/// the user gave it, in `names`.
 fn set_price(names: &[String], runs: &mut [FarmResult], price: &str) -> Result<(), Failure> {
     let wrong = || {
         Failure::usage(format!("--price {price}: write RUN=AMOUNT, with one of the compared runs"))

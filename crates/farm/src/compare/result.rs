@@ -12,17 +12,18 @@ use garland_results::head::Head;
 pub struct CompareResult {
     #[serde(flatten)]
     head: Head,
-    /// Number of jobs of each run.
+    /// Number of jobs, equal for all runs.
     pub jobs: usize,
     /// Label of the base run, whose time is 100 %.
     pub base: String,
-    /// The unit of all powers; none if the runs have several units.
+    /// Name of the unit of all powers; none if the runs have different units.
     pub unit: Option<String>,
     /// The runs, in the order they were named.
     pub runs: Vec<Row>,
     /// Label of the fastest run.
     pub fastest: String,
-    /// Label of the run with the best price-performance ratio, if two have a price.
+    /// Label of the run with the best price-performance ratio; none unless at least two runs have a
+    /// price.
     pub cheapest: Option<String>,
 }
 
@@ -35,20 +36,20 @@ pub struct Row {
     pub label: String,
     /// Number of nodes.
     pub nodes: usize,
-    /// Time in seconds.
+    /// Time from the start of the run to the end of the last job, in seconds.
     pub seconds: f64,
-    /// The time as a multiple of the base's.
+    /// The time as a multiple of the base run's time.
     pub of_base: f64,
-    /// The slowest and the fastest job.
+    /// The slowest and the fastest job, by their numbers; none if no job has a known time.
     pub spread: Option<Spread>,
-    /// The mean over all jobs of the time from queueing to the end, divided by the time of its work on the
-    /// fastest node.
+    /// The mean slowdown of the jobs done: the time from queueing to the end, divided by the time
+    /// of the same work on the fastest node; none if unknown.
     pub slowdown: Option<f64>,
-    /// The cluster compared with one machine.
+    /// The cluster compared with one machine; none if it cannot be compared.
     pub standing: Option<Standing>,
-    /// Price of the cluster.
+    /// Price of the cluster, if known.
     pub price: Option<f64>,
-    /// Places by time and by price.
+    /// The run's places by time and by price.
     #[serde(flatten)]
     pub rank: Rank,
 }

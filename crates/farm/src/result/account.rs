@@ -15,12 +15,13 @@ use super::words::sentence;
 use crate::args::{DataName, word};
 use garland_results::head::Head;
 
-/// How jobs were run.
+/// The conditions under which jobs were run.
 #[derive(Clone, Debug)]
 pub struct RunConditions {
-    /// The engine.
+    /// The engine that ran the jobs.
     pub engine: Engine,
-    /// The placement; none if the engine chooses nodes itself.
+    /// Name of the placement, which chose the node of each job; none if the engine chooses nodes
+    /// itself.
     pub placement: Option<String>,
     /// How jobs got their files.
     pub data: DataName,
@@ -28,24 +29,24 @@ pub struct RunConditions {
     pub at_once: bool,
     /// Name of the network, if known.
     pub network: Option<String>,
-    /// Price of the cluster.
+    /// Price of the cluster, if known.
     pub price: Option<f64>,
-    /// The unit of processor power.
+    /// The requested unit of processor power.
     pub unit: Unit,
-    /// A measured run of these jobs on one machine.
+    /// These jobs on one machine, as measured; none for an estimate from their CPU time.
     pub one: Option<OneMachine>,
 }
 
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Farmed {
-    /// How the jobs were run.
+    /// The conditions under which the jobs were run.
     pub how: RunConditions,
-    /// The nodes.
+    /// All nodes of the run.
     pub members: Vec<NodeAccount>,
-    /// The jobs' records.
+    /// The records of the jobs that have ended.
     pub records: Vec<Record>,
-    /// Number of jobs; more than records if the user interrupted the run.
+    /// Number of jobs; more than `records` if the user interrupted the run.
     pub jobs: usize,
     /// The time from the beginning of the run to the end of the last job, in seconds.
     pub seconds: f64,
@@ -106,7 +107,7 @@ impl Farmed {
         }
     }
 
-    /// Estimates the time of all jobs on the first usable node alone from their CPU time.
+    /// Estimates, from the jobs' CPU time, the time of all jobs on the first node with power alone.
     fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<OneMachine> {
         let at = workers.iter().position(|worker| worker.power() > 0.0)?;
         let works: Vec<f64> = tasks.iter().map(|task| task.work(&workers[task.worker])).collect();
@@ -152,7 +153,8 @@ impl Farmed {
         self.members.iter().map(worker).collect()
     }
 
-    /// Returns the jobs that are done, as tasks for the analysis.
+    /// Returns the jobs that are done as tasks for the analysis; omits those whose node or times
+    /// are unknown.
     fn tasks(&self) -> Vec<Task> {
         let places: HashMap<&str, usize> =
             self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();

@@ -3,14 +3,14 @@
 use super::traffic::NicTraffic;
 use garland_results::head::{NodeEnd, NodeVerdict};
 
-/// A node that ran jobs.
+/// A node of a run.
 #[derive(Clone, Debug)]
 pub struct NodeAccount {
-    /// The name, as in records.
+    /// The node's name, as in records.
     pub name: String,
-    /// Number of slots for jobs; an engine that does not know it sets 0.
+    /// Number of slots for jobs; 0 if the engine does not know it.
     pub slots: u32,
-    /// The share of a CPU core that each slot has.
+    /// The share of a CPU core that each slot has, up to 1.
     pub share: f64,
     /// CPU clock in MHz, if known.
     pub mhz: Option<f64>,
@@ -18,7 +18,7 @@ pub struct NodeAccount {
     pub memory: Option<u64>,
     /// How the node ended.
     pub end: NodeEnd,
-    /// Traffic of the NICs during the run.
+    /// Traffic of the node's NICs during the run; empty if not counted.
     pub nics: Vec<NicTraffic>,
 }
 
@@ -29,7 +29,7 @@ impl NodeAccount {
         Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
     }
 
-    /// Returns the speed of a core: its clock, or 1 if unknown.
+    /// Returns the speed of a core: its clock in MHz, or 1 if the clock is unknown.
     pub fn speed(&self) -> f64 {
         self.mhz.filter(|mhz| *mhz > 0.0).unwrap_or(1.0)
     }

@@ -7,19 +7,20 @@ use super::node::NodeAccount;
 /// A unit of processor power.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Unit {
-    /// MHz if the clocks of all nodes are known, otherwise cores.
+    /// CPU clocks in MHz if the clocks of all nodes are known, otherwise the number of CPU cores.
     #[default]
     Usual,
-    /// CPU clocks in MHz.
+    /// CPU clocks in MHz, added over cores; the number of CPU cores if a clock is unknown.
     Clock,
     /// Number of CPU cores.
     Cores,
-    /// The power of one core of the first node, and the name of the unit; other cores are scaled by their
-    /// speed.
+    /// The power of one core of the first node in a unit with this name. The power of other cores
+    /// is in proportion to their speed.
     Named(f64, String),
 }
 
-/// Parses `MHz`, `cores`, `300MHz`, `1.5 horsepower`.
+/// Parses a unit: `MHz`, `cores`, or the power of one core with the unit's name, such as `300MHz`
+/// or `1.5 horsepower`.
 impl FromStr for Unit {
     type Err = String;
 
@@ -50,12 +51,13 @@ impl FromStr for Unit {
 pub struct Powers {
     /// The unit's name.
     pub unit: String,
-    /// The power of each node, in their order.
+    /// The power of each node, in the order of the nodes.
     pub each: Vec<f64>,
 }
 
 impl Unit {
-    /// Returns the powers of `members`; in cores if the unit needs clocks and one is unknown.
+    /// Returns the powers of `members`. They are in cores if the unit is MHz and the clock of a
+    /// node is unknown.
     pub fn of(&self, members: &[NodeAccount]) -> Powers {
         let clocks: Option<Vec<f64>> = members.iter().map(|one| one.mhz).collect();
         let cores = |one: &NodeAccount| f64::from(one.slots) * one.share;

@@ -10,9 +10,10 @@ pub const NAMED: usize = 1000;
 /// The figures of a farm run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// The engine.
+    /// The engine that ran the jobs.
     pub engine: Engine,
-    /// The placement; none if the engine chooses nodes itself.
+    /// Name of the placement, which chose the node of each job; none if the engine chooses nodes
+    /// itself.
     pub placement: Option<String>,
     /// How jobs got their files: `there`, `mount`, `stage`.
     pub data: String,
@@ -25,20 +26,23 @@ pub struct Summary {
     pub jobs: Jobs,
     /// Seconds from the start of the run to the end of the last job.
     pub total: f64,
-    /// The slowest and the fastest job, by their numbers in the list.
+    /// The slowest and the fastest job, by their numbers in the list; none if no job has a known
+    /// time.
     pub spread: Option<Spread>,
-    /// The mean over all jobs of the time from queueing to the end, divided by the time of its work on the
-    /// fastest node.
+    /// The mean slowdown of the jobs done: the time from queueing to the end, divided by the time
+    /// of the same work on the fastest node; none if unknown.
     pub slowdown: Option<f64>,
-    /// All jobs on one machine, measured or estimated.
+    /// The time and power of one machine for all jobs, measured or estimated; none if neither is
+    /// possible.
     pub one: Option<OneMachine>,
     /// Name of the unit of power.
     pub unit: String,
-    /// The cluster compared with one machine.
+    /// The cluster compared with one machine; none if not all jobs are done, or if a time or power
+    /// is unknown.
     pub standing: Option<Standing>,
-    /// Where the time went.
+    /// The time of the run, divided by cause; none if no node has power.
     pub losses: Option<Losses>,
-    /// Price of the cluster.
+    /// Price of the cluster, if known.
     pub price: Option<f64>,
 }
 
@@ -50,13 +54,13 @@ pub struct Jobs {
     pub all: usize,
     /// Jobs whose outputs are complete.
     pub done: usize,
-    /// Jobs that failed for good.
+    /// Jobs that failed in their last try.
     pub failed: usize,
     /// Jobs that did not finish before the run was interrupted.
     pub open: usize,
-    /// Number of tries beyond each job's first.
+    /// Total number of tries beyond each job's first.
     pub retries: u64,
-    /// The failed jobs; [`NAMED`] at most.
+    /// The failed jobs, up to [`NAMED`] of them.
     pub failures: Vec<Failed>,
 }
 
@@ -67,24 +71,25 @@ pub struct Failed {
     pub job: u32,
     /// The job's name.
     pub name: Text,
-    /// The node of the last try.
+    /// The node of the last try; none if unknown.
     pub node: Option<String>,
     /// Why the last try failed.
     pub reason: String,
     /// Number of tries.
     pub tries: u32,
-    /// The last lines of standard error.
+    /// The last lines that the last try wrote to standard error.
     #[serde(default)]
     pub last_words: Vec<Text>,
 }
 
-/// All jobs on one machine.
+/// One machine that runs all jobs alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OneMachine {
-    /// Time in seconds.
+    /// Time of all jobs in seconds.
     pub seconds: f64,
-    /// Power in the unit of the summary.
+    /// Power of the machine in the unit of the summary.
     pub power: f64,
-    /// The run that measured the time; none if it is estimated from the jobs' CPU time.
+    /// Name of the run that measured the time; none if the time is estimated from the jobs' CPU
+    /// time.
     pub run: Option<String>,
 }

@@ -14,10 +14,10 @@ use garland_terminal::verdicts::folded;
 /// If a run has more jobs than this, the table shows only the slowest ones.
 const SHOWN: usize = 48;
 
-/// The number of slowest jobs that are shown in this case.
+/// The number of jobs that are shown in a table of only the slowest ones.
 const SLOWEST: usize = 5;
 
-/// The maximum number of failed jobs that are shown.
+/// The maximum number of failed jobs that are listed.
 const FAILED: usize = 20;
 
 /// The maximum number of characters of a failed job's last line in the table of jobs.
@@ -218,7 +218,8 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     )
 }
 
-/// Shortens a line for the table of jobs; the list of failed jobs shows all of it.
+/// Returns the beginning of a line for the table of jobs; the list of failed jobs shows the whole
+/// line.
 fn beginning(line: &str) -> String {
     match line.char_indices().nth(LINE) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -226,7 +227,7 @@ fn beginning(line: &str) -> String {
     }
 }
 
-/// Prints the causes for which the run took longer than the theoretical best.
+/// Writes the table of the run's time by cause: why the run took longer than the theoretical best.
 pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
     let mut line = |what: &str, seconds: f64| {
         writeln!(f, "  {what:<46}{:>10}{:>10}", took(seconds), percent(seconds / losses.whole))
@@ -242,7 +243,7 @@ pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
     writeln!(f)
 }
 
-/// Returns the text for a cause in the table.
+/// Returns the text for a cause of lost time in the table.
 pub fn in_words(cause: Loss) -> &'static str {
     match cause {
         Loss::IntegerRounds => "integer rounds: the last one is not full",

@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use garland_fleet::inventory::LAB_PREFIX;
 
-/// The counters of this process's network namespace. `/sys/class/net` would show the namespace that mounted
-/// it.
+/// The file with the counters of this process's network namespace. `/sys/class/net` would show the
+/// namespace in which it was mounted.
 const COUNTERS: &str = "/proc/thread-self/net/dev";
 
-/// Bytes that a NIC has carried, as counted by the kernel.
+/// The number of bytes that a NIC has carried, as counted by the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicTraffic {
     /// The NIC's name on its node.
     pub nic: String,
-    /// The medium that it is connected to, if known.
+    /// The medium that the NIC is connected to; none outside of labs.
     pub medium: Option<String>,
     /// Bytes sent by the node.
     pub sent: u64,
@@ -25,14 +25,15 @@ pub struct NicTraffic {
     pub received: u64,
 }
 
-/// The counters of NICs at one moment, of all nodes of a lab or of this machine.
+/// The counters of NICs at one moment: of all nodes of a lab, or of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     nics: HashMap<String, Vec<NicTraffic>>,
 }
 
 impl Traffic {
-    /// Reads the counters. Counters that cannot be read are missing. `own` is the name of this machine.
+    /// Reads the counters of all nodes of `lab`, or of this machine, whose name is `own`. Counters
+    /// that cannot be read are missing.
     pub fn now(lab: Option<&Lab>, own: &str) -> Self {
         let nics = match lab {
             Some(lab) => of_lab(lab),
@@ -41,7 +42,8 @@ impl Traffic {
         Self { nics }
     }
 
-    /// Returns the traffic of the NICs of the node `name` since `before`.
+    /// Returns the traffic of the NICs of the node `name` since `before`; empty if it was not
+    /// counted. Outside of labs, NICs without traffic are omitted.
     pub fn since(&self, before: &Self, name: &str) -> Vec<NicTraffic> {
         let Some(now) = self.nics.get(name) else { return Vec::new() };
         let then = |nic: &str| {
@@ -81,8 +83,8 @@ fn of_this_machine() -> Vec<NicTraffic> {
     read(&fs::read_to_string(COUNTERS).unwrap_or_default())
 }
 
-/// Parses `/proc/net/dev`: name, colon, eight counters of reception, eight of transmission; bytes are the
-/// first of each eight.
+/// Parses `/proc/net/dev`, where a line has the name, a colon, eight counters of reception and
+/// eight of transmission. The first of each eight counts bytes. Omits `lo`.
 fn read(text: &str) -> Vec<NicTraffic> {
     let line = |line: &str| {
         let (name, counters) = line.split_once(':')?;

@@ -20,12 +20,12 @@ pub struct FarmResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// All nodes.
+    /// All nodes of the run.
     pub nodes: Vec<NodeResult>,
-    /// The figures.
+    /// The figures of the run.
     #[serde(flatten)]
     pub summary: Summary,
-    /// A summary in one sentence, if the cluster can be compared with one machine.
+    /// The summary in one sentence; none if the cluster cannot be compared with one machine.
     pub sentence: Option<String>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
@@ -33,32 +33,32 @@ pub struct FarmResult {
     pub records: Vec<Record>,
 }
 
-/// A node of the result.
+/// A node and its figures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeResult {
     pub name: String,
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Cores for jobs: the number of single-core jobs that run at the same time.
+    /// Number of cores for jobs, which is the number of single-core jobs that run at the same time.
     pub cores: u32,
-    /// The share of a real core that each of them had.
+    /// The share of a CPU core that each of `cores` has.
     pub share: f64,
-    /// CPU clock in MHz.
+    /// CPU clock in MHz, if known.
     pub mhz: Option<f64>,
-    /// Memory in bytes.
+    /// Memory in bytes, if known.
     pub memory: Option<u64>,
-    /// Power in the unit of the summary.
+    /// Power of the node in the unit of the summary.
     pub power: f64,
     /// Number of jobs done.
     pub done: usize,
-    /// CPU seconds of these jobs.
+    /// CPU time of the jobs done, in seconds.
     pub cpu: f64,
-    /// Traffic of the NICs during the run; empty if it was not counted.
+    /// Traffic of the node's NICs during the run; empty if it was not counted.
     pub nics: Vec<NicTraffic>,
 }
 
 impl FarmResult {
-    /// Finds the run that `asked` names, and reads its result.
+    /// Finds the farm run that `asked` names, and reads its result.
     pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
         let run = Run::find(places, asked, "records.jsonl", "the records of farm jobs")?;
         let kept = KeptResult::of(&run)?;
@@ -72,8 +72,8 @@ impl FarmResult {
         Ok(result)
     }
 
-    /// Converts a run on one machine to the base that a cluster is compared with. Fails unless all of its
-    /// jobs are done.
+    /// Returns the time and power of a run on one machine, as the base with which a cluster is
+    /// compared. Fails unless all jobs of the run are done.
     pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
         if self.summary.jobs.done < self.summary.jobs.all {
             return Err(Failure::usage(format!("{} has not done all of its jobs", self.run())));
@@ -82,12 +82,12 @@ impl FarmResult {
         Ok(OneMachine { seconds: self.summary.total, power, run: self.head.run })
     }
 
-    /// Returns the run's name.
+    /// Returns the run's name; empty if the result has none.
     pub fn run(&self) -> &str {
         self.head.run.as_deref().unwrap_or_default()
     }
 
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command for this result.
     pub fn exit(&self) -> Exit {
         let jobs = &self.summary.jobs;
         match () {

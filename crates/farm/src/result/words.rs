@@ -2,7 +2,8 @@
 
 use super::summary::Summary;
 
-/// Formats a time in seconds as `12.34 s`, and from a minute on as `41m12s`.
+/// Formats a time in seconds as `12.34 s`, or, from a minute on, as `41m12s`; `-` if it is not
+/// finite.
 pub fn took(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "-".to_owned();
@@ -14,7 +15,7 @@ pub fn took(seconds: f64) -> String {
     format!("{}m{:02}s", whole / 60, whole % 60)
 }
 
-/// Formats a power, rounded down: from 10 on without decimals, otherwise with two.
+/// Formats a power, rounded down: without decimals from 10 on, otherwise with two.
 pub fn power(value: f64) -> String {
     match value {
         value if value >= 10.0 => format!("{:.0}", value.floor()),
@@ -27,8 +28,9 @@ pub fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// Returns a summary such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24
-/// jobs`; none if the cluster cannot be compared with one machine.
+/// Returns a summary such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz
+/// for 24 jobs`; none if the cluster cannot be compared with one machine. `powers` are those of the
+/// nodes.
 pub fn sentence(summary: &Summary, powers: &[f64]) -> Option<String> {
     let standing = summary.standing.as_ref()?;
     let unit = &summary.unit;

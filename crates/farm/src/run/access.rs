@@ -15,20 +15,20 @@ use garland_terminal::failure::Failure;
 
 /// The access of a run's jobs to their files.
 pub struct Access {
-    /// The name of the directory on nodes that contains the jobs' own directories.
+    /// The path on nodes of the directory that contains the jobs' own directories.
     pub folder: Text,
     /// The paths of the jobs' files on nodes.
     pub place: JobFiles,
-    /// Copies inputs to nodes and outputs back, if files are staged.
+    /// Copies inputs to nodes and outputs back; none if files are not staged.
     pub stager: Option<Stager>,
-    /// The mount of each node; none without a mount.
+    /// For each node, the order to mount this machine's files; none for nodes without a mount.
     pub openings: Vec<Option<Opening>>,
-    /// Serves files for mounts until it is dropped.
+    /// Serves files to the nodes' mounts until it is dropped; none without mounts.
     _server: Option<Server>,
 }
 
 impl Access {
-    /// Prepares the access to files for a run on these nodes.
+    /// Prepares the access to files for a run on the nodes `names` with these agents.
     pub fn open(
         work: &Work<'_>,
         names: &[String],

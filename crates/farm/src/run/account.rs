@@ -15,7 +15,7 @@ use garland_fleet::launch::lab;
 use garland_results::head::{Head, Phases};
 use garland_terminal::failure::Failure;
 
-/// The state before the first job.
+/// The counters and the user's options before the first job.
 pub struct Account {
     lab: Option<Lab>,
     /// This machine's name in records.
@@ -27,7 +27,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Reads the counters, and the base run if the user names one.
+    /// Reads the counters, and the result of the base run if the user names one. Fails if the price
+    /// or the base run is not valid.
     pub fn open(work: &Work<'_>) -> Result<Self, Failure> {
         let asked = &work.asked.account;
         if asked.price.is_some_and(|price| !(price.is_finite() && price >= 0.0)) {
@@ -91,8 +92,8 @@ impl Account {
     }
 }
 
-/// Returns the nodes of the engine, followed by others that occur in records: before it was resumed, the
-/// run may have had other nodes.
+/// Returns the nodes of the engine, followed by other nodes that occur in records: a run that was
+/// resumed may have had other nodes before.
 fn members(mut members: Vec<NodeAccount>, records: &[Record]) -> Vec<NodeAccount> {
     for name in records.iter().filter_map(|record| record.node.as_deref()) {
         if members.iter().all(|known| known.name != name) {
@@ -105,7 +106,8 @@ fn members(mut members: Vec<NodeAccount>, records: &[Record]) -> Vec<NodeAccount
     members
 }
 
-/// Returns the maximum number of jobs that ran on a node at the same time, as an estimate of its slots.
+/// Returns the maximum number of jobs that ran on a node at the same time, but at least 1, as an
+/// estimate of the node's slots.
 fn most_at_once(records: &[Record], node: &str) -> u32 {
     let own = records.iter().filter(|record| record.node.as_deref() == Some(node));
     let times = own.filter_map(|record| Some((record.started?, record.ended?)));
@@ -120,8 +122,8 @@ fn most_at_once(records: &[Record], node: &str) -> u32 {
     u32::try_from(running.max().unwrap_or(1)).unwrap_or(1).max(1)
 }
 
-/// Scales down the shares of nodes that are all processes of this machine, so that their sum does not exceed
-/// its CPUs.
+/// Scales down the shares of nodes which are all processes of this machine, so that the nodes
+/// together have no more cores than the machine.
 fn share_machine(members: &mut [NodeAccount]) {
     let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
     let all: f64 = members.iter().map(|one| f64::from(one.slots) * one.share).sum();

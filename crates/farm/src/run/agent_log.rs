@@ -12,8 +12,8 @@ use garland_fleet::builder::log_name;
 /// The number of bytes that are read at the end of the log.
 const TAIL: u64 = 4 << 10;
 
-/// Returns the last lines of the log of `node`'s agent in `folder`; none for a standing agent or an empty
-/// log.
+/// Returns the last lines of the log of `node`'s agent in `folder`; none if there is no log, as for
+/// a standing agent, or if the log is empty.
 pub fn last_words_at(folder: &Path, node: &str) -> Vec<Text> {
     let mut tail = Vec::new();
     if let Ok(mut file) = File::open(folder.join(log_name(node))) {

@@ -25,7 +25,7 @@ use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The node of the engine `local`, whose agent runs in the working directory.
+/// The name of the node of the engine `local`. The node's agent runs in the working directory.
 const HERE: &str = "local1";
 
 /// The engine that runs jobs on agents.
@@ -115,7 +115,7 @@ impl Driver for Agents {
     }
 }
 
-/// Fails if no node has an agent.
+/// Fails if no node has an agent; the message contains the first reason.
 fn require_one(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
     let mut reasons =
         nodes.iter().zip(agents).map(|(node, agent)| Some((node, agent.as_ref().err()?)));
@@ -128,7 +128,7 @@ fn require_one(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), F
     }
 }
 
-/// Returns why a node was lost, with the last line of its agent's log.
+/// Returns the reason why a node was lost, with the last line of the log of the node's agent.
 fn lost_why(reason: &str, last_words: &[Text]) -> String {
     match last_words.last() {
         Some(last) => format!("{reason}; the last line of its agent's log: {last}"),
@@ -136,7 +136,8 @@ fn lost_why(reason: &str, last_words: &[Text]) -> String {
     }
 }
 
-/// Returns how the engine ended; `last_words` returns the last lines of the log of a node's agent.
+/// Returns how the engine ended. `last_words` returns the last lines of the log of a node's agent,
+/// by the node's index.
 fn ending(
     settings: &Settings,
     names: &[String],
@@ -170,7 +171,8 @@ impl Agents {
         }
     }
 
-    /// Returns the nodes' names in records.
+    /// Returns the names of the nodes as in records: with the engine `local`, the name of this
+    /// machine.
     fn names(&self, nodes: &[Node]) -> Vec<String> {
         match self.engine {
             Engine::Local => vec![process::host_name()],
@@ -178,8 +180,8 @@ impl Agents {
         }
     }
 
-    /// Returns the size of inputs in bytes, by job number, for files that are on this machine and not
-    /// staged.
+    /// For each job with inputs, by number, returns the total size of its inputs in bytes. Returns
+    /// nothing unless jobs access inputs on this machine directly or through a mount.
     fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
         let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
         let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());

@@ -21,7 +21,7 @@ pub struct Work<'a> {
     pub context: &'a Context,
     /// The options of `garland farm run`.
     pub asked: &'a FarmRun,
-    /// The settings of the run, which are kept so that it can be resumed.
+    /// The settings of the run, which are stored so that the run can be resumed.
     pub settings: &'a Settings,
     /// The run's directory.
     pub run: &'a Run,
@@ -29,17 +29,17 @@ pub struct Work<'a> {
     pub places: &'a Places,
     /// Resolves node lists.
     pub inventory: &'a Inventory,
-    /// Interrupts by the user.
+    /// The user's interrupts, which the engine polls.
     pub interrupts: &'a Arc<Interrupts>,
-    /// The start of the run in monotonic nanoseconds. For a resumed run it is earlier by the time that the
-    /// run has taken before.
+    /// The start of the run in monotonic nanoseconds. For a resumed run, the time that the run took
+    /// before is subtracted.
     pub began_ns: u64,
 }
 
 /// How an engine ended.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// The nodes that the engine knew.
+    /// The nodes of the run, as far as the engine knows them.
     pub nodes: Vec<NodeAccount>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,

@@ -26,7 +26,7 @@ pub const RECORDS: &str = "records.jsonl";
 /// The directory of the jobs' output.
 const OUTPUT: &str = "output";
 
-/// The interval of the progress line, in nanoseconds.
+/// The minimum interval between updates of the progress line, in nanoseconds.
 const SHOW_NS: u64 = 200_000_000;
 
 /// The message if the journal cannot be synced.
@@ -36,7 +36,7 @@ const SYNCING: &str = "cannot sync the run's journal (the run can be resumed)";
 struct Syncing {
     want: Sender<()>,
     thread: JoinHandle<()>,
-    /// The first error: after it, earlier lines may be lost.
+    /// The first error; lines that were written before it may be lost. None after it was returned.
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -62,12 +62,13 @@ impl Syncing {
         let _ = self.want.send(());
     }
 
-    /// Returns the first error of the syncs so far, if one failed.
+    /// Fails with the first error of the syncs so far. An error is returned only once.
     fn result(&self) -> io::Result<()> {
         taken(&self.failed)
     }
 
-    /// Waits until all requested syncs are done.
+    /// Waits until all requested syncs are done. Returns the first error unless `result` has
+    /// returned it.
     fn end(self) -> io::Result<()> {
         let Self { want, thread, failed } = self;
         drop(want);
@@ -97,7 +98,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the journal of a run with `jobs` jobs, and reads the records that it has already.
+    /// Opens the journal of a run with `jobs` jobs, and reads the records that it contains. Fails
+    /// if another process runs the run.
     pub fn open(run: &Run, jobs: usize, quiet: bool) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
         let opening = || format!("cannot open {}", path.display());
@@ -135,7 +137,8 @@ impl Ledger {
         &self.journal
     }
 
-    /// Returns the time of the last event in the journal, in seconds since the start of the run.
+    /// Returns the time of the last end of a job in the journal, in seconds since the start of the
+    /// run; 0 if there is none.
     pub fn last(&self) -> f64 {
         let times = self.journal.records().filter_map(|record| record.staged_out.or(record.ended));
         times.fold(0.0, f64::max)
@@ -151,7 +154,7 @@ impl Ledger {
         self.journal.note(record);
     }
 
-    /// Writes the output of a job.
+    /// Writes the output of a job to the job's file. Prints an error message if that fails.
     pub fn output(&mut self, job: u32, output: &[u8]) {
         let folder = self.folder.join(OUTPUT);
         if !self.has_output {
@@ -167,7 +170,8 @@ impl Ledger {
         }
     }
 
-    /// Writes the records that were added, and updates the progress line; `open` jobs have not ended.
+    /// Writes the records that were added, and updates the progress line. `open` is the number of
+    /// jobs that have not ended.
     pub fn commit(&mut self, open: usize) -> Result<(), Failure> {
         if !self.lines.is_empty() {
             (&*self.file).write_all(&self.lines).or_nothing("cannot write the run's journal")?;
@@ -187,7 +191,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes all records in the order of the list, and returns them.
+    /// Writes all records to [`RECORDS`], in the order of the list, and returns them.
     pub fn close(mut self) -> Result<Vec<Record>, Failure> {
         if self.shows {
             progress("");
@@ -204,13 +208,13 @@ impl Ledger {
     }
 }
 
-/// Draws the progress line.
+/// Draws the progress line in place of the last one.
 fn progress(line: &str) {
     // A closed terminal is no error.
     let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
 }
 
-/// Reads a journal. Returns its records and the bytes of its complete lines.
+/// Reads a journal. Returns its records, and the length of its complete lines in bytes.
 fn read(file: &File) -> io::Result<(Journal, u64)> {
     let mut reader = BufReader::new(file);
     let (mut journal, mut whole, mut line) = (Journal::default(), 0, Vec::new());

@@ -13,7 +13,7 @@ use garland_core::units::Nanos;
 use crate::args::FarmRun;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Reads the jobs, and the node list if there is one.
+/// Reads the jobs, and returns them with the user's node list, if there is one.
 pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     let text = |word: &std::ffi::OsString| Text::from(word.as_bytes());
     let (jobs, nodes) = match (&asked.what[..], &asked.command[..]) {
@@ -85,7 +85,8 @@ pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns the total size of a job's inputs on this machine in bytes; their paths are relative to `here`.
+/// Returns the total size in bytes of a job's inputs that exist on this machine. Their paths are
+/// relative to `here`.
 pub fn bytes_of_inputs(job: &Job, here: &Path) -> u64 {
     let length = |name: &Text| fs::metadata(here.join(path(name))).map_or(0, |stat| stat.len());
     job.inputs.iter().map(length).sum()
@@ -95,7 +96,7 @@ fn path(name: &Text) -> &Path {
     Path::new(OsStr::from_bytes(name.bytes()))
 }
 
-/// Formats the first of `count` names, and the number of others.
+/// Formats the first of `count` names, with the number of the others.
 fn some(first: &Text, count: usize) -> String {
     if count > 1 { format!("{first} (and {} more)", count - 1) } else { first.to_string() }
 }

@@ -24,22 +24,22 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::launch::FAREWELL;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The interval of polling for interrupts.
+/// The interval at which interrupts are polled.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A script for each node: creates a link to the running agent's program at a path that is equal on all
-/// nodes, and prints the link's name, the number of CPUs and the host name. The link is needed because the
+/// A shell script for each node. It links a path that is equal on all nodes to the agent's program,
+/// and prints the link's name, the number of CPUs and the host name. The link is needed because the
 /// path of the program contains the host name, since homes may be shared.
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
     ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
 
-/// The engine `parallel`.
+/// The engine that runs jobs with GNU parallel.
 pub struct Parallel;
 
 /// A node that accepts ssh logins.
 struct Login {
     name: String,
-    /// The host for ssh.
+    /// The host name or address for ssh.
     host: String,
     /// The host name that the node itself reports.
     own_name: String,
@@ -111,7 +111,7 @@ fn install_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failur
     Ok(logins)
 }
 
-/// Returns the value of `--sshlogin` for a host with `slots` jobs at a time.
+/// Returns the value of `--sshlogin` for a host that runs `slots` jobs at a time.
 fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
     let options: String = ssh.map_or_else(String::new, |ssh| {
         let quote = |option: &String| {
@@ -170,7 +170,7 @@ fn start(
     Ok((child, output))
 }
 
-/// Runs all jobs of a round with GNU parallel. Returns whether the user interrupted it.
+/// Runs all jobs of a round with GNU parallel. Returns whether the user interrupted the round.
 fn one_round(
     work: &Work<'_>,
     logins: &[&Login],

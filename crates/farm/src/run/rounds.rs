@@ -17,7 +17,7 @@ use garland_terminal::failure::Failure;
 pub struct Round<'a> {
     /// The number of the try, from 1.
     pub tries: u32,
-    /// The jobs.
+    /// The jobs of this round.
     pub jobs: &'a [Job],
     /// Nodes on which jobs failed in the previous round.
     pub avoid: Vec<String>,
@@ -28,11 +28,11 @@ pub struct Rounds<'a, 'l> {
     work: &'a Work<'a>,
     engine: Engine,
     ledger: &'l mut Ledger,
-    /// Jobs of this round without a record, by number.
+    /// The jobs of this round that have no record yet, by number.
     open: HashMap<u32, Job>,
-    /// Failed jobs of this round, by number.
+    /// The jobs that failed in this round and are tried again, by number, each with its record.
     failed: BTreeMap<u32, (Job, Record)>,
-    /// The last lines of the processes that were to run a job, by the job's number.
+    /// For each job, by number: the last lines of the process that was to run it.
     words: HashMap<u32, Vec<Text>>,
     nodes: BTreeSet<String>,
     tries: u32,
@@ -58,8 +58,8 @@ impl<'a, 'l> Rounds<'a, 'l> {
         }
     }
 
-    /// Runs rounds until every job has ended for good. `round` runs one, and returns whether the user
-    /// interrupted it.
+    /// Runs rounds until every job is done or has had all its tries, or the user interrupts.
+    /// `round` runs one round, and returns whether the user interrupted it.
     pub fn go(
         mut self,
         mut jobs: Vec<Job>,
@@ -98,7 +98,7 @@ impl<'a, 'l> Rounds<'a, 'l> {
         self.open.len()
     }
 
-    /// Records the end of a job.
+    /// Records the end of a job. Ignores jobs that are not open in this round.
     pub fn ended(&mut self, ended: WorkEnd) {
         let WorkEnd { node, ahead_ns, end, again, said: output } = ended;
         let Some(job) = self.open.remove(&end.job) else { return };
@@ -128,7 +128,8 @@ impl<'a, 'l> Rounds<'a, 'l> {
         self.ledger.commit(self.left)
     }
 
-    /// Sets the last lines of the process that was to run `job`, for the case that the job gets no record.
+    /// Keeps the last lines of the process that was to run `job`. They are used if the job gets no
+    /// record.
     pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
         self.words.insert(job, last_words);
     }

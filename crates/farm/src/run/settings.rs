@@ -13,13 +13,13 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The file with the settings.
+/// The name of the file with the settings, in the run's directory.
 pub const SETTINGS: &str = "farm.json";
 
 /// The version of a run's files: settings, jobs and journal.
 const VERSION: u32 = 1;
 
-/// The file with the jobs, one per line.
+/// The name of the file with the jobs, one per line, in the run's directory.
 const JOBS: &str = "jobs.jsonl";
 
 /// The settings of a run.
@@ -27,11 +27,11 @@ const JOBS: &str = "jobs.jsonl";
 pub struct Settings {
     /// The version of the run's files.
     version: u32,
-    /// The engine.
+    /// The engine that runs the jobs.
     pub engine: EngineName,
     /// The node list, as the user gave it.
     pub nodes: Option<String>,
-    /// The placement.
+    /// How the engine `agents` chooses the node of a job.
     pub placement: PlacementName,
     /// Whether all jobs start at once.
     pub all_at_once: bool,
@@ -47,13 +47,14 @@ pub struct Settings {
     pub folder: PathBuf,
     /// Number of jobs.
     pub jobs: usize,
-    /// The lab of the nodes, if the user named one.
+    /// The name of the nodes' lab; none for the default lab.
     #[serde(default)]
     pub lab: Option<String>,
 }
 
 impl Settings {
-    /// Returns the settings of a new run. Fails if options exclude each other.
+    /// Returns the settings of a new run. Fails if options exclude each other, or a needed node
+    /// list is missing.
     pub fn new(asked: &FarmRun, nodes: Option<String>, jobs: usize) -> Result<Self, Failure> {
         let usual = if nodes.is_some() { EngineName::Agents } else { EngineName::Local };
         let engine = asked.engine.unwrap_or(usual);
@@ -99,7 +100,7 @@ impl Settings {
         run.keep(SETTINGS, self)
     }
 
-    /// Finds a run, and reads its settings and jobs.
+    /// Finds the run `name`, and reads its settings and jobs.
     pub fn find(places: &Places, name: &str) -> Result<(Run, Self, Vec<Job>), Failure> {
         let run = Run::find(places, name, SETTINGS, "farm jobs")?;
         let path = run.folder().join(SETTINGS);

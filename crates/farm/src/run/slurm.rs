@@ -23,14 +23,14 @@ use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The interval of polling for ended jobs.
+/// The interval at which the files of ended jobs are polled.
 const POLL: Duration = Duration::from_millis(100);
 
-/// The interval of asking Slurm whether the array still exists, in nanoseconds.
+/// The interval in nanoseconds at which Slurm is asked whether the array still exists.
 const ASK_NS: u64 = 1_000_000_000;
 
-/// The number of parts per CPU: more parts balance better; fewer parts start faster, since Slurm starts
-/// only a few tasks per second.
+/// The number of parts per CPU. More parts balance better; fewer parts start faster, since Slurm
+/// starts only a few tasks per second.
 const PARTS: usize = 8;
 
 /// The maximum number of array tasks: Slurm's default limit is 1001.
@@ -39,7 +39,7 @@ const PARTS_MAX: usize = 1000;
 /// The file with the ids of the run's arrays, one per line.
 const ARRAYS: &str = "slurm";
 
-/// The engine `slurm`.
+/// The engine that runs jobs with Slurm's job arrays.
 pub struct Slurm;
 
 impl Driver for Slurm {
@@ -77,7 +77,8 @@ impl Driver for Slurm {
     }
 }
 
-/// Cancels the job arrays of earlier controllers of the run. Jobs without a record are run again.
+/// Cancels the job arrays that earlier controllers submitted for the run. Jobs without a record are
+/// run again.
 fn cancel_earlier(work: &Work<'_>) {
     let ids = fs::read_to_string(work.run.folder().join(ARRAYS)).unwrap_or_default();
     for id in ids.lines() {
@@ -86,7 +87,7 @@ fn cancel_earlier(work: &Work<'_>) {
     }
 }
 
-/// Writes the running program to `path`, for the nodes.
+/// Writes the running program to `path`, unless the file exists. Nodes run it from there.
 fn write_program(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
@@ -97,7 +98,7 @@ fn write_program(path: &Path) -> io::Result<()> {
     fs::rename(part, path)
 }
 
-/// Returns the number of CPUs of all nodes.
+/// Returns the number of CPUs of all nodes that Slurm knows, but at least 1.
 fn processors() -> Result<usize, Failure> {
     let mut command = Command::new("sinfo");
     let said = ask(command.args(["-h", "-o", "%C"]))?;
@@ -126,11 +127,12 @@ struct Array {
     id: String,
     folder: PathBuf,
     parts: usize,
-    /// The jobs' numbers. The parts get them in turn.
+    /// The numbers of the jobs. Job `i` is in part `i` modulo the number of parts.
     jobs: Vec<u32>,
 }
 
-/// Returns the path of the file with a task's standard error and output.
+/// Returns the path of the file with the standard output and standard error of a part's task.
+/// `part` is the index of the part, or Slurm's pattern for it.
 fn said_file(folder: &Path, part: impl fmt::Display) -> PathBuf {
     folder.join(format!("said-{part}"))
 }
@@ -189,8 +191,8 @@ impl Array {
         Ok(Self { id, folder: folder.to_owned(), parts, jobs })
     }
 
-    /// Records the ends of jobs, until all have ended or the array no longer exists. Returns whether the
-    /// user interrupted the run.
+    /// Records the ends of jobs until all have ended or the array no longer exists. Returns whether
+    /// the user interrupted the run.
     fn follow(&self, work: &Work<'_>, rounds: &mut Rounds<'_, '_>) -> Result<bool, Failure> {
         let mut read = vec![0; self.parts];
         let (mut asked_ns, mut gone) = (clock::now_ns(), false);
@@ -218,7 +220,8 @@ impl Array {
         }
     }
 
-    /// Records the ends that a part's task has written since the offset `read`.
+    /// Records the ends that a part's task has written since the offset `read`, and advances
+    /// `read`.
     fn read_ends(&self, part: usize, read: &mut u64, rounds: &mut Rounds<'_, '_>) {
         let Ok(mut file) = File::open(ended_file(&self.folder, part)) else { return };
         let mut bytes = Vec::new();
@@ -233,7 +236,8 @@ impl Array {
         ends.for_each(|end| rounds.ended(end));
     }
 
-    /// Notes the last lines of each part's output as the reason for its jobs without an end.
+    /// Notes the last lines of each part's output as the reason for those of its jobs that have no
+    /// end.
     fn blame(&self, rounds: &mut Rounds<'_, '_>) {
         for part in 0..self.parts {
             let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();

@@ -9,15 +9,15 @@ use garland_protocol::FarmTask;
 pub enum JobFiles {
     /// The jobs' own paths, relative to the directory in which jobs run.
     There,
-    /// In the job's own directory.
+    /// Paths in the job's own directory.
     Inside,
-    /// Below the first directory, on which the root of the machine with the files is mounted. Relative paths
-    /// are relative to the second directory, which is on that machine.
+    /// Paths below the first directory, on which the root of the machine with the files is mounted.
+    /// Relative paths of a job start at the second directory, which is on that machine.
     Under(Text, Text),
 }
 
 impl JobFiles {
-    /// Makes the task for a try of a job.
+    /// Makes the task for try `tries` of a job, counted from 1.
     pub fn task(&self, job: &Job, tries: u32) -> FarmTask {
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty();
         let path = |name: &Text| match self {

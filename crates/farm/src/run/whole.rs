@@ -70,7 +70,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// Begins a run: reads its jobs and stores them in the run's directory.
+/// Begins a run: reads the user's jobs, and stores them and the settings in the run's directory.
 fn begin(asked: &FarmRun, places: &Places) -> Result<(Run, Settings, Vec<Job>), Failure> {
     let (jobs, nodes) = list::read(asked)?;
     let settings = Settings::new(asked, nodes, jobs.len())?;

@@ -18,25 +18,25 @@ use super::driver::Work;
 use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, local};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// The name of this machine's directory in windows.
+/// The name of the directory of this machine's files in a window.
 const SERVER: &str = "files";
 
 /// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The agent that serves this machine's files. Dropping this ends it.
+/// The agent that serves this machine's files. Dropping this ends the agent.
 pub struct Server {
     port: u16,
     key: PublicKey,
     /// The key pair with which windows authenticate.
     keys: KeyPair,
-    /// A connection that keeps the agent alive: it ends without one.
+    /// A connection that keeps the agent alive: without one, the agent exits.
     _connection: Connection,
     _child: Option<LaunchedChild>,
 }
 
 impl Server {
-    /// Starts the agent. It accepts only a key that is generated for this run.
+    /// Starts the agent. It accepts only the key that is generated for this run.
     pub fn start(work: &Work<'_>) -> Result<Self, Failure> {
         let keys = KeyPair::generate();
         let orders = Orders {
@@ -56,8 +56,8 @@ impl Server {
         Ok(Self { port, key, keys, _connection: connection, _child: launched.child })
     }
 
-    /// Returns the order to open a window on the node of `agent`. Its address is that by which the node
-    /// reaches this machine; none if it is unknown.
+    /// Returns the order to open a window at `folder` on the node of `agent`; none if it is unknown
+    /// by which address the node reaches this machine.
     pub fn opening(&self, agent: &Agent, folder: &Text) -> Option<Opening> {
         let address = agent.connection.own_address().ok()?.ip();
         Some(Opening {

@@ -20,7 +20,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// The end of a job, as a worker reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkEnd {
-    /// The node's host name, or its name in the node list.
+    /// The node's host name, as reported by the worker, or its name in the node list.
     pub node: String,
     /// The node's wall clock minus its monotonic clock, in nanoseconds; the times of `end` are monotonic.
     pub ahead_ns: u64,
@@ -28,7 +28,7 @@ pub struct WorkEnd {
     pub end: TaskEnd,
     /// The number of times that the engine has restarted the worker.
     pub again: u32,
-    /// The job's output, if any.
+    /// The job's output; none if it is empty.
     pub said: Option<Text>,
 }
 
@@ -42,7 +42,8 @@ pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("ended-{part}.jsonl"))
 }
 
-/// Runs a part's jobs or a single one, and reports the ends in the part's file or on standard output.
+/// Runs the jobs of a part, or a single one. Reports their ends in the part's file, or, for a
+/// single one, on standard output.
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let tasks = match (&asked.folder, &asked.task) {
         (Some(folder), _) => left(folder, asked.part)?,
@@ -87,7 +88,8 @@ fn task_of(word: &str) -> Result<FarmTask, Failure> {
     serde_json::from_slice(&text).or_nothing("cannot decode the job of --task")
 }
 
-/// Reads the jobs of a part that have not ended: an earlier worker may have run some before its node died.
+/// Returns the jobs of a part that have not ended: an earlier worker may have run some before its
+/// node died.
 fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     let path = part_file(folder, part);
     let reading = || format!("cannot read {}", path.display());
@@ -109,7 +111,7 @@ fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     Ok(tasks)
 }
 
-/// Writes the ends of `count` jobs to `output`, as JSON lines.
+/// Writes the ends of jobs to `output` as JSON lines, until `count` jobs have ended.
 fn report_ends(
     mut count: usize,
     events: &Receiver<FarmEvent>,

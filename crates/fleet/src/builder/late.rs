@@ -1,5 +1,5 @@
-//! Adds nodes to a copy that is running: nodes that could not be started at first are started
-//! again, and other nodes join at a user's request.
+//! Adds nodes to a running copy: nodes that could not be started at first are tried again, and
+//! other nodes join at a user's request.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The pause before the first retry of missing nodes; each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The process that keeps a late agent alive, and the index of the agent's node if it is in the
-/// fleet.
+/// The process that keeps a late agent alive, and the index of its node in the fleet; no index for
+/// a node that joined, or for a shared process.
 type LateChild = (Option<usize>, LaunchedChild);
 
 impl Fleet {
@@ -48,8 +48,8 @@ impl Children {
 }
 
 impl FleetBuilder<'_> {
-    /// Runs a copy on a fleet. During the copy, missing nodes are started again, and other nodes
-    /// join if there is a `listener`. Returns the outcome, and the processes of all agents.
+    /// Runs a copy on a fleet. During the copy, nodes without an agent are tried again, and other
+    /// nodes join if there is a `listener`. Returns the outcome, and the processes of all agents.
     ///
     /// # Errors
     /// When the copy cannot begin, or the state directory cannot be read.
@@ -88,7 +88,7 @@ impl FleetBuilder<'_> {
     }
 }
 
-/// Starts agents on late nodes, for a copy that is running.
+/// Starts agents on late nodes while a copy is running.
 struct LateNodes<'a> {
     builder: &'a FleetBuilder<'a>,
     /// The channel on which the copy receives the agents.
@@ -96,14 +96,14 @@ struct LateNodes<'a> {
     cancellation: Cancellation,
     /// Raised when the copy is over.
     ended: &'a Wake,
-    /// The names of nodes that have joined.
+    /// The names of the nodes of earlier join requests.
     joined: Vec<String>,
     children: Vec<LateChild>,
 }
 
 impl LateNodes<'_> {
-    /// Starts the nodes with the indexes `missing` again, and lets other nodes join, until the copy
-    /// is over. Returns the processes of their agents.
+    /// Tries to start the nodes with the indexes `missing` again, and lets other nodes join, until
+    /// the copy is over. Returns the processes of their agents.
     ///
     /// # Errors
     /// When the state directory cannot be read.
@@ -148,8 +148,8 @@ impl LateNodes<'_> {
         }
     }
 
-    /// Starts the nodes with the indexes `missing` again. Returns the indexes of those still
-    /// missing.
+    /// Tries to start the nodes with the indexes `missing` again. Returns the indexes of those that
+    /// still have no agent.
     fn try_again(&mut self, missing: Vec<usize>) -> Result<Vec<usize>, Failure> {
         let nodes: Vec<Node> = missing.iter().map(|&at| self.builder.nodes[at].clone()).collect();
         let results = self.start_all(&nodes)?;
@@ -186,7 +186,8 @@ impl LateNodes<'_> {
         Ok(nodes)
     }
 
-    /// Starts agents on nodes that join, and adds these nodes to the copy.
+    /// Starts agents on nodes that join, and passes them, or the reasons why they have no agent, to
+    /// the copy.
     fn join(&mut self, nodes: Vec<Node>) -> Result<(), Failure> {
         let results = self.start_all(&nodes)?;
         for (node, result) in nodes.into_iter().zip(results) {

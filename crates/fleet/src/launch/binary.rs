@@ -18,7 +18,8 @@ pub struct Binary {
     pub digest: String,
     /// The program's CPU architecture, as printed by `uname -m`.
     pub machine: String,
-    /// The program's file on this machine, for nodes that share the file system.
+    /// The program's file on this machine, for nodes that share the file system; none if the file
+    /// has been replaced.
     pub stamp: Option<Stamp>,
 }
 

@@ -10,25 +10,26 @@ use garland_protocol::{Preamble, Purpose, Secret};
 use super::binary::{Binary, hexadecimal};
 use super::error::LaunchError;
 
-/// The script, with comments.
+/// The bootstrap script, with its comments.
 const SCRIPT: &str = include_str!("bootstrap.sh");
 
 /// A line of the script's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapLine {
-    /// The script has started: Slurm's name of the node, and the node's address in the ssh
-    /// connection.
+    /// The script has started. Contains Slurm's name of the node, if any, and the node's address in
+    /// the ssh connection, if any.
     At(Option<String>, Option<IpAddr>),
-    /// The node lacks the program, and waits for input that says from where to get it.
+    /// The node lacks the program, and waits for input with the program or its source.
     Need {
         /// The node's CPU architecture.
         machine: String,
-        /// Commands that the node lacks for fetching the program from another node.
+        /// The commands that the node lacks for fetching the program from another node; none if it
+        /// has all.
         missing: Option<String>,
     },
-    /// Fetching the program from another node failed, and why.
+    /// The program could not be fetched from another node, for this reason.
     Unserved(String),
-    /// The program can be neither run nor stored, and why.
+    /// The program can be neither run nor stored, for this reason.
     Refused(String),
     /// The agent ended with this status.
     Ended(String),
@@ -58,8 +59,8 @@ impl BootstrapLine {
     }
 }
 
-/// Returns the script as one line without comments, and without characters that are special to a shell
-/// inside single quotes.
+/// Returns the script as one line without comments. It has no characters that a shell treats
+/// specially inside single quotes.
 pub fn script() -> String {
     let lines = SCRIPT.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.collect::<Vec<_>>().join(" ")
@@ -108,11 +109,12 @@ pub const SEND: &[u8] = b"SEND\n";
 /// Timeout for a node to connect to the node that serves the program: a firewall may drop packets.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// The interval at which a download is checked: one without progress for an interval is aborted.
+/// The interval at which a download is checked, and aborted if it made no progress.
 const SILENCE: Duration = Duration::from_secs(4);
 
-/// Returns the script's input for fetching the program from the agent at `server`. The ticket is passed
-/// on bash's standard input, where other users of the node cannot see it.
+/// Returns the script's input for fetching the program from the agent at `server` within
+/// `patience`. The ticket is passed on bash's standard input, where other users of the node cannot
+/// see it.
 pub fn fetch(server: SocketAddr, ticket: &Secret, patience: Duration) -> String {
     let preamble: String = Preamble::ours(Purpose::Binary)
         .to_bytes()
@@ -134,7 +136,7 @@ pub fn fetch(server: SocketAddr, ticket: &Secret, patience: Duration) -> String 
     )
 }
 
-/// Returns the error for `REFUSED`.
+/// Returns the error of a node that reported `REFUSED` with the reason `why`.
 pub fn refused(why: &str) -> LaunchError {
     let hint = match why.contains("it is another program") {
         true => "; remove it, or add its digest to `sha256` under [ssh] in the cluster file",

@@ -1,4 +1,4 @@
-//! Cancellation of starts. Loops that wait for a node poll this.
+//! Cancellation of starts. Loops that wait for a node poll it.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use super::error::LaunchError;
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     interrupts: Option<Arc<Interrupts>>,
-    /// Set when the purpose of the start is over.
+    /// The flag that is set when the purpose of the start is over, if there is one.
     over: Option<Arc<AtomicBool>>,
 }
 
 impl Cancellation {
-    /// The polling interval.
+    /// The interval at which loops poll for cancellation.
     pub const POLL: Duration = Duration::from_millis(100);
 
-    /// Cancels at the first interrupt of `interrupts`, which stays pending.
+    /// Cancels at the first interrupt of `interrupts`. The interrupt stays pending.
     pub fn by(interrupts: Option<Arc<Interrupts>>) -> Self {
         Self { interrupts, over: None }
     }

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Timeout for processes to end after their input has ended.
 pub const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Timeout for processes to end after an interrupt; then they are killed.
+/// Timeout for processes to end after an interrupt. Then they are killed.
 pub const HURRY: Duration = Duration::from_secs(1);
 
 /// Timeout for reaping a killed process: only one that hangs in the kernel takes long.
@@ -35,7 +35,7 @@ pub const REAPING: Duration = Duration::from_millis(300);
 /// The number of last lines of standard error in an error message.
 const ERROR_LINES: usize = 5;
 
-/// The maximum number of bytes of standard error that are read.
+/// The maximum number of bytes of standard error that are read for an error message.
 const ERROR_BYTES: u64 = 64 << 10;
 
 /// A process that was started, and whose agent has not reported yet that it is ready.
@@ -43,7 +43,7 @@ pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<String>,
-    /// The log, which contains the standard error of the process from the current offset on.
+    /// The log, at the offset where the standard error of this process begins.
     log: File,
 }
 
@@ -52,13 +52,13 @@ pub struct LaunchedChild {
     child: Child,
     input: Option<Input>,
     reader: Option<JoinHandle<()>>,
-    /// Whether the process was killed but did not end: it is not waited for again.
+    /// Whether the process was killed but did not end. If so, it is not waited for again.
     is_left: bool,
 }
 
 impl Starting {
-    /// Starts `command`. Its standard error is the file `log` itself, so that an agent's messages
-    /// are written to the file even after this process has died.
+    /// Starts `command`. Its standard error is appended directly to the file `log`, so that an
+    /// agent's messages are written even after this process has died.
     pub fn start(
         mut command: Command,
         log: &Path,
@@ -110,7 +110,7 @@ impl Starting {
         Ok(Self { child, cancellation: cancellation.clone(), lines, log })
     }
 
-    /// Returns the standard input of the process.
+    /// Returns the standard input of the process; none if it has been closed.
     pub fn input(&mut self) -> Option<&mut Input> {
         self.child.input.as_mut()
     }
@@ -132,8 +132,8 @@ impl Starting {
         Err(LaunchError::Stalled("its agent did not start within", PATIENCE.as_secs()))
     }
 
-    /// Waits for the agent's ready line. Calls `answer` with every line before that, which may
-    /// write to the process; an error of `answer` ends the wait.
+    /// Waits for the agent's ready line. Calls `answer` with every earlier line and the input of
+    /// the process. An error of `answer` ends the wait. After an error the process is killed.
     pub fn ready_after(
         mut self,
         mut answer: impl FnMut(&str, &mut Input) -> Result<(), LaunchError>,
@@ -164,8 +164,8 @@ impl Starting {
         self.child
     }
 
-    /// Returns why the process ended: the last lines of its standard error, or, if there are none,
-    /// its exit status.
+    /// Waits for the process and returns why it ended: the last lines of its standard error, or, if
+    /// there are none, its exit status.
     fn last_words(&mut self) -> LaunchError {
         let status = self.child.child.wait();
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -199,8 +199,9 @@ impl LaunchedChild {
         }
     }
 
-    /// Waits until `deadline_ns` for the process, which was killed or has ended. A process that hangs in
-    /// the kernel, in a call on a disk that does not answer, cannot be killed: it is left to init.
+    /// Waits until `deadline_ns` (monotonic) for the process, which was killed or has ended. A
+    /// process that hangs in the kernel, in a call on a disk that does not answer, cannot be
+    /// killed: it is left to init.
     pub fn reap(&mut self, deadline_ns: u64) {
         if !self.await_end(deadline_ns) {
             self.is_left = true;

@@ -9,27 +9,27 @@ use thiserror::Error;
 
 use super::resolve::Unresolved;
 
-/// The reason why a node has no agent. In results its text is the node's reason.
+/// The reason why a node has no agent. Results contain its text as the node's reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// The user interrupted the start, or its purpose is over.
+    /// The user interrupted the start, or the purpose of the start is over.
     #[error("interrupted")]
     Cancelled,
-    /// A system call on this machine failed: the attempted action, the reason, and a hint if there is
-    /// one.
+    /// A system call on this machine failed: the attempted action, the reason, and a hint, which
+    /// may be empty.
     #[error("cannot {0}: {1}{2}")]
     System(String, String, &'static str),
     /// The launched process ended before its agent was ready: its last words, or its exit status.
     #[error("{0}")]
     Ended(String),
-    /// The launched process printed nothing, or read nothing, for too long: what has not come to
-    /// pass, and the seconds.
+    /// The launched process printed nothing or read nothing for too long: the message up to the
+    /// number, such as `its agent did not start within`, and the timeout in seconds.
     #[error("{0} {1} s")]
     Stalled(&'static str, u64),
     /// The name of the node cannot be resolved.
     #[error("{0}; set its `address` in the cluster file")]
     Unresolved(#[from] Unresolved),
-    /// The launcher or the node cannot run this agent; says what to do.
+    /// The launcher or the node cannot run this agent: the reason, with advice.
     #[error("{0}")]
     Refused(String),
 }

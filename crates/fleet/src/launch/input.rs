@@ -21,7 +21,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// Wraps `pipe`, which is made non-blocking; `cancellation` ends writes.
+    /// Wraps `pipe`, which is made non-blocking. A write ends when `cancellation` cancels the
+    /// start.
     ///
     /// # Errors
     /// When fcntl(2) fails.

@@ -25,13 +25,13 @@ pub fn state(places: &Places) -> Result<StateDir, Failure> {
     Ok(StateDir(places.folder("lab")?))
 }
 
-/// Returns whether a lab is up.
+/// Returns whether the lab `name` is up.
 pub fn runs(places: &Places, name: &str) -> bool {
     state(places).is_ok_and(|state| Lab::open(&state, name).is_ok())
 }
 
-/// Writes the lab's planned topology to a run's directory, since the lab may be gone when the run is
-/// read.
+/// Writes the lab's planned topology to a run's directory `folder`, since the lab may be gone when
+/// the run is read.
 pub fn keep_topology(lab: &Lab, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(TOPOLOGY);
     let text =
@@ -39,7 +39,8 @@ pub fn keep_topology(lab: &Lab, folder: &Path) -> Result<(), Failure> {
     write_private(&path, &text).or_nothing(format!("cannot write {}", path.display()))
 }
 
-/// Opens the lab that `nodes` belong to; none if they are real nodes.
+/// Opens the lab `name` if `nodes` belong to a lab; none if they are real nodes. Fails if only some
+/// of them belong to a lab.
 pub fn find(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
     let count = nodes.iter().filter(|node| node.name.starts_with(LAB_PREFIX)).count();
     if count == 0 {
@@ -52,8 +53,9 @@ pub fn find(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, 
     Lab::open(&state(places)?, name).map(Some).map_err(Failure::nothing)
 }
 
-/// If `nodes` are a lab's, moves this process, which must have only one thread, to the network
-/// namespace of the lab's node `at`; by default, to that of the head.
+/// If `nodes` belong to the lab `name`, moves this process to the network namespace of the lab's
+/// node `at`, or, by default, of the lab's head. The process must have only one thread. Returns the
+/// lab; none for real nodes.
 pub fn enter(
     nodes: &[Node],
     places: &Places,
@@ -73,31 +75,32 @@ pub fn enter(
 }
 
 impl Launch {
-    /// Like [`enter`], with the user's `--from` node, or the head.
+    /// Calls [`enter`] with the user's lab and `--from` node.
     pub fn enter_lab(&self, nodes: &[Node], places: &Places) -> Result<Option<Lab>, Failure> {
         enter(nodes, places, self.lab(), self.sender())
     }
 
-    /// Returns the lab node of `--from`, without its prefix.
+    /// Returns the lab node of `--from`, without its prefix; none without the option.
     pub fn sender(&self) -> Option<&str> {
         self.from.as_deref().map(|name| name.strip_prefix(LAB_PREFIX).unwrap_or(name))
     }
 
-    /// Returns whether agents accept MPTCP: if the user asked for it, or the lab bonds NICs by MPTCP.
+    /// Returns whether agents accept MPTCP: either the user asked for it, or the lab bonds NICs by
+    /// MPTCP.
     pub fn takes_mptcp(&self, lab: Option<&Lab>) -> bool {
         self.mptcp || lab.is_some_and(Lab::wants_mptcp)
     }
 
-    /// Returns whether a copy with this number of lanes uses MPTCP: if the user asked for it, or if
-    /// the lab bonds NICs by MPTCP and the copy has one lane, which must use all NICs. Several
-    /// lanes each use a different NIC.
+    /// Returns whether a copy with this number of lanes uses MPTCP. It does if the user asked for
+    /// it, or if the lab bonds NICs by MPTCP and the copy has one lane, which must use all NICs.
+    /// Several lanes each use a different NIC.
     pub fn speaks_mptcp(&self, lab: Option<&Lab>, lanes: usize) -> bool {
         self.mptcp || lanes == 1 && lab.is_some_and(Lab::wants_mptcp)
     }
 }
 
 /// Connects to the agent of the lab's node `name` without using emulated links, as over a separate
-/// management network, so that faults of the links have no effect.
+/// management network. Faults of the links have no effect on this connection.
 pub fn connect_out_of_band(
     lab: &Lab,
     name: &str,

@@ -1,4 +1,4 @@
-//! Chooses the launcher of a command, and contains the state that all starts of the launcher share.
+//! Chooses the launcher of a command, and keeps the state that all starts by the launcher share.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -28,9 +28,9 @@ pub struct Launchers<'a> {
 }
 
 impl<'a> Launchers<'a> {
-    /// Chooses the launcher: the user's choice `asked`, or else the one in the cluster file. If
-    /// neither is set, Slurm is used if all nodes are in `allocation`, and otherwise ssh. Logs are
-    /// written to the directory `logs`.
+    /// Chooses the launcher: the user's choice `asked`, or else the one in the cluster file, or
+    /// else ssh. Unless the user chose it, ssh is replaced by Slurm if all nodes are in the node
+    /// list `allocation`. Logs are written to the directory `logs`.
     pub fn new(
         nodes: &'a [Node],
         cluster: Option<&'a Cluster>,
@@ -52,7 +52,7 @@ impl<'a> Launchers<'a> {
         Self { nodes, cluster, launcher, slurm_step, logins, spread }
     }
 
-    /// Returns the number of agents to start at the same time.
+    /// Returns the maximum number of agents to start at the same time.
     pub fn fanout(&self) -> usize {
         let fanout = self.cluster.map_or(garland_core::cluster::DEFAULT_FANOUT, |c| c.ssh.fanout);
         usize::try_from(fanout).unwrap_or(usize::MAX)
@@ -79,7 +79,7 @@ impl<'a> Launchers<'a> {
         }
     }
 
-    /// Returns the process that all agents share, if there is one.
+    /// Returns the process that all agents share; none unless they were started in a Slurm step.
     pub fn into_child(self) -> Option<LaunchedChild> {
         self.slurm_step.into_inner()?.ok()?.into_child()
     }

@@ -1,4 +1,4 @@
-//! The parameters and results of all launchers.
+//! The parameters and the results of starts, for all launchers.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub struct Launched {
     pub ready: ReadyLine,
     /// The node's addresses, one per rail.
     pub addresses: Vec<IpAddr>,
-    /// The local process that keeps the agent alive: the agent itself or an ssh; none if agents
+    /// The local process that keeps the agent alive: the agent itself or an ssh. None if agents
     /// share one process.
     pub child: Option<LaunchedChild>,
 }
@@ -30,15 +30,15 @@ pub type LaunchResult = Result<Launched, LaunchError>;
 pub struct Orders {
     /// The controller's public key.
     pub controller: [u8; 32],
-    /// Whether data links use MPTCP.
+    /// Whether the agent accepts MPTCP on its port.
     pub mptcp: bool,
-    /// The emulated rate of the node's disk in bytes per second, in a lab.
+    /// The rate of the node's emulated disk in bytes per second; none if no disk is emulated.
     pub disk: Option<u64>,
-    /// The injected fault of the node's clock.
+    /// The fault to inject into the node's clock, if any.
     pub clock: Option<ClockFault>,
-    /// For a standing agent: the idle seconds after which it ends.
+    /// The number of idle seconds after which a standing agent ends; none for other agents.
     pub stay: Option<u64>,
-    /// Cancels the start.
+    /// The cancellation of the start.
     pub cancellation: Cancellation,
 }
 

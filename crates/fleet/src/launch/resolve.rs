@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use garland_sys::error::reason;
 use thiserror::Error;
 
-/// A lookup of a name, which may run in the background.
+/// A lookup of a host name, which may run in the background.
 pub struct Lookup {
     name: String,
     state: State,
@@ -30,7 +30,7 @@ enum State {
 }
 
 impl Lookup {
-    /// Starts looking up `name`, unless it is an address.
+    /// Starts the lookup of `name`. An address needs none.
     pub fn begin(name: &str) -> Self {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let state = match bare.parse() {
@@ -47,7 +47,8 @@ impl Lookup {
         Self { name: name.to_owned(), state }
     }
 
-    /// Waits for the address; prefers IPv4.
+    /// Waits for the lookup. Returns an IPv4 address if the name has one, otherwise an IPv6
+    /// address.
     pub fn address(self) -> Result<IpAddr, Unresolved> {
         let unresolved = |why: String| Unresolved { name: self.name, why };
         let mut child = match self.state {

@@ -39,9 +39,9 @@ enum Task {
 /// The tasks of a step.
 #[derive(Default)]
 struct Step {
-    /// The node of each task, by the number that `srun` prints before the task's lines.
+    /// For each task, by the number that `srun` prints before its lines: the name of its node.
     names: BTreeMap<usize, String>,
-    /// The tasks, by node.
+    /// The state of each task, by the name of its node.
     tasks: HashMap<String, Task>,
 }
 
@@ -114,7 +114,7 @@ impl SlurmStep {
         Ok(Self { launched: Mutex::new(launched), child: Some(starting.keep()) })
     }
 
-    /// Removes and returns the agent of `node`.
+    /// Removes and returns the agent of `node`. Fails if the node is not part of the step.
     pub fn take(&self, node: &Node) -> LaunchResult {
         let mut launched = self.launched.lock();
         launched
@@ -134,8 +134,8 @@ impl Step {
         Self { names: BTreeMap::new(), tasks }
     }
 
-    /// Handles a line of output: of the only task, or with the number of the task, such as `3: NEED
-    /// x86_64 -`.
+    /// Handles a line of output. If the step has several tasks, the number of the line's task
+    /// precedes it, as in `3: NEED x86_64 -`.
     fn handle(&mut self, line: &str, binary: &Binary) {
         let alone = self.tasks.len() == 1;
         let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
@@ -188,7 +188,7 @@ impl Step {
     }
 }
 
-/// Splits a labelled line into the number of the task and its text.
+/// Splits a line into the number of its task and the text; none if the line has no number.
 fn labelled(line: &str) -> Option<(usize, &str)> {
     let (label, text) = line.split_once(": ")?;
     Some((label.trim().parse().ok()?, text))

@@ -18,8 +18,8 @@ use garland_sys::{clock, random};
 use super::cancellation::Cancellation;
 use super::error::LaunchError;
 
-/// The maximum number of concurrent uploads by the head if other nodes can wait for a node to serve
-/// the program.
+/// The maximum number of concurrent uploads by the head while other nodes can wait for a node that
+/// serves the program.
 const UPLOADS: usize = 2;
 
 /// The maximum number of concurrent uploads by the head if nodes cannot fetch the program from
@@ -29,7 +29,7 @@ const UPLOADS_ALONE: usize = 8;
 /// The maximum number of nodes that one node serves at the same time.
 const SERVED_AT_ONCE: usize = 2;
 
-/// The maximum number of nodes that one node serves in total; then other nodes serve the program.
+/// The maximum number of nodes that one node serves in total. After that, others serve the program.
 const TICKETS: usize = 16;
 
 /// The time for which a node serves the program, in seconds.
@@ -39,7 +39,7 @@ const SERVING_S: u16 = 300;
 /// nodes: a firewall probably blocks connections between nodes.
 const FAILED_MAX: usize = 3;
 
-/// A transfer that takes longer than this no longer counts as running, because its node may hang.
+/// A transfer that takes longer than this no longer counts as running: its node may hang.
 const HUNG: Duration = Duration::from_secs(30);
 
 /// The source from which a node gets the program.
@@ -58,7 +58,7 @@ pub enum ProgramSource {
     },
 }
 
-/// The distribution of the program by one command; all starts share it.
+/// The distribution of the program by one command. All starts of the command share it.
 pub struct Spread {
     state: Mutex<State>,
     changed: Condvar,
@@ -68,9 +68,10 @@ pub struct Spread {
 #[derive(Default)]
 struct State {
     servers: Vec<ProgramServer>,
-    /// The source of each node that is being started, and the time when the source was chosen.
+    /// For each node that is being started, by name: its source, and the time when the source was
+    /// chosen, in monotonic nanoseconds.
     turns: HashMap<String, (ProgramSource, u64)>,
-    /// The number of successful and of failed fetches.
+    /// The numbers of successful and of failed fetches from nodes.
     fetched: usize,
     failed: usize,
 }
@@ -89,13 +90,13 @@ impl Spread {
         Self { state: Mutex::default(), changed: Condvar::new(), log: log.to_owned() }
     }
 
-    /// Returns the timeout for fetching `bytes` bytes over a slow link that two nodes share.
+    /// Returns the timeout for fetching `bytes` bytes over a slow link which two nodes share.
     pub fn patience(bytes: usize) -> Duration {
         const SLOWEST: u64 = 1 << 20;
         Duration::from_secs(5 + (bytes as u64).div_ceil(SLOWEST))
     }
 
-    /// Waits until a source is available for `node`, and returns it. If `why_not` has a reason why
+    /// Waits until a source is available for `node`, and returns it. If `why_not` is a reason why
     /// the source cannot be another node, the source is the head.
     ///
     /// # Errors
@@ -128,8 +129,8 @@ impl Spread {
         Ok(from)
     }
 
-    /// Reports that `node` could not fetch the program. Its source is not used again. Returns an
-    /// error with the source's name and the reason `why`.
+    /// Reports that `node` could not fetch the program. The node's source is not used again.
+    /// Returns an error message with the name of the source and the reason `why`.
     pub fn unserved(&self, node: &str, why: &str) -> String {
         let mut state = self.state.lock();
         let Some((ProgramSource::Node { name, .. }, _)) = state.turns.remove(node) else {
@@ -141,8 +142,8 @@ impl Spread {
         format!("it could not be fetched from {name}: {why}")
     }
 
-    /// Reports that the start of `node` has ended. If the node has an agent, the agent serves the
-    /// program to other nodes.
+    /// Reports that the start of `node` has ended. If there is an `agent`, it serves the program to
+    /// other nodes from now on.
     pub fn settle(&self, node: &str, agent: Option<&mut Agent>) {
         let server = agent.and_then(|agent| ProgramServer::start(node, agent));
         let mut state = self.state.lock();
@@ -161,7 +162,8 @@ impl Spread {
 }
 
 impl State {
-    /// Chooses the source of the next node, which is the head if `alone`; none if the node should wait.
+    /// Chooses the source of the next node. It is the head if `alone`, or if several fetches failed
+    /// and none succeeded. Returns none if the node has to wait.
     fn choose(&mut self, alone: bool, now_ns: u64) -> Option<ProgramSource> {
         self.servers.retain(|server| server.until_ns > now_ns && !server.tickets.is_empty());
         let hung_ns = u64::try_from(HUNG.as_nanos()).unwrap_or(u64::MAX);
@@ -194,7 +196,8 @@ impl State {
 }
 
 impl ProgramServer {
-    /// Tells the agent of `node` to serve its program to nodes that have a ticket.
+    /// Orders the agent of `node` to serve its program to nodes that have a ticket. Returns none if
+    /// the agent cannot be reached.
     fn start(node: &str, agent: &mut Agent) -> Option<Self> {
         let at = *agent.addresses.first()?;
         let tickets: Vec<Secret> = (0..TICKETS).map(|_| Secret(random::bytes())).collect();

@@ -1,4 +1,4 @@
-//! Forwards the bytes of a copy to standard output from the launcher's output.
+//! For a copy to standard output: forwards the bytes from the launcher's output.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -6,7 +6,8 @@ use std::io::{self, ErrorKind, Read, Write};
 const LAST_LINE: usize = 16;
 
 /// Copies `output` to `to`. If `marked`, the script's last line follows the bytes, and is removed.
-/// srun reliably forwards only complete lines; this line shows that no bytes are lost.
+/// srun forwards reliably only complete lines; the presence of this line shows that no bytes are
+/// lost.
 ///
 /// # Errors
 /// When reading or writing fails; `UnexpectedEof` when the last line is missing.
@@ -33,7 +34,8 @@ pub fn pass_on(output: &mut impl Read, to: &mut impl Write, marked: bool) -> io:
     end.map(drop).ok_or_else(|| ErrorKind::UnexpectedEof.into())
 }
 
-/// Returns the offset of the script's last line.
+/// Returns the offset of the script's last line in `held`; none if `held` does not end with a whole
+/// one.
 fn last_line(held: &[u8]) -> Option<usize> {
     const WORD: &[u8] = b"ENDED ";
     let at = held.windows(WORD.len()).rposition(|part| part == WORD)?;

@@ -1,14 +1,15 @@
-//! The data of a result for the page. A result of a thousand nodes has a million pairs, which no screen can
-//! show.
+//! The data of a result for the page. A result for a thousand nodes has a million pairs of nodes,
+//! which no screen can show.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-/// Maximum number of rows of a heat map; with more nodes, a row shows a group of neighbours.
+/// The maximum number of rows and columns of a heat map. With more nodes, a row stands for a group
+/// of neighbours.
 const CELLS: usize = 128;
 
-/// Returns the result with a heat map in place of the list of pairs.
+/// Returns the result with a heat map in place of its list of pairs, if it has one.
 pub(super) fn of(result: &Value) -> Value {
     let mut result = result.clone();
     let pairs = result.as_object_mut().and_then(|fields| fields.remove("directions"));
@@ -18,7 +19,8 @@ pub(super) fn of(result: &Value) -> Value {
     result
 }
 
-/// Returns the rates of all pairs as a matrix, sender by receiver, with the median of each group of nodes.
+/// Returns a matrix of the rates between pairs, with senders as rows and receivers as columns, and
+/// its labels. If a row stands for a group of nodes, elements are medians.
 fn heat(pairs: &[Value]) -> Value {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut names: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! The page: head, words, data, scripts.
+//! The HTML of the page: head, summary, data and scripts.
 
 use std::io::{self, Write};
 
@@ -29,7 +29,8 @@ const SCRIPTS: [&str; 9] = [
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data:; base-uri 'none'; form-action 'none'";
 
-/// Writes a page about these runs, and about a forecast (`garland.forecast/2`) if there is one.
+/// Writes a page about the runs of `sheets`, and about a forecast (`garland.forecast/2`) if there
+/// is one.
 ///
 /// # Errors
 /// If `output` cannot be written.
@@ -80,7 +81,7 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     output.write_all(b"</body>\n</html>\n")
 }
 
-/// Returns the data of a run for the scripts.
+/// Returns the data of a run as the page's scripts read it.
 fn data(sheet: &Sheet) -> Value {
     json!({
         "name": sheet.name,
@@ -92,7 +93,7 @@ fn data(sheet: &Sheet) -> Value {
     })
 }
 
-/// Returns JSON that cannot end its enclosing script element.
+/// Returns a value as JSON that cannot end its enclosing script element.
 fn inlined(value: &Value) -> String {
     value
         .to_string()
@@ -101,7 +102,7 @@ fn inlined(value: &Value) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// Escapes text for HTML.
+/// Returns text escaped for HTML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

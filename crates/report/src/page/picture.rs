@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A topology for the page.
+/// A topology to be shown on the page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Picture {
     /// The topology's name.
@@ -11,7 +11,7 @@ pub struct Picture {
     pub nodes: usize,
     /// Number of NICs.
     pub nics: usize,
-    /// Hubs, switches and wires.
+    /// The media between nodes: hubs, switches and wires.
     pub joints: Vec<Joint>,
     /// An SVG element, coloured by the page's style; none if there are too many nodes to draw.
     pub svg: Option<String>,
@@ -22,10 +22,10 @@ pub struct Picture {
 pub struct Joint {
     /// The medium's name.
     pub name: String,
-    /// The kind of medium.
+    /// The kind of medium, in words.
     pub kind: &'static str,
-    /// Bits per second; none if the rate is not limited.
+    /// The rate in bits per second; none if it is not limited.
     pub bits_per_second: Option<u64>,
-    /// Nodes and NICs that are connected, such as `n1 eth0`.
+    /// The connected NICs, each with its node, such as `n1 eth0`.
     pub stations: Vec<String>,
 }

@@ -1,29 +1,29 @@
-//! Bytes that a node sent, received, read and wrote over time, in all and by NIC.
+//! The bytes that a node sent, received, read and wrote over time, in total and by NIC.
 
 use garland_core::trace::{NONE, Span, Stage};
 use serde::Serialize;
 
-/// Bytes in equal intervals of time.
+/// The bytes that a node moved, per interval; all intervals are equally long.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Rates {
-    /// Bytes sent to wires.
+    /// For each interval, the bytes sent over the network.
     pub(super) sent: Vec<u64>,
-    /// Bytes received from wires.
+    /// For each interval, the bytes received over the network.
     pub(super) received: Vec<u64>,
-    /// Bytes read from or written to disks.
+    /// For each interval, the bytes read from and written to disks.
     pub(super) disk: Vec<u64>,
 }
 
-/// The NICs of a node that lanes use, and which lane uses which.
+/// The NICs that a node's lanes use, and the NIC of each lane.
 #[derive(Clone, Debug, Default)]
 pub struct Nics {
     /// The names of NICs; empty if unknown.
     pub names: Vec<String>,
-    /// The index in `names` of each lane's NIC.
+    /// For each lane, the index of its NIC in `names`.
     pub of_lanes: Vec<usize>,
 }
 
-/// Bytes over one NIC of several.
+/// The bytes over one of several NICs, per interval.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct OverNic {
     pub(super) name: String,
@@ -31,20 +31,22 @@ pub(super) struct OverNic {
     pub(super) received: Vec<u64>,
 }
 
-/// Bytes in equal intervals of time, of a node and of each of its NICs.
+/// The bytes of a node and of each of its NICs, per interval.
 pub(super) struct Counted {
     pub(super) all: Rates,
     nics: Vec<Rates>,
 }
 
 impl Counted {
-    /// Creates counters for `bins` intervals. A single NIC has the rates of its node.
+    /// Creates counters for `bins` intervals. NICs get counters of their own only if there are
+    /// several.
     pub(super) fn new(bins: usize, nics: &Nics) -> Self {
         let several = if nics.names.len() > 1 { nics.names.len() } else { 0 };
         Self { all: Rates::new(bins), nics: (0..several).map(|_| Rates::new(bins)).collect() }
     }
 
-    /// Adds a span's bytes to the node's rates and to those of its lane's NIC.
+    /// Adds a span's bytes to the node's rates, and to those of the NIC of the span's lane. `times`
+    /// are the span's start and end since the start of the run.
     pub(super) fn add(&mut self, span: &Span, times: (u64, u64), width_ns: u64, nics: &Nics) {
         self.all.add(span, times, width_ns);
         let lane = nics.of_lanes.get(usize::from(span.lane)).copied();
@@ -53,7 +55,7 @@ impl Counted {
         }
     }
 
-    /// Returns the node's rates, and each NIC's with its name.
+    /// Returns the node's rates, and the rates of each of several NICs with the NIC's name.
     pub(super) fn end(self, names: &[String]) -> (Rates, Vec<OverNic>) {
         let over = |(Rates { sent, received, .. }, name): (Rates, &String)| OverNic {
             name: name.clone(),
@@ -65,13 +67,14 @@ impl Counted {
 }
 
 impl Rates {
-    /// Creates rates of `bins` intervals.
+    /// Creates the rates for `bins` intervals, all 0.
     pub(super) fn new(bins: usize) -> Self {
         let none = || vec![0; bins];
         Self { sent: none(), received: none(), disk: none() }
     }
 
-    /// Adds a span's bytes, spread evenly over its time; an interval has `width_ns`.
+    /// Adds a span's bytes, spread evenly over the span's time. An interval is `width_ns` long; the
+    /// last one has no end.
     pub(super) fn add(&mut self, span: &Span, (begin_ns, end_ns): (u64, u64), width_ns: u64) {
         let bins = match span.stage {
             Stage::Send | Stage::Relay => &mut self.sent,

@@ -11,14 +11,15 @@ use super::timeline::Timeline;
 pub struct Sheet {
     /// The run's name.
     pub name: String,
-    /// The stored result.
+    /// The stored result, of any command and version.
     pub result: Value,
-    /// The ledger of a copy with traces.
+    /// The result of explaining a copy from its traces: the ledger of its time. None without
+    /// traces.
     pub explained: Option<Value>,
-    /// The timeline of its nodes.
+    /// The timeline of the run's nodes; none without traces or records of jobs.
     pub timeline: Option<Timeline>,
-    /// The topologies of the run.
+    /// The topologies of the labs in which the run took place.
     pub pictures: Vec<Picture>,
-    /// Faults of the stored files, in words.
+    /// Messages about stored files that are missing or not valid.
     pub notes: Vec<String>,
 }

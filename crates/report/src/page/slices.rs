@@ -1,24 +1,25 @@
-//! The bars of a row, reduced to a number that a screen can show.
+//! The bars of a row, reduced to as many as a screen can show.
 
 use serde::{Serialize, Serializer};
 
-/// An interval of a node's activity.
+/// An interval in which a node was active, shown as a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
     /// Start in nanoseconds since the start of the run.
     pub(super) begin_ns: u64,
     /// End in nanoseconds since the start of the run.
     pub(super) end_ns: u64,
-    /// Nanoseconds of work in it.
+    /// The time at work in the interval, in nanoseconds.
     pub(super) busy_ns: u64,
     pub(super) bytes: u64,
-    /// Number of blocks, or of merged bars.
+    /// The number of blocks, or 1 for a bar without blocks; added up over merged bars.
     pub(super) count: u64,
-    /// The other node's index plus 1; 0 if there is none, or several.
+    /// The other node's index in the plan plus 1; 0 if there is none or several.
     pub(super) peer: u32,
 }
 
-/// Serializes six numbers: start and length in microseconds, thousandths at work, bytes, count, peer.
+/// Serializes a slice as six numbers: start and length in microseconds, thousandths of the length
+/// at work, bytes, count, peer.
 impl Serialize for Slice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let length = self.end_ns - self.begin_ns;
@@ -43,8 +44,8 @@ impl Slice {
     }
 }
 
-/// Reduces slices to at most `most` (at least one), in order of time. Slices with the shortest gaps between
-/// them are merged, so that the longest gaps are kept.
+/// Reduces slices to at most `most` (at least one), in order of time. Slices that are separated by
+/// the shortest gaps are merged, so that the longest gaps remain.
 pub(super) fn thinned(mut slices: Vec<Slice>, most: usize) -> Vec<Slice> {
     slices.sort_by_key(|slice| (slice.begin_ns, slice.end_ns));
     let mut last_end = 0;

@@ -108,7 +108,7 @@ fn ledger(explained: &Value) -> Vec<String> {
     words
 }
 
-/// Returns a cause with its place, as in `garland explain`.
+/// Returns the cause of a row of the ledger with its node or hop, as in `garland explain`.
 fn cause(row: &Value) -> Option<String> {
     let cause = row["cause"].as_str()?;
     Some(match (row["node"].as_str(), row["to"].as_str()) {
@@ -118,12 +118,12 @@ fn cause(row: &Value) -> Option<String> {
     })
 }
 
-/// Returns the texts at `key` of the entries of a list.
+/// Returns the text at `key` of each entry of a list; entries without one are omitted.
 fn texts<'a>(list: &'a Value, key: &'static str) -> impl Iterator<Item = &'a str> {
     list.as_array().into_iter().flatten().filter_map(move |one| one[key].as_str())
 }
 
-/// Returns a sentence for each text of a list.
+/// Returns a note, as a sentence, for each text of a list.
 fn notes(list: &Value) -> impl Iterator<Item = String> {
     let notes = list.as_array().into_iter().flatten().filter_map(Value::as_str);
     notes.map(|note| format!("Note: {note}."))

@@ -1,4 +1,4 @@
-//! The timeline of a page: rows of bars and rates of each node.
+//! The timeline on a page: rows of bars and rates of each node.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use super::slices::{Slice, thinned};
 use crate::Moment;
 use crate::format::Step;
 
-/// Maximum number of bars of all nodes.
+/// The approximate maximum number of bars of all nodes together.
 const BARS: usize = 120_000;
 
-/// Maximum number of bars of a row.
+/// The maximum number of bars of a row.
 const ROW: usize = 4_000;
 
-/// Number of intervals of rates, of all nodes together.
+/// The approximate number of intervals of rates, of all nodes together.
 const BINS: usize = 40_000;
 
-/// Assumed number of rows of a node, for sharing the bars.
+/// The number of rows per node that is assumed when the bars are shared among rows.
 const ROWS: usize = 8;
 
-/// A timeline of nodes.
+/// The activity of a run's nodes over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
     /// The run's length in nanoseconds.
     length_ns: u64,
-    /// Nanoseconds of an interval of rates.
+    /// The length of an interval of rates in nanoseconds.
     width_ns: u64,
     nodes: Vec<Line>,
-    /// The critical path.
+    /// The critical path; empty if unknown.
     path: Vec<Bar>,
     #[serde(skip)]
     begin_ns: u64,
@@ -40,7 +40,7 @@ pub struct Timeline {
     bins: usize,
 }
 
-/// A node's rows.
+/// A node, its rows of bars, and its rates.
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     name: String,
@@ -49,10 +49,10 @@ struct Line {
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<Rates>,
-    /// The node's only NIC, if known.
+    /// The name of the node's only NIC; none if there are several or it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     nic: Option<String>,
-    /// The rates of each of several NICs.
+    /// The rates of each NIC, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nics: Vec<OverNic>,
 }
@@ -63,19 +63,21 @@ struct Row {
     slices: Vec<Slice>,
 }
 
-/// A bar with a name: a stretch of the critical path, or an activity from another source than a trace.
+/// A bar with a name: a stretch of the critical path, or an activity that does not come from a
+/// trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bar {
     /// Start in nanoseconds since the start of the run.
     pub begin_ns: u64,
     /// End in nanoseconds since the start of the run.
     pub end_ns: u64,
-    /// The cause or activity.
+    /// The cause of the delay, or the activity.
     pub name: String,
 }
 
 impl Timeline {
-    /// Creates an empty timeline for a number of nodes, from `begin_ns` of the head's clock on.
+    /// Creates an empty timeline for `nodes` nodes. It starts at `begin_ns` of the head's clock,
+    /// and is at least `length_ns` long.
     #[must_use]
     pub fn new(begin_ns: u64, length_ns: u64, nodes: usize) -> Self {
         let nodes = nodes.max(1);
@@ -91,7 +93,8 @@ impl Timeline {
         }
     }
 
-    /// Adds a node's trace; `on_head` converts readings of the node's clock to the head's.
+    /// Adds a node's trace. `error_ns` is the maximum error of the node's times, if known;
+    /// `on_head` converts times of the node's clock to the head's clock.
     pub fn node(
         &mut self,
         trace: &Trace,
@@ -145,8 +148,8 @@ impl Timeline {
         self.nodes.push(Line { name, error_ns: None, rows, rates: None, nic: None, nics });
     }
 
-    /// Sets the critical path to `steps`, which are in order of time. Adjacent steps with the same cause and
-    /// place are merged.
+    /// Sets the critical path to `steps`, which must be in order of time. Adjacent steps with the
+    /// same cause and place are merged; of too many steps, only the longest are kept.
     pub fn path(&mut self, steps: &[Step]) {
         let mut bars: Vec<Bar> = Vec::new();
         for step in steps {
@@ -179,7 +182,7 @@ impl Timeline {
     }
 }
 
-/// A job of a farm's result; times in seconds.
+/// The node of a job of a farm's result, and its times in seconds since the start of the run.
 #[derive(Deserialize)]
 struct Job {
     node: String,
@@ -189,8 +192,8 @@ struct Job {
 }
 
 impl Timeline {
-    /// Returns the timeline of a farm's result (`garland.farm/2`), with a row for each job that a node runs
-    /// at once; none if the result has no records.
+    /// Returns the timeline of a farm's result (`garland.farm/2`). A node has as many rows as it
+    /// ran jobs at the same time. Returns none if the result has no records.
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
         let records = result["records"].as_array()?;
@@ -214,7 +217,8 @@ fn nanos(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e9) as u64
 }
 
-/// Assigns the jobs of a node to rows: jobs that ran at the same time get rows of their own.
+/// Assigns the jobs of a node, in order of their start, to named rows. Jobs that ran at the same
+/// time are in different rows. The return of outputs has a row of its own.
 fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let mut slots: Vec<Vec<Bar>> = Vec::new();
     let mut back: Vec<Bar> = Vec::new();

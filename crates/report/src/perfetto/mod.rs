@@ -16,21 +16,21 @@ use self::wire::Message;
 use crate::details::{self, NAMES, Value};
 use crate::format::{Counter, Flow, Format, Process, Row, Slice, Step, Unit};
 
-/// ID of the only sequence.
+/// The ID of the only sequence of packets.
 const SEQUENCE: u64 = 1;
 
-/// The categories; their numbers start at 1.
+/// The categories of events. Their numbers start at 1.
 const CATEGORIES: [&str; 4] = ["work", "wait", "lost", "cause"];
 const LOST: u64 = 3;
 const CAUSE: u64 = 4;
 
-/// A trace that is being written.
+/// A trace in Perfetto's format that is being written.
 pub(crate) struct Perfetto<'a> {
     output: &'a mut dyn Write,
 }
 
 impl<'a> Perfetto<'a> {
-    /// Writes the first packet.
+    /// Writes the first packet, which lists the names of categories, events and details.
     pub(crate) fn begin(output: &'a mut dyn Write) -> io::Result<Self> {
         let mut perfetto = Self { output };
         let mut names = Message::default();
@@ -72,7 +72,7 @@ impl<'a> Perfetto<'a> {
         self.packet(packet::NEEDS_STATE, fields)
     }
 
-    /// Writes a slice of a row: its start, with all its properties, and its end.
+    /// Writes a slice of a row as two events: its start, with all its properties, and its end.
     fn write_slice(
         &mut self,
         row: &Row,
@@ -85,7 +85,7 @@ impl<'a> Perfetto<'a> {
     }
 }
 
-/// Returns an event with its type and track.
+/// Returns an event of type `kind` on the track with ID `track`.
 fn event_of(kind: u64, track: u64) -> Message {
     Message::default().number(event::TYPE, kind).number(event::TRACK_UUID, track)
 }

@@ -1,9 +1,9 @@
 //! The wire format of Protocol Buffers, as far as a trace needs it.
 //!
-//! Source: <https://protobuf.dev/programming-guides/encoding>. A field is a varint of number and type,
-//! followed by a varint, eight bytes, or a length with that number of bytes.
+//! Source: <https://protobuf.dev/programming-guides/encoding>. A field is a varint of the field's
+//! number and type, followed by a varint, by eight bytes, or by a length and as many bytes.
 
-/// Bytes of a message under construction.
+/// The bytes of a message under construction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
@@ -14,31 +14,31 @@ const EIGHT: u32 = 1;
 const LENGTH: u32 = 2;
 
 impl Message {
-    /// Returns the encoded bytes.
+    /// Returns the bytes of the message so far.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Appends an unsigned integer, a bool or an enum value.
+    /// Appends a field with an unsigned integer, a bool or an enum value.
     pub(super) fn number(mut self, field: u32, value: u64) -> Self {
         self.key(field, VARINT);
         self.varint(value);
         self
     }
 
-    /// Appends a fixed-size integer of eight bytes.
+    /// Appends a field with a fixed-size integer of eight bytes.
     pub(super) fn fixed(mut self, field: u32, value: u64) -> Self {
         self.key(field, EIGHT);
         self.bytes.extend(value.to_le_bytes());
         self
     }
 
-    /// Appends a string.
+    /// Appends a field with a string.
     pub(super) fn text(self, field: u32, text: &str) -> Self {
         self.field(field, text.as_bytes())
     }
 
-    /// Appends an embedded message.
+    /// Appends a field with an embedded message.
     pub(super) fn message(self, field: u32, message: &Message) -> Self {
         self.field(field, &message.bytes)
     }

@@ -25,14 +25,15 @@ pub struct Flow<'a> {
     meeting: &'a MeetingState,
     stream: &'a TcpStream,
     polls: bool,
-    /// Whether writes are timed, and the time is read after each wait.
+    /// Whether writes are timed, which requires the time after each wait.
     times: bool,
     memory: Memory,
     scratch: Vec<u8>,
-    /// The number of bytes sent, and received.
+    /// The number of bytes sent so far, and the number received.
     pub sent: u64,
     pub received: u64,
-    /// The number of writes, and the time in them in nanoseconds.
+    /// The number of writes, and the time spent in them in nanoseconds (0 if this side is not
+    /// timed).
     pub writes: u64,
     pub writing_ns: u64,
     idle_ns: u64,
@@ -79,8 +80,8 @@ impl<'a> Flow<'a> {
         if self.times { clock::now_ns() } else { 0 }
     }
 
-    /// Sends up to byte `until` without blocking. Returns whether all bytes up to `until` were
-    /// sent. `now` is the result of the last `pull`.
+    /// Sends up to byte `until` of the stream without blocking. Returns whether all bytes up to
+    /// `until` were sent. `now` is the result of the last `pull`.
     pub fn push(&mut self, until: u64, now: u64) -> io::Result<bool> {
         let before = self.sent;
         while self.sent < until {
@@ -97,8 +98,9 @@ impl<'a> Flow<'a> {
         Ok(self.sent == until)
     }
 
-    /// Waits until data arrives, at most up to byte `limit`, or until `due_ns`, or until there is
-    /// space to send if `room` is set. Returns the time, if this side is timed.
+    /// Waits until data has arrived, `due_ns` has come, or, if `room` is set, there may be space to
+    /// send. Reads the data, but not beyond byte `limit` of the stream. Returns the time in
+    /// monotonic nanoseconds, or 0 if this side is not timed and sleeps.
     pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> io::Result<u64> {
         let most = usize::try_from(limit - self.received).unwrap_or(SCRATCH).min(SCRATCH);
         if self.polls {
@@ -152,7 +154,7 @@ impl<'a> Flow<'a> {
         Ok(clock::now_ns())
     }
 
-    /// Reads the bytes that have arrived, if any.
+    /// Reads up to `most` of the bytes that have arrived. Returns whether there were any.
     fn take(&mut self, most: usize) -> io::Result<bool> {
         if most == 0 {
             return Ok(false);
@@ -170,8 +172,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the nanoseconds for which this side was at work: its CPU time, or, if it polls, the
-    /// time except for polls without data.
+    /// Returns the time for which this side was at work in nanoseconds: its CPU time or, if it
+    /// polls, the elapsed time without the polls that found no data.
     pub fn work_ns(&self) -> u64 {
         match self.polls {
             true => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),

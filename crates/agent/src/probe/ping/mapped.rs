@@ -22,14 +22,15 @@ use crate::probe::meeting_state::MeetingState;
 /// The most memory that two agents share, in bytes.
 const MOST: u64 = 128 << 20;
 
-/// Words of a cache line.
+/// The number of words (8 bytes each) of a cache line.
 const LINE: usize = 8;
 
-/// The number of words before the words for operations: a cache line for the token.
+/// The number of words before those for operations: one cache line, which contains a secret by
+/// which the initiator recognizes the memory.
 const HEAD: usize = LINE;
 
-/// The fewest words over which gets and puts are spread, so that they do not all use one cache
-/// line.
+/// The minimum number of words over which gets and puts are spread, so that they do not all use one
+/// cache line.
 const WALK: usize = (256 << 10) / 8;
 
 /// The approximate size of a group of small operations that are timed together, in bytes.
@@ -38,7 +39,7 @@ const GROUP_BYTES: u32 = 64 << 10;
 /// The maximum number of operations in a group that is timed together.
 const GROUP_MAX: u32 = 256;
 
-/// Polls between two readings of the clock.
+/// The number of polls between two readings of the clock.
 const POLLS: u32 = 4096;
 
 /// A segment of memory that both agents have mapped.
@@ -84,7 +85,8 @@ impl<'a> Mapped<'a> {
         &self.segment.words()[HEAD..]
     }
 
-    /// Measures gets and puts, in groups.
+    /// Runs gets or puts, in groups that are timed together. Returns the elapsed time in
+    /// nanoseconds.
     fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let length = words_of(order.size);
         let together = u64::from(self.timed_together(order));
@@ -208,7 +210,7 @@ impl ProbeTransport for Mapped<'_> {
     }
 }
 
-/// A ring of messages, each after a word with its number.
+/// A ring of messages. Each follows a word that contains the message's number plus 1.
 struct Slots<'a> {
     words: &'a [AtomicU64],
     each: usize,
@@ -227,7 +229,7 @@ impl Slots<'_> {
         slot[0].store(number + 1, Ordering::Release);
     }
 
-    /// Waits for message `number`.
+    /// Waits for message `number`, and copies it to `message`.
     fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> io::Result<()> {
         let slot = self.slot(number);
         let mut polls = 0_u32;
@@ -264,7 +266,7 @@ fn store(words: &[AtomicU64], copy: &[u64]) {
     }
 }
 
-/// Returns the number of words for `size` bytes.
+/// Returns the number of words that `size` bytes occupy.
 fn words_of(size: u32) -> usize {
     (size as usize).div_ceil(8)
 }

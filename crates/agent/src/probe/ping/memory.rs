@@ -1,6 +1,7 @@
-//! The bytes that are sent: a ring of whole operations.
+//! The bytes that are sent: a ring that contains a whole number of operations.
 
-/// The fewest bytes of the ring, so that small operations can be sent together.
+/// The approximate minimum size of the ring in bytes. Small operations that follow each other can
+/// be sent together.
 const WINDOW: usize = 64 << 10;
 
 /// Memory for operations of one size.

@@ -1,5 +1,6 @@
 //! Measures small gets, puts and messages between two agents. A point is measured in rounds, which
-//! the initiator announces; after each round it decides whether the result is precise enough.
+//! the initiator announces. After each round, the initiator decides whether the result is precise
+//! enough.
 
 mod burner;
 pub mod fabric;
@@ -24,7 +25,7 @@ use burner::Burner;
 use round::Order;
 use transport::ProbeTransport;
 
-/// Measures as the initiator, or serves as the target.
+/// Measures all points of `task` if this side `initiates`, or else serves them as the target.
 pub fn take_part(
     meeting: &MeetingState,
     task: &PingTask,

@@ -12,13 +12,14 @@ use super::transport::ProbeTransport;
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
-/// The number of operations of the warm-up, which are not counted.
+/// The maximum number of operations of the warm-up, which are not counted.
 const WARM_UP: u64 = 200;
 
-/// The first operations of the warm-up; they show how long an operation takes.
+/// The number of operations in the first part of the warm-up, which shows how long an operation
+/// takes.
 const FIRST: u64 = 10;
 
-/// The approximate duration of a round: short enough to stop in time.
+/// The approximate duration of a round in nanoseconds: short enough to stop in time.
 const ROUND_NS: u64 = 50_000_000;
 
 /// Returns the time that reading the clock takes in nanoseconds: the median of many differences.
@@ -34,7 +35,7 @@ pub fn timer_ns() -> u64 {
     histogram.percentile(0.5).max(histogram.mean())
 }
 
-/// Measures one point.
+/// Measures the point `number` as the initiator, and returns its statistics.
 pub fn measure(
     meeting: &MeetingState,
     number: u32,

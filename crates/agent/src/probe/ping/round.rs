@@ -17,9 +17,9 @@ const LEN: usize = 24;
 pub struct Order {
     /// The operation; `None` ends the meeting.
     pub kind: Option<PingKind>,
-    /// Bytes of an operation.
+    /// The size of an operation in bytes.
     pub size: u32,
-    /// The most operations in flight.
+    /// The maximum number of operations in flight.
     pub depth: u32,
     /// The number of operations.
     pub count: u64,
@@ -31,7 +31,7 @@ impl Order {
     /// The order that ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
-    /// Returns the sizes of a request and of its answer over a stream, in bytes.
+    /// Returns the sizes of a request and of its answer in bytes, as sent over a stream.
     pub fn bytes(&self) -> (u64, u64) {
         self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
@@ -51,7 +51,8 @@ impl Order {
         stream.write_all(&bytes)
     }
 
-    /// Receives the next order and confirms it. Returns `None` at the end.
+    /// Receives the next order and confirms it to the initiator. Returns `None` at the end of the
+    /// meeting.
     pub fn receive(
         meeting: &MeetingState,
         mut stream: &TcpStream,
@@ -93,7 +94,7 @@ pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, P
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Reads all of `bytes`.
+/// Fills `bytes` from the stream. An error is [`ProbeError::Over`] if the meeting is over.
 pub fn read(
     meeting: &MeetingState,
     mut stream: &TcpStream,

@@ -3,30 +3,30 @@
 use garland_core::histogram::Histogram;
 use garland_protocol::Summary;
 
-/// The fewest samples for a reliable median.
+/// The minimum number of samples for a reliable median.
 const FEWEST: u64 = 1000;
 
 /// The half-width of the median's confidence interval that is precise enough, as a fraction of the
 /// median.
 const ENOUGH: f64 = 0.01;
 
-/// The times of the operations so far.
+/// The measurements of a point so far.
 #[derive(Default)]
 pub struct Tally {
     /// The time of each operation from its beginning to its end, in nanoseconds.
     pub sojourn: Histogram,
-    /// The time of all rounds in nanoseconds.
+    /// The total time of all rounds in nanoseconds.
     pub elapsed_ns: u64,
-    /// The number of writes.
+    /// The number of writes to the connection.
     pub writes: u64,
-    /// The time in writes in nanoseconds.
+    /// The time spent in writes, or in posting operations to libfabric, in nanoseconds.
     pub writing_ns: u64,
-    /// The time at work in nanoseconds, here and at the target.
+    /// The time at work in nanoseconds: of the initiator, and of the target.
     pub work_ns: [u64; 2],
 }
 
 impl Tally {
-    /// Returns whether the median is precise enough.
+    /// Returns whether there are enough samples and the median is precise enough.
     pub fn is_enough(&self) -> bool {
         let (low, high) = self.sojourn.median_between();
         let width = (high - low) as f64 / 2.0;

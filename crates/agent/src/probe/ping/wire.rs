@@ -14,7 +14,7 @@ use super::transport::ProbeTransport;
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
-/// A TCP connection.
+/// A TCP connection, over which gets, puts and messages are sent.
 pub struct Wire<'a> {
     meeting: &'a MeetingState,
     stream: &'a TcpStream,

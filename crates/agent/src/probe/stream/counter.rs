@@ -2,10 +2,11 @@
 
 use garland_protocol::{RxStats, StreamTask};
 
-/// Interval between samples.
+/// Interval between samples in nanoseconds.
 const TICK_NS: u64 = 5_000_000;
 
-/// The most that the rates of two halves may differ, as a fraction of their mean.
+/// The maximum difference between the rates of both halves of a steady stream, as a fraction of
+/// their mean.
 const STEADY: f64 = 0.02;
 
 /// Counts the bytes of a stream until its rate is known.
@@ -13,7 +14,7 @@ pub struct Counter {
     from_ns: u64,
     least_ns: u64,
     most_ns: u64,
-    /// Times and byte counts, one tick apart; counting begins with the first.
+    /// Samples: times in monotonic nanoseconds and byte counts. Counting begins with the first one.
     ticks: Vec<(u64, u64)>,
 }
 
@@ -29,7 +30,8 @@ impl Counter {
         }
     }
 
-    /// Adds the total number of bytes received at `now`. Returns the result once it is known.
+    /// Adds the total number of bytes received at `now`. Returns the result once the rate is steady
+    /// or the maximum time has passed.
     pub fn note(&mut self, now: u64, bytes: u64) -> Option<RxStats> {
         if now < self.from_ns {
             return None;
@@ -50,7 +52,8 @@ impl Counter {
         enough.then_some(RxStats { number: 0, bytes: bytes - before, elapsed_ns, steady })
     }
 
-    /// Returns whether both halves of the time so far had the same rate.
+    /// Returns whether the rates of both halves of the time so far differ by no more than
+    /// [`STEADY`].
     fn is_steady(&self) -> bool {
         let (Some(&first), Some(&last)) = (self.ticks.first(), self.ticks.last()) else {
             return false;

@@ -39,7 +39,8 @@ impl Together {
         begins.last_ns = begins.last_ns.max(now_ns);
     }
 
-    /// Returns the time at which the last stream began, or `None` until all have begun.
+    /// Returns the time at which the last stream began, in monotonic nanoseconds, or `None` until
+    /// all have begun.
     pub fn began(&self) -> Option<u64> {
         let begins = self.begins.lock();
         (begins.streams >= self.streams).then_some(begins.last_ns)
@@ -50,7 +51,7 @@ impl Together {
         self.counted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns whether all are measured, so that each may end.
+    /// Returns whether all streams are measured, so that each may end.
     pub fn is_counted(&self) -> bool {
         self.counted.load(Ordering::Relaxed) >= self.streams
     }

@@ -1,7 +1,7 @@
 //! Translates error messages of ssh into short reasons with hints.
 
-/// For each known error: a part of ssh's message, the reason, and a hint in which NODE is replaced
-/// by the host.
+/// For each known error: a part of ssh's message, the reason, and a hint. In the hint, NODE is
+/// replaced by the host.
 const KNOWN: &[(&str, &str, &str)] = &[
     (
         "has changed and you have requested strict checking",
@@ -35,7 +35,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Returns the reason for ssh's error messages `words`, with a hint about `host`; returns `words`
+/// Returns the reason for ssh's error messages `words`, with a hint about `host`. Returns `words`
 /// themselves if they match no known error.
 pub fn reason(words: &str, host: &str) -> String {
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {

@@ -1,4 +1,4 @@
-//! Starts an agent over ssh, one ssh process per node. ssh forwards its standard input to the
+//! Starts agents over ssh, with one ssh process per node. ssh forwards its standard input to the
 //! agent, which ends when this input ends.
 
 use std::net::IpAddr;
@@ -17,8 +17,8 @@ use crate::launch::resolve::{Lookup, Unresolved};
 use crate::launch::spread::{ProgramSource, Spread};
 use crate::launch::{LaunchResult, Launched, Orders, Starting};
 
-/// The options for ssh, which the user's options override: no prompts, timeouts, and none of the
-/// forwardings of interactive logins.
+/// The default options for ssh, which the user's options override: no prompts, timeouts, and none
+/// of the forwardings of interactive logins.
 const OPTIONS: &[&str] = &[
     "-oBatchMode=yes",
     "-oConnectTimeout=10",
@@ -32,7 +32,7 @@ const OPTIONS: &[&str] = &[
     "-x",
 ];
 
-/// Starts agents over ssh.
+/// The launcher that starts agents over ssh.
 pub struct Logins {
     ssh: Ssh,
     binary: Arc<Binary>,

@@ -1,5 +1,5 @@
-//! The helper process, which loads libfabric: sends it orders and receives its answers, with
-//! timeouts.
+//! The helper process, which loads libfabric. Sends orders to the helper and receives its answers,
+//! with timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -29,20 +29,21 @@ const BROUGHT: &str = "garland-fabric (sent by the head)";
 const ELSEWHERE: &str = "; it needs the head's CPU architecture and C library: on other nodes install \
                          garland-fabric in PATH or ~/.local/bin";
 
-/// How often a wait polls whether the meeting is over.
+/// The interval at which waits poll whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
 
 /// How long a helper may take to exit by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const READ: usize = 64 << 10;
 
-/// The directory of shared memory of the provider `shm`, and the beginning of its addresses.
+/// The directory in which the provider `shm` keeps its shared memory, and the prefix of the
+/// provider's addresses.
 const SHARED: &str = "/dev/shm";
 const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
-/// A running helper, and the connection to the other agent, which has a helper of its own.
+/// A running helper, and the connection to the other agent, which has its own helper.
 pub struct Helper<'a> {
     meeting: &'a MeetingState,
     stream: &'a TcpStream,
@@ -55,11 +56,12 @@ pub struct Helper<'a> {
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
-    /// A file that remains if the helper is killed.
+    /// The path of the helper's shared memory, if it uses any. It is removed at the end, since a
+    /// helper that is killed leaves it behind.
     leftover: Option<PathBuf>,
 }
 
-/// Fails because of an unexpected answer.
+/// Returns the error for an unexpected answer of the helper.
 pub fn unexpected<T>() -> Result<T, ProbeError> {
     Err("protocol error: unexpected answer from garland-fabric".into())
 }
@@ -194,7 +196,7 @@ impl<'a> Helper<'a> {
         }
     }
 
-    /// Takes a complete answer from the received bytes.
+    /// Takes a complete answer from the received bytes; `None` if more bytes are needed.
     fn take(&mut self) -> Result<Option<Answer>, ProbeError> {
         let Some(prefix) = self.received.first_chunk::<PREFIX>() else { return Ok(None) };
         let wrong = |what| format!("garland-fabric: {what}");
@@ -257,7 +259,8 @@ impl Drop for Helper<'_> {
     }
 }
 
-/// Returns the file of an address of the provider `shm`.
+/// Returns the path of the shared memory behind an address of the provider `shm`; `None` for
+/// addresses of other providers.
 fn shared_file(address: &[u8]) -> Option<PathBuf> {
     let name = address.strip_prefix(SHARED_ADDRESS)?;
     let name = name.split(|&byte| byte == 0).next()?;

@@ -15,14 +15,16 @@ const MOST: usize = 32 << 20;
 /// The helper that a controller has sent.
 #[derive(Default)]
 pub struct HelperProgram {
-    /// The incomplete program and the number of its bytes so far, or an error.
+    /// The incomplete program and the number of its bytes so far, or the error of an earlier
+    /// parcel; `None` between programs.
     coming: Option<io::Result<(Program, usize)>>,
-    /// The program, if it is complete.
+    /// The last program that was received completely.
     pub whole: Option<Arc<Program>>,
 }
 
 impl HelperProgram {
-    /// Adds a parcel. `more` is set if others follow.
+    /// Adds a parcel of the program. `more` is set if others follow; after the last one, the
+    /// program is complete, or an error is logged.
     pub fn take(&mut self, parcel: &[u8], more: bool) {
         let before = self.coming.take().unwrap_or_else(|| Ok((Program::new()?, 0)));
         let now = before.and_then(|(mut program, bytes)| {

@@ -9,7 +9,7 @@ use super::child::{Helper, unexpected};
 use crate::probe::error::ProbeError;
 
 /// Chooses the first provider in the initiator's list that both sides have and that reaches other
-/// machines.
+/// machines. Both sides return its name.
 pub(super) fn agree(
     helper: &mut Helper<'_>,
     initiates: bool,
@@ -32,7 +32,8 @@ pub(super) fn agree(
     Ok(chosen.clone())
 }
 
-/// Opens an endpoint and connects it to the other side's endpoint. Returns both.
+/// Opens an endpoint and connects it to the other side's endpoint. Returns the descriptions of this
+/// side's endpoint and of the other one.
 pub(super) fn open(helper: &mut Helper<'_>, wish: Open) -> Result<(Opened, Opened), ProbeError> {
     let Answer::Opened(ours) = helper.ask(&Order::Open(wish))? else { return unexpected() };
     helper.send(&ours)?;

@@ -19,7 +19,7 @@ use super::transport::ProbeTransport;
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
-/// The most memory for operations in flight on each side, in bytes.
+/// The maximum memory for operations in flight on each side, in bytes.
 const MOST: u64 = 128 << 20;
 
 /// A libfabric endpoint that is connected to the other agent's.
@@ -70,7 +70,7 @@ impl<'a> Fabric<'a> {
         Ok(Self(helper))
     }
 
-    /// Splits an order into rounds: the samples of one answer are bounded.
+    /// Splits an order into rounds, since an answer of the helper has a limited number of samples.
     fn rounds(&mut self, order: &Order) -> Vec<words::Round> {
         let kind = match order.kind {
             Some(PingKind::Get) => Kind::Get,
@@ -131,7 +131,8 @@ impl ProbeTransport for Fabric<'_> {
     }
 }
 
-/// Returns the largest memory that the operations in flight of a point need, in bytes.
+/// Returns the memory for the operations in flight of the point that needs the most, in bytes. Each
+/// side needs it twice; fails if that exceeds [`MOST`].
 fn ring(task: &PingTask) -> Result<u64, ProbeError> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);

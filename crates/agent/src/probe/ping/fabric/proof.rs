@@ -8,19 +8,21 @@ use garland_protocol::{PingKind, PingTask};
 use super::child::{Helper, unexpected};
 use crate::probe::error::ProbeError;
 
-/// Operations that establish the connection.
+/// The number of operations that establish the connection.
 const WARM_UP: u64 = 16;
 
-/// Operations of a test, and its duration in milliseconds.
+/// The maximum number of operations of a test, and its maximum duration in milliseconds.
 const TRIES: u64 = 2000;
 const MILLIS: u32 = 200;
 
-/// CPU time in nanoseconds: the most that an idle helper uses to report it, and the most per
-/// one-sided operation. A background thread that serves operations uses more.
+/// The limit of the CPU time of a target's helper that takes no part in operations, in nanoseconds:
+/// what reporting the CPU time itself may take, and a tolerance per operation. A background thread
+/// that serves operations uses more.
 const RESTING_NS: u64 = 400_000;
 const SERVING_NS: u64 = 200;
 
-/// Returns the operations to test: the smallest and the largest of a task's gets or puts.
+/// Returns the operations to test, as kind and size in bytes: the smallest and the largest of a
+/// task's gets or puts; none for messages.
 pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     let kind = match task.points.first().map(|point| point.kind) {
         Some(PingKind::Get) => Kind::Get,
@@ -33,8 +35,8 @@ pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     cases.into_iter().map(|size| (kind, size)).collect()
 }
 
-/// Returns whether operations of this kind and size are one-sided; only the initiator knows, and
-/// the target returns false.
+/// At the initiator, returns whether operations of this kind and size are one-sided. The target
+/// always returns false.
 pub(super) fn prove(
     helper: &mut Helper<'_>,
     initiates: bool,
