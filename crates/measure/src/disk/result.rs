@@ -17,26 +17,26 @@ pub struct DiskResult {
     /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
-    /// The directory on each node.
+    /// The directory of the test file on each node.
     pub path: String,
-    /// Bytes of each node's file.
+    /// Bytes of each node's test file.
     pub size: u64,
-    /// Maximum nanoseconds of a measurement.
+    /// The time limit of one measurement, in nanoseconds.
     pub time_ns: u64,
-    /// Whether nodes measured one after the other; otherwise all at once.
+    /// Whether the nodes measured one after the other; otherwise they measured at the same time.
     pub one_by_one: bool,
-    /// The nodes, in the order of the list.
+    /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeDisk>,
-    /// Notes on the figures, in words.
+    /// Notes on the reliability of the figures, in words.
     pub notes: Vec<String>,
-    /// Nodes that are slower than the others, in words.
+    /// The nodes that are slower than the others, one line for each node and kind of measurement.
     pub outliers: Vec<String>,
     /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
 impl DiskResult {
-    /// Returns the result of `course`, whose nodes have these names.
+    /// Creates the result of the test `course`; `names` are the names of its nodes.
     pub fn new(
         run: &Run,
         phases: Phases,
