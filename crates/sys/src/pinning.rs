@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Pins the calling thread to one CPU, and with it the threads that it starts later.
+/// Pins the calling thread, and the threads that it starts later, to one CPU.
 ///
 /// # Errors
 /// When there is no such CPU, or this process may not use it.

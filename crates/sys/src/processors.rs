@@ -20,7 +20,8 @@ impl Processors {
         Self { idle, all: ticks.iter().take(8).sum() }
     }
 
-    /// Returns the share of the time since the snapshot, from 0 to 1, that the CPUs were not idle.
+    /// Returns the fraction of the CPU time since the snapshot in which the CPUs were not idle,
+    /// from 0 to 1.
     #[must_use]
     pub fn busy_since(&self) -> f64 {
         let now = Self::now();
