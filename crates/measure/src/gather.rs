@@ -23,7 +23,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub struct Gathered {
     /// The phases of the run; the first one, `set-up`, has ended.
     pub phases: Phases,
-    /// Interrupts by the user.
+    /// The signals by which the user interrupts the command.
     pub interrupts: Arc<Interrupts>,
     /// The lab of the nodes, whose network namespace this process has joined; none without a lab.
     pub lab: Option<Lab>,

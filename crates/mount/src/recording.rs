@@ -19,7 +19,7 @@ const LEAST: usize = 256;
 /// The recording of a mount, to which all its threads add.
 pub struct Recording {
     origin: Origin,
-    /// For each node, its spans.
+    /// For each node, the spans of its requests.
     rings: Vec<Mutex<Ring>>,
     is_news: AtomicBool,
 }

@@ -383,7 +383,7 @@ impl fmt::Display for CopyResult {
 }
 
 impl CopyResult {
-    /// Writes the rates and the limit.
+    /// Writes the rates of the copy, and how much of the limit it reached.
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Rate::from_bytes_per_second;
         let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);

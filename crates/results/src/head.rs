@@ -34,9 +34,9 @@ pub struct Head {
 /// A phase of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phase {
-    /// The name of the phase.
+    /// The name, such as `set-up`.
     pub name: Cow<'static, str>,
-    /// The duration in nanoseconds.
+    /// The duration of the phase in nanoseconds.
     pub ns: u64,
 }
 
@@ -73,7 +73,7 @@ impl Phases {
         Self { last: clock::now_ns(), list: Vec::new() }
     }
 
-    /// Returns whether a phase has ended.
+    /// Returns whether at least one phase has ended.
     pub fn has_any(&self) -> bool {
         !self.list.is_empty()
     }
@@ -128,7 +128,7 @@ impl NodeVerdict {
 /// The verdict on a node and its reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeEnd {
-    /// The verdict.
+    /// Whether the node is ok, and if not, in which way.
     pub verdict: NodeVerdict,
     /// The reason for the verdict; `None` if it is ok.
     pub reason: Option<String>,
@@ -165,7 +165,7 @@ pub fn show(json: bool, result: &(impl Serialize + Display)) -> Result<(), Failu
     if json { print_json(result) } else { output::print(result) }
 }
 
-/// Prints a result object as JSON.
+/// Prints an object as JSON.
 pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(result).or_nothing("cannot encode the result")?;
     output::print_json(&text)

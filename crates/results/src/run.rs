@@ -21,7 +21,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";
 
-/// A run's directory.
+/// A run: its name, and the directory that it stores results in.
 #[derive(Clone, Debug)]
 pub struct Run {
     name: String,

@@ -127,10 +127,10 @@ pub enum UnreadTrace {
     /// The file cannot be read.
     #[error("{}", reason(.0))]
     File(#[from] io::Error),
-    /// The file is larger than any trace.
+    /// The file is larger than any valid trace.
     #[error("it is not a trace: it has more than {} MiB", LARGEST >> 20)]
     TooLarge,
-    /// The file does not contain a trace.
+    /// The content of the file is not a valid trace.
     #[error(transparent)]
     Content(#[from] TraceError),
 }

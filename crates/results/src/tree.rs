@@ -23,7 +23,7 @@ pub struct TreeResult {
     directories: u64,
     /// The number of symbolic and hard links.
     links: u64,
-    /// The number of entries that could not be copied.
+    /// The number of entries that could not be copied because of errors.
     missed: usize,
     /// The number of entries that are not copied by design, such as sockets.
     skipped: usize,

@@ -45,7 +45,7 @@ struct KeptDirection {
 const RAILS: usize = 64;
 
 impl Baseline {
-    /// Returns whether the run has any rates.
+    /// Returns whether any rate was read.
     fn has_rates(&self) -> bool {
         self.rates.iter().any(|rail| rail.measured().next().is_some())
     }

@@ -12,10 +12,10 @@ const SOON_NS: u64 = 50_000;
 /// duration.
 const TRIES: usize = 4;
 
-/// The number of bytes that had arrived at a moment.
+/// How many bytes of a stream had arrived at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// The moment, in nanoseconds of the monotonic clock.
+    /// The moment, in monotonic nanoseconds.
     pub at_ns: u64,
     /// The number of bytes that had arrived by then since the beginning of the stream.
     pub bytes: u64,

@@ -9,14 +9,14 @@ use rustix::fs::{major, minor};
 /// Bytes of a sector in the kernel's counters, whatever the disk's own sector size is.
 const SECTOR: u64 = 512;
 
-/// A disk whose counters can be read.
+/// A disk whose counters are open for reading.
 #[derive(Debug)]
 pub struct BlockDevice(File);
 
 /// The counters of a disk. They begin when the disk is attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Operations in flight.
+    /// The number of operations in flight now.
     pub in_flight: u64,
     /// Bytes read.
     pub read_bytes: u64,

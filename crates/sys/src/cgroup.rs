@@ -20,7 +20,7 @@ const NO_LIMIT: u64 = 1 << 62;
 /// The time for which to wait until killed processes have left a group.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// A control group with the CPU controller.
+/// The directory of a control group with the CPU controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(PathBuf);
 
@@ -115,7 +115,7 @@ fn has(controllers: &str, controller: &str) -> bool {
     controllers.split_whitespace().any(|name| name == controller)
 }
 
-/// The memory limit of a group.
+/// The memory limit of a control group, and how much of it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The limit for all processes of the group together, in bytes.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 /// The exit status and the resource usage of a child process.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// The exit code or signal.
+    /// How the child ended: its exit code, or the signal that killed it.
     pub status: ExitStatus,
     /// The CPU time of the child and of all processes that it waited for, in nanoseconds.
     pub cpu_ns: u64,

@@ -15,7 +15,7 @@ pub struct DatagramSocket(Socket);
 /// The sender, the interface and the length of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The length in bytes.
+    /// The number of bytes that were written to the buffer.
     pub length: usize,
     /// The address of the sender.
     pub from: SocketAddrV4,

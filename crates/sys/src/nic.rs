@@ -31,7 +31,7 @@ pub fn with_address(address: IpAddr) -> Option<String> {
     found
 }
 
-/// An Ethernet interface of this network namespace.
+/// An Ethernet interface of the calling process's network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nic {
     /// The name of the interface.

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// The sysfs directory of the CPUs.
+/// The sysfs directory that describes the CPUs.
 const FOLDER: &str = "/sys/devices/system/cpu";
 
 /// An idle state of a CPU.

@@ -1,4 +1,4 @@
-//! CPU utilisation of this machine.
+//! CPU utilisation of this machine, from the counters of `/proc/stat`.
 
 /// A snapshot of the CPU time counters of this machine.
 #[derive(Clone, Copy, Debug)]

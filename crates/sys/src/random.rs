@@ -1,4 +1,4 @@
-//! Random bytes from the kernel.
+//! Random bytes from getrandom(2).
 
 use rustix::rand::{GetRandomFlags, getrandom};
 

@@ -65,7 +65,7 @@ impl Segment {
         Ok(Self { fd, start: start.cast(), words: bytes / 8 })
     }
 
-    /// Returns the words of the segment.
+    /// Returns the shared words of the segment.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is page-aligned, has this many words, lives as long as `self`, cannot

@@ -14,7 +14,6 @@ use crate::limits;
 #[derive(Debug)]
 pub struct Interrupts {
     fd: OwnedFd,
-    /// Whether a signal was ever received.
     come: AtomicBool,
 }
 

@@ -17,7 +17,7 @@ pub struct TcpInfo {
     pub buffer_limited: Duration,
     /// Segments with data that were sent, including retransmitted ones.
     pub segments: u32,
-    /// Retransmitted segments.
+    /// Segments that were retransmitted.
     pub retransmits: u32,
     /// The number of consecutive timeouts, of retransmissions or of zero-window probes.
     pub vain: u8,
@@ -31,9 +31,9 @@ pub struct TcpInfo {
     pub segment_size: u32,
     /// The path MTU to the other end in bytes, as far as it is known.
     pub path_mtu: u32,
-    /// Bytes acknowledged by the other end.
+    /// Payload bytes that the other end has acknowledged.
     pub acknowledged: u64,
-    /// Bytes received from the other end.
+    /// Payload bytes that were received from the other end.
     pub received: u64,
     /// The recent delivery rate in bytes per second.
     pub delivery_rate: u64,

@@ -60,7 +60,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until its standard error contains `text`.
+    /// Waits until the command's standard error contains `text`.
     pub fn await_err(&self, text: &str) {
         until(&format!("`{text}` from {}", self.command), || {
             let [_, err] = self.readers.as_ref().expect("taken only at the end");

@@ -16,7 +16,7 @@ use crate::waiting::DEADLINE;
 pub enum Manner {
     /// Correctly.
     Well,
-    /// With the whole file, even if a range was requested.
+    /// With the whole file and status 200, even if a range was requested.
     Whole,
     /// With the whole file, without stating its length.
     Endless,

@@ -21,7 +21,7 @@ impl Wire {
         Self { setup }
     }
 
-    /// Returns a loopback device without a rate limit.
+    /// Returns a setup whose loopback device has no rate limit.
     #[must_use]
     pub fn quick() -> Self {
         Self { setup: "ip link set lo up".to_owned() }

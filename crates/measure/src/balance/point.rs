@@ -14,7 +14,7 @@ use garland_results::tcp_account::TcpAccount;
 /// The speed-up of disks or wires for which forecasts are made.
 const TWICE: f64 = 2.0;
 
-/// A node of a balance test.
+/// The result of a balance test for one node.
 #[derive(Serialize)]
 pub struct NodeResult {
     /// The node's name.
@@ -34,9 +34,9 @@ pub struct PointResult {
     /// The file size, as the user wrote it.
     #[serde(skip)]
     pub text: String,
-    /// Bytes of each copy.
+    /// The size of the copied files in bytes.
     pub size: u64,
-    /// Number of copies over the network.
+    /// The number of copies over the network; the others are local.
     pub remote: usize,
     /// The median over the rounds of the total rate: the bytes of all copies, divided by the time
     /// until the last copy was done, in bytes per second.
@@ -90,14 +90,14 @@ pub struct CopyResult {
     used: Shares,
     /// The part of the file that was in the page cache before the copy; none if unknown.
     pub cached: Option<DiskCached>,
-    /// The kernel's statistics of the copy's connections.
+    /// The kernel's statistics of the connections of the copy; empty for a local copy.
     pub lanes: Vec<TcpAccount>,
 }
 
 /// The verdict on one file size: up to which number of remote copies the disks are the bottleneck.
 #[derive(Serialize)]
 pub struct VerdictResult {
-    /// Bytes of each copy.
+    /// The size of the copied files in bytes.
     pub size: u64,
     /// The number of remote copies up to which another resource than the network is the bottleneck;
     /// none if the network never is, or if nothing is known.
@@ -109,7 +109,7 @@ pub struct VerdictResult {
 }
 
 impl NodeResult {
-    /// Returns the result of the node with index `node`.
+    /// Returns the result of the node with index `node` from the findings `found`.
     pub fn new(found: &Findings, node: usize) -> Self {
         let reason = found.troubles[node].clone();
         let stocked = found.stocked[node].as_ref();
@@ -131,7 +131,7 @@ impl NodeResult {
 }
 
 impl PointResult {
-    /// Returns the result of the measured `point`.
+    /// Returns the result of the measured `point`, with names and sizes from `request` and `found`.
     pub fn new(point: &Measured, request: &BalanceRequest, found: &Findings) -> Self {
         let (text, size) = request.sizes[point.size].clone();
         let all: Vec<Vec<Took>> = point.rounds.iter().map(took::took).collect();

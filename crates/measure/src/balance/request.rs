@@ -7,7 +7,7 @@ use garland_protocol::BALANCE_SIZES;
 use crate::args::Balance;
 use garland_terminal::failure::Failure;
 
-/// A request for a balance test.
+/// A request for a balance test, with valid values.
 pub struct BalanceRequest {
     /// The directory for the test files on each node; need not be UTF-8.
     pub path: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct BalanceRequest {
     pub cold: bool,
     /// Whether a copy must be on stable storage to be done.
     pub fsync: bool,
-    /// Whether blocks are encrypted.
+    /// Whether blocks are encrypted; otherwise they are only authenticated.
     pub sealed: bool,
     /// The block size in bytes; if none, it depends on the sizes of the files.
     pub block: Option<u32>,

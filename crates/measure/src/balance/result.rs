@@ -13,7 +13,6 @@ use garland_terminal::failure::Exit;
 /// The result object `garland.balance/2`.
 #[derive(Serialize)]
 pub struct BalanceResult {
-    /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
     /// The directory of the test files on each node.
@@ -22,7 +21,6 @@ pub struct BalanceResult {
     pub cache: &'static str,
     /// Whether a copy had to be on stable storage to be done.
     fsync: bool,
-    /// Whether blocks were encrypted.
     sealed: bool,
     /// The names of the two nodes of each pair that was measured.
     pub pairs: Vec<[String; 2]>,

@@ -13,9 +13,9 @@ use super::request::BalanceRequest;
 pub struct Measured {
     /// The index of the file size in the request.
     pub size: usize,
-    /// Number of remote copies.
+    /// The number of copies over the network.
     pub remote: usize,
-    /// The completed rounds.
+    /// The completed rounds, in order.
     pub rounds: Vec<Round>,
 }
 
@@ -31,7 +31,7 @@ pub struct Round {
 
 /// What was measured so far; nodes are identified by their index in `names`.
 pub struct Findings {
-    /// The names of all nodes.
+    /// The names of all nodes, in the order of the node list.
     pub names: Vec<String>,
     /// The pairs whose nodes both have a test file, as indices of the nodes.
     pub pairs: Vec<[usize; 2]>,

@@ -42,7 +42,7 @@ impl fmt::Display for BalanceResult {
 }
 
 impl BalanceResult {
-    /// Returns the first point of each size.
+    /// Returns the first point of each file size, which stands for the size.
     fn sizes(&self) -> impl Iterator<Item = &PointResult> {
         self.points.chunk_by(|one, two| one.text == two.text).map(|points| &points[0])
     }

@@ -1,4 +1,4 @@
-//! The verdicts in words, with their figures.
+//! Describes the verdicts in words.
 
 use garland_analysis::balance::{Balance, Point, Resource, balance};
 

@@ -39,11 +39,11 @@ pub struct Measurement {
     operations: u64,
     elapsed_ns: u64,
     sync_ns: u64,
-    /// Bytes per second, including fsync.
+    /// Bytes per second, over a time that includes the fsync.
     pub rate: f64,
-    /// Operations per second.
+    /// Operations per second, over a time that includes the fsync.
     pub iops: f64,
-    /// Operations in flight, on average.
+    /// The average number of operations in flight.
     in_flight: f64,
     /// Whether the depth of this measurement is the smallest one that reaches 95 % of the best
     /// rate.
@@ -75,7 +75,7 @@ impl Measurement {
         }
     }
 
-    /// Returns the maximum number of operations in flight.
+    /// Returns the maximum number of operations in flight that the measurement allowed.
     pub fn depth(&self) -> u16 {
         self.job.depth
     }

@@ -14,7 +14,6 @@ use garland_terminal::failure::Exit;
 /// The result object `garland.disk/2`.
 #[derive(Serialize)]
 pub struct DiskResult {
-    /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
     /// The directory of the test file on each node.
@@ -62,12 +61,12 @@ impl DiskResult {
         result
     }
 
-    /// Returns whether the user interrupted the test.
+    /// Returns whether the user interrupted the test on any node.
     pub fn is_cut(course: &DiskCourse) -> bool {
         course.nodes.iter().any(|node| node.end == Some(DiskEnd::Interrupted))
     }
 
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed nodes and on an interrupt.
     pub fn exit(&self) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let any = ok > 0 || self.nodes.iter().any(|node| !node.measurements.is_empty());

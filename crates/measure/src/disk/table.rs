@@ -1,4 +1,4 @@
-//! The tables of `garland disk`.
+//! The printed form of the result of `garland disk`.
 
 use std::fmt;
 

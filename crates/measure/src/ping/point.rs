@@ -103,7 +103,7 @@ pub fn ways(kind: PingKind, depth: u32) -> f64 {
     if kind == PingKind::Msg && depth == 1 { 2.0 } else { 1.0 }
 }
 
-/// Returns the name of an operation.
+/// Returns the name that results and tables use for an operation.
 pub fn function(kind: PingKind) -> &'static str {
     match kind {
         PingKind::Get => "get",

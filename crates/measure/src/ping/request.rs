@@ -21,7 +21,7 @@ const SWEEP_SIZE: u32 = 64 << 10;
 /// The default depth with --rate.
 const RATED_DEPTH: u32 = 64;
 
-/// A request for measurements between pairs of nodes.
+/// A request of `garland ping`, with valid values.
 pub struct PingRequest {
     /// The task that every pair performs.
     pub task: PingTask,
@@ -32,7 +32,7 @@ pub struct PingRequest {
     pub pin: Option<(u16, u16)>,
 }
 
-/// Checks the arguments, and returns the request.
+/// Checks the arguments and converts them to a request.
 pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
     let means = match ping.transport {
         PingTransportName::Tcp => PingTransport::Tcp,

@@ -98,7 +98,7 @@ impl PairResult {
         }
     }
 
-    /// Marks the pair as failed at node `at`.
+    /// Marks the pair as failed at the node named `at`.
     pub fn fail(&mut self, at: &str, reason: &str) {
         self.verdict = NodeVerdict::Failed;
         self.at = Some(at.to_owned());
@@ -187,7 +187,7 @@ impl PingResult {
         }
     }
 
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed pairs and on an interrupt.
     pub fn exit(&self) -> Exit {
         let ok = self.pairs.iter().filter(|pair| pair.verdict == NodeVerdict::Ok).count();
         let some = self.pairs.iter().any(|pair| !pair.points.is_empty());

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::point::PointResult;
 
-/// The results of a sweep.
+/// The parameters that a sweep yields.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sweep {
     /// LogGP parameter L: the one-way latency in nanoseconds.
@@ -35,12 +35,12 @@ pub struct Sweep {
     pub wire_used: Option<f64>,
 }
 
-/// The wire between two nodes.
+/// The wire between the two nodes of a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// Bits per second.
+    /// The rate in bits per second, headers included.
     pub bits: f64,
-    /// Bytes of the largest packet.
+    /// The size of the largest packet in bytes.
     pub mtu: u16,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::survey::{GRACE_NS, Survey};
 
-/// A part that is slower than its peers.
+/// A fault: a part that is slower than its peers, or than in the baseline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
     /// The kind of part: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`.

@@ -40,7 +40,7 @@ pub struct WiresFindings {
     /// The number of pairs measured at the same time: the largest one at which pairs do not slow
     /// each other down on any rail.
     pub at_once: usize,
-    /// The number of rounds on all rails.
+    /// The number of rounds that were measured, on all rails together.
     pub rounds: usize,
     /// The sum of the rates between the first half of the nodes and the other half, over all rails
     /// at once and in both directions, in bytes per second; none if it was not measured.
@@ -112,12 +112,12 @@ pub struct DirectionResult {
     pub tcp: Option<TcpAccount>,
 }
 
-/// A pair that could not be measured on one rail.
+/// A pair that could not be measured, and the rail of the attempt.
 #[derive(Serialize)]
 pub struct FailedOnRail {
     /// The index of the rail.
     pub rail: usize,
-    /// The pair and the reason.
+    /// The pair, and why it failed.
     #[serde(flatten)]
     pub pair: FailedPair,
 }
@@ -129,7 +129,7 @@ pub struct LoadResult {
     pub rail: usize,
     /// The number of pairs measured at once.
     pub pairs: usize,
-    /// The sum of the pairs' rates.
+    /// The sum of the rates of all pairs.
     pub rate: f64,
     /// The rate of the slowest pair.
     pub lowest: f64,

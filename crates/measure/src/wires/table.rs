@@ -1,4 +1,4 @@
-//! The table of `garland wires`.
+//! The printed form of the result of `garland wires`.
 
 use std::fmt;
 

@@ -14,7 +14,7 @@ use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;
 
-/// The maximum number of pieces that are read ahead.
+/// The maximum number of pieces that are read ahead for one open file.
 pub const MOST: u64 = 8;
 
 /// A piece that is older than this, in nanoseconds, is used only if the node confirms that the file
@@ -30,7 +30,7 @@ const LARGE: u32 = 64 << 10;
 pub struct Read {
     /// The offset in the file in bytes.
     pub offset: u64,
-    /// The length in bytes.
+    /// The number of bytes to read.
     pub size: u32,
     /// When the read arrived, in nanoseconds of the monotonic clock. It may be answered with any
     /// state that the file has had since then.
@@ -71,7 +71,7 @@ impl Piece {
     }
 }
 
-/// The read-ahead of an open file.
+/// The read-ahead of one open file: its pieces, and the pattern of its reads.
 #[derive(Default)]
 pub struct Ahead {
     /// The offset at which the next sequential read begins.

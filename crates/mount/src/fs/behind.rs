@@ -12,7 +12,7 @@ use garland_protocol::{FRAME_HEAD, PIECE};
 
 use crate::peer::room;
 
-/// The maximum number of bytes that are sent together.
+/// The maximum number of bytes that one request writes.
 const FULL: usize = PIECE as usize;
 
 /// Consecutive written bytes that wait to be sent.

@@ -68,7 +68,7 @@ pub enum Step {
     Anew(Want),
     /// Do nothing: the entries were requested, and the reader waits for them.
     Wait,
-    /// Reply with an error.
+    /// Reply with this error.
     Refuse(Want, Errno),
 }
 

@@ -24,7 +24,7 @@ struct Table {
 }
 
 impl Inodes {
-    /// Adds an inode that is never forgotten.
+    /// Adds an inode that stays in the table, such as the root of a node.
     pub fn keep(&self, inode: Arc<Inode>) {
         self.lock().by_number.insert(inode.number, inode);
     }

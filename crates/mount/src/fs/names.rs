@@ -126,7 +126,7 @@ impl Mount {
         peer.ask_in(epoch, first, Vec::new(), Box::new(then));
     }
 
-    /// Changes a file's attributes.
+    /// Changes attributes of a file after all writes of this mount to it are acknowledged.
     pub fn change(
         self: &Arc<Self>,
         inode: Arc<Inode>,

@@ -15,7 +15,7 @@ pub struct Account {
     pub reads_ahead: u64,
     /// Writes by the kernel.
     pub writes: u64,
-    /// Lookups of names.
+    /// Lookups of names by the kernel.
     pub lookups: u64,
     /// Files that were opened or created.
     pub opens: u64,
@@ -40,9 +40,9 @@ pub struct NodeAccount {
     pub reason: Option<String>,
     /// Requests that were sent to the node.
     pub asked: u64,
-    /// Payload bytes received.
+    /// Payload bytes received from the node.
     pub bytes_read: u64,
-    /// Payload bytes sent.
+    /// Payload bytes sent to the node.
     pub bytes_written: u64,
     /// Written bytes that the node has not acknowledged yet.
     pub bytes_behind: u64,

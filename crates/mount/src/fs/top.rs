@@ -45,7 +45,7 @@ pub enum Own {
 /// What a name in the mount's own directory refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The node at this index.
+    /// The root of the node at this index.
     Node(usize),
     /// The inode of the mount itself that has this number.
     Own(u64),

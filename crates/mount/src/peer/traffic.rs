@@ -11,9 +11,9 @@ use crate::recording::Recording;
 pub struct Traffic {
     /// Requests that were sent.
     pub asked: AtomicU64,
-    /// Payload bytes received.
+    /// Payload bytes received from the node.
     pub read: AtomicU64,
-    /// Payload bytes sent.
+    /// Payload bytes sent to the node.
     pub written: AtomicU64,
     /// The number of times that an established connection was lost.
     pub lost: AtomicU64,

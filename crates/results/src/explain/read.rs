@@ -19,7 +19,7 @@ pub struct Kept {
     pub warnings: Vec<String>,
     /// The phases of the command: the name and the duration in nanoseconds of each.
     pub phases: Vec<(String, u64)>,
-    /// The number of bytes that were copied.
+    /// The number of bytes in the result of the copy.
     pub bytes: u64,
     /// The limit in the result of the copy; `None` if it is unknown.
     pub limit: Option<Limit>,
@@ -29,7 +29,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads the stored run of a copy.
+    /// Reads what is stored of the copy in `traced`. Problems of single traces become warnings.
     pub fn read(traced: &Traced) -> Result<Self, Failure> {
         let run = &traced.run;
         let mut result = result(run)?;

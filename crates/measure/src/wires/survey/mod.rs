@@ -36,7 +36,7 @@ pub struct Survey<'a> {
     now: usize,
     /// For each node, why it is excluded from all rails; none if it is not.
     pub out: Vec<Option<String>>,
-    /// The measurements, by rail.
+    /// For each rail, its measurements.
     pub rails: Vec<Rail>,
     /// The sum of the rates between the first half of the nodes and the other half, over all rails
     /// at once and in both directions, in bytes per second; none if it was not measured.

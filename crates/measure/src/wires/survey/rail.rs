@@ -22,7 +22,7 @@ pub struct DirectionRates {
     pub went: Option<TxStats>,
 }
 
-/// The rates with one number of pairs at once.
+/// The rates that pairs reached when a number of them were measured at once.
 #[derive(Clone, Debug)]
 pub struct LoadRates {
     /// The number of pairs measured at once.

@@ -32,7 +32,7 @@ pub fn packets(bytes: u16) -> Task {
     Task::Stream(StreamTask { forward: 1, write: WRITE, packet, warm_up_ms, least_ms, most_ms })
 }
 
-/// Returns a task of round trips of 8 bytes.
+/// Returns a task of up to 100 round trips of 8 bytes, within 0.1 s.
 pub fn ping() -> Task {
     let point = PingPoint {
         kind: PingKind::Msg,

@@ -59,7 +59,7 @@ pub struct PointResult {
     pub packet: u16,
     /// The number of pairs measured at once.
     pub pairs: usize,
-    /// The sum of the pairs' rates.
+    /// The sum of the rates of all pairs.
     pub rate: f64,
     /// The rate of the slowest pair.
     pub lowest: f64,
@@ -100,7 +100,8 @@ impl PointResult {
 }
 
 impl SweepResult {
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed nodes and pairs, and on an
+    /// interrupt.
     pub fn exit(&self) -> Exit {
         let any = !self.points.is_empty();
         let whole = self.failed.is_empty() && self.nodes.iter().all(|node| node.end.is_ok());
