@@ -33,7 +33,7 @@ pub struct Gathered {
     pub fleet: Fleet,
 }
 
-/// The path of control messages to agents in a lab; without effect on other nodes.
+/// The path of control messages to agents in a lab. It has no effect for nodes outside of labs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
     /// Over the lab's wires, as on a real network. Few messages are sent while wires are measured.
@@ -74,8 +74,8 @@ pub fn gather(
     Ok(Gathered { phases, interrupts, lab, run, fleet })
 }
 
-/// Waits for all agents to exit, for a shorter time if the user interrupted, and ends the phase
-/// `teardown`.
+/// Ends all agents and waits until they exit, for a shorter time if the user interrupted. Then ends
+/// the phase `teardown`.
 pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
     children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");

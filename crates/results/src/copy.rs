@@ -100,7 +100,7 @@ struct StageResult {
     most: u32,
 }
 
-/// The result of a copy on one node.
+/// The result of a copy for one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeResult {
     /// The node's name.
@@ -135,8 +135,8 @@ pub struct NodeResult {
     /// Whether the file was read back from its medium and found equal to the source.
     #[serde(default)]
     verified: bool,
-    /// The digest of the node's file, or for a gather of the file on this machine; `None` unless
-    /// requested.
+    /// The digest of the node's file, or for a gather of the file on this machine; `None` if the
+    /// node reported none, or does not have the whole file.
     checksum: Option<ChecksumResult>,
 }
 

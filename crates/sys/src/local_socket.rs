@@ -107,7 +107,8 @@ fn call(name: &str) -> io::Result<OwnedFd> {
     if is_ours(&socket) { Ok(socket) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
-/// Reads the available bytes, up to a total of about `most`. Returns whether more may follow.
+/// Appends the available bytes to `bytes`; fails if these become more than `most`. Returns whether
+/// more bytes may follow.
 fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let mut room = [0; 8 << 10];
     match rustix::io::read(socket, &mut room) {

@@ -187,7 +187,7 @@ pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Receives the available bytes without waiting, at most the length of `buffer`. Returns their
-/// number: `None` if there are none, 0 at the end of the stream.
+/// number: `None` if there are none or a signal interrupted the call, 0 at the end of the stream.
 ///
 /// # Errors
 /// When the connection is broken.

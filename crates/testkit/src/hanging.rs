@@ -16,8 +16,7 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 
-/// How long the kernel may cache attributes: not at all, so that every access reaches this file
-/// system.
+/// The time for which the kernel may cache attributes: none, so that it asks each time.
 const TTL: Duration = Duration::ZERO;
 
 /// The kind of call that hangs.

@@ -1,9 +1,9 @@
-//! The exit code and the output of a command.
+//! The result of running a command.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// What a command that has ended left behind: its exit code and its output.
+/// The exit code and the output of a command that has ended.
 #[derive(Clone, Debug)]
 pub struct RunOutput {
     /// The exit code; 128 plus the number of the signal if a signal killed the command.

@@ -1,5 +1,5 @@
-//! The directory of one test. It removes itself, and also what earlier tests left behind that were
-//! killed.
+//! The directory of one test. It removes itself, and also the directories of earlier tests that
+//! were killed.
 
 use std::ffi::OsStr;
 use std::fs;

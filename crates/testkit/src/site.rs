@@ -197,7 +197,7 @@ impl Shared {
     }
 }
 
-/// Reads the next request of a connection; `None` if the client has closed it.
+/// Reads the next request of a connection; `None` if there is none, or if it is malformed.
 fn read_request(reader: &mut impl BufRead) -> Option<ServedRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;

@@ -90,7 +90,7 @@ pub struct CopyResult {
     used: Shares,
     /// The part of the file that was in the page cache before the copy; none if unknown.
     pub cached: Option<DiskCached>,
-    /// The kernel's statistics of the connections of the copy; empty for a local copy.
+    /// The kernel's statistics of the copy's connections at their end; empty over MPTCP.
     pub lanes: Vec<TcpAccount>,
 }
 

@@ -1,4 +1,4 @@
-//! The resource usage of the copies of a round.
+//! Attributes the use of disks, network and CPUs in a round to its copies.
 
 use garland_analysis::balance::Took;
 use garland_control::{CopyPair, PairOutcome};

@@ -19,7 +19,7 @@ pub struct Measured {
 pub struct FailedPair {
     /// The names of both nodes.
     pub nodes: [String; 2],
-    /// The reason of the failure.
+    /// Why it could not be measured.
     pub reason: String,
 }
 

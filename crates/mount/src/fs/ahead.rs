@@ -88,7 +88,7 @@ pub struct Ahead {
     pieces: BTreeMap<u64, Piece>,
 }
 
-/// What a read results in.
+/// How a read is served.
 pub enum Served {
     /// The read can be answered: for each piece, the start and the end of the part to reply with.
     Bytes(Vec<(Arc<Reply>, usize, usize)>, ReplyData),

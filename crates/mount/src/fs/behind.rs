@@ -39,7 +39,7 @@ pub struct Flight<T> {
     pub data: Vec<u8>,
 }
 
-/// The bytes written to a file that its node has not acknowledged.
+/// The write-behind of one file: bytes that were written and are not acknowledged by its node.
 #[derive(Debug)]
 pub struct Behind<T> {
     waiting: VecDeque<Extent<T>>,

@@ -153,7 +153,7 @@ impl Inode {
 /// A function that is called once all writes to a file are acknowledged.
 pub type Settled = Box<dyn FnOnce() + Send>;
 
-/// The data of a file in transit, which all handles of the file share.
+/// The data in transit between a file and its node, shared by all handles of the file.
 #[derive(Default)]
 pub struct Flow {
     /// The writes that the node has not acknowledged.

@@ -1,4 +1,4 @@
-//! The status of a mount: its counters.
+//! The status of a mount, which consists of counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

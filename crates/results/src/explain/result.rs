@@ -117,8 +117,8 @@ pub(super) struct DiskResult {
     pub(super) node: Option<String>,
     /// The fraction of the time in which the device was busy, from 0 to 1.
     pub(super) busy: f64,
-    /// The fraction of the bytes read from and written to the device that are not the copy's;
-    /// `None` if unknown.
+    /// The fraction of the device's traffic that other programs caused, from 0 to 1; `None` if
+    /// unknown.
     pub(super) others: Option<f64>,
 }
 

@@ -193,7 +193,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures the failed pairs again whose nodes are not excluded.
+    /// Repeats the measurement of failed pairs, except those with an excluded node.
     fn retry(&mut self) -> Result<(), Failure> {
         let rail = self.rail();
         let there = |pair: &MatchUp| rail.out[pair.0].is_none() && rail.out[pair.1].is_none();
