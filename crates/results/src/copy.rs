@@ -257,8 +257,8 @@ impl CopyResult {
         self
     }
 
-    /// Returns the exit code of the command. It is 0 if at least `min_ok` nodes, by default all,
-    /// are ok, and the tree is complete if one was copied.
+    /// Returns the exit code of the command. The command succeeds if at least `min_ok` nodes, by
+    /// default all, are ok, and if a tree, should one be copied, is complete.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);

@@ -9,8 +9,8 @@ pub struct Limit {
     pub rate: u64,
     /// What sets the limit, as text.
     pub source: String,
-    /// The rate of the whole command divided by the limit; `None` if nodes had bytes before the
-    /// copy, or before the copy has ended.
+    /// The rate of the whole command divided by the limit; `None` until the copy has ended, and if
+    /// nodes already had bytes before it.
     pub achieved: Option<f64>,
 }
 

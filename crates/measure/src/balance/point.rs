@@ -99,8 +99,8 @@ pub struct CopyResult {
 pub struct VerdictResult {
     /// The size of the copied files in bytes.
     pub size: u64,
-    /// The number of remote copies up to which another resource than the network is the bottleneck;
-    /// none if the network never is, or if nothing is known.
+    /// The number of remote copies up to which the bottleneck is not the network; none if it never
+    /// is the network, or if nothing is known.
     pub balance: Option<usize>,
     /// The verdict in words.
     pub text: String,

@@ -170,9 +170,9 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Returns the sender and the receiver of each pair's copy; a local copy has one node as both.
-/// `remote` of the copies are remote. The direction changes every round, and the choice of remote
-/// pairs every second round.
+/// Returns the sender and the receiver of each pair's copy, which are the same node if the copy is
+/// local. `remote` is the number of copies that are not local. The direction changes every round,
+/// and the choice of remote pairs every second round.
 fn errands(pairs: &[[usize; 2]], remote: usize, round: usize) -> Vec<CopyPair> {
     let first = round / 2;
     let turn = |(place, &[one, two]): (usize, &[usize; 2])| {

@@ -7,8 +7,8 @@ use super::point::{PointResult, VerdictResult};
 /// A forecast gain below this fraction is reported as no gain.
 const GAIN: f64 = 0.05;
 
-/// Returns a verdict for each file size in `points`, which are sorted by size; `pairs` copies ran
-/// at once.
+/// Returns a verdict for each file size. Points of one size are adjacent in `points`. `pairs` is
+/// the number of copies that ran at once.
 pub fn verdicts(points: &[PointResult], pairs: usize) -> Vec<VerdictResult> {
     points.chunk_by(|one, two| one.text == two.text).map(|one| verdict(one, pairs)).collect()
 }

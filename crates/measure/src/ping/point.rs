@@ -23,8 +23,8 @@ pub struct PointResult {
     pub rate: Option<u32>,
     pub count: u64,
     pub elapsed_ns: u64,
-    /// Average nanoseconds for each operation: the elapsed time over the number of operations, or,
-    /// with a rate, the mean duration. Of messages sent one at a time, half of it.
+    /// Nanoseconds for each operation: the elapsed time divided by the number of operations, or
+    /// with a rate the mean duration. For messages sent one at a time, half of that.
     pub each_ns: f64,
     pub sojourn: Sojourn,
     pub timed_together: u32,

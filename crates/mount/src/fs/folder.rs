@@ -1,4 +1,4 @@
-//! An open directory of a node: the entries that have arrived, and the decision what to do for a
+//! An open directory of a node: stores the entries that have arrived, and decides how to serve a
 //! reader.
 
 use parking_lot::{Mutex, MutexGuard};

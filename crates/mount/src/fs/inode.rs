@@ -209,8 +209,8 @@ impl OpenFile {
         Arc::new(Self { inode, epoch, handle, append, ahead, failed })
     }
 
-    /// Records that a write has failed. The error is reported by all later calls, so that no caller
-    /// considers the file complete.
+    /// Records that a write has failed. All later writes, fsyncs and closes report the error, so
+    /// that no caller considers the file complete.
     pub fn fail(&self, error: Errno) {
         let number = error.raw_os_error();
         // The first error is the cause.

@@ -10,8 +10,8 @@ use crate::explain::read::Kept;
 #[derive(Debug, Serialize)]
 pub(super) struct ClockResult {
     pub(super) node: String,
-    /// The offset from the head's clock at the begin of the node's trace, in nanoseconds; positive
-    /// if the node's clock is ahead, `None` if unknown.
+    /// The offset from the head's clock at the beginning of the node's trace, in nanoseconds;
+    /// positive if the node's clock is ahead, `None` if unknown.
     pub(super) ahead_ns: Option<i64>,
     /// The maximum error of the node's times after conversion to the head's clock, in nanoseconds;
     /// `None` if unknown.
@@ -35,8 +35,8 @@ pub(super) struct StepResult {
 /// The maximum drift of a working clock against another one, in parts per million.
 const SOUND_PPM: f64 = 80.0;
 
-/// The maximum offset in nanoseconds between nodes of one machine, which share a clock. Reading the
-/// clock takes time.
+/// The maximum offset in nanoseconds between nodes of one machine, which share a clock. It is not
+/// 0, since reading the clock takes time.
 const ONE_CLOCK_NS: u64 = 1_000_000;
 
 /// Returns the clocks of all nodes that have a trace, except the head's. For each node, `errors`

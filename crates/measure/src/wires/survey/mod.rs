@@ -277,8 +277,9 @@ impl<'a> Survey<'a> {
         Ok(all)
     }
 
-    /// Records that a pair failed, and counts this against both nodes. Excludes a node that failed
-    /// [`STRIKES`] times in a row from the rail, and a `node` whose agent is gone from all rails.
+    /// Records that a pair failed, and counts this against both of its nodes. After [`STRIKES`]
+    /// failures in a row, a node is excluded from the rail. If the agent of `node` has exited,
+    /// `node` is excluded from all rails.
     fn strike(&mut self, pair: MatchUp, node: usize, reason: &str) {
         self.rail().failed.insert(pair, reason.to_owned());
         for side in [pair.0, pair.1] {

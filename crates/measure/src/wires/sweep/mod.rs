@@ -32,8 +32,7 @@ use garland_terminal::screen::Screen;
 /// Packet sizes in bytes; those above the path MTU are replaced by the MTU.
 const SIZES: [u16; 6] = [128, 256, 512, 1024, 1500, 9000];
 
-/// Up to this number of pairs, every number is measured; above it, only powers of two and the
-/// maximum.
+/// The maximum number of pairs for which every smaller number is measured, too.
 const EACH: usize = 8;
 
 /// A sweep and its measurements so far.
@@ -188,8 +187,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Returns the numbers of pairs to measure at once: every one, or powers of two and the last,
-/// `pairs`.
+/// Returns the numbers of pairs to measure at once: all numbers up to `pairs`, or if that is more
+/// than [`EACH`], the powers of two below it and `pairs` itself.
 fn counts(pairs: usize) -> Vec<usize> {
     if pairs <= EACH {
         return (1..=pairs).collect();
