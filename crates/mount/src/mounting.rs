@@ -70,7 +70,7 @@ pub enum MountError {
 }
 
 impl MountError {
-    /// Returns whether the error is that this user may not open `/dev/fuse`.
+    /// Returns whether the cause is that this user is not allowed to open `/dev/fuse`.
     #[must_use]
     pub fn is_device(&self) -> bool {
         matches!(self, Self::Fuse(_, FuseError::Device(_)))

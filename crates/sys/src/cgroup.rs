@@ -156,7 +156,7 @@ fn memory_at(path: &Path) -> Option<Memory> {
 }
 
 impl Group {
-    /// Refers to the group at `path`, which need not exist.
+    /// Returns the group at `path`, whether it exists or not.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())

@@ -1,4 +1,4 @@
-//! The helper program that uses libfabric, which cargo does not build with the other binaries.
+//! The helper program that uses libfabric. Cargo does not build it together with `garland`.
 
 use std::path::PathBuf;
 use std::process::Command;

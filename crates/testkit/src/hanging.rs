@@ -173,7 +173,7 @@ impl Disk {
 
 struct Shared(Arc<Mutex<Disk>>);
 
-/// Keeps the reply of a call, and returns, if calls of this kind hang.
+/// If calls of this kind hang, keeps the reply to this call unsent, and returns.
 macro_rules! hang_if {
     ($disk:expr, $hangs:pat, $reply:expr) => {
         if let Some($hangs) = $disk.hangs {

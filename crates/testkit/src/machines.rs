@@ -92,7 +92,7 @@ impl Machines {
     }
 
     /// Returns the process number, in the machines' PID namespace, of the process that has the
-    /// number `pid` outside of it.
+    /// number `pid` in the namespace of the test.
     fn inner(&self, pid: u32) -> Result<u32> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));

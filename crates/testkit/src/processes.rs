@@ -76,8 +76,8 @@ impl Process {
         self.resident("VmRSS:")
     }
 
-    /// Returns the part of its resident memory that maps files, mainly its program, in bytes; 0 if
-    /// it has ended.
+    /// Returns the resident memory of the process that maps files, mainly its program, in bytes; 0
+    /// if it has ended.
     #[must_use]
     pub fn memory_of_files(&self) -> u64 {
         self.resident("RssFile:")

@@ -11,7 +11,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Returns a loopback device that carries `mbit` Mbit/s, shared by all hops of a chain.
+    /// Returns a wire with a rate limit of `mbit` Mbit/s, which all hops of a chain share.
     #[must_use]
     pub fn slow(mbit: u32) -> Self {
         // The bucket holds a few of loopback's 64 KiB packets.
@@ -21,7 +21,7 @@ impl Wire {
         Self { setup }
     }
 
-    /// Returns a setup whose loopback device has no rate limit.
+    /// Returns a wire without a rate limit.
     #[must_use]
     pub fn quick() -> Self {
         Self { setup: "ip link set lo up".to_owned() }
