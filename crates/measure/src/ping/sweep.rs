@@ -21,7 +21,7 @@ pub struct Sweep {
     /// The coefficient of determination R² of the line that was fitted to times over sizes; none
     /// without one.
     pub fit: Option<f64>,
-    /// Sizes in bytes at which times change to another line.
+    /// The sizes in bytes from which on times follow another line.
     pub jumps: Vec<u32>,
     /// The depth above which the rate no longer grows.
     pub knee: u32,

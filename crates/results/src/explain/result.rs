@@ -28,7 +28,8 @@ pub struct ExplainResult {
     pub(super) of: usize,
     /// The time of the command, divided by causes, the largest first; the sum is `wall_ns`.
     pub(super) rows: Vec<RowResult>,
-    /// The critical path in order of time, with similar stretches merged.
+    /// The critical path in order of time, as at most [`LINES`] stretches. Adjacent ones differ in
+    /// their main cause or place.
     pub(super) path: Vec<StretchResult>,
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
@@ -118,7 +119,7 @@ pub(super) struct DiskResult {
     /// The fraction of the time in which the device was busy, from 0 to 1.
     pub(super) busy: f64,
     /// The fraction of the device's traffic that other programs caused, from 0 to 1; `None` if
-    /// unknown.
+    /// nodes share a machine, and thus its disks.
     pub(super) others: Option<f64>,
 }
 
