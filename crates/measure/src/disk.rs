@@ -48,7 +48,8 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// Parses NODES[:PATH] into the nodes and the directory on each; without PATH that is `.`.
+/// Parses NODES[:PATH] into the nodes and the directory on each; without PATH, the directory is
+/// `.`.
 pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
     let list = match target::parse(argument) {
         Ok(Target::Nodes { .. }) => return destination(inventory, argument),
@@ -104,7 +105,8 @@ fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
     Ok(only)
 }
 
-/// Returns lines of progress: one for each node that is measuring, or a count of many such nodes.
+/// Returns the lines that show progress: one for each node that is measuring, or their number if
+/// there are many.
 fn progress(names: &[&str], course: &DiskCourse) -> Vec<String> {
     let nodes = course.nodes.iter().zip(names).filter(|(node, _)| node.end.is_none());
     let running: Vec<String> = nodes

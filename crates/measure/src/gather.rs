@@ -1,4 +1,4 @@
-//! The start of every command that measures: its run, its lab if it has one, and an agent on each node.
+//! Sets up a measurement: its run, its lab if it has one, and an agent on each node.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,31 +19,31 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The agents of a measurement, and its surroundings.
+/// The agents of a measurement, with the run and the lab it takes place in.
 pub struct Gathered {
     /// The phases of the run; the first one, `set-up`, has ended.
     pub phases: Phases,
-    /// Interrupts by the user.
+    /// The signals by which the user interrupts the command.
     pub interrupts: Arc<Interrupts>,
-    /// The lab of the nodes; this process is in its network namespace.
+    /// The lab of the nodes, whose network namespace this process has joined; none without a lab.
     pub lab: Option<Lab>,
-    /// The run, whose directory gets the result.
+    /// The run whose directory the result is stored in.
     pub run: Run,
-    /// The agents.
+    /// The agents of the nodes.
     pub fleet: Fleet,
 }
 
-/// The path of control messages to the agents of a lab.
+/// The path of control messages to agents in a lab. It has no effect for nodes outside of labs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
     /// Over the lab's wires, as on a real network. Few messages are sent while wires are measured.
     OverWires,
-    /// Not over the lab's wires: on slow ones, control messages would distort the measurement. Data between
-    /// agents still goes over the wires.
+    /// Bypassing the lab's wires: on slow ones, control messages would distort the measurement.
+    /// Data between agents still goes over the wires.
     BesideWires,
 }
 
-/// Starts an agent on each of `nodes` for `command`. Prints nothing on the terminal if `quiet`.
+/// Starts an agent on each of `nodes` for `command`. With `quiet`, prints nothing to the terminal.
 pub fn gather(
     command: &str,
     nodes: &[Node],
@@ -74,17 +74,18 @@ pub fn gather(
     Ok(Gathered { phases, interrupts, lab, run, fleet })
 }
 
-/// Ends all agents, with less patience if the user interrupted.
+/// Ends all agents and waits until they exit, for a shorter time if the user interrupted. Then ends
+/// the phase `teardown`.
 pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
     children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
 }
 
-/// The share of busy CPUs above which the emulating machine itself may limit the measured rates.
+/// The fraction of CPU time above which the machine that emulates nodes may itself limit rates.
 const BUSY: f64 = 0.9;
 
-/// Returns a warning if the nodes are emulated and the emulator may have been the bottleneck: this machine's
-/// CPUs were busy for the share `cpu` of the time.
+/// Returns a warning if the nodes are emulated and the CPUs of this machine may have been the
+/// bottleneck. `cpu` is the fraction of their time that was used, and `remedy` the advice to give.
 pub fn emulator<'a>(
     mut names: impl Iterator<Item = &'a str>,
     cpu: f64,
@@ -100,7 +101,8 @@ pub fn emulator<'a>(
     })
 }
 
-/// Returns the disks that several nodes share: the device, and the folded names of its nodes.
+/// Returns the disks that several nodes share: for each, the device and the folded names of these
+/// nodes.
 pub fn shared_disks<'a>(
     places: impl Iterator<Item = (&'a str, Option<&'a DiskPlace>)>,
 ) -> Vec<(&'a str, String)> {
@@ -114,8 +116,8 @@ pub fn shared_disks<'a>(
     shared.map(|((_, device), names)| (device, nodelist::fold(&names))).collect()
 }
 
-/// Gives an agent, whose control channel bypasses the lab's wires, the addresses that its neighbours reach
-/// over the wires.
+/// Replaces the addresses of an agent, whose control channel bypasses the lab's wires, by those at
+/// which other nodes reach it over the wires.
 fn on_wires(agent: Agent, lab: &Lab, node: &Node) -> Result<Agent, String> {
     let Some(first) = agent.addresses.first() else { return Ok(agent) };
     let name = node.name.strip_prefix(LAB_PREFIX).unwrap_or(&node.name);

@@ -1,5 +1,5 @@
-//! A mount: any node's files under one directory, over FUSE. It asks the nodes' agents over connections
-//! of its own, and knows nothing of how agents are started.
+//! A mount: the files of all nodes below one directory, by FUSE. The mount has connections of its
+//! own to the nodes' agents. How agents are started is up to the caller.
 
 mod fs;
 mod mounting;

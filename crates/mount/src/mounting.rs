@@ -1,4 +1,4 @@
-//! Mounts, serves and unmounts.
+//! Mounts, serves and unmounts the file system.
 
 use std::fs::File;
 use std::io;
@@ -22,80 +22,80 @@ use crate::fs::{Account, Files, Mount, TopFolder};
 use crate::peer::{Peer, Reach};
 use crate::recording::Recording;
 
-/// The number of threads that take the kernel's calls. They never wait, so few suffice.
+/// The number of threads that handle the kernel's calls. Few suffice, since they never wait.
 const THREADS: usize = 2;
 
-/// The time that the kernel may take to release an unmounted mount.
+/// The time for which to wait until the kernel has released an unmounted file system.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The interval at which the recording is passed on to be saved; the trace of a mount that is killed
-/// lacks at most this much.
+/// The interval at which the recording is saved if it has grown. If the mount is killed, its trace
+/// lacks at most the last interval.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// The number of attempts to unmount a directory that is in use, and the pause after each.
+/// The number of attempts to unmount a directory that is in use. [`LOOK`] is the pause after each.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(40);
 
-/// A request to mount.
+/// What to mount, and where.
 pub struct MountJob {
     /// The directory to mount on.
     pub dir: PathBuf,
-    /// The nodes' names there, in the list's order.
+    /// The names of the nodes, in the order of the node list.
     pub names: Vec<String>,
-    /// The name of this machine's node, if it is one of them.
+    /// The name of the node that is this machine; `None` if no node is.
     pub here: Option<String>,
-    /// Finds their agents.
+    /// Finds the agent of a node and connects to it.
     pub reach: Reach,
-    /// Whether payload is encrypted.
+    /// Whether payload is encrypted on the network.
     pub sealed: bool,
-    /// Whether the nodes are a lab's, whose clock is this machine's.
+    /// Whether the nodes are emulated by a lab on this machine, so that they share its clock.
     pub emulated: bool,
 }
 
 /// Why a directory cannot be mounted or unmounted.
 #[derive(Debug, Error)]
 pub enum MountError {
-    /// The directory cannot be mounted on.
+    /// The directory is not suitable; the path and the reason.
     #[error("mounting on {0}: {1}")]
     Folder(String, String),
-    /// FUSE refused an operation.
+    /// A FUSE operation failed; what was tried, and the error.
     #[error("{0}: {1}")]
     Fuse(String, FuseError),
-    /// The handshake with the kernel's FUSE failed.
+    /// The initial handshake with the kernel's FUSE failed.
     #[error("negotiating with the kernel's FUSE: {0}")]
     Greeting(io::Error),
-    /// Serving the kernel's calls failed.
+    /// Handling the kernel's calls failed; the directory, and the error.
     #[error("serving {0}: {1}")]
     Serving(String, io::Error),
 }
 
 impl MountError {
-    /// Whether this user may not open `/dev/fuse`.
+    /// Returns whether the cause is that this user is not allowed to open `/dev/fuse`.
     #[must_use]
     pub fn is_device(&self) -> bool {
         matches!(self, Self::Fuse(_, FuseError::Device(_)))
     }
 }
 
-/// How a mount ended.
+/// How a mount has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was unmounted.
+    /// It was unmounted; no process was using it.
     Unmounted,
-    /// It was detached while in use: its users get errors.
+    /// It was detached while in use. Processes that still use it get errors.
     InUse,
 }
 
-/// The result of a mount that has ended.
+/// What is known of a mount that has ended.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// How it ended.
+    /// How the mount has ended.
     pub ended: Ended,
-    /// The kernel's requests, and the traffic to the nodes.
+    /// The counters of the mount at its end.
     pub account: Account,
 }
 
-/// A mount that isn't served yet: until it is, accesses block.
+/// A mount that is not served yet. Accesses to it block until it is.
 pub struct Mounted {
     dir: PathBuf,
     session: Session<Files>,
@@ -104,7 +104,8 @@ pub struct Mounted {
     recording: Arc<Recording>,
 }
 
-/// Mounts. A dead mount that a killed process left on the directory is removed first.
+/// Mounts on the directory of `job`. If a killed process left a dead mount on it, that is removed
+/// first.
 ///
 /// # Errors
 /// When the path is not a directory, something is mounted there already, or FUSE is not available.
@@ -135,7 +136,8 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     Ok(Mounted { dir, session, distrusted, mount, recording })
 }
 
-/// Unmounts. A mount in use is detached, and ends when its last user has closed it.
+/// Unmounts the directory `dir`. A mount that stays in use is detached: it disappears at once, and
+/// ends when its last user has closed it.
 ///
 /// # Errors
 /// When nothing is mounted there, or the mount belongs to another user.
@@ -153,18 +155,18 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
 }
 
 impl Mounted {
-    /// The directory, by its full name.
+    /// Returns the canonical path of the directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Serves the kernel until the directory is unmounted, or `interrupts` order that. Calls `ready` when
-    /// accesses no longer block, and `keep` with the recording every ten seconds in which it has grown, and
-    /// at the end.
+    /// Serves the kernel until the directory is unmounted or a signal arrives by `interrupts`.
+    /// Calls `ready` when accesses no longer block. Calls `keep` with the recording every ten
+    /// seconds if it has grown, and at the end.
     ///
     /// # Errors
-    /// When the kernel can't be served.
+    /// When waiting for or handling the kernel's calls fails, or the directory cannot be unmounted.
     pub fn serve(
         self,
         interrupts: &Interrupts,
@@ -221,8 +223,8 @@ fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Tra
     Served { ended, account: mount.account() }
 }
 
-/// Invalidates cached pages that may hold bytes which a node never got. It runs on a thread of its own, since
-/// the kernel waits for users of the pages.
+/// Drops pages from the kernel's cache that may hold bytes which never reached a node. Runs on a
+/// thread of its own, since the kernel waits for users of the pages.
 fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
     for number in distrusted {
         // A file that the kernel has forgotten by now has no pages.
@@ -230,7 +232,8 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
     }
 }
 
-/// Sets the kernel's read-ahead to 1 MiB if this user may; the default is 128 KiB.
+/// Sets the kernel's read-ahead for the mount to 1 MiB if this user may do so; the default is 128
+/// KiB.
 fn read_in_large_steps(device: Option<u64>) {
     let Some(device) = device else { return };
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -244,7 +247,8 @@ fn device(dir: &Path) -> Option<u64> {
     std::fs::metadata(dir).map(|stat| stat.dev()).ok()
 }
 
-/// Returns the canonical path of `dir`, after checking that it can be mounted on.
+/// Returns the canonical path of `dir` after checking that it can be mounted on. Removes a dead
+/// mount on it.
 fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     let shown = dir.display().to_string();
     let refuse = |reason: String| MountError::Folder(shown.clone(), reason);
@@ -266,7 +270,7 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     Ok(path)
 }
 
-/// Whether `dir` is a mount point.
+/// Returns whether `dir` is a mount point.
 fn is_mounted(dir: &Path) -> bool {
     let Ok(own) = std::fs::symlink_metadata(dir) else {
         // A dead mount is there.

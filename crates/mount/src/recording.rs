@@ -1,5 +1,6 @@
-//! The recording of a mount: a span for every request to a node, and for every wait of its users, in bounded
-//! memory. Its trace is like that of a copy's head, except that spans of concurrent requests overlap.
+//! The recording of a mount: a span for each request to a node, and for each time that a caller
+//! waited for one, in bounded memory. Its trace resembles that of a copy's head, except that spans
+//! of concurrent requests overlap.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,23 +9,24 @@ use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stag
 use garland_protocol::Ask;
 use garland_sys::{clock, random};
 
-/// The maximum number of spans of all nodes: 1 MiB of a trace file. Beyond a node's share, adjacent spans
-/// of one stage are merged.
+/// The maximum number of spans of all nodes together, which make a trace file of 1 MiB. If a node
+/// has more than its share of them, adjacent spans of one stage are merged.
 const SPANS: usize = 16384;
 
-/// The least share of a node.
+/// The minimum share of a node, whatever the number of nodes.
 const LEAST: usize = 256;
 
-/// The recording of a mount.
+/// The recording of a mount, to which all its threads add.
 pub struct Recording {
     origin: Origin,
-    /// The spans of each node, by its index.
+    /// For each node, the spans of its requests.
     rings: Vec<Mutex<Ring>>,
     is_news: AtomicBool,
 }
 
 impl Recording {
-    /// An empty recording of a number of nodes that begins now.
+    /// Creates an empty recording for `nodes` nodes that begins now. `emulated` says that the nodes
+    /// share this machine's clock.
     pub fn begin(nodes: usize, emulated: bool) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let origin = Origin {
@@ -42,7 +44,8 @@ impl Recording {
         Self { origin, rings, is_news: AtomicBool::new(false) }
     }
 
-    /// Records a span of `stage` from `begin_ns` until now, for the node at index `place` and `bytes` bytes.
+    /// Records a span of the stage `stage` from `begin_ns` until now: `bytes` bytes were
+    /// transferred to or from the node at index `place`.
     pub fn note(&self, stage: Stage, place: usize, begin_ns: u64, bytes: u64) {
         let end_ns = clock::now_ns().max(begin_ns);
         let span = Span {
@@ -65,7 +68,7 @@ impl Recording {
         }
     }
 
-    /// Whether anything was recorded since the last call.
+    /// Returns whether anything was recorded since the last call.
     pub fn is_news(&self) -> bool {
         self.is_news.swap(false, Ordering::AcqRel)
     }
@@ -85,7 +88,7 @@ impl Recording {
     }
 }
 
-/// The maximum number of spans of each node.
+/// Returns the maximum number of spans of each of `nodes` nodes.
 fn share(nodes: usize) -> usize {
     (SPANS / nodes.max(1)).max(LEAST)
 }
@@ -94,7 +97,7 @@ fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
     ring.lock()
 }
 
-/// Returns the stage of a span for a request of this kind.
+/// Returns the stage that spans of requests like `ask` have.
 pub fn stage(ask: &Ask) -> Stage {
     match ask {
         Ask::Read(..) => Stage::Read,

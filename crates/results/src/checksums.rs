@@ -1,4 +1,4 @@
-//! Digests of files, in the format of sha256sum and b3sum.
+//! Digests of files, printed in the format of sha256sum and b3sum.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ pub struct ChecksumResult {
 }
 
 impl ChecksumResult {
-    /// Converts the digest that a node has reported.
+    /// Creates the result from the digest that a node has reported.
     pub fn new(summed: &Summed) -> Self {
         Self {
             kind: summed.checksum,
@@ -27,8 +27,8 @@ impl ChecksumResult {
         }
     }
 
-    /// Formats the line of sha256sum or b3sum. If the name contains a backslash or a line break, these are
-    /// escaped with backslashes, and the line begins with a backslash.
+    /// Formats the line that sha256sum or b3sum would print. Backslashes and line breaks in the
+    /// name are escaped; the line then begins with a backslash.
     pub fn line(&self) -> Vec<u8> {
         let mut escaped = Vec::new();
         for &byte in &self.path_bytes {

@@ -1,19 +1,19 @@
-//! A completed copy, for its result.
+//! A completed copy, from which its result is made.
 
 use garland_control::Outcome;
 use garland_core::plan::Plan;
 use garland_protocol::Verdict;
 
-/// A completed copy.
+/// A completed copy: its plan and its outcome.
 pub struct Copied {
-    /// The plan.
+    /// The plan of the copy.
     pub plan: Plan,
-    /// The outcome.
+    /// The outcome of the copy, as the head recorded it.
     pub outcome: Outcome,
 }
 
 impl Copied {
-    /// Returns the length of the file if a node received all of it, otherwise 0.
+    /// Returns the length of the file in bytes if a node received all of it, otherwise 0.
     pub fn bytes(&self) -> u64 {
         let arrived = self.outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
         if arrived { self.plan.layout.length } else { 0 }

@@ -19,7 +19,7 @@ use crate::tree::TreeResult;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
-/// The schema of the result of a copy.
+/// The schema of the result of a copy, with its version.
 pub const SCHEMA: &str = "garland.cp/2";
 
 /// The result object `garland.cp/2`.
@@ -30,35 +30,36 @@ pub struct CopyResult {
     pub head: Head,
     #[serde(default)]
     direction: Direction,
-    /// The length of the source in bytes; for gathered files, the sum.
+    /// The length of the source in bytes; of several gathered files, the sum.
     #[serde(default)]
     pub bytes: u64,
-    /// Whether the destination is a device, a pipe or a command, which keeps the bytes it has received when
-    /// the copy fails.
+    /// Whether the destination is a device, a pipe or a command. If the copy fails, these keep the
+    /// bytes that they have received.
     #[serde(default)]
     in_place: bool,
-    /// Bytes of blocks that this machine has sent, after compression; `None` if this machine
-    /// received the blocks.
+    /// Bytes of blocks that this machine has sent, after compression; `None` for a copy to this
+    /// machine.
     sent_bytes: Option<u64>,
-    /// Bytes per second over the whole command.
+    /// The rate of the whole command in bytes per second; `None` if nothing was copied.
     rate: Option<u64>,
-    /// Bytes per second from the end of the set-up until the nodes had all bytes.
+    /// The rate from the end of the set-up until the nodes had all bytes, in bytes per second;
+    /// `None` if nothing was copied.
     stream_rate: Option<u64>,
-    /// The congestion control of this host's data links.
+    /// The congestion control of this machine's data links; `None` if unknown.
     congestion: Option<String>,
     /// The nodes, in the order of the chain.
     #[serde(default)]
     pub nodes: Vec<NodeResult>,
-    /// Bytes that nodes had before the copy, in total.
+    /// The sum of the bytes that nodes had before the copy.
     #[serde(default)]
     pub already: u64,
-    /// Nodes whose partial file from an interrupted copy could not be used.
+    /// The names of nodes whose partial file from an interrupted copy could not be used.
     #[serde(default)]
     unusable: Vec<String>,
-    /// Whether nodes read parts of the source by themselves.
+    /// Whether nodes read parts of the source themselves.
     #[serde(default)]
     shared: bool,
-    /// Nodes that should have read a part of the source but did not.
+    /// Nodes that should have read a part of the source themselves but did not.
     #[serde(default)]
     unread: Vec<UnreadPart>,
     #[serde(default)]
@@ -71,14 +72,14 @@ pub struct CopyResult {
     interrupted: bool,
 }
 
-/// A node that should have read a part of the source by itself, and why it did not.
+/// A node that should have read a part of the source itself, and why it did not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnreadPart {
     node: String,
     reason: String,
 }
 
-/// The direction of a copy.
+/// The direction of a copy, as seen from this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -89,39 +90,40 @@ pub enum Direction {
     In,
 }
 
-/// The mean and maximum number of blocks in a stage of the pipeline.
+/// The mean and the maximum number of blocks in one stage of the pipeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StageResult {
-    /// The node; none for this machine.
+    /// The node of the stage; `None` for this machine.
     node: Option<String>,
     stage: Stage,
     mean: f64,
     most: u32,
 }
 
-/// The result of a copy on one node.
+/// The result of a copy for one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeResult {
-    /// The name of the node.
+    /// The node's name.
     pub name: String,
-    /// The verdict and the reason.
+    /// The node's verdict, with the reason.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Bytes that the node had, or had delivered, at the end of the copy.
+    /// Bytes of the file that the node had at the end of the copy; for a gather, bytes that it had
+    /// delivered.
     #[serde(default)]
     pub bytes: u64,
     /// The part of `bytes` that the node had before the copy.
     #[serde(default)]
     already: u64,
-    /// The number of directory entries that the node removed because they are not in the source.
+    /// The number of directory entries that the node removed since they are not in the source.
     #[serde(default)]
     removed: u64,
-    /// Bytes per second until the node had every block.
+    /// Bytes per second until the node had every block; `None` if it is unknown.
     rate: Option<u64>,
     #[serde(default)]
     detached: bool,
-    /// Set if the node's link or machine slowed down the other nodes: the rate of the node, and the
-    /// rate of the others without the node, in bytes per second.
+    /// Set if the node, or its link, slowed down the other nodes: its rate, and the rate that the
+    /// others would have without it, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<Slow>,
     #[serde(default)]
@@ -130,24 +132,25 @@ pub struct NodeResult {
     cpu_ns: u64,
     #[serde(default)]
     opening_ns: u64,
-    /// Whether the file was read back from the medium and is equal to the source.
+    /// Whether the file was read back from its medium and found equal to the source.
     #[serde(default)]
     verified: bool,
-    /// The digest of the node's file; for a gather, of the file on this machine.
+    /// The digest of the node's file, or for a gather of the file on this machine; `None` if the
+    /// node reported none, or does not have the whole file.
     checksum: Option<ChecksumResult>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct FaultResult {
-    /// The block; `None` if another frame was corrupt.
+    /// The index of the corrupt block; `None` if another frame was corrupt.
     block: Option<u64>,
     from: String,
     to: String,
 }
 
 impl CopyResult {
-    /// Creates the result of a command that ends now, and which has run these `copies` at the same time.
-    /// `phases` has the phases before the copies.
+    /// Creates the result of a command that ends now. `copies` have run at the same time, and
+    /// `phases` has the phases before them.
     pub fn new(run: &Run, direction: Direction, copies: &[Copied], mut phases: Phases) -> Self {
         let all = |moment: fn(&Moments) -> u64| {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
@@ -200,7 +203,7 @@ impl CopyResult {
         }
     }
 
-    /// Adds the limit by the network, if it is known.
+    /// Adds the limit that the network sets, if known, and how much of it the copy has reached.
     pub fn with_limit(mut self, known: Option<Limit>) -> Self {
         self.head.limit = known.map(|limit| {
             let achieved =
@@ -210,14 +213,14 @@ impl CopyResult {
         self
     }
 
-    /// Adds the congestion control of this host's data links.
+    /// Sets the congestion control of this machine's data links.
     pub fn with_congestion(mut self, name: Option<String>) -> Self {
         self.congestion = name;
         self
     }
 
-    /// Adds the findings of the comparison: nodes with an unusable partial file from an interrupted
-    /// copy, and nodes that did not read their part of the source, with the reasons.
+    /// Adds what the comparison before the copy has found: nodes whose partial file could not be
+    /// used, and nodes that did not read their part of the source, with the reasons.
     pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
         self.unusable = unusable;
         let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
@@ -225,7 +228,7 @@ impl CopyResult {
         self
     }
 
-    /// Marks the nodes that are ok as verified, if files were read back.
+    /// Marks the nodes with the verdict ok as verified if `wanted` includes the verification.
     pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
         for node in &mut self.nodes {
             node.verified = wanted.verify && node.end.is_ok();
@@ -233,14 +236,14 @@ impl CopyResult {
         self
     }
 
-    /// Returns the digests of the nodes' files in the format of sha256sum, each line once.
+    /// Returns the digests of the nodes' files in the format of sha256sum; equal lines appear once.
     pub fn sums(&self) -> Vec<u8> {
         let mut seen = HashSet::new();
         let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
         lines.filter(|line| seen.insert(line.clone())).flatten().collect()
     }
 
-    /// Sets `in_place` if `path` on nodes is a device, standard output or a command.
+    /// Sets `in_place` if the destination `path` is a device, standard output or a command.
     pub fn with_path(mut self, path: &[u8]) -> Self {
         let device = path.starts_with(b"/dev/") && path != b"/dev/null";
         let memory = path.starts_with(b"/dev/shm/");
@@ -248,14 +251,14 @@ impl CopyResult {
         self
     }
 
-    /// Adds the result of the tree.
+    /// Sets the result of the tree; `None` if no tree was copied.
     pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
         self.tree = tree;
         self
     }
 
-    /// Returns the exit code of the command. `min_ok` nodes must be ok, by default all; a tree must be
-    /// complete.
+    /// Returns the exit code of the command. The command succeeds if at least `min_ok` nodes, by
+    /// default all, are ok, and if a tree, should one be copied, is complete.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
@@ -380,7 +383,7 @@ impl fmt::Display for CopyResult {
 }
 
 impl CopyResult {
-    /// Writes the rates and the limit.
+    /// Writes the rates of the copy, and how much of the limit it reached.
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Rate::from_bytes_per_second;
         let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
@@ -398,7 +401,7 @@ impl CopyResult {
         Ok(())
     }
 
-    /// Groups the names of nodes by an amount; without nodes for which it is 0.
+    /// Groups the names of nodes by `amount`. Nodes for which it is 0 are left out.
     fn groups(&self, amount: fn(&NodeResult) -> u64) -> BTreeMap<u64, Vec<&str>> {
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
         for node in self.nodes.iter().filter(|node| amount(node) > 0) {
@@ -407,7 +410,7 @@ impl CopyResult {
         groups
     }
 
-    /// Writes the number of names that nodes have removed, largest number first.
+    /// Writes how many names the nodes have removed, the largest numbers first.
     fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.groups(|node| node.removed).iter().rev().try_for_each(|(removed, names)| {
             let what = if *removed == 1 { "name" } else { "names" };
@@ -415,7 +418,7 @@ impl CopyResult {
         })
     }
 
-    /// Writes the bytes that nodes had before the copy, or have read by themselves.
+    /// Writes how many bytes nodes had before the copy, or have read themselves.
     fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         let groups = self.groups(|node| node.already);
@@ -448,7 +451,7 @@ impl CopyResult {
         Ok(())
     }
 
-    /// Writes the nodes whose files were read back; the digests are printed separately.
+    /// Writes which nodes read their file back; digests are printed elsewhere.
     fn write_read_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verified: Vec<&str> =
             self.nodes.iter().filter(|node| node.verified).map(|node| node.name.as_str()).collect();

@@ -12,36 +12,37 @@ use crate::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
-/// The first fields of a result object.
+/// The fields that all result objects have, and with which they begin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// The schema and its version, such as `garland.cp/2`.
     pub schema: Cow<'static, str>,
-    /// The run's name; none if the command stores no run.
+    /// The name of the run; none if the command stores none.
     pub run: Option<String>,
-    /// The command line.
+    /// The arguments of the command line, the program first.
     #[serde(default)]
     command: Vec<String>,
-    /// From the command's start to its end, in nanoseconds.
+    /// Nanoseconds from the start of the command to its end.
     pub elapsed_ns: u64,
-    /// The phases, which sum to `elapsed_ns`.
+    /// The phases in order; their durations sum to `elapsed_ns`.
     #[serde(default)]
     pub phases: Vec<Phase>,
-    /// The maximum rate that the network allows; none if it is unknown, or no file was copied.
+    /// The maximum rate that the network allows; none if unknown, or if no file was copied.
     pub limit: Option<Limit>,
 }
 
-/// A phase of the command.
+/// A phase of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phase {
-    /// The name of the phase.
+    /// The name, such as `set-up`.
     pub name: Cow<'static, str>,
-    /// The duration in nanoseconds.
+    /// The duration of the phase in nanoseconds.
     pub ns: u64,
 }
 
 impl Head {
-    /// Creates the first fields of a result with the schema `schema`, after these `phases`.
+    /// Creates these fields for a result with the schema `schema`, after the phases `phases`. `run`
+    /// is the command's run, if it stores one.
     pub fn new(schema: &'static str, run: Option<&Run>, phases: Phases) -> Self {
         Self {
             schema: Cow::Borrowed(schema),
@@ -54,9 +55,9 @@ impl Head {
     }
 }
 
-/// A recorder of phases without gaps: each phase begins at the end of the previous one.
+/// Records the phases of a command. They have no gaps: each begins when the previous one ends.
 pub struct Phases {
-    /// The end of the last phase, in monotonic nanoseconds.
+    /// When the last phase ended, in monotonic nanoseconds.
     last: u64,
     list: Vec<Phase>,
 }
@@ -67,28 +68,29 @@ impl Phases {
         Self { last: process::start_ns(), list: Vec::new() }
     }
 
-    /// Begins the first phase now.
+    /// Begins the first phase at the time of this call.
     pub fn since_now() -> Self {
         Self { last: clock::now_ns(), list: Vec::new() }
     }
 
-    /// Returns whether a phase has ended.
+    /// Returns whether at least one phase has ended.
     pub fn has_any(&self) -> bool {
         !self.list.is_empty()
     }
 
-    /// Returns the beginning of the current phase, in monotonic nanoseconds.
+    /// Returns when the current phase began, in monotonic nanoseconds.
     pub fn last_ns(&self) -> u64 {
         self.last
     }
 
-    /// Ends the current phase, `name`, now. Returns its duration in nanoseconds.
+    /// Ends the current phase now and gives it the name `name`. Returns its duration in
+    /// nanoseconds.
     pub fn end(&mut self, name: &'static str) -> u64 {
         self.end_at(name, clock::now_ns())
     }
 
-    /// Ends the current phase, `name`, at the monotonic time `end`; its duration is 0 if that is before its
-    /// beginning. Returns its duration in nanoseconds.
+    /// Ends the current phase at the monotonic time `end` and gives it the name `name`. If `end` is
+    /// before its beginning, its duration is 0. Returns the duration in nanoseconds.
     pub fn end_at(&mut self, name: &'static str, end: u64) -> u64 {
         let ns = end.saturating_sub(self.last);
         self.list.push(Phase { name: Cow::Borrowed(name), ns });
@@ -97,7 +99,7 @@ impl Phases {
     }
 }
 
-/// The verdict on a node at the end of a command.
+/// The verdict on a node when a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeVerdict {
@@ -123,17 +125,18 @@ impl NodeVerdict {
     }
 }
 
-/// The verdict on a node, with the reason.
+/// The verdict on a node and its reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeEnd {
-    /// The verdict.
+    /// Whether the node is ok, and if not, in which way.
     pub verdict: NodeVerdict,
-    /// The reason; `None` if the verdict is ok.
+    /// The reason for the verdict; `None` if it is ok.
     pub reason: Option<String>,
 }
 
 impl NodeEnd {
-    /// Creates the verdict `otherwise` with the reason; without a reason the verdict is ok.
+    /// Creates the verdict `otherwise` with the reason `reason`; if that is `None`, the verdict is
+    /// ok.
     pub fn new(otherwise: NodeVerdict, reason: Option<String>) -> Self {
         Self { verdict: if reason.is_none() { NodeVerdict::Ok } else { otherwise }, reason }
     }
@@ -143,24 +146,26 @@ impl NodeEnd {
         self.verdict == NodeVerdict::Ok
     }
 
-    /// Returns the verdict, the reason and the `name` of the node, as arguments for the table of verdicts.
+    /// Returns what the table of verdicts takes: the verdict, the reason, and the node's name
+    /// `name`.
     pub fn of<'a>(&'a self, name: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
         (self.verdict.as_str(), self.reason.as_deref(), name)
     }
 }
 
-/// Writes a result object to its run's directory, and prints it as JSON or as text.
+/// Writes a result object to the directory of its run, and prints it: as JSON if `json`, otherwise
+/// as text.
 pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     run.keep("result.json", result)?;
     show(json, result)
 }
 
-/// Prints a result object as JSON or as text.
+/// Prints a result object: as JSON if `json`, otherwise as text.
 pub fn show(json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     if json { print_json(result) } else { output::print(result) }
 }
 
-/// Prints a result object as JSON.
+/// Prints an object as JSON.
 pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(result).or_nothing("cannot encode the result")?;
     output::print_json(&text)

@@ -12,13 +12,13 @@ use crate::run::Run;
 use garland_sys::error::reason;
 use garland_terminal::failure::Failure;
 
-/// Why a result cannot be read back.
+/// The reason why a result cannot be read back.
 #[derive(Debug, Error)]
 pub enum KeptError {
     /// The file cannot be read.
     #[error("cannot read {}: {reason}", .0.display(), reason = reason(.1))]
     Io(PathBuf, io::Error),
-    /// The file does not contain such a result.
+    /// The content of the file is not a valid result.
     #[error("{} is not a valid result: {}", .0.display(), .1)]
     Other(PathBuf, serde_json::Error),
 }
@@ -33,14 +33,14 @@ impl From<KeptError> for Failure {
     }
 }
 
-/// The result object in a run's directory.
+/// The result object that is stored in a run's directory.
 pub struct KeptResult {
     path: PathBuf,
     text: Vec<u8>,
     schema: String,
 }
 
-/// The field that every result object has.
+/// The field of a result object that is read first.
 #[derive(Deserialize)]
 struct Kind {
     schema: String,
@@ -50,7 +50,7 @@ impl KeptResult {
     /// Reads the result object of `run`.
     ///
     /// # Errors
-    /// When the run has no result, or its result is not a result object.
+    /// When the run has no result, or the file is not a result object.
     pub fn of(run: &Run) -> Result<Self, KeptError> {
         let path = run.folder().join("result.json");
         let text = fs::read(&path).map_err(|error| KeptError::Io(path.clone(), error))?;
@@ -65,10 +65,10 @@ impl KeptResult {
         &self.schema
     }
 
-    /// Parses the object.
+    /// Parses the object as a value of the type `T`.
     ///
     /// # Errors
-    /// When it does not have the fields of `T`.
+    /// When the object lacks a field of `T`, or has one of another type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, KeptError> {
         serde_json::from_slice(&self.text)
             .map_err(|error| KeptError::Other(self.path.clone(), error))

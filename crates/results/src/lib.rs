@@ -1,6 +1,6 @@
-//! Results of commands, which are written as JSON to the directory of a run and can be read back.
+//! Results of commands. They are written as JSON to the directory of a run, and can be read back.
 //!
-//! - results: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`]; all have the fields of [`head`],
+//! - kinds: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`], with fields of [`head`],
 //! - where they are stored: [`places`] (the state directory), [`run`], [`traces`], [`lock`],
 //! - reading them back: [`kept`], [`wires_baseline`].
 

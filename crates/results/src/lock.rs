@@ -1,7 +1,7 @@
-//! Lock files, which show that the command that holds one is running.
+//! Lock files. A held lock shows that the command that took it is still running.
 //!
-//! A lock is held by flock(2). On file systems without it (Lustre by default, NFS without lockd)
-//! the lock counts as held while the process named in the file is running.
+//! A lock is held by flock(2). On file systems that do not support it (Lustre by default, NFS
+//! without lockd), the lock counts as held while the process that is named in the file is running.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -14,17 +14,19 @@ use garland_sys::event::Wake;
 use garland_sys::identity::Identity;
 use garland_sys::threads;
 
-/// The interval of checks for the process where flock is not supported.
+/// The polling interval for the end of the process named in a lock file, where flock is not
+/// supported.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A lock file that this process holds until this value is dropped or the process ends.
+/// A held lock file. The lock is released when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct LockFile {
     _file: File,
 }
 
 impl LockFile {
-    /// Takes the lock file at `path`, which is created if missing. Several processes may hold it.
+    /// Takes a shared lock on the file at `path`; created if missing. Several processes may hold it
+    /// at a time.
     ///
     /// # Errors
     /// When the file can be neither locked nor written.
@@ -58,8 +60,8 @@ fn is_held_by(path: &Path, try_lock: impl Fn(&File) -> Result<(), TryLockError>)
     }
 }
 
-/// Runs `work` unless a process holds the lock file at `path`. No process can take the lock while
-/// `work` runs.
+/// Runs `work` unless a process holds the lock file at `path`, or this cannot be determined. Where
+/// flock is supported and the file exists, no process can take the lock while `work` runs.
 pub fn unless_held(path: &Path, work: impl FnOnce()) {
     let file = open(path, false);
     match file.as_ref().map(File::try_lock) {
@@ -72,7 +74,7 @@ pub fn unless_held(path: &Path, work: impl FnOnce()) {
     }
 }
 
-/// Returns a flag that is raised when no process holds the lock file at `path`.
+/// Returns a flag that is raised as soon as no process holds the lock file at `path`.
 ///
 /// # Errors
 /// When the system has no descriptor or thread left.
@@ -91,7 +93,7 @@ pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
     Ok(wake)
 }
 
-/// Opens a lock file, also for writing: on NFS an exclusive lock requires this.
+/// Opens a lock file for reading and writing: on NFS, an exclusive lock requires both.
 fn open(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).truncate(false).mode(0o600).open(path)
@@ -113,7 +115,7 @@ fn name_own(file: &mut File) -> io::Result<()> {
     file.write_all(format!("{pid} {start} {boot}\n").as_bytes())
 }
 
-/// Reads the identity of the process that is named in a lock file.
+/// Reads the identity of the process that a lock file names; `None` if it cannot be read.
 fn named(path: &Path) -> Option<Identity> {
     let text = fs::read_to_string(path).ok()?;
     let mut words = text.split_whitespace();

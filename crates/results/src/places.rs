@@ -1,5 +1,5 @@
-//! The state directory: mode 0700, with a subdirectory for each host, since homes may be shared. Owner and
-//! mode are checked when it is opened.
+//! The state directory. It has mode 0700 and a subdirectory for each host, since several hosts may
+//! share a home directory. Owner and mode are checked when it is opened.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
@@ -19,8 +19,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Opens the state directory: `$GARLAND_STATE`, or else `$XDG_STATE_HOME/garland`, or else
-    /// `~/.local/state/garland`.
+    /// Opens the state directory of this host below `$GARLAND_STATE`, or else below
+    /// `$XDG_STATE_HOME/garland`, or else below `~/.local/state/garland`.
     pub fn open() -> Result<Self, Failure> {
         let var =
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -34,8 +34,9 @@ impl Places {
         Self::at(&std::path::absolute(&base).unwrap_or(base))
     }
 
-    /// Opens the state directory of this host below `base`. Both must belong to this user and must not be
-    /// writable by others; the host's directory must not be readable by others either.
+    /// Opens the state directory of this host below `base`; both directories are created if
+    /// missing. Both must belong to this user and must not be writable by others. The host's
+    /// directory must not be readable by others either.
     pub fn at(base: &Path) -> Result<Self, Failure> {
         own_folder(base, 0o022)?;
         let state = base.join(process::host_name().replace('/', "_"));
@@ -43,20 +44,21 @@ impl Places {
         Ok(Self { state })
     }
 
-    /// Returns a subdirectory of the state directory; created if missing.
+    /// Returns the path of a subdirectory of the state directory; created if missing.
     pub fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.state.join(name);
         own_folder(&path, 0o077)?;
         Ok(path)
     }
 
-    /// Returns the records of files that were read or written on this machine; empty if their directory
-    /// cannot be used.
+    /// Returns what is recorded about files that were read or written on this machine; nothing if
+    /// the directory of these records cannot be used.
     pub fn records(&self) -> Records {
         self.folder("known").map_or_else(|_| Records::default(), Records::at)
     }
 
-    /// Returns the key pair with which this user commands agents; generated at first use.
+    /// Returns the key pair by which this user's commands authenticate to agents; generated at
+    /// first use.
     pub fn controller_keys(&self) -> Result<KeyPair, Failure> {
         let path = self.state.join("controller.key");
         let read = || -> Option<KeyPair> {
@@ -76,7 +78,7 @@ impl Places {
     }
 }
 
-/// Writes a file of mode 0600 under a temporary name, and renames it.
+/// Writes a file with mode 0600: first under a temporary name, which is then renamed to `path`.
 pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("tmp{}", std::process::id()));
     let mut file =
@@ -86,8 +88,8 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::rename(temporary, path)
 }
 
-/// Creates a directory if missing. Checks that it belongs to this user, and that its mode has none of the
-/// bits `forbidden`.
+/// Creates the directory `path` if missing. Checks that it belongs to this user and that its mode
+/// has no bit of `forbidden`.
 fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
     DirBuilder::new()
         .recursive(true)

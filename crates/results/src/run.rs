@@ -1,5 +1,5 @@
-//! Runs: every command that moves bytes stores its result, plan and traces in a directory. Its output names
-//! the directory, and later commands read it.
+//! Runs. Every command that moves bytes stores its result, plan and traces in a directory of its
+//! own. The command prints the directory's name, and later commands read it.
 
 mod names;
 mod retention;
@@ -18,26 +18,27 @@ use crate::lock::LockFile;
 use crate::places::{Places, write_private};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The name that stands for the last run.
+/// The name by which users refer to the last run.
 pub const LAST: &str = "last";
 
-/// A run's directory.
+/// A run: its name, and the directory that it stores results in.
 #[derive(Clone, Debug)]
 pub struct Run {
     name: String,
     folder: PathBuf,
-    /// The lock, if the run's command is this process.
+    /// The run's lock; `None` if the run belongs to another process.
     _lock: Option<Arc<LockFile>>,
 }
 
 impl Run {
-    /// Begins a run of `command`, which lasts until the value is dropped. Its name consists of the time,
-    /// the command and two random bytes.
+    /// Begins a run of `command`. Its name consists of the time, the command and two random bytes.
+    /// The run counts as running until the value is dropped.
     pub fn begin(places: &Places, command: &str) -> Result<Self, Failure> {
         Self::begin_keeping(places, command, TRACED)
     }
 
-    /// Begins a run of `command`, and removes the traces of its runs except for the last `traced`.
+    /// Begins a run of `command` as [`Run::begin`] does. The traces of this command's older runs
+    /// are removed, except those of the last `traced`.
     pub fn begin_keeping(places: &Places, command: &str, traced: usize) -> Result<Self, Failure> {
         let runs = places.folder("runs")?;
         let now = jiff::Timestamp::from_nanosecond(i128::from(clock::wall_ns()));
@@ -51,20 +52,22 @@ impl Run {
         Ok(run)
     }
 
-    /// Holds the run's lock until the value is dropped: a run with a held lock is not removed.
+    /// Takes the run's lock, and holds it until the value is dropped. A run whose lock is held is
+    /// not removed.
     pub fn held(self) -> Result<Self, Failure> {
         let path = self.folder.join(LOCK);
         let lock = LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))?;
         Ok(Self { _lock: Some(Arc::new(lock)), ..self })
     }
 
-    /// Finds a run by its name or its directory; [`LAST`] is the last run that contains the file
-    /// `needed`. A run without that file is an error, in which `what` describes the file.
+    /// Finds the run named `asked`, which may be a name or a path; [`LAST`] is the last run that
+    /// contains the file `needed`. It is an error if the run lacks that file; `what` describes the
+    /// file in the message.
     pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
         Self::find_with(places, asked, &[needed], what)
     }
 
-    /// Like [`Run::find`], for several files.
+    /// Finds a run as [`Run::find`] does; it must contain all files of `needed`.
     pub fn find_with(
         places: &Places,
         asked: &str,
@@ -129,7 +132,7 @@ impl Run {
         retention::why_removed(&self.folder)
     }
 
-    /// Writes a value as JSON to a file of the run.
+    /// Writes `value` as JSON to the file named `file` in the run's directory.
     pub fn keep(&self, file: &str, value: &impl Serialize) -> Result<(), Failure> {
         let path = self.folder.join(file);
         let text =
@@ -137,9 +140,9 @@ impl Run {
         write_private(&path, text.as_bytes()).or_nothing(format!("cannot write {}", path.display()))
     }
 
-    /// Writes the traces of the run, one file per node; with `node`, the traces of that node's
-    /// copy, if the run has several copies. Errors are only printed: the result does not depend on
-    /// traces.
+    /// Writes the traces of the run, one file for each node of the copy. If the run has several
+    /// copies, `node` says whose copy `traces` belong to. An error is only printed, since the
+    /// result does not depend on traces.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
         if let Err(failure) = self.write_traces(places, node, traces) {
             garland_terminal::errln!("cannot write all traces of this run: {}", failure.message());
@@ -166,8 +169,8 @@ impl Run {
     }
 }
 
-/// Returns the directories of all runs, the oldest first. Names begin with the time in seconds; runs of the
-/// same second are ordered by the times of the file system.
+/// Returns the directories of all runs in `runs`, the oldest first. Names begin with the time in
+/// seconds; runs of one second are ordered by their times in the file system.
 fn sorted(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -1,5 +1,5 @@
-//! The results of `garland up`, `garland status` and `garland down`, which have the state of each node's
-//! standing agent.
+//! The results of `garland up`, `garland status` and `garland down`: the state of the standing
+//! agent on each node.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,40 +12,42 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 
-/// The result objects `garland.up/2`, `garland.status/2` and `garland.down/2`.
+/// The result object `garland.up/2`, `garland.status/2` or `garland.down/2`.
 #[derive(Serialize)]
 pub struct StandingResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// The nodes, in the list's order.
+    /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeState>,
 }
 
-/// The state of a node's standing agent, or the end of an operation on it.
+/// The state of one node's standing agent, or the outcome of an operation on it.
 #[derive(Serialize)]
 pub struct NodeState {
     name: String,
     #[serde(flatten)]
     end: NodeEnd,
-    /// The agent's log, a file on the node's host.
+    /// The path of the agent's log on the node; `None` without an agent.
     log: Option<PathBuf>,
-    /// The number of the agent's open links to later nodes, for future copies.
+    /// The number of links that the agent holds open to later nodes for future copies; `None` if
+    /// unknown.
     links: Option<u32>,
-    /// The errors of links that the agent could not open.
+    /// Why links to later nodes could not be opened, one text for each.
     unreachable: Vec<String>,
-    /// The word for the verdict in the table.
+    /// The word that stands for the verdict in the table.
     #[serde(skip)]
     word: &'static str,
 }
 
 impl NodeState {
-    /// The state of a node where everything is as requested; `word` is shown in the table.
+    /// Creates the state of a node that is as requested; `word` is shown in the table.
     pub fn ok(node: &Node, word: &'static str) -> Self {
         Self { word, ..Self::new(node, NodeVerdict::Ok, None) }
     }
 
-    /// The state of a node with the verdict `failed`, `dead` or `skipped`, and the reason.
+    /// Creates the state of a node with the verdict `failed`, `dead` or `skipped`, and the reason
+    /// for it.
     pub fn but(node: &Node, verdict: NodeVerdict, reason: impl Into<String>) -> Self {
         Self::new(node, verdict, Some(reason.into()))
     }
@@ -55,26 +57,26 @@ impl NodeState {
         Self { name: node.name.clone(), end, log: None, links: None, unreachable: Vec::new(), word }
     }
 
-    /// Adds the agent's log.
+    /// Sets the path of the agent's log.
     pub fn with_log(mut self, log: Option<PathBuf>) -> Self {
         self.log = log;
         self
     }
 
-    /// Adds the number of the agent's links, and the errors of links that the agent could not open.
+    /// Sets the number of the agent's open links, and the errors of those that it could not open.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
         self
     }
 
-    /// Returns whether the verdict is `verdict`.
+    /// Returns whether the node has this verdict.
     pub fn is(&self, verdict: NodeVerdict) -> bool {
         self.end.verdict == verdict
     }
 }
 
 impl StandingResult {
-    /// Prints the object as JSON, or as a table.
+    /// Prints the result: as JSON if `json`, otherwise as a table.
     pub fn print(&self, json: bool) -> Result<(), Failure> {
         if json {
             return print_json(self);
@@ -98,7 +100,7 @@ impl StandingResult {
         Ok(())
     }
 
-    /// Prints the directories of the agents' logs.
+    /// Prints the directories that contain the agents' logs, each once.
     pub fn print_log_folders(&self) -> Result<(), Failure> {
         let folders = self.nodes.iter().filter_map(|node| node.log.as_deref()?.parent());
         let folders: BTreeSet<&Path> = folders.collect();
@@ -107,15 +109,15 @@ impl StandingResult {
         output::print(lines)
     }
 
-    /// Returns the exit code of `garland status`: [`Exit::Nothing`] if no node has a standing agent, alive or
-    /// dead.
+    /// Returns the exit code of `garland status`: [`Exit::Nothing`] if no node has an agent,
+    /// running or dead.
     pub fn status(&self) -> Exit {
         let count = |verdict| self.nodes.iter().filter(|node| node.is(verdict)).count();
         let (up, dead) = (count(NodeVerdict::Ok), count(NodeVerdict::Dead));
         Exit::of_work(up > 0 && up == self.nodes.len(), up + dead > 0, false)
     }
 
-    /// Returns the exit code of a command, where `fine` decides which nodes are as requested.
+    /// Returns the exit code of a command; `fine` tells whether a node is as requested.
     pub fn exit(&self, fine: impl Fn(&NodeState) -> bool) -> Exit {
         let fine = self.nodes.iter().filter(|node| fine(node)).count();
         Exit::of_work(fine == self.nodes.len(), fine > 0, false)

@@ -1,9 +1,9 @@
-//! The kernel's statistics of a TCP stream, as they appear in results.
+//! The kernel's statistics of a TCP stream in the form in which results contain them.
 
 use garland_protocol::TxStats;
 use serde::Serialize;
 
-/// Statistics from `TCP_INFO` at the end of a stream.
+/// Statistics of a TCP stream, read from `TCP_INFO` at its end.
 #[derive(Serialize)]
 pub struct TcpAccount {
     busy_ns: u64,
@@ -17,7 +17,7 @@ pub struct TcpAccount {
 }
 
 impl TcpAccount {
-    /// Converts the statistics that an agent has reported.
+    /// Creates the result from the statistics that an agent has reported.
     pub fn new(stats: &TxStats) -> Self {
         Self {
             busy_ns: stats.busy_us * 1000,

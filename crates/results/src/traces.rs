@@ -1,5 +1,5 @@
-//! The traces of a run: one file per node. A run that gathered files from several nodes, with one copy
-//! per node, has a directory of traces per copy.
+//! The traces of a run, one file for each node. A run that gathered files from several nodes
+//! consists of one copy for each node, and each copy has a directory of traces.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,39 +14,39 @@ use crate::places::Places;
 use crate::run::{LAST, Run, TRACES};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// An upper bound for the size of a trace file; traces of nodes have about 1 MiB.
+/// The maximum size of a trace file that is read, in bytes; a node's trace usually has about 1 MiB.
 const LARGEST: u64 = 256 << 20;
 
-/// The file with the plan of a copy, or with the plans of several copies.
+/// The name of the file with the plan of the copy, or with the plans of several copies.
 const PLAN: &str = "plan.json";
 
-/// The file with the names of a mount's peers, the mounting machine first.
+/// The name of the file with the names of a mount's peers; the mounting machine comes first.
 pub const PEERS: &str = "peers.json";
 
-/// A copy in a run, or a mount, with its traces.
+/// A copy or a mount whose run has traces.
 pub struct Traced {
-    /// The run.
+    /// The run that the traces belong to.
     pub run: Run,
-    /// The names of the plan's nodes, by index; empty if the plan cannot be read.
+    /// The names of the nodes in the plan; empty if the plan cannot be read.
     pub planned: Vec<String>,
-    /// The rail of each lane, which is the index of the nodes' addresses that the lane uses; empty
-    /// if the plan cannot be read.
+    /// For each lane, its rail: the index of the address that the lane uses on every node. Empty if
+    /// the plan cannot be read.
     pub rails: Vec<u16>,
-    /// The names of a mount's peers, by index. Peers have no traces of their own.
+    /// The names of a mount's peers; empty for a copy. Peers have no traces of their own.
     pub peers: Vec<String>,
-    /// The node of this copy, if the run has several copies.
+    /// If the run has several copies, the node of this one; otherwise `None`.
     pub of_node: Option<String>,
     folder: PathBuf,
 }
 
 impl Traced {
-    /// Finds the run that `asked` names. If it has several copies, chooses the copy of `node`, or
-    /// without `node` the copy that ended last.
+    /// Finds the run named `asked`. If it has several copies, chooses that of `node`; without
+    /// `node`, the copy that ended last.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         Self::of(Run::find(places, asked, TRACES, "a trace")?, node)
     }
 
-    /// Like [`Traced::find`], for runs of copies only.
+    /// Finds a copy as [`Traced::find`] does; the last run is then the last one that copied.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
         Self::of(Run::find_with(places, asked, needed, "a trace of a copy")?, node)
@@ -90,7 +90,7 @@ impl Traced {
         Ok(Self { run, of_node, planned, rails, peers, folder })
     }
 
-    /// Returns the trace files, ordered by name.
+    /// Returns the paths of the trace files, sorted.
     pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         let folder = &self.folder;
         let entries =
@@ -110,8 +110,8 @@ impl Traced {
     }
 }
 
-/// Returns the time of the last event in the head's trace of a copy, in monotonic nanoseconds; 0 if it
-/// cannot be read.
+/// Returns the time of the last event in the head's trace in `folder`, in monotonic nanoseconds; 0
+/// if the trace cannot be read.
 fn last_of_head(folder: &Path) -> u64 {
     let Ok((trace, _)) = read(&folder.join("head.trace")) else { return 0 };
     let ends = trace.records.iter().map(|record| match record {
@@ -121,21 +121,21 @@ fn last_of_head(folder: &Path) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// The reason why a trace cannot be read.
+/// Why a trace cannot be read.
 #[derive(Debug, Error)]
 pub enum UnreadTrace {
     /// The file cannot be read.
     #[error("{}", reason(.0))]
     File(#[from] io::Error),
-    /// The file is larger than any trace.
+    /// The file is larger than any valid trace.
     #[error("it is not a trace: it has more than {} MiB", LARGEST >> 20)]
     TooLarge,
-    /// The file does not contain a trace.
+    /// The content of the file is not a valid trace.
     #[error(transparent)]
     Content(#[from] TraceError),
 }
 
-/// Reads a trace file. If the file is truncated, returns the complete part and where it ends.
+/// Reads a trace file. If the file is truncated, returns the complete part, and where it was cut.
 pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), UnreadTrace> {
     let mut bytes = Vec::new();
     if File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {

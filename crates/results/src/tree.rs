@@ -1,4 +1,4 @@
-//! The result of copying a tree, as a part of the result of a copy.
+//! The result of copying a tree, which is part of the result of a copy.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,28 +10,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;
 
-/// The maximum number of entries per list in the table.
+/// The maximum number of entries that each list of the table shows.
 const SHOWN: usize = 10;
 
-/// The maximum number of entries per list in the JSON object.
+/// The maximum number of entries that each list of the JSON object contains.
 const KEPT: usize = 1000;
 
-/// The tree of a copy.
+/// What was copied of a tree, and what was not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TreeResult {
     files: u64,
     directories: u64,
-    /// Symbolic and hard links.
+    /// The number of symbolic and hard links.
     links: u64,
-    /// The number of entries that could not be copied.
+    /// The number of entries that could not be copied because of errors.
     missed: usize,
     /// The number of entries that are not copied by design, such as sockets.
     skipped: usize,
-    /// The first missed and skipped entries.
+    /// The first of these entries: missed ones, then skipped ones.
     left_out: Vec<LeftOutResult>,
-    /// The number of directories in which nothing was removed because an entry of them was not copied.
+    /// The number of directories in which nothing was removed because one of their entries could
+    /// not be copied.
     deletion_skipped: usize,
-    /// The first of these directories.
+    /// The first of these directories, as paths.
     deletion_skipped_in: Vec<String>,
 }
 
@@ -39,12 +40,13 @@ pub struct TreeResult {
 struct LeftOutResult {
     path: String,
     reason: String,
-    /// Whether the entry could not be copied; otherwise it is not copied by design.
+    /// Whether the entry could not be copied; otherwise such entries are skipped by design.
     missed: bool,
 }
 
 impl TreeResult {
-    /// Creates the result of a tree with the counts `tally`; `left_out` was not copied.
+    /// Creates the result of a tree from the counts of copied entries and the entries that were
+    /// left out.
     pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
         let missed = left_out.iter().filter(|left| left.failed).count();
         // List first the entries that should have been copied.
@@ -67,14 +69,15 @@ impl TreeResult {
         }
     }
 
-    /// Adds the directories in which nodes were told to remove nothing.
+    /// Sets the directories in which nodes were told to remove nothing.
     pub fn with_deletion_skipped(self, directories: &[PathBuf]) -> Self {
         let first = directories.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
         Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }
     }
 
-    /// Combines the results of trees that were gathered from nodes, one per copy; none if there are none.
-    /// Entries that were not copied are named `NODE:PATH`.
+    /// Combines the trees that were gathered from nodes; `tallies` and `copies` have one element
+    /// for each node. Returns `None` if no node gathered a tree. Entries that were left out are
+    /// named `NODE:PATH`.
     pub fn gathered(tallies: &[Option<Tally>], copies: &[Copied]) -> Option<Self> {
         let mut all = Tally::default();
         let mut left_out = Vec::new();
@@ -128,12 +131,13 @@ impl TreeResult {
     }
 }
 
-/// Replaces control characters, which a name may contain, for output on a terminal.
+/// Replaces the control characters in a line by `?`, since names may contain them and the terminal
+/// would obey.
 fn shown(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Writes the number of entries beyond those that are shown.
+/// Writes how many entries of a list of `count` are not shown, if any; `word` begins the line.
 fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
     match count.saturating_sub(SHOWN) {
         0 => Ok(()),

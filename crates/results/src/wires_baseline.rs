@@ -1,4 +1,4 @@
-//! Reads the rates that an earlier run of `garland wires` has measured between the same nodes.
+//! Reads the rates that an earlier run of `garland wires` measured between the same nodes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ pub const SCHEMA: &str = "garland.wires/2";
 use crate::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// An earlier run, for comparison.
+/// The rates of an earlier run, to compare with.
 pub struct Baseline {
-    /// The name of the run.
+    /// The name of the earlier run.
     pub run: String,
-    /// The measured rates of one stream in bytes per second, one matrix per rail; the nodes are in
-    /// the order of the present run.
+    /// For each rail, the rates of one stream between the nodes in bytes per second. The nodes are
+    /// in the order of the present run.
     pub rates: Vec<Matrix>,
 }
 
@@ -41,18 +41,18 @@ struct KeptDirection {
     rate: Option<f64>,
 }
 
-/// The maximum number of rails of a node.
+/// The maximum number of rails that are read.
 const RAILS: usize = 64;
 
 impl Baseline {
-    /// Returns whether the run has any rates.
+    /// Returns whether any rate was read.
     fn has_rates(&self) -> bool {
         self.rates.iter().any(|rail| rail.measured().next().is_some())
     }
 }
 
-/// Finds the run named `asked`, or else the last run that has measured exactly the nodes `names`; none if
-/// there is no such run.
+/// Finds the run named `asked`, or else the last run that measured exactly the nodes `names`.
+/// Without `asked`, returns `None` if there is no such run.
 pub fn find(
     places: &Places,
     asked: Option<&str>,
@@ -74,13 +74,13 @@ pub fn find(
     last(&runs, names, alike)
 }
 
-/// Finds the last run that has measured the nodes `names`, and perhaps others; none if there is no such
-/// run.
+/// Finds the last run that measured at least the nodes `names`; `None` if there is no such run.
 pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, Failure> {
     last(&places.folder("runs")?, names, |_| true)
 }
 
-/// Finds the last run in the directory `runs` that has measured `names`, and whose nodes are `alike`.
+/// Finds the last run in the directory `runs` that measured at least the nodes `names`. `alike`
+/// decides whether the names of all its nodes are acceptable.
 fn last(
     runs: &Path,
     names: &[&str],
@@ -99,8 +99,8 @@ fn last(
     Ok(folders.iter().rev().find_map(of_same_nodes))
 }
 
-/// Reads the result in `path`; none unless all of `names` are in it, in any order, and all of its nodes are
-/// `alike`.
+/// Reads the result at `path`. Returns `None` unless all of `names` are among its nodes, in any
+/// order, and `alike` accepts the names of its nodes.
 fn read(
     path: &Path,
     run: &str,

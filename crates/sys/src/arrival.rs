@@ -1,28 +1,29 @@
-//! Counts the bytes of a stream that have arrived, read or not. The times of the reads alone would
-//! mislead: a reader that waited for a CPU would see a burst where the bytes arrived evenly.
+//! Counts the bytes of a stream that have arrived, whether read or not. The times of reads alone
+//! would mislead: a reader that waited for a CPU sees a burst of bytes that arrived evenly.
 
 use std::net::TcpStream;
 
 use crate::clock;
 
-/// An answer of the kernel that takes no longer than this counts as taken at a known moment.
+/// The maximum duration of a query, in nanoseconds, for its answer to belong to a precise moment.
 const SOON_NS: u64 = 50_000;
 
-/// The maximum number of queries; the answer to the last one is accepted however long it took.
+/// The maximum number of queries. The answer to the last one is accepted regardless of its
+/// duration.
 const TRIES: usize = 4;
 
-/// The number of bytes that had arrived at a moment.
+/// How many bytes of a stream had arrived at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// The moment, in nanoseconds of the monotonic clock.
+    /// The moment, in monotonic nanoseconds.
     pub at_ns: u64,
-    /// Bytes since the beginning of the stream.
+    /// The number of bytes that had arrived by then since the beginning of the stream.
     pub bytes: u64,
 }
 
-/// Returns how much of `stream` has arrived by now: `read`, the bytes that the caller has read, and
-/// those in the receive buffer (FIONREAD). Returns `read` alone if the kernel does not report the
-/// buffer.
+/// Returns how much of `stream` has arrived by now: `read`, the number of bytes that the caller has
+/// read, plus those in the receive buffer (FIONREAD). If the kernel does not report the buffer, it
+/// counts as empty.
 #[must_use]
 pub fn by_now(stream: &TcpStream, read: u64) -> Arrival {
     let mut arrival = Arrival::default();

@@ -9,14 +9,14 @@ use rustix::fs::{major, minor};
 /// Bytes of a sector in the kernel's counters, whatever the disk's own sector size is.
 const SECTOR: u64 = 512;
 
-/// A disk whose counters can be read.
+/// A disk whose counters are open for reading.
 #[derive(Debug)]
 pub struct BlockDevice(File);
 
-/// The operations of a disk since it was attached.
+/// The counters of a disk. They begin when the disk is attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Operations in flight.
+    /// The number of operations in flight now.
     pub in_flight: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -26,24 +26,24 @@ pub struct Counters {
     pub reads: u64,
     /// Completed writes.
     pub writes: u64,
-    /// The summed duration of these reads in milliseconds.
+    /// The sum of the durations of the completed reads in milliseconds.
     pub read_ms: u64,
-    /// The summed duration of these writes in milliseconds.
+    /// The sum of the durations of the completed writes in milliseconds.
     pub write_ms: u64,
     /// Completed flushes; 0 before Linux 5.5.
     pub flushes: u64,
-    /// The summed duration of these flushes in milliseconds.
+    /// The sum of the durations of the completed flushes in milliseconds.
     pub flush_ms: u64,
     /// Milliseconds during which at least one operation was in flight.
     pub busy_ms: u64,
-    /// Milliseconds in flight, summed over all operations.
+    /// Milliseconds that operations spent in flight, summed over all operations.
     pub queue_ms: u64,
 }
 
 impl BlockDevice {
-    /// Opens the counters of the disk (or partition) with this device number, as stat(2) returns it
-    /// for a file. `None` if the number is not a disk's (tmpfs, NFS, overlays), or the kernel has
-    /// no counters for it.
+    /// Opens the counters of the disk or partition with the number `device`, as stat(2) returns it
+    /// for a file. `None` if the number is not that of a disk (tmpfs, NFS, overlays), or if the
+    /// kernel has no counters for it.
     #[must_use]
     pub fn of(device: u64) -> Option<Self> {
         let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
@@ -78,7 +78,8 @@ fn parse(text: &str) -> Option<Counters> {
 }
 
 impl Counters {
-    /// Returns the increase of each counter since `before`; `in_flight` is the current number.
+    /// Returns the increase of each counter since `before`. `in_flight` is no counter and stays the
+    /// current number.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {

@@ -21,13 +21,13 @@ pub enum CacheProbe {
 pub struct Residency {
     /// The number of pages that were queried.
     pub pages: u64,
-    /// The number of these pages in the page cache.
+    /// The number of the queried pages that are in the page cache.
     pub cached: u64,
-    /// The system call that was used.
+    /// The system call that queried the page cache.
     pub probe: CacheProbe,
 }
 
-/// cachestat(2) has this number on every architecture.
+/// The number of the system call cachestat(2), the same on every architecture.
 const CACHESTAT: libc::c_long = 451;
 
 /// `struct cachestat_range` of the kernel.

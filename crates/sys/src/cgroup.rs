@@ -10,21 +10,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The group that an administrator may create below the root of the hierarchy and give to a user.
+/// The name of the group that an administrator may create below the root of the hierarchy and give
+/// to a user.
 pub const GIVEN: &str = "garland";
 
-/// In version 1, a memory limit of this many bytes or more means no limit.
+/// The number of bytes from which on a memory limit of version 1 means that there is no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// The time that killed processes get to leave a group.
+/// The time for which to wait until killed processes have left a group.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// A control group with the CPU controller.
+/// The directory of a control group with the CPU controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(PathBuf);
 
-/// Returns the groups below which new groups may be possible: this process's own group, its parent,
-/// and [`GIVEN`]. Only an attempt shows whether this process may create groups there.
+/// Returns the groups below which this process may be able to create groups: its own group, the
+/// parent of that group, and [`GIVEN`]. Only an attempt shows whether it has the permission.
 ///
 /// # Errors
 /// When `/proc` cannot be read, or no hierarchy has a CPU controller.
@@ -39,14 +40,14 @@ pub fn places() -> io::Result<Vec<Group>> {
     Ok(places.into_iter().map(Group).collect())
 }
 
-/// Returns the names of the controllers of a group of version 2, separated by blanks.
+/// Returns the names of the controllers of the version 2 group at `path`, separated by blanks.
 fn controllers_at(path: &Path) -> String {
     fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
 }
 
-/// Finds the directories of [`places`] for `controller`. `mounts` is the text of
-/// `/proc/self/mountinfo`, `own` that of `/proc/self/cgroup`; `controllers` returns the controllers
-/// of a group of version 2.
+/// Returns the directories of [`places`] that belong to the hierarchy with `controller`. `mounts`
+/// is the text of `/proc/self/mountinfo`, and `own` that of `/proc/self/cgroup`. `controllers`
+/// returns the controllers of a group of version 2.
 fn find(
     mounts: &str,
     own: &str,
@@ -86,8 +87,8 @@ fn find(
     Vec::new()
 }
 
-/// Returns the CPU limit of this process and the others in its group, in thousandths of one CPU;
-/// `None` without a limit, or if it cannot be read.
+/// Returns the CPU limit that applies to this process, in thousandths of one CPU: the lowest limit
+/// of its group and the groups above it. `None` without a limit, or if it cannot be read.
 #[must_use]
 pub fn allowed() -> Option<u32> {
     let own = places().ok()?.into_iter().next()?;
@@ -95,7 +96,7 @@ pub fn allowed() -> Option<u32> {
     own.0.ancestors().filter_map(limit_at).min()
 }
 
-/// Returns the CPU limit of the group at `path` in thousandths of one CPU, if it has one.
+/// Returns the CPU limit of the group at `path` in thousandths of one CPU; `None` without a limit.
 fn limit_at(path: &Path) -> Option<u32> {
     let read = |name: &str| fs::read_to_string(path.join(name)).ok();
     let (quota, period) = match read("cpu.max") {
@@ -114,12 +115,12 @@ fn has(controllers: &str, controller: &str) -> bool {
     controllers.split_whitespace().any(|name| name == controller)
 }
 
-/// The memory limit of a group.
+/// The memory limit of a control group, and how much of it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The limit for all processes of the group together, in bytes.
     pub most: u64,
-    /// The unused part of it in bytes, including page cache that can be reclaimed.
+    /// The unused part of the limit in bytes. Page cache that can be reclaimed counts as unused.
     pub left: u64,
 }
 
@@ -135,7 +136,7 @@ pub fn memory() -> Option<Memory> {
     groups.reduce(|one, two| Memory { most: one.most.min(two.most), left: one.left.min(two.left) })
 }
 
-/// Returns the memory limit of the group at `path`, if it has one.
+/// Returns the memory limit of the group at `path`; `None` without a limit.
 fn memory_at(path: &Path) -> Option<Memory> {
     let read = |name: &str| fs::read_to_string(path.join(name)).ok();
     let number = |text: String| text.trim().parse::<u64>().ok();
@@ -155,7 +156,7 @@ fn memory_at(path: &Path) -> Option<Memory> {
 }
 
 impl Group {
-    /// Returns the group at `path`, which need not exist.
+    /// Returns the group at `path`, whether it exists or not.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
@@ -167,7 +168,7 @@ impl Group {
         &self.0
     }
 
-    /// Creates a group below this one.
+    /// Creates a group named `name` below this one.
     ///
     /// # Errors
     /// When this process lacks the permission, or this group is of version 2 and contains
@@ -189,7 +190,7 @@ impl Group {
     /// that the kernel accepts.
     ///
     /// # Errors
-    /// When this process may not.
+    /// When this process lacks the permission, or the group does not exist.
     pub fn limit(&self, thousandths: u32) -> io::Result<()> {
         let share = u64::from(thousandths.max(1));
         let period = (1_000_000 / share).clamp(20_000, 1_000_000);
@@ -202,11 +203,11 @@ impl Group {
         fs::write(self.0.join("cpu.cfs_quota_us"), quota.to_string())
     }
 
-    /// Locks the group until the returned file is dropped. Returns `None` if another process has
-    /// locked it.
+    /// Locks the group until the returned file is dropped. Returns `None` if another process holds
+    /// the lock.
     ///
     /// # Errors
-    /// When it is gone.
+    /// When the group does not exist.
     pub fn claim(&self) -> io::Result<Option<File>> {
         let folder = File::open(&self.0)?;
         match folder.try_lock() {
@@ -254,11 +255,11 @@ impl Group {
         Ok(())
     }
 
-    /// Removes the group and those below it. Waits up to 2 s for its processes to end, then moves
-    /// the remaining ones to the parent group. A group that does not exist is no error.
+    /// Removes this group and the groups below it. Waits up to 2 s for their processes to end, then
+    /// moves the remaining processes to the parent group. A group that does not exist is no error.
     ///
     /// # Errors
-    /// When this process may not.
+    /// When this process lacks the permission.
     pub fn remove(&self) -> io::Result<()> {
         let deadline = crate::clock::now_ns() + LEAVE.as_nanos() as u64;
         loop {

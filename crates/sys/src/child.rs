@@ -1,4 +1,4 @@
-//! Child processes: waiting for one together with other descriptors, and its resource usage.
+//! Child processes: waiting for a child together with other descriptors, and its resource usage.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,12 +10,13 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 /// The exit status and the resource usage of a child process.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// The exit code or signal.
+    /// How the child ended: its exit code, or the signal that killed it.
     pub status: ExitStatus,
     /// The CPU time of the child and of all processes that it waited for, in nanoseconds.
     pub cpu_ns: u64,
-    /// The largest resident memory of the child, or of any process that it waited for, in bytes.
-    /// Until the child executes its program, the memory of its parent counts.
+    /// The peak resident memory of the child, or of a process that it waited for if that was
+    /// larger, in bytes. Includes the time before the child executed its program, when it had its
+    /// parent's memory.
     pub memory: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Reads clocks. No other module does.
+//! Reads clocks. Other modules call this one and never read a clock themselves.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -13,21 +13,21 @@ pub struct Skew {
     pub offset_ns: i64,
     /// The drift in nanoseconds per second; positive if the clock is fast.
     pub drift_ppb: i64,
-    /// A jump of the clock: nanoseconds since the skew began, and the size of the jump in
-    /// nanoseconds. It may be negative, which no real monotonic clock does.
+    /// A jump of the clock: when it happens, in nanoseconds since the skew began, and its size in
+    /// nanoseconds. The size may be negative, although no real monotonic clock goes back.
     pub step: Option<(u64, i64)>,
 }
 
 static SKEW: OnceLock<(u64, Skew)> = OnceLock::new();
 
-/// Applies `by` to the monotonic clock of this process from now on. Only the first call has an
-/// effect.
+/// Makes the monotonic clock of this process wrong from now on, as `by` says. Only the first call
+/// has an effect.
 pub fn skew(by: Skew) {
     SKEW.get_or_init(|| (nanoseconds(ClockId::Monotonic), by));
 }
 
-/// Returns the monotonic clock in nanoseconds. Only differences of two readings on one machine are
-/// meaningful.
+/// Returns the time of the monotonic clock in nanoseconds. Only the difference between two readings
+/// on one machine is meaningful.
 #[must_use]
 pub fn now_ns() -> u64 {
     let now = nanoseconds(ClockId::Monotonic);
@@ -44,8 +44,8 @@ impl Skew {
     }
 }
 
-/// Returns the nanoseconds since this machine was booted, including suspended time. The kernel uses
-/// this clock for the start times of processes.
+/// Returns the nanoseconds since this machine was booted, including the time in which it was
+/// suspended. The kernel uses this clock for the start times of processes.
 #[must_use]
 pub fn boot_ns() -> u64 {
     nanoseconds(ClockId::Boottime)
@@ -70,7 +70,7 @@ pub fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
 
-/// Returns the time until `deadline_ns` of the monotonic clock; zero if that has passed.
+/// Returns the time until the monotonic clock reaches `deadline_ns`; zero if that has passed.
 #[must_use]
 pub fn until(deadline_ns: u64) -> Duration {
     Duration::from_nanos(deadline_ns.saturating_sub(now_ns()))

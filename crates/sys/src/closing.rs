@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::IntoRawFd;
 
-/// Closes a file.
+/// Closes a file, and reports the error that dropping it would ignore.
 ///
 /// # Errors
 /// The error of close(2). The file is closed even then.

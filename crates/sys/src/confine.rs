@@ -1,5 +1,5 @@
-//! Resolves paths without leaving a directory: by openat2(2) with RESOLVE_IN_ROOT. On kernels
-//! without openat2, opens the path component by component and follows no symbolic link.
+//! Resolves paths without leaving a directory, by openat2(2) with RESOLVE_IN_ROOT. On kernels
+//! without openat2, opens the path component by component, and refuses symbolic links.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,9 +15,10 @@ use rustix::io::Errno;
 /// The directory that paths are resolved in.
 #[derive(Debug)]
 pub enum Root {
-    /// No restriction: paths are resolved as usual, from the working directory or `/`.
+    /// No restriction: paths are resolved as usual.
     Free,
-    /// A directory that no path leads out of, with its path. `/x`, `..` and links stay inside.
+    /// A directory, with its path, which no path can leave: `/x`, `..` and symbolic links stay
+    /// inside.
     Confined(OwnedFd, PathBuf),
 }
 
@@ -45,7 +46,7 @@ impl Root {
     }
 
     /// Opens the directory `path`; creates it and its parents if missing. Also returns the
-    /// directories in which new ones were created: sync these to make the new entries durable.
+    /// directories in which entries were created. Sync these to make the entries durable.
     ///
     /// # Errors
     /// When `path` cannot be created, is not a directory, or leads out of the root.
@@ -59,13 +60,13 @@ impl Root {
     /// Opens `path` for reading; it may be a file or a directory.
     ///
     /// # Errors
-    /// When it isn't there or leads out of the root.
+    /// When `path` does not exist or leads out of the root.
     pub fn open_entry(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     }
 
-    /// Opens the existing file or device `path` for reading and writing. With `alone` (O_EXCL),
-    /// fails for a block device that is in use, and keeps others from mounting it.
+    /// Opens the existing file or device `path` for reading and writing. With `alone` (O_EXCL), a
+    /// block device that is in use is refused, and others cannot mount it as long as it is open.
     ///
     /// # Errors
     /// When `path` does not exist, is in use, or leads out of the root.
@@ -77,15 +78,15 @@ impl Root {
     /// Resolves `path` to a descriptor without opening the file (O_PATH).
     ///
     /// # Errors
-    /// When it isn't there or leads out of the root.
+    /// When `path` does not exist or leads out of the root.
     pub fn find(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(path, OFlags::PATH | OFlags::CLOEXEC)
     }
 
-    /// Returns the attributes of `path` (fstat(2)).
+    /// Returns the attributes of the file at `path` (fstat(2)).
     ///
     /// # Errors
-    /// When it isn't there or leads out of the root.
+    /// When `path` does not exist or leads out of the root.
     pub fn look(&self, path: &Path) -> io::Result<Stat> {
         Ok(fstat(self.find(path)?)?)
     }
@@ -93,7 +94,7 @@ impl Root {
     /// Returns a descriptor of the root directory; `/` if paths are not confined.
     ///
     /// # Errors
-    /// When it can't be opened.
+    /// When the directory cannot be opened.
     pub fn top(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Free => Ok(openat(CWD, "/", DIRECTORY, Mode::empty())?),
@@ -134,8 +135,8 @@ impl Root {
     }
 }
 
-/// Returns a descriptor of the directory `path` below `top`, only for looking up names in it
-/// (O_PATH). The path cannot lead out of `top`, and no symbolic link is followed.
+/// Returns a descriptor of the directory `path` below `top`. It can only be used to look up names
+/// in the directory (O_PATH). The path cannot lead out of `top`, and symbolic links are refused.
 ///
 /// # Errors
 /// When `path` does not exist, is not a directory, or contains a symbolic link.
@@ -150,8 +151,8 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Opens the directory `name` in the directory `above`; creates it if missing. Symbolic links are
-/// not followed.
+/// Opens the directory `name` in the directory `above`; creates it if missing. A symbolic link is
+/// refused.
 ///
 /// # Errors
 /// When `name` is not a single path component, or is the name of a link or a file.
@@ -180,7 +181,7 @@ pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens `path` component by component and follows no symbolic link. This is stricter than openat2,
+/// Opens `path` component by component, and refuses symbolic links. This is stricter than openat2,
 /// which follows links inside the root.
 fn walk(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let names: Vec<&OsStr> = normal_names(path)?;

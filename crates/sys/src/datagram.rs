@@ -1,6 +1,6 @@
-//! UDP datagrams through a chosen interface, with the interface that each one arrived on, and
-//! without fragmentation (`SO_BINDTODEVICE`, `IP_PKTINFO`, `IP_MTU_DISCOVER`; ip(7), socket(7)).
-//! This needs no privilege since Linux 5.7.
+//! UDP datagrams that are sent through a chosen interface without fragmentation, and received
+//! together with the interface that they arrived on (`SO_BINDTODEVICE`, `IP_PKTINFO`,
+//! `IP_MTU_DISCOVER`; ip(7), socket(7)). This needs no privilege since Linux 5.7.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,7 +15,7 @@ pub struct DatagramSocket(Socket);
 /// The sender, the interface and the length of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The length in bytes.
+    /// The number of bytes that were written to the buffer.
     pub length: usize,
     /// The address of the sender.
     pub from: SocketAddrV4,
@@ -28,8 +28,9 @@ pub struct Arrival {
 struct Control([u8; 64]);
 
 impl DatagramSocket {
-    /// Opens a socket on `port` (0: any free one) of all addresses. If `interface` is given, the
-    /// socket sends and receives through that one only.
+    /// Opens a socket that listens on `port` of all addresses; 0 means any free port. If
+    /// `interface` is given, the socket sends and receives only through the interface with this
+    /// name.
     ///
     /// # Errors
     /// When the port is in use, or the kernel refuses an option.
@@ -76,7 +77,7 @@ impl DatagramSocket {
     /// Sends a datagram through the interface with this index.
     ///
     /// # Errors
-    /// As [`DatagramSocket::send`].
+    /// Those of [`DatagramSocket::send`].
     pub fn send_by(&self, interface: u32, bytes: &[u8], to: SocketAddrV4) -> io::Result<()> {
         let address = SockAddr::from(to);
         let mut control = Control([0; 64]);
@@ -107,10 +108,10 @@ impl DatagramSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Receives a datagram without waiting.
+    /// Receives a datagram into `buffer` without waiting.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when there is none.
+    /// [`io::ErrorKind::WouldBlock`] when no datagram has arrived.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Arrival> {
         let mut control = Control([0; 64]);
         // SAFETY: both consist of numbers and pointers, for which zeroes are valid. Everything that
@@ -150,7 +151,7 @@ impl DatagramSocket {
     }
 }
 
-/// Returns the index of the interface in the control data of a message.
+/// Returns the index of the interface in the control data of a received message.
 ///
 /// # Safety
 /// The control buffer of `message` must still exist, and be zeroed or filled by recvmsg.

@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-/// The number of [`Shown`] values; `None` if this process is not hidden.
+/// The number of [`Shown`] values that exist; `None` if this process was never hidden.
 static SHOWN: Mutex<Option<usize>> = Mutex::new(None);
 
-/// Hides this process.
+/// Hides the memory of this process.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -21,13 +21,14 @@ pub fn hide() -> io::Result<()> {
     Ok(())
 }
 
-/// Shows this process again as long as the value lives. The kernel gives the files of a hidden
-/// process in `/proc` to root, so that its user, even the process itself, cannot open those that
-/// are only for their owner.
+/// A guard: the process is not hidden as long as it exists. While a process is hidden, its files in
+/// `/proc` belong to root. Its user, and even the process itself, then cannot open those that only
+/// the owner may open.
 #[derive(Debug)]
 pub struct Shown(());
 
-/// Shows this process, if it is hidden.
+/// Stops hiding this process until the returned value is dropped. Without effect if the process is
+/// not hidden.
 #[must_use]
 pub fn show() -> Shown {
     change(|shown| shown + 1);

@@ -7,14 +7,15 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-/// A flag that one thread raises to wake another one from `wait` or `wait_readable`.
+/// A flag that one thread raises to wake another one that waits for it with [`wait`] or
+/// [`wait_readable`].
 #[derive(Debug)]
 pub struct Wake {
     fd: OwnedFd,
 }
 
 impl Wake {
-    /// Creates a lowered flag.
+    /// Creates a flag that is not raised.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -23,13 +24,13 @@ impl Wake {
         Ok(Self { fd })
     }
 
-    /// Raises the flag.
+    /// Raises the flag: its descriptor becomes readable, and stays so until the flag is lowered.
     pub fn raise(&self) {
         // The write fails only if the counter is at its maximum; then the flag is raised already.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Lowers the flag.
+    /// Lowers the flag; does nothing if it is not raised.
     pub fn lower(&self) {
         let _ = rustix::io::read(&self.fd, &mut [0u8; 8]);
     }
@@ -49,12 +50,12 @@ pub fn never_block(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
-/// A descriptor to wait for, and what makes it ready.
+/// A descriptor to wait for, and the condition to wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest<'a> {
-    /// The descriptor.
+    /// The descriptor to wait for.
     pub fd: BorrowedFd<'a>,
-    /// Whether to wait for writability, too; readability always counts.
+    /// Whether to wait until it is writable, too. Readability is always waited for.
     pub write: bool,
 }
 
@@ -67,11 +68,11 @@ pub struct Ready {
     pub write: bool,
 }
 
-/// Waits until one of `interests` is ready, or until `timeout` (`None`: without limit). Returns the
-/// readiness of each, in order. A signal ends the wait early.
+/// Waits until one of `interests` is ready, or until `timeout` has passed; `None` means without
+/// limit. Returns the readiness of each, in the same order. A signal ends the wait early.
 ///
 /// # Errors
-/// When the system can't wait on these descriptors.
+/// When the system cannot wait on these descriptors.
 pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
     let mut fds: Vec<PollFd<'_>> = interests
         .iter()
@@ -97,11 +98,11 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
     Ok(fds.iter().map(ready).collect())
 }
 
-/// Waits until one of `fds` is readable, or until `timeout`. Returns for each, in order, whether it
-/// is readable.
+/// Waits until one of `fds` is readable, or until `timeout` has passed; `None` means without limit.
+/// Returns, in the same order, whether each is readable.
 ///
 /// # Errors
-/// When the system can't wait on these descriptors.
+/// When the system cannot wait on these descriptors.
 pub fn wait_readable(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let interests: Vec<_> = fds.iter().map(|&fd| Interest { fd, write: false }).collect();
     Ok(wait(&interests, timeout)?.iter().map(|ready| ready.read).collect())

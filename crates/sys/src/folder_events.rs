@@ -18,7 +18,7 @@ impl FolderEvents {
     /// Watches the directory `folder` from now on.
     ///
     /// # Errors
-    /// When the user has no inotify instance left, or the directory can't be read.
+    /// When the user has no inotify instance left, or the directory cannot be read.
     pub fn of(folder: &Path) -> io::Result<Self> {
         let fd = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         let events = inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ONLYDIR;
@@ -26,8 +26,8 @@ impl FolderEvents {
         Ok(Self { fd })
     }
 
-    /// Discards all pending events. Call it before reading the directory, so that a file that
-    /// appears meanwhile causes a new event.
+    /// Discards all pending events. Call this before reading the directory: a file that appears
+    /// later then causes a new event.
     pub fn clear(&self) {
         let mut room = [0; 4096];
         while rustix::io::read(&self.fd, &mut room).is_ok_and(|read| read > 0) {}

@@ -33,7 +33,7 @@ pub enum FuseError {
     /// The helper cannot be started; only root can mount without it.
     #[error("cannot start {HELPER}, which users other than root need: {0}; install fuse3")]
     NoHelper(io::Error),
-    /// The helper failed; its error output.
+    /// The helper failed; contains its error output.
     #[error("{0}")]
     Helper(String),
     /// The kernel refused to unmount.

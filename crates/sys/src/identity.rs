@@ -1,5 +1,5 @@
-//! Identities of processes: tells a process from a later one with the same number, and signals and
-//! ends exactly that process.
+//! Identities of processes. They tell a process from a later one that got the same number, so that
+//! signals reach exactly the intended process.
 
 use std::fs;
 use std::io;
@@ -12,19 +12,20 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::process::boot_id;
 
-/// Identifies a process even if its number is reused: by number, start time and boot.
+/// The identity of a process: its number, start time and boot. It is unique even if the number is
+/// reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The process number in the PID namespace of `/proc`.
     pub pid: u32,
     /// The start time in clock ticks after boot (field 22 of proc_pid_stat(5)).
     pub start: u64,
-    /// The boot during which it was started (`/proc/sys/kernel/random/boot_id`).
+    /// The id of the boot during which the process was started (`/proc/sys/kernel/random/boot_id`).
     pub boot: String,
 }
 
 impl Identity {
-    /// Returns the identity of the process that has this number now.
+    /// Returns the identity of the process that has the number `pid` now.
     pub fn of(pid: u32) -> io::Result<Identity> {
         Ok(Identity { pid, start: start_ticks(pid)?, boot: boot_id() })
     }
@@ -40,7 +41,7 @@ impl Identity {
         Identity::of(pid)
     }
 
-    /// Returns whether this process still runs. A zombie counts as ended.
+    /// Returns whether the process is still running. A zombie counts as ended.
     pub fn is_alive(&self) -> bool {
         !is_zombie(self.pid) && Identity::of(self.pid).is_ok_and(|now| now == *self)
     }
@@ -59,7 +60,8 @@ impl Identity {
     }
 }
 
-/// A descriptor (pidfd) of a process: a signal cannot reach a later process with the same number.
+/// A descriptor of a process (pidfd). Signals sent through it cannot reach a later process that has
+/// the same number.
 #[derive(Debug)]
 pub struct Handle {
     descriptor: OwnedFd,
@@ -83,7 +85,7 @@ impl Handle {
         }
     }
 
-    /// Waits for the end of the process. Returns false if it still runs after `limit`.
+    /// Waits until the process has ended. Returns false if it is still running after `limit`.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
         let mut polled = [PollFd::new(&self.descriptor, PollFlags::IN)];
         let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
@@ -104,7 +106,7 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     Ok(rustix::process::kill_process(pid, signal)?)
 }
 
-/// Returns the time since the start of a process in seconds, with a resolution of 10 ms.
+/// Returns the time since the process was started, in seconds, with a resolution of 10 ms.
 pub fn age(identity: &Identity) -> io::Result<f64> {
     let text = fs::read_to_string("/proc/uptime")?;
     let up: f64 = text
@@ -126,9 +128,9 @@ fn is_zombie(pid: u32) -> bool {
     stat_field(pid, 3).is_ok_and(|state| state == "Z" || state == "X")
 }
 
-/// Returns field `number` of `/proc/PID/stat`: 3 or above, as proc_pid_stat(5) counts. The second
-/// field, the name, may contain blanks and parentheses, so fields are counted from the last closing
-/// parenthesis.
+/// Returns field `number` of `/proc/PID/stat`, counted as in proc_pid_stat(5), from 3 on. The name,
+/// which is the second field, may contain blanks and parentheses, so the later fields are counted
+/// from the last closing parenthesis.
 fn stat_field(pid: u32, number: usize) -> io::Result<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     text.rsplit_once(')')

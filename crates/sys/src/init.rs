@@ -1,5 +1,5 @@
-//! Functions for the first process of a PID namespace: forking it, reaping orphans, and detaching
-//! it from the terminal.
+//! Functions for the first process of a PID namespace: it is forked, reaps orphans, and detaches
+//! from the terminal.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use rustix::process::WaitOptions;
 /// The result of [`fork`], which tells the two processes apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
-    /// The calling process.
+    /// This is the process that called [`fork`].
     Parent,
-    /// The new process.
+    /// This is the new process.
     Child,
 }
 
-/// Forks. Fails in a process with several threads, since its child could only call
-/// async-signal-safe functions.
+/// Forks this process. Fails if the process has several threads, since the child could then only
+/// call async-signal-safe functions.
 pub fn fork() -> io::Result<Forked> {
     if fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("cannot fork: this process has several threads"));
@@ -29,7 +29,8 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Reaps children forever, as the first process of a PID namespace must.
+/// Reaps child processes as they end, and never returns. The first process of a PID namespace must
+/// do this.
 pub fn reap_for_ever() -> ! {
     let mut ended = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the set is on the stack, and sigemptyset initialises it before its other uses.

@@ -1,5 +1,5 @@
-//! The limit of open files: this process raises its own to the maximum, but restores the original
-//! one in the programs that it starts for others.
+//! The limit of open files. This process raises its own limit to the maximum, and restores the
+//! original one for programs that it starts on behalf of users.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit that this process was started with, if it was raised.
+/// The original limit of this process; unset unless it was raised.
 static GIVEN: OnceLock<Rlimit> = OnceLock::new();
 
-/// Raises the soft limit of open files to the hard limit. Each node takes one or more descriptors;
-/// 1024, the default on most systems, is too low for some hundred nodes.
+/// Raises the soft limit of open files to the hard limit. Each node takes one or more descriptors,
+/// and 1024, the usual default, is too low for some hundred nodes.
 ///
 /// # Errors
 /// When the system refuses. The caller may continue with the lower limit.
@@ -27,8 +27,8 @@ pub fn raise_open_files() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
-/// Gives the process that `command` starts the original limit of open files. A higher one breaks
-/// programs that use select(2), and slows down those that close all possible descriptors.
+/// Gives the process that `command` starts the original limit of open files. With a higher limit,
+/// programs that use select(2) may fail, and programs that close all possible descriptors are slow.
 pub fn restore_open_files_in(command: &mut Command) {
     let Some(given) = GIVEN.get().cloned() else { return };
     let restore = move || Ok(setrlimit(Resource::Nofile, given)?);

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use socket2::{Domain, Socket, Type};
 
-/// The speed and duplex that an interface negotiated with its link partner.
+/// The speed and duplex that an interface has negotiated with its link partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
     /// The speed in bits per second; `None` if unknown.
@@ -54,7 +54,7 @@ const DUPLEX_FULL: u8 = 1;
 /// report them.
 ///
 /// # Errors
-/// When there is no socket to ask by, or no such interface.
+/// When no socket can be created, or there is no such interface.
 pub fn agreed(interface: &str) -> io::Result<Agreed> {
     let mut command = EthtoolCmd { cmd: ETHTOOL_GSET, ..EthtoolCmd::default() };
     let mut request = request(interface)?;
@@ -79,9 +79,10 @@ pub fn agreed(interface: &str) -> io::Result<Agreed> {
     })
 }
 
-/// Returns the offloads of an interface by their names in ethtool(8), and whether each is on:
-/// segmentation of sent data (`tso`, and `gso` just above the driver), merging of received packets
-/// (`gro`), checksums (`tx`, `rx`). Offloads that its driver does not report are left out.
+/// Returns the offloads of an interface: for each, its name in ethtool(8) and whether it is on.
+/// These are segmentation of sent data (`tso`, and `gso` just above the driver), merging of
+/// received packets (`gro`), and checksums (`tx`, `rx`). Offloads that the driver does not report
+/// are left out.
 ///
 /// # Errors
 /// When no socket can be created.
@@ -103,7 +104,7 @@ pub fn offloads(interface: &str) -> io::Result<Vec<(&'static str, bool)>> {
 /// Returns the MTU of an interface in bytes.
 ///
 /// # Errors
-/// When there is no socket to ask by, or no such interface.
+/// When no socket can be created, or there is no such interface.
 pub fn mtu(interface: &str) -> io::Result<u32> {
     let mut request = request(interface)?;
     ioctl(libc::SIOCGIFMTU, &mut request)?;

@@ -1,5 +1,5 @@
-//! Unix sockets with abstract names (unix(7)), by which processes of one user in one network
-//! namespace find each other. No file is left behind, however the processes end.
+//! Unix sockets with abstract names (unix(7)). Processes of one user in one network namespace find
+//! each other by them. However the processes end, no file is left behind.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -13,8 +13,8 @@ use rustix::process::geteuid;
 
 use crate::{clock, event};
 
-/// A listening socket with an abstract name. It accepts connections of the same user and of root
-/// only.
+/// A listening socket with an abstract name. It accepts connections only from the same user and
+/// from root.
 #[derive(Debug)]
 pub struct NamedListener(UnixListener);
 
@@ -28,11 +28,11 @@ impl NamedListener {
         UnixListener::bind_addr(&address).map(Self)
     }
 
-    /// Waits for the next connection; refuses those of other users except root. A write to it times out after
-    /// `patience`.
+    /// Waits for the next connection, and returns it. Connections from other users except root are
+    /// closed. Writes to the returned connection time out after `patience`.
     ///
     /// # Errors
-    /// When the system can't wait, or has no descriptor left.
+    /// When the system cannot wait, or has no descriptor left.
     pub fn next(&self, patience: Duration) -> io::Result<UnixStream> {
         loop {
             let (caller, _) = self.0.accept()?;
@@ -49,7 +49,7 @@ impl NamedListener {
 /// names.
 ///
 /// # Errors
-/// When the kernel's list can't be read.
+/// When the kernel's list of sockets cannot be read.
 pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for line in BufReader::new(File::open("/proc/net/unix")?).split(b'\n') {
@@ -64,9 +64,9 @@ pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Connects to the sockets of these names and reads one message of at most `most` bytes from each;
-/// gives up after `patience` in total. Returns the messages in the order of `names`. The message is
-/// `None` if it is incomplete or too long, or if the socket belongs to another user or is gone.
+/// Connects to the sockets with these names, and reads one message of at most `most` bytes from
+/// each; stops after `patience` in total. Returns the messages in the order of `names`. A message
+/// is `None` if it is incomplete or too long, or if its socket is gone or belongs to another user.
 #[must_use]
 pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec<u8>>> {
     let deadline_ns = clock::now_ns().saturating_add(patience.as_nanos() as u64);
@@ -98,7 +98,8 @@ pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec
     heard
 }
 
-/// Connects without waiting. A listener whose queue is full counts as hanging.
+/// Connects to the socket with this name without waiting. If the queue of the listener is full, the
+/// connection fails.
 fn call(name: &str) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -106,7 +107,8 @@ fn call(name: &str) -> io::Result<OwnedFd> {
     if is_ours(&socket) { Ok(socket) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
-/// Reads the available bytes; returns whether there may be more.
+/// Appends the available bytes to `bytes`; fails if these become more than `most`. Returns whether
+/// more bytes may follow.
 fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let mut room = [0; 8 << 10];
     match rustix::io::read(socket, &mut room) {

@@ -1,6 +1,6 @@
 //! Advisory locks on whole files (flock(2)). A held lock shows that the process that created the
-//! file is alive. Some file systems have no locks (Lustre without `-o flock`, some NFS); files can
-//! be written there without one.
+//! file is alive. Some file systems have no locks (Lustre without `-o flock`, some NFS); files
+//! there can be written without a lock.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,18 +17,18 @@ pub enum Lock {
     Unsupported,
 }
 
-/// Locks a file for this process alone, without waiting.
+/// Takes an exclusive lock on a file, without waiting.
 ///
 /// # Errors
-/// `WouldBlock` when another process holds the lock; otherwise as of [`lock`].
+/// `WouldBlock` when another process holds a lock; otherwise the errors of [`lock`].
 pub fn try_lock(file: impl AsFd) -> io::Result<Lock> {
     judged(flock(file, FlockOperation::NonBlockingLockExclusive))
 }
 
-/// Locks a file for this process alone; waits until no other process holds the lock.
+/// Takes an exclusive lock on a file; waits until no other process holds one.
 ///
 /// # Errors
-/// The error of flock(2). A file system without locks is no error.
+/// The error of flock(2). That a file system has no locks is no error.
 pub fn lock(file: impl AsFd) -> io::Result<Lock> {
     loop {
         match flock(&file, FlockOperation::LockExclusive) {

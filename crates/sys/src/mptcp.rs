@@ -1,7 +1,7 @@
-//! MPTCP (RFC 8684): connections over several paths at once. The kernel's path manager creates the
-//! paths from the addresses that `ip mptcp endpoint` configures.
+//! MPTCP (RFC 8684): connections that use several paths at once. The kernel's path manager creates
+//! the paths from the addresses that `ip mptcp endpoint` configures.
 //!
-//! If the peer supports plain TCP only, the connection falls back to TCP by itself. If this
+//! If the peer supports only plain TCP, the kernel makes the connection fall back to TCP. If this
 //! machine's kernel has no MPTCP, the connection uses TCP from the start.
 
 use std::io;
@@ -16,18 +16,18 @@ pub enum Transport {
     /// Plain TCP.
     #[default]
     Tcp,
-    /// MPTCP if both ends support it, otherwise TCP.
+    /// MPTCP if the kernels of both ends support it, otherwise TCP.
     Mptcp,
 }
 
 impl Transport {
-    /// Returns MPTCP if `wanted` is set, otherwise TCP.
+    /// Returns `Mptcp` if `wanted` is set, otherwise `Tcp`.
     #[must_use]
     pub fn mptcp_if(wanted: bool) -> Self {
         if wanted { Self::Mptcp } else { Self::Tcp }
     }
 
-    /// Creates an unconnected socket.
+    /// Creates an unconnected socket of this transport.
     pub(crate) fn socket(self, domain: Domain) -> io::Result<Socket> {
         if self == Self::Mptcp {
             match Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP)) {
@@ -39,7 +39,7 @@ impl Transport {
         Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
     }
 
-    /// Connects within `timeout`.
+    /// Connects to `address` within `timeout`.
     ///
     /// # Errors
     /// When the connection is refused or times out.
@@ -53,8 +53,8 @@ impl Transport {
     }
 }
 
-/// Returns whether this machine's kernel has MPTCP, enabled and with all socket options that links
-/// need.
+/// Returns whether this machine's kernel has MPTCP, has it enabled, and supports all socket options
+/// that links need.
 #[must_use]
 pub fn is_there() -> bool {
     let socket = Transport::Mptcp.socket(Domain::IPV4);
@@ -68,8 +68,8 @@ fn is_lacking(error: &io::Error) -> bool {
     lacking.map(Some).contains(&code)
 }
 
-/// Returns whether the kernel's MPTCP supports the options that links set. Linux 5.6 to 5.15
-/// supported few.
+/// Returns whether MPTCP sockets of this kernel support the options that links set. Linux 5.6 to
+/// 5.15 supports few of them.
 fn takes_options(socket: &Socket) -> bool {
     let keep = socket2::TcpKeepalive::new().with_time(Duration::from_secs(5));
     let socket = SockRef::from(socket);

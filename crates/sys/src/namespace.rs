@@ -18,9 +18,11 @@ use crate::proxy;
 /// The kinds of namespace a lab uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Users and capabilities. Inside one, the other kinds can be created without root.
+    /// Users and capabilities. Inside a user namespace, the other kinds can be created without
+    /// root.
     User,
-    /// Process identifiers: when its first process dies, the kernel kills all the others.
+    /// Process numbers. When the first process of the namespace dies, the kernel kills all others
+    /// in it.
     Pid,
     /// The host name.
     Uts,
@@ -31,7 +33,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name of the file under `/proc/PID/ns`.
+    /// Returns the name of the file for this kind under `/proc/PID/ns`.
     pub fn file(self) -> &'static str {
         match self {
             Kind::User => "user",
@@ -53,7 +55,7 @@ impl Kind {
     }
 }
 
-/// One namespace, kept alive by an open descriptor.
+/// A namespace, which exists at least as long as this open descriptor of it.
 #[derive(Debug)]
 pub struct Namespace {
     kind: Kind,
@@ -104,8 +106,8 @@ pub fn unshare(kinds: &[Kind]) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Maps the user and group that created this user namespace to its root. An ordinary user may write
-/// no other mapping (user_namespaces(7)). Call it in the new namespace.
+/// Maps the user and the group that created this user namespace to its root. An unprivileged user
+/// may write no other mapping (user_namespaces(7)). Call this inside the new namespace.
 pub fn map_to_root(user: u32, group: u32) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
@@ -117,8 +119,8 @@ pub fn effective_ids() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
-/// Stops mounts from propagating to the mount namespace that this one was copied from. Call it in
-/// the new namespace.
+/// Stops mounts from propagating to the mount namespace that this one was copied from. Call this
+/// inside the new namespace.
 pub fn make_mounts_private() -> io::Result<()> {
     let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     Ok(rustix::mount::mount_change("/", flags)?)
@@ -130,8 +132,8 @@ pub fn mount_memory(path: &Path) -> io::Result<()> {
     Ok(rustix::mount::mount("tmpfs", path, "tmpfs", flags, Some(c"mode=0755"))?)
 }
 
-/// Keeps the calling thread's namespace of this kind under a name: creates an empty file at `path`
-/// and bind-mounts the namespace on it, as `ip netns add` does.
+/// Gives the calling thread's namespace of this kind a name: creates an empty file at `path` and
+/// bind-mounts the namespace on it, as `ip netns add` does.
 pub fn keep_as(kind: Kind, path: &Path) -> io::Result<()> {
     File::create_new(path)?;
     let source = format!("/proc/thread-self/ns/{}", kind.file());
@@ -143,23 +145,23 @@ pub fn set_host_name(name: &str) -> io::Result<()> {
     Ok(rustix::system::sethostname(name.as_bytes())?)
 }
 
-/// The namespaces that a process enters. The user namespace comes first, since it gives the
-/// privilege to enter the others.
+/// The namespaces for a process to enter; `None` keeps the caller's. The user namespace comes
+/// first, since it gives the privilege to enter the others.
 #[derive(Debug, Default)]
 pub struct Entry {
-    /// The user namespace, if it differs from the caller's.
+    /// The user namespace; `None` if it is the caller's own.
     pub user: Option<Namespace>,
-    /// PID namespace.
+    /// The PID namespace.
     pub pid: Option<Namespace>,
-    /// Host name.
+    /// The UTS namespace, which has the host name.
     pub uts: Option<Namespace>,
-    /// Network.
+    /// The network namespace.
     pub net: Option<Namespace>,
 }
 
 impl Entry {
-    /// Moves the calling thread into the namespaces. With a user namespace, the process must have a
-    /// single thread; a PID namespace applies to future children only.
+    /// Moves the calling thread into these namespaces. With a user namespace, the process must have
+    /// a single thread. A PID namespace applies only to future children.
     pub fn enter(&self) -> io::Result<()> {
         [&self.user, &self.pid, &self.uts, &self.net]
             .into_iter()

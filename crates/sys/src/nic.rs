@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns the name of the interface with `address`; `None` if there is none.
+/// Returns the name of the interface that has `address`; `None` if no interface has it.
 #[must_use]
 pub fn with_address(address: IpAddr) -> Option<String> {
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
@@ -31,7 +31,7 @@ pub fn with_address(address: IpAddr) -> Option<String> {
     found
 }
 
-/// An Ethernet interface of this network namespace.
+/// An Ethernet interface of the calling process's network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nic {
     /// The name of the interface.
@@ -48,9 +48,9 @@ pub struct Nic {
     pub sent: u32,
 }
 
-/// Returns the Ethernet interfaces of the calling process's network namespace, sorted by index,
-/// without those that combine others (bonds). `/sys/class/net` cannot be used: it shows the
-/// namespace of the process that mounted it.
+/// Returns the Ethernet interfaces of the network namespace of the calling process, sorted by
+/// index. Interfaces that combine others (bonds) are left out. `/sys/class/net` cannot be used,
+/// since it shows the namespace of the process that mounted it.
 ///
 /// # Errors
 /// When the system cannot list the interfaces.
@@ -89,7 +89,7 @@ pub fn list() -> io::Result<Vec<Nic>> {
     Ok(nics)
 }
 
-/// Returns the interface of a link-layer entry if it is an Ethernet interface.
+/// Returns the interface that `entry` describes; `None` unless it is an Ethernet interface.
 ///
 /// # Safety
 /// `entry` must belong to a list of getifaddrs that was not freed.
@@ -126,8 +126,8 @@ unsafe fn ethernet(entry: &libc::ifaddrs, name: String) -> Option<Nic> {
     })
 }
 
-/// Returns the reported speed of an interface in bits per second; `None` if it reports none (radio,
-/// tunnel, loopback).
+/// Returns the speed that an interface reports, in bits per second; `None` if it reports none
+/// (radio, tunnel, loopback).
 #[must_use]
 pub fn speed(interface: &str) -> Option<u64> {
     if interface.contains('/') {
@@ -138,6 +138,8 @@ pub fn speed(interface: &str) -> Option<u64> {
     u64::try_from(mbits).ok().filter(|&mbits| mbits > 0).map(|mbits| mbits * 1_000_000)
 }
 
+/// Returns the IP address in a socket address; `None` if it is null or of another family.
+///
 /// # Safety
 /// `address` must be null or point to a socket address of the length that its family has.
 unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {

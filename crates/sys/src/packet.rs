@@ -1,6 +1,6 @@
-//! Sends and receives Ethernet frames on an interface, bypassing IP, its routes and its filters
-//! (packet(7)). This needs `CAP_NET_RAW` in the user namespace of the network; without it, use
-//! [`crate::datagram`].
+//! Sends and receives Ethernet frames on an interface, without IP, its routes and its filters
+//! (packet(7)). This needs `CAP_NET_RAW` in the user namespace that owns the network namespace;
+//! without it, use [`crate::datagram`].
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -51,7 +51,7 @@ impl FrameSocket {
         Ok(socket)
     }
 
-    /// Makes frames bypass the queueing discipline: they are few, and need not wait behind data.
+    /// Makes frames bypass the queueing discipline, so that the few frames do not wait behind data.
     /// Kernels without this option queue them, which is no error.
     fn go_past_queues(&self) {
         let yes: libc::c_int = 1;
@@ -86,10 +86,10 @@ impl FrameSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Receives the payload of a frame without waiting; returns its length in bytes.
+    /// Receives the payload of a frame into `buffer` without waiting. Returns its length in bytes.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when there is none.
+    /// [`io::ErrorKind::WouldBlock`] when no frame has arrived.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (length, _) =
             rustix::net::recv(&self.fd, &mut *buffer, rustix::net::RecvFlags::DONTWAIT)?;

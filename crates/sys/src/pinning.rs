@@ -4,10 +4,9 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Pins the calling thread to one CPU, and with it the threads that it starts later.
+/// Pins the calling thread, and the threads that it starts later, to one CPU.
 ///
-/// # Errors
-/// When there is no such CPU, or this process may not use it.
+/// # Errors When there is no such CPU, or this process is not allowed to use it.
 pub fn stay_on(cpu: usize) -> io::Result<()> {
     if cpu >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// The sysfs directory of the CPUs.
+/// The sysfs directory that describes the CPUs.
 const FOLDER: &str = "/sys/devices/system/cpu";
 
 /// An idle state of a CPU.
@@ -11,12 +11,12 @@ const FOLDER: &str = "/sys/devices/system/cpu";
 pub struct IdleState {
     /// The name, such as `C6`.
     pub name: String,
-    /// The time to leave the state in microseconds.
+    /// The maximum time to leave the state, in microseconds, as the kernel reports it.
     pub wake_us: u64,
 }
 
-/// Returns the frequency governors of `cpus` without duplicates; none if the kernel does not
-/// control the frequencies.
+/// Returns the frequency governors of `cpus`, sorted and without duplicates; empty if the kernel
+/// does not control the frequencies.
 #[must_use]
 pub fn governors(cpus: &[usize]) -> Vec<String> {
     let governor = |cpu: &usize| text(&format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"));
@@ -26,8 +26,8 @@ pub fn governors(cpus: &[usize]) -> Vec<String> {
     all
 }
 
-/// Returns the deepest enabled idle state of any of `cpus`; `None` if the kernel reports none, as
-/// in most virtual machines.
+/// Returns the enabled idle state with the longest wake-up time that any of `cpus` has; `None` if
+/// the kernel reports none, as in most virtual machines.
 #[must_use]
 pub fn deepest_idle(cpus: &[usize]) -> Option<IdleState> {
     // The kernel has at most 10 idle states.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// Returns the peak resident memory of this process in bytes; 0 if /proc cannot be read.
+/// Returns the peak resident memory of this process in bytes; 0 if `/proc` cannot be read.
 #[must_use]
 pub fn peak_memory() -> u64 {
     status_kib("VmHWM:") * 1024
@@ -19,8 +19,8 @@ fn status_kib(field: &str) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// Returns the kernel's estimate of the available memory of this machine in bytes; 0 if there is
-/// none.
+/// Returns the memory of this machine that the kernel estimates to be available, in bytes; 0 if it
+/// reports none.
 #[must_use]
 pub fn available_memory() -> u64 {
     memory("MemAvailable:")
@@ -47,8 +47,8 @@ pub fn free_space(folder: &std::path::Path) -> Option<u64> {
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Returns the umask of this process: the permission bits that new files lack. It is read from
-/// /proc if possible, since umask(2) can only return it by changing it for a moment.
+/// Returns the umask of this process: the permission bits that new files do not get. It is read
+/// from `/proc` if possible, since umask(2) can only return the mask by changing it for a moment.
 #[must_use]
 pub fn umask() -> u32 {
     const USUAL: u32 = 0o022;
@@ -57,8 +57,8 @@ pub fn umask() -> u32 {
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
 }
 
-/// Makes the kernel send SIGTERM to the process that `command` starts when the thread that starts
-/// it ends, at the latest with this process, however it ends.
+/// Makes the kernel send SIGTERM to the process that `command` starts as soon as the thread that
+/// starts it ends. This happens at the latest when this process ends, in whatever way.
 pub fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only prctl(2) is called, which is allowed there.
     unsafe {
@@ -66,7 +66,7 @@ pub fn end_with_parent(command: &mut Command) {
     }
 }
 
-/// Kills the process group of `leader` (SIGKILL). A group that is gone is no error.
+/// Kills all processes of the group `leader` (SIGKILL). A group that does not exist is no error.
 pub fn kill_group(leader: u32) {
     let pid = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
@@ -103,8 +103,8 @@ pub fn machine() -> String {
     rustix::system::uname().machine().to_string_lossy().into_owned()
 }
 
-/// Returns the start time of this process in nanoseconds of the monotonic clock, to 10 ms, the
-/// resolution of the kernel; the current time if it is unknown.
+/// Returns when this process was started, in nanoseconds of the monotonic clock, with the kernel's
+/// resolution of 10 ms. If that is unknown, returns the current time.
 #[must_use]
 pub fn start_ns() -> u64 {
     const TICK_NS: u64 = 10_000_000;
@@ -118,14 +118,14 @@ pub fn start_ns() -> u64 {
     now.saturating_sub(age)
 }
 
-/// Returns the user id of this process.
+/// Returns the effective user id of this process.
 #[must_use]
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Closes the descriptors that this process inherited, except the three standard ones, in the
-/// programs that it starts (FD_CLOEXEC). Call it while the process has a single thread.
+/// Keeps the descriptors that this process inherited, except the three standard ones, from the
+/// programs that it starts (FD_CLOEXEC). Call this while the process has a single thread.
 pub fn keep_inherited_descriptors() {
     // Without /proc, programs inherit the descriptors.
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };

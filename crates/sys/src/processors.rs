@@ -1,4 +1,4 @@
-//! CPU utilisation of this machine.
+//! CPU utilisation of this machine, from the counters of `/proc/stat`.
 
 /// A snapshot of the CPU time counters of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,8 @@ impl Processors {
         Self { idle, all: ticks.iter().take(8).sum() }
     }
 
-    /// Returns the share of the time since the snapshot, from 0 to 1, that the CPUs were not idle.
+    /// Returns the fraction of the CPU time since the snapshot in which the CPUs were not idle,
+    /// from 0 to 1.
     #[must_use]
     pub fn busy_since(&self) -> f64 {
         let now = Self::now();

@@ -1,5 +1,5 @@
-//! A program in memory only: a memfd, which has no name and is freed after its last use. It runs
-//! even if all file systems are mounted `noexec`.
+//! A program that exists only in memory: a memfd, which has no name and is freed after its last
+//! use. It can be executed even if all file systems are mounted `noexec`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 
-/// A program in memory.
+/// An executable file in memory.
 #[derive(Debug)]
 pub struct Program(File);
 
 impl Program {
-    /// Creates an empty program.
+    /// Creates an empty program, to which its bytes are added.
     ///
     /// # Errors
     /// When the system has no descriptor left, or forbids executable memfds (`vm.memfd_noexec` is
@@ -37,7 +37,7 @@ impl Program {
         self.0.write_all(bytes)
     }
 
-    /// Returns the path for starting the program, which is valid in this process only.
+    /// Returns the path by which to execute the program. It is valid in this process only.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))

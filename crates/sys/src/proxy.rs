@@ -1,15 +1,16 @@
 //! A proxy process for a program in another PID namespace. Such a program can only be the child of
-//! a process that called setns(2) for it. The proxy is that process: the caller waits for it and
-//! signals it in place of the program.
+//! a process that has called setns(2). The proxy is this process. The caller waits for the proxy
+//! and signals it, in place of the program.
 //!
-//! The proxy forwards signals to its child and ends with the child's exit status. If the proxy is
+//! The proxy forwards signals to its child, and ends with the child's exit status. If the proxy is
 //! killed, the kernel kills the child.
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Forks. The child returns and proceeds to exec; the parent becomes its proxy and never returns.
-/// Call it only between fork and exec, when the process has a single thread.
+/// Forks. In the child, this function returns, and the child proceeds to exec. The parent becomes
+/// the child's proxy, and the function never returns there. Call it only between fork and exec,
+/// when the process has a single thread.
 pub(crate) fn stand_in_for_child() -> io::Result<()> {
     let all = all_signals();
     // SAFETY: a plain system call on a set that lives on the stack; the process has one thread.
@@ -23,7 +24,7 @@ pub(crate) fn stand_in_for_child() -> io::Result<()> {
     }
 }
 
-/// Prepares the child: makes the kernel kill it when the proxy ends, and unblocks all signals.
+/// Prepares the child: the kernel will kill it when the proxy ends, and all signals are unblocked.
 fn become_child() -> io::Result<()> {
     let none = no_signals();
     // SAFETY: prctl and sigprocmask with constants and a set that lives on the stack.
@@ -60,7 +61,7 @@ fn attend(child: libc::pid_t) -> ! {
     }
 }
 
-/// Ends this process in the same way as `child` ended; returns if the child still runs.
+/// Ends this process in the same way as `child` has ended. Returns if the child is still running.
 fn mirror_end_of(child: libc::pid_t) {
     let mut status = 0;
     // SAFETY: waitpid writes to a live integer.

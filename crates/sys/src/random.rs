@@ -1,11 +1,11 @@
-//! Random bytes from the kernel.
+//! Random bytes from getrandom(2).
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Returns `N` random bytes of cryptographic quality.
 ///
 /// # Panics
-/// When getrandom(2) fails, which a booted kernel rules out.
+/// When getrandom(2) fails, which does not happen once the system has booted.
 #[must_use]
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 #[derive(Debug)]
 pub struct Account(Option<File>);
 
-/// The time since the start of a thread that it did not sleep.
+/// How a thread has spent the time since its start, except the time in which it slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// Nanoseconds that the thread ran on a CPU.
@@ -24,8 +24,8 @@ impl Account {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Returns the nanoseconds that the thread ran or waited for a CPU; it slept the rest of the
-    /// time. Only differences of two readings are meaningful.
+    /// Returns the nanoseconds since the thread's start in which it did not sleep: it ran or waited
+    /// for a CPU. Only the difference between two readings is meaningful.
     #[must_use]
     pub fn awake_ns(&self) -> u64 {
         self.times().map_or(0, |times| times.running_ns + times.waiting_ns)

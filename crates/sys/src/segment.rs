@@ -65,7 +65,7 @@ impl Segment {
         Ok(Self { fd, start: start.cast(), words: bytes / 8 })
     }
 
-    /// Returns the words of the segment.
+    /// Returns the shared words of the segment.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is page-aligned, has this many words, lives as long as `self`, cannot
@@ -73,8 +73,8 @@ impl Segment {
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 
-    /// Returns the number of this process in `/proc`, which may differ from getpid(2) inside a PID
-    /// namespace.
+    /// Returns the number of this process in the PID namespace of `/proc`, which may differ from
+    /// getpid(2).
     ///
     /// # Errors
     /// When there is no `/proc`.
@@ -83,7 +83,7 @@ impl Segment {
         own.to_str().and_then(|own| own.parse().ok()).ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// Returns the number of the descriptor in this process.
+    /// Returns the number of the segment's descriptor in this process.
     #[must_use]
     pub fn number(&self) -> u32 {
         u32::try_from(self.fd.as_raw_fd()).unwrap_or(u32::MAX)

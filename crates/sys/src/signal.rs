@@ -1,4 +1,5 @@
-//! Signals as a readable descriptor (signalfd(2)), so that Ctrl-C and the like end a copy cleanly.
+//! Signals as a readable descriptor (signalfd(2)), so that a command that is interrupted can end
+//! cleanly.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -8,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::limits;
 
-/// A descriptor for SIGINT, SIGTERM and SIGHUP, which are blocked in this process.
+/// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP arrives. These signals are
+/// blocked in this process.
 #[derive(Debug)]
 pub struct Interrupts {
     fd: OwnedFd,
-    /// Whether a signal was received.
     come: AtomicBool,
 }
 
 impl Interrupts {
-    /// Blocks the signals in this thread and the threads that it starts later; call it before any
-    /// other thread starts.
+    /// Blocks the signals in this thread and in the threads that it starts later. Call this before
+    /// any other thread is started.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -49,8 +50,8 @@ impl Interrupts {
         pending
     }
 
-    /// Returns whether a signal was ever received. Unlike `pending`, all callers get the same
-    /// answer.
+    /// Returns whether a signal was ever received. Other than [`pending`](Self::pending), it gives
+    /// all callers the same answer.
     #[must_use]
     pub fn have_come(&self) -> bool {
         self.pending() || self.come.load(Ordering::Acquire)
@@ -63,9 +64,8 @@ impl AsFd for Interrupts {
     }
 }
 
-/// Unblocks all signals in the process that `command` starts. Otherwise it would inherit the
-/// blocked signals and ignore Ctrl-C and SIGTERM. Also restores the original limit of open files in
-/// it.
+/// Unblocks all signals in the process that `command` starts, and restores its original limit of
+/// open files. It would otherwise inherit the blocked signals and ignore Ctrl-C and SIGTERM.
 pub fn release_in(command: &mut Command) {
     limits::restore_open_files_in(command);
     // SAFETY: between fork and exec only the signal mask is set, which is allowed there.

@@ -10,9 +10,9 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::mptcp::Transport;
 
-/// Congestion controls for links inside a cluster, best first. They replace a default of bbr:
-/// without the fq queueing discipline, bbr paces by timers, which takes twice the CPU time of a
-/// loss-based algorithm and gains nothing inside one site.
+/// The congestion controls for links inside a cluster, best first. They replace bbr where it is the
+/// default. Without the fq queueing discipline, bbr paces by timers: this takes twice the CPU time
+/// of a loss-based algorithm, and gains nothing inside one site.
 pub const PREFERRED: [&str; 2] = ["cubic", "reno"];
 
 /// Connects within `timeout`.
@@ -64,8 +64,8 @@ pub fn connect_by(
     Ok(socket.into())
 }
 
-/// Listens on `port` (0: any free one) of all addresses, IPv6 and IPv4 if the host has both. An
-/// MPTCP listener accepts plain TCP, too.
+/// Listens on `port` of all addresses, IPv6 and IPv4 if the host has both; port 0 means any free
+/// one. An MPTCP listener accepts plain TCP, too.
 ///
 /// # Errors
 /// When the port is in use or the host has no network.
@@ -93,7 +93,8 @@ fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Sets the first congestion control of `wanted` that the kernel allows; returns the one in force.
+/// Sets the first congestion control of `wanted` that the kernel allows, or keeps the default if it
+/// allows none. Returns the one in force.
 ///
 /// # Errors
 /// When the kernel does not report the congestion control in force.
@@ -186,10 +187,10 @@ pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Receives the available bytes without waiting, at most the length of `buffer`. Returns their
-/// number: `None` if there are none, 0 at the end of the stream.
+/// number: `None` if there are none or a signal interrupted the call, 0 at the end of the stream.
 ///
 /// # Errors
-/// When the connection broke.
+/// When the connection is broken.
 pub fn try_receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     use rustix::io::Errno;
     use rustix::net::RecvFlags;
@@ -204,7 +205,7 @@ pub fn try_receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Option<u
 /// sent; `None` if the send buffer is full.
 ///
 /// # Errors
-/// When the connection broke.
+/// When the connection is broken.
 pub fn try_send(stream: &TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
     use rustix::io::Errno;
     use rustix::net::SendFlags;
@@ -228,9 +229,9 @@ pub fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&keep)
 }
 
-/// Breaks the connection if sent data is not acknowledged within `limit` (`TCP_USER_TIMEOUT`): the
-/// peer's host is down, or a firewall in between has dropped the connection's state. `None` means
-/// the kernel's default.
+/// Makes the kernel break the connection if sent data is not acknowledged within `limit`
+/// (`TCP_USER_TIMEOUT`): the peer's host is down, or a firewall has lost the connection's state.
+/// `None` restores the kernel's default.
 ///
 /// # Errors
 /// When the kernel refuses.

@@ -11,29 +11,29 @@ use std::time::Duration;
 pub struct TcpInfo {
     /// The time during which data waited to be sent or acknowledged.
     pub busy: Duration,
-    /// The part of it during which the receiver's window was full: its reader was slow.
+    /// The part of `busy` in which the receiver's window was full, since its reader was slow.
     pub window_limited: Duration,
-    /// The part of it during which the send buffer limited the transfer.
+    /// The part of `busy` in which the size of the send buffer limited the transfer.
     pub buffer_limited: Duration,
-    /// Segments with data that were sent, including retransmissions.
+    /// Segments with data that were sent, including retransmitted ones.
     pub segments: u32,
-    /// Retransmitted segments.
+    /// Segments that were retransmitted.
     pub retransmits: u32,
-    /// Consecutive timeouts of retransmissions or zero-window probes.
+    /// The number of consecutive timeouts, of retransmissions or of zero-window probes.
     pub vain: u8,
-    /// The time since the last acknowledgement of the other end.
+    /// The time since the last acknowledgement from the other end.
     pub unheard: Duration,
     /// The congestion window in segments.
     pub window: u32,
-    /// Smoothed round-trip time.
+    /// The smoothed round-trip time.
     pub round_trip: Duration,
     /// The payload of a full segment in bytes.
     pub segment_size: u32,
     /// The path MTU to the other end in bytes, as far as it is known.
     pub path_mtu: u32,
-    /// Bytes acknowledged by the other end.
+    /// Payload bytes that the other end has acknowledged.
     pub acknowledged: u64,
-    /// Bytes received from the other end.
+    /// Payload bytes that were received from the other end.
     pub received: u64,
     /// The recent delivery rate in bytes per second.
     pub delivery_rate: u64,

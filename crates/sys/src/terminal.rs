@@ -7,16 +7,16 @@ use rustix::termios::{
     OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr,
 };
 
-/// The columns and rows assumed for a terminal that does not report its size.
+/// The columns and rows of a terminal that does not report its size.
 const USUAL: (u16, u16) = (80, 24);
 
-/// Returns the columns and rows of standard error; `None` if it is not a terminal.
+/// Returns the columns and rows of the terminal of standard error; `None` if it is not a terminal.
 #[must_use]
 pub fn size() -> Option<(u16, u16)> {
     size_of(io::stderr().as_fd())
 }
 
-/// Returns the columns and rows of standard output; `None` if it is not a terminal.
+/// Returns the columns and rows of the terminal of standard output; `None` if it is not a terminal.
 #[must_use]
 pub fn output_size() -> Option<(u16, u16)> {
     size_of(io::stdout().as_fd())
@@ -64,8 +64,8 @@ impl Keys {
         Ok(Some(Self { before }))
     }
 
-    /// Reads the codes of the pressed keys without waiting; returns their number of bytes, 0 if no
-    /// key was pressed.
+    /// Reads the codes of the pressed keys into `into`, without waiting. Returns the number of
+    /// bytes; 0 if no key was pressed.
     ///
     /// # Errors
     /// When the terminal is gone.

@@ -3,7 +3,7 @@
 
 use crate::dumpable;
 
-/// A thread of this process.
+/// A thread of this process, whose counters can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread(i32);
 
@@ -14,8 +14,8 @@ impl Thread {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
-    /// Returns the sum of the bytes and the calls of all reads and writes of the thread. It grows
-    /// while the thread makes progress, even within one long call. `None` if the kernel does not
+    /// Returns a number that grows while the thread makes progress, even within one long call: the
+    /// sum of the bytes and the calls of all its reads and writes. `None` if the kernel does not
     /// count them (`CONFIG_TASK_IO_ACCOUNTING`).
     #[must_use]
     pub fn moved(self) -> Option<u64> {

@@ -1,12 +1,12 @@
-//! Starts threads with names, joins them and bounds their number. If the system allows no more
-//! threads, the caller gets an error, not a panic.
+//! Starts threads with names, joins them, and bounds their number. If no more threads are allowed,
+//! the caller gets an error instead of a panic.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// A thread that is joined when this is dropped.
+/// A thread that is joined when this value is dropped.
 #[derive(Debug)]
 pub struct Joined(Option<JoinHandle<()>>);
 
@@ -35,18 +35,18 @@ impl Drop for Joined {
 #[derive(Debug)]
 pub struct Slots(AtomicUsize);
 
-/// A slot, which is free again when this is dropped.
+/// A slot that is taken. It is free again when this value is dropped.
 #[derive(Debug)]
 pub struct Slot(Arc<Slots>);
 
 impl Slots {
-    /// Returns `count` free slots.
+    /// Creates `count` slots, all free.
     #[must_use]
     pub fn new(count: usize) -> Arc<Self> {
         Arc::new(Self(AtomicUsize::new(count)))
     }
 
-    /// Takes a slot, if one is free.
+    /// Takes a free slot; `None` if none is free.
     #[must_use]
     pub fn take(self: &Arc<Self>) -> Option<Slot> {
         let one_less = |free: usize| free.checked_sub(1);
@@ -61,10 +61,10 @@ impl Drop for Slot {
     }
 }
 
-/// Starts a thread.
+/// Starts a thread that is named `name`.
 ///
 /// # Errors
-/// When this user or this control group may have no more threads.
+/// When the limit of threads of this user or this control group is reached.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -75,7 +75,7 @@ pub fn spawn<T: Send + 'static>(
 /// Starts a thread with a stack of `stack` bytes.
 ///
 /// # Errors
-/// As of [`spawn`].
+/// Those of [`spawn`].
 pub fn spawn_small<T: Send + 'static>(
     name: &str,
     stack: usize,
@@ -84,10 +84,10 @@ pub fn spawn_small<T: Send + 'static>(
     builder(name).stack_size(stack).spawn(work).map_err(|error| refused(name, &error))
 }
 
-/// Starts a thread that ends with `scope`.
+/// Starts a thread that is joined when `scope` ends.
 ///
 /// # Errors
-/// As of [`spawn`].
+/// Those of [`spawn`].
 pub fn spawn_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
@@ -96,10 +96,10 @@ pub fn spawn_in<'scope, T: Send + 'scope>(
     builder(name).spawn_scoped(scope, work).map_err(|error| refused(name, &error))
 }
 
-/// Starts a thread with a stack of `stack` bytes, which ends with `scope`.
+/// Starts a thread with a stack of `stack` bytes, which is joined when `scope` ends.
 ///
 /// # Errors
-/// As of [`spawn`].
+/// Those of [`spawn`].
 pub fn spawn_small_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
@@ -114,7 +114,7 @@ fn builder(name: &str) -> Builder {
     Builder::new().name(name.to_owned())
 }
 
-/// Returns an error with the name of the thread that cannot be started, the reason, and a hint.
+/// Returns the error for a thread that cannot be started: its name, the reason, and a hint.
 fn refused(name: &str, error: &io::Error) -> io::Error {
     let text = error.to_string();
     let why = text.find(" (os error").map_or(text.as_str(), |end| &text[..end]).to_lowercase();

@@ -1,5 +1,5 @@
-//! Concurrent reads and writes of one file by io_uring(7). If io_uring is missing or forbidden
-//! (containers, kernel.io_uring_disabled), `Ring::new` fails, and the caller uses threads instead.
+//! Concurrent reads and writes of one file by io_uring(7). If io_uring is missing or forbidden (in
+//! containers, or by kernel.io_uring_disabled), `Ring::new` fails, and the caller uses threads.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ pub enum Direction {
     Write,
 }
 
-/// An io_uring for one file, with a buffer for each operation that can be in flight. Only the
+/// An io_uring for one file, with one buffer for each operation that can be in flight. Only the
 /// thread that created it may submit operations.
 pub struct Ring {
     ring: IoUring,
@@ -33,14 +33,14 @@ pub struct Ring {
 /// The result of a completed operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// The number of its buffer.
+    /// The number of the operation's buffer.
     pub slot: usize,
-    /// The number of transferred bytes.
+    /// The number of transferred bytes, or the error of the operation.
     pub result: io::Result<usize>,
 }
 
 impl Ring {
-    /// Creates a ring for `depth` operations of `block` bytes each on `file`.
+    /// Creates a ring for `file`. Up to `depth` operations of `block` bytes each can be in flight.
     ///
     /// # Errors
     /// When the kernel lacks io_uring, or forbids it to this process.
@@ -62,7 +62,7 @@ impl Ring {
         })
     }
 
-    /// Returns the buffer `slot`; `None` while an operation on it is in flight.
+    /// Returns the buffer number `slot`; `None` while an operation on it is in flight.
     pub fn buffer(&mut self, slot: usize) -> Option<&mut [u8]> {
         if *self.in_flight.get(slot)? {
             return None;
@@ -70,8 +70,8 @@ impl Ring {
         self.buffers.as_mut()?.get_mut(slot * self.block..(slot + 1) * self.block)
     }
 
-    /// Queues a transfer of the whole buffer `slot` at `offset` of the file; the next `wait`
-    /// submits it.
+    /// Queues an operation that transfers the whole buffer `slot` at `offset` in the file. The next
+    /// [`wait`](Self::wait) submits it.
     ///
     /// # Errors
     /// When an operation on the buffer is in flight, or there is no such buffer.
@@ -107,7 +107,7 @@ impl Ring {
         }
     }
 
-    /// Returns the next completed operation, if any.
+    /// Returns the next completed operation; `None` if there is none.
     pub fn completion(&mut self) -> Option<Completion> {
         let entry = self.ring.completion().next()?;
         let slot = usize::try_from(entry.user_data()).ok()?;
@@ -118,9 +118,9 @@ impl Ring {
     }
 }
 
-/// Creates a ring that processes completions only while the thread waits for them, so that they do
-/// not interrupt it (as fio does since 3.33). Kernels before 6.1 lack this mode and interrupt the
-/// thread.
+/// Creates a ring for `entries` operations that processes completions only while the thread waits
+/// for them, so that they do not interrupt it (as fio does since 3.33). On kernels before 6.1,
+/// which lack this mode, completions interrupt the thread.
 fn build(entries: u32) -> io::Result<IoUring> {
     let quiet = IoUring::builder()
         .setup_clamp()

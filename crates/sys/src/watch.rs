@@ -1,4 +1,5 @@
-//! Waits for any of many descriptors, which may be added and removed during the wait (epoll(7)).
+//! Waits for any of many descriptors by epoll(7). Descriptors may be added and removed during the
+//! wait.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,11 +24,12 @@ impl Watch {
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
     }
 
-    /// Adds `fd` under `number`; another thread may be waiting. Remove the descriptor before
-    /// closing it: a duplicate of it would keep the connection in the set.
+    /// Adds `fd` with the number `number`, even while another thread waits. Remove the descriptor
+    /// before closing it: if a duplicate of it exists, the connection would otherwise stay in the
+    /// set.
     ///
     /// # Errors
-    /// When it is in the set already, or the system has no memory left.
+    /// When the descriptor is in the set already, or the system has no memory left.
     pub fn add(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
         let events = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT;
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), events)?)
@@ -39,11 +41,11 @@ impl Watch {
     }
 
     /// Waits until a descriptor of the set is readable (bytes, the end of a stream, or an error),
-    /// or until `timeout`. Returns the numbers of the readable ones, at most 16 at a time. A signal
-    /// ends the wait early.
+    /// or until `timeout` has passed. Returns the numbers of the readable descriptors, at most 16
+    /// at a time. A signal ends the wait early.
     ///
     /// # Errors
-    /// When the system can't wait.
+    /// When the system cannot wait.
     pub fn wait(&self, timeout: Duration) -> io::Result<Vec<u64>> {
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),

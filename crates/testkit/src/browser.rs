@@ -1,5 +1,5 @@
-//! Chromium without a screen, spoken to over two pipes (the DevTools protocol: JSON, each message ended
-//! by a zero byte).
+//! Drives a headless Chromium over two pipes by the DevTools protocol: JSON messages, each followed
+//! by a zero byte.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::scratch::Scratch;
 use crate::waiting::until;
 
-/// A browser with one page. It is killed when it is dropped.
+/// A browser with one page. Its process is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
@@ -18,15 +18,15 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// The events that it has sent.
+    /// The events that the browser has sent so far, in order.
     pub events: Vec<Value>,
 }
 
 impl Browser {
-    /// Starts one whose page has this size in pixels.
+    /// Starts a browser whose page has this width and height in pixels.
     ///
     /// # Panics
-    /// When there is no chromium, or it doesn't answer.
+    /// When chromium cannot be started or does not answer.
     #[must_use]
     pub fn start(scratch: &Scratch, (width, height): (u32, u32)) -> Self {
         let profile = scratch.path("profile");
@@ -58,10 +58,10 @@ impl Browser {
         browser
     }
 
-    /// Opens a report, and waits until its scripts have drawn it.
+    /// Opens the report in `file`, and waits until its scripts have drawn it.
     ///
     /// # Panics
-    /// When the browser doesn't answer.
+    /// When the report is not drawn within 30 s, or the browser does not answer.
     pub fn open(&mut self, file: &Path) {
         self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
         let drawn = "new Promise((done) => { const end = Date.now() + 30000; const look = () => { \
@@ -70,10 +70,11 @@ impl Browser {
         assert_eq!(self.asked(drawn), true, "it is drawn: {:?}", self.complaints());
     }
 
-    /// What an expression in the page comes to; a promise is waited for.
+    /// Evaluates a JavaScript expression in the page and returns its value. If that is a promise,
+    /// waits for it.
     ///
     /// # Panics
-    /// When it throws, or the browser doesn't answer.
+    /// When the expression throws, or the browser does not answer.
     pub fn asked(&mut self, expression: &str) -> Value {
         let words =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
@@ -82,12 +83,12 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Moves the mouse.
+    /// Moves the mouse to the position `x`, `y` of the page, in pixels.
     pub fn point(&mut self, x: f64, y: f64) {
         self.mouse("mouseMoved", (x, y), 0);
     }
 
-    /// Drags the mouse from one place to another.
+    /// Drags the mouse from one position of the page to another, in pixels.
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
         self.mouse("mouseMoved", from, 0);
         self.mouse("mousePressed", from, 1);
@@ -101,17 +102,18 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", event);
     }
 
-    /// Shows the page as in the dark, or in the light.
+    /// Shows the page in dark mode, or in light mode.
     pub fn in_the_dark(&mut self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": value });
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
     }
 
-    /// A PNG of a part of the page: left, top, width and height.
+    /// Returns a part of the page as a PNG. The part is given by left, top, width and height in
+    /// pixels.
     ///
     /// # Panics
-    /// When the browser gives none.
+    /// When the browser returns no picture.
     #[must_use]
     pub fn picture(&mut self, [x, y, width, height]: [f64; 4]) -> Vec<u8> {
         let clip = json!({ "x": x, "y": y, "width": width, "height": height, "scale": 1 });
@@ -120,17 +122,18 @@ impl Browser {
         of_base64(told["data"].as_str().expect("a picture"))
     }
 
-    /// Presses and releases a key that has a text.
+    /// Presses and releases a key that types the text `key`.
     pub fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": key }));
         }
     }
 
-    /// Calls a method; its result.
+    /// Calls a method of the DevTools protocol and returns its result. Events that arrive meanwhile
+    /// are added to `events`.
     ///
     /// # Panics
-    /// When it is refused, or the browser doesn't answer.
+    /// When the browser reports an error, or has ended.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;
         let mut message = json!({ "id": self.last, "method": method, "params": parameters });
@@ -154,7 +157,8 @@ impl Browser {
         }
     }
 
-    /// The errors of the page, and its network requests.
+    /// Returns what a report must not cause: errors and console output of the page, and network
+    /// requests.
     #[must_use]
     pub fn complaints(&self) -> Vec<String> {
         let complaint = |event: &Value| {
@@ -177,7 +181,7 @@ impl Browser {
 }
 
 impl Browser {
-    /// Ends it, with all its processes.
+    /// Closes the browser, and waits until all processes of its test have ended.
     pub fn end(mut self, scratch: &Scratch) {
         self.session = None;
         self.call("Browser.close", json!({}));
@@ -188,7 +192,7 @@ impl Browser {
     }
 }
 
-/// The bytes that a text in base 64 stands for.
+/// Decodes base 64.
 fn of_base64(text: &str) -> Vec<u8> {
     let value = |letter: u8| match letter {
         b'A'..=b'Z' => Some(letter - b'A'),

@@ -1,10 +1,10 @@
-//! Bytes that compress and repeat like noise, the same for the same seed.
+//! Pseudorandom bytes, which do not compress. Equal seeds give equal bytes.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// An endless row of numbers (xorshift64*, Vigna 2016): quick, and no zero byte stays long.
+/// A generator of pseudorandom numbers (xorshift64*, Vigna 2016), chosen for its speed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -21,7 +21,7 @@ impl Numbers {
     }
 }
 
-/// `length` bytes that depend on `seed`.
+/// Returns `length` pseudorandom bytes, which depend on `seed` only.
 #[must_use]
 pub fn random_bytes(length: usize, seed: u64) -> Vec<u8> {
     let mut numbers = Numbers::new(seed);
@@ -33,10 +33,10 @@ pub fn random_bytes(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Makes the file `path` of `length` such bytes.
+/// Creates the file `path` with `length` pseudorandom bytes, the same as [`random_bytes`] returns.
 ///
 /// # Panics
-/// When it can't be written.
+/// When the file cannot be written.
 pub fn random_file(path: &Path, length: u64, seed: u64) {
     let fail = |error| -> ! { panic!("writing {}: {error}", path.display()) };
     let file = File::create(path).unwrap_or_else(|error| fail(error));

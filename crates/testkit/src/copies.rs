@@ -1,13 +1,13 @@
-//! A file that is copied, the local nodes that it is copied to, and whether they have it.
+//! A source file, the names of local nodes, and the check that nodes have a copy.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Scratch, random_file};
 
-/// A source of `length` bytes, `source.bin` in `scratch`.
+/// Creates the file `source.bin` of `length` pseudorandom bytes in `scratch`, and returns its path.
 ///
 /// # Panics
-/// When it can't be written.
+/// When the file cannot be written.
 #[must_use]
 pub fn source(scratch: &Scratch, length: u64) -> PathBuf {
     let path = scratch.path("source.bin");
@@ -15,15 +15,15 @@ pub fn source(scratch: &Scratch, length: u64) -> PathBuf {
     path
 }
 
-/// The names `local1` to `localN`.
+/// Returns the names of `count` local nodes: `local1`, `local2` and so on.
 pub fn locals(count: usize) -> impl Iterator<Item = String> {
     (1..=count).map(|number| format!("local{number}"))
 }
 
-/// Every one of `nodes` has the bytes of `source` under the path `name`.
+/// Asserts that each of `nodes` has a file named `name` with the bytes of `source`.
 ///
 /// # Panics
-/// When one hasn't.
+/// When the file of a node is missing or differs.
 #[track_caller]
 pub fn assert_copied(
     scratch: &Scratch,

@@ -1,13 +1,13 @@
-//! The helper that goes by libfabric, which cargo doesn't build along.
+//! The helper program that uses libfabric. Cargo does not build it together with `garland`.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The helper, built anew if its sources have changed.
+/// Returns the path of the helper. It is built if its sources have changed.
 ///
 /// # Panics
-/// When it can't be built.
+/// When the helper cannot be built.
 #[must_use]
 pub fn fabric_helper() -> &'static PathBuf {
     static HELPER: LazyLock<PathBuf> = LazyLock::new(|| {

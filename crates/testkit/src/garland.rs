@@ -1,4 +1,4 @@
-//! The built `garland` in a scratch directory.
+//! Runs the built `garland` in a scratch directory.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::scratch::Scratch;
 use crate::waiting::await_some;
 use crate::wire::Wire;
 
-/// The built binary. Its state, its local nodes' directories and its working directory are in a scratch
-/// directory; it gets nothing of the user's environment.
+/// The built binary. Its state, its working directory and the directories of its local nodes are in
+/// a scratch directory. Of the environment of the test, it gets little more than `TMPDIR`.
 #[derive(Debug)]
 pub struct Garland<'a> {
     binary: PathBuf,
@@ -21,20 +21,20 @@ pub struct Garland<'a> {
 }
 
 impl<'a> Garland<'a> {
-    /// The binary at `binary`, in `scratch`.
+    /// Creates a runner for the file `binary` in `scratch`.
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>, scratch: &'a Scratch) -> Self {
         Self { binary: binary.into(), scratch, wire: None }
     }
 
-    /// Runs commands behind a slow wire, in a network namespace of its own.
+    /// Makes all commands run in a network namespace whose loopback device is `wire`.
     #[must_use]
     pub fn over(mut self, wire: Wire) -> Self {
         self.wire = Some(wire);
         self
     }
 
-    /// The command `garland ARGUMENTS`.
+    /// Returns the command `garland ARGUMENTS`, not yet started.
     #[must_use]
     pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = match &self.wire {
@@ -56,25 +56,27 @@ impl<'a> Garland<'a> {
         command
     }
 
-    /// Starts `garland ARGUMENTS`.
+    /// Starts `garland ARGUMENTS` in the background.
     #[must_use]
     pub fn start<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
         Running::start(self.command(arguments))
     }
 
-    /// Runs `garland ARGUMENTS` to its end.
+    /// Runs `garland ARGUMENTS` and waits until it ends.
     #[must_use]
     pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> RunOutput {
         self.start(arguments).end()
     }
 
-    /// Starts `garland cp ARGUMENTS` with the local nodes' directories in the scratch directory.
+    /// Starts `garland cp ARGUMENTS` in the background. Local nodes have their directories in the
+    /// scratch directory.
     #[must_use]
     pub fn start_cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
         self.start_cp_reading(arguments, Stdio::null())
     }
 
-    /// Starts `garland cp ARGUMENTS` as [`start_cp`](Self::start_cp) does, with `input` as standard input.
+    /// Starts `garland cp ARGUMENTS` as [`start_cp`](Self::start_cp) does, with the standard input
+    /// `input`.
     #[must_use]
     pub fn start_cp_reading<A: AsRef<OsStr>>(
         &self,
@@ -88,13 +90,13 @@ impl<'a> Garland<'a> {
         Running::start_reading(command, input)
     }
 
-    /// Runs `garland cp ARGUMENTS` to its end.
+    /// Runs `garland cp ARGUMENTS` as [`start_cp`](Self::start_cp) does, and waits until it ends.
     #[must_use]
     pub fn cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> RunOutput {
         self.start_cp(arguments).end()
     }
 
-    /// Waits for the agent of the local node `name`.
+    /// Waits until the agent of the local node `name` runs, and returns its process.
     #[must_use]
     pub fn agent(&self, name: &str) -> Process {
         let root = self.scratch.root(name);
@@ -103,7 +105,7 @@ impl<'a> Garland<'a> {
         })
     }
 
-    /// The directories of the runs that it has kept, sorted.
+    /// Returns the directories of the stored runs, sorted by name.
     #[must_use]
     pub fn runs(&self) -> Vec<PathBuf> {
         let mut runs: Vec<PathBuf> = entries(&self.scratch.state())

@@ -1,4 +1,4 @@
-//! An agent started by hand, as a launcher would.
+//! An agent that a test starts itself, in place of a launcher.
 
 use parking_lot::Mutex;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use crate::garland::Garland;
 use crate::processes::Process;
 use crate::waiting::await_some;
 
-/// A running agent; it ends with this value.
+/// A running agent. Its process is killed when this value is dropped.
 #[derive(Debug)]
 pub struct HandAgent {
     child: Child,
@@ -20,11 +20,11 @@ pub struct HandAgent {
 }
 
 impl HandAgent {
-    /// Starts an agent for the controller with the public key `key` (hexadecimal), confined to
-    /// `root`, with `more` arguments.
+    /// Starts an agent that obeys the controller with the public key `key` (hexadecimal), and whose
+    /// files are confined to `root`. `more` are further arguments.
     ///
     /// # Panics
-    /// When it doesn't say that it is ready.
+    /// When the agent does not print its ready line.
     #[must_use]
     pub fn start(garland: &Garland<'_>, key: &str, root: &Path, more: &[&str]) -> Self {
         let mut command = garland.command(&["agent", "--controller", key, "--root"]);
@@ -46,35 +46,36 @@ impl HandAgent {
         Self { child, input, ready, log }
     }
 
-    /// The process.
+    /// Returns the agent's process.
     #[must_use]
     pub fn process(&self) -> Process {
         Process { pid: self.child.id(), command: "garland agent".to_owned() }
     }
 
-    /// Its ready line.
+    /// Returns the line that the agent printed when it was ready.
     #[must_use]
     pub fn ready_line(&self) -> &str {
         self.ready.trim_end()
     }
 
-    /// The port it listens on.
+    /// Returns the port that the agent listens on.
     ///
     /// # Panics
-    /// When its ready line names none.
+    /// When the ready line contains no port.
     #[must_use]
     pub fn port(&self) -> u16 {
         let word = self.ready.split_whitespace().nth(2);
         word.and_then(|word| word.parse().ok()).expect("the ready line names a port")
     }
 
-    /// Its standard error so far.
+    /// Returns the lines that the agent has written to standard error so far.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
         self.log.lock().clone()
     }
 
-    /// Waits until it has complained of something that contains `text`; the line.
+    /// Waits until the agent writes a line to standard error that contains `text`; returns the
+    /// line.
     #[must_use]
     pub fn await_log(&self, text: &str) -> String {
         await_some(&format!("`{text}` in the agent's log"), || {
@@ -82,10 +83,11 @@ impl HandAgent {
         })
     }
 
-    /// Ends its input, as a launcher that is gone does, and waits for its end; its exit code.
+    /// Closes the agent's standard input, as happens when its launcher dies, and waits until the
+    /// agent exits. Returns its exit code; `None` if a signal killed it.
     ///
     /// # Panics
-    /// When it stays.
+    /// When the agent does not exit before the deadline.
     #[must_use]
     pub fn end(mut self) -> Option<i32> {
         drop(self.input.take());

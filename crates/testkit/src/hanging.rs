@@ -1,5 +1,5 @@
-//! A file system whose calls never return from a moment on, as those of a broken disk or of a file
-//! server that is gone: a process in one of them can't be killed until it is released.
+//! A file system in which calls of one kind hang, as on a broken disk or a dead file server. A
+//! process that hangs in such a call cannot be killed until the file system is released.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -16,21 +16,21 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 
-/// The validity of attributes for the kernel: none, so that it asks each time.
+/// The time for which the kernel may cache attributes: none, so that it asks each time.
 const TTL: Duration = Duration::ZERO;
 
-/// The call that doesn't return.
+/// The kind of call that hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangsIn {
     /// Creating a file.
     Create,
-    /// Writing, after a number of written bytes.
+    /// Writing to files, once this number of bytes was written in total.
     Write(u64),
-    /// Reading, after a number of read bytes.
+    /// Reading from files, once this number of bytes was read in total.
     Read(u64),
-    /// fsync of a file.
+    /// Syncing a file (fsync(2)).
     Fsync,
-    /// Renaming.
+    /// Renaming a file.
     Rename,
 }
 
@@ -48,7 +48,7 @@ struct Disk {
     next: u64,
     written: u64,
     read: u64,
-    /// Answers that are never given.
+    /// The replies to calls that hang. They are kept so that they are not sent.
     hanging: Vec<Box<dyn Send>>,
 }
 
@@ -65,10 +65,10 @@ struct File {
 }
 
 impl HangingDisk {
-    /// Mounts it on `dir`, which is made.
+    /// Mounts the file system on `dir`; the directory is created if missing.
     ///
     /// # Panics
-    /// When the system has no FUSE for this user.
+    /// When this user cannot mount FUSE file systems.
     #[must_use]
     pub fn mount(dir: &Path, hangs: HangsIn) -> Self {
         std::fs::create_dir_all(dir).expect("the folder can be made");
@@ -92,13 +92,13 @@ impl HangingDisk {
         Self { dir: dir.to_owned(), disk }
     }
 
-    /// How many calls hang in it now.
+    /// Returns the number of calls that hang now.
     #[must_use]
     pub fn hanging(&self) -> usize {
         self.disk.lock().hanging.len()
     }
 
-    /// Stops hanging; calls that hang get an error.
+    /// Stops hanging: the calls that hang fail with an error, and later calls succeed.
     pub fn release(&self) {
         let mut disk = self.disk.lock();
         disk.hangs = None;
@@ -106,7 +106,7 @@ impl HangingDisk {
         disk.hanging.clear();
     }
 
-    /// Puts a file of these bytes in it.
+    /// Creates the file `name` with these bytes in the root of the file system.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut disk = self.disk.lock();
         let number = disk.make(1, OsStr::new(name), FileType::RegularFile, 0o644).0;
@@ -173,7 +173,7 @@ impl Disk {
 
 struct Shared(Arc<Mutex<Disk>>);
 
-/// Keeps an answer for ever if this is the call that hangs.
+/// If calls of this kind hang, keeps the reply to this call unsent, and returns.
 macro_rules! hang_if {
     ($disk:expr, $hangs:pat, $reply:expr) => {
         if let Some($hangs) = $disk.hangs {

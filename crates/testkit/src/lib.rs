@@ -1,8 +1,8 @@
-//! Fixtures for tests that run the built `garland`: scratch directories, files of random bytes, agents
-//! started by hand, hostile peers, slow wires, and the proof that nothing of a test is left.
+//! Fixtures for tests that run the built `garland`: scratch directories, files of pseudorandom
+//! bytes, agents without a launcher, hostile peers, slow wires, and the check that a test leaves
+//! nothing behind.
 //!
-//! Everything here panics with a reason when the system doesn't do what a test needs: a test never
-//! skips.
+//! All functions panic with a reason if the system lacks what a test needs: no test is skipped.
 
 mod browser;
 mod bytes;

@@ -1,8 +1,9 @@
-//! Machines for tests: a head and nodes, each with a network, a name and files of its own.
+//! Emulated machines: a head and nodes, each with a network, a host name and files of its own.
 //!
-//! All of it hangs on one process whose input is a pipe from the test: when the test ends, killed or
-//! not, the pipe closes, that process ends, and since it is the first of a process namespace the
-//! kernel ends all others. Networks, mounts and files are held by these processes and go with them.
+//! All of this depends on one process whose standard input is a pipe from the test. When the test
+//! ends, even if it is killed, the pipe closes and the process exits. It is the first process of a
+//! PID namespace, so that the kernel then kills all others. Networks, mounts and files exist only
+//! as long as these processes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,10 +11,10 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Where the machines' files are, as they see them: a file system in memory.
+/// The directory of the machines' files, as processes on them see it: a file system in memory.
 pub const FILES: &str = "/mnt";
 
-/// A head and its nodes on one switch.
+/// A running head and its nodes, connected by one switch.
 #[derive(Debug)]
 pub struct Machines {
     head: u32,
@@ -21,7 +22,7 @@ pub struct Machines {
     _holder: Holder,
 }
 
-/// The process that everything hangs on.
+/// The process that keeps the machines alive.
 #[derive(Debug)]
 struct Holder {
     child: Child,
@@ -29,11 +30,12 @@ struct Holder {
 }
 
 impl Machines {
-    /// Starts a head, 10.99.0.254, and nodes n1, n2 and so on, 10.99.0.1 and up. A node doesn't see
-    /// the directory `hidden`, has a home directory `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
+    /// Starts a head with the address 10.99.0.254, and nodes n1, n2 and so on with the addresses
+    /// 10.99.0.1 and up. Each node has its own `/mnt/home`, `/dev/shm` and `/tmp`, and does not see
+    /// the directory `hidden`.
     ///
     /// # Errors
-    /// When this isn't root, or a program is missing.
+    /// When this process is not root, or a program is missing.
     pub fn start(nodes: u8, hidden: &Path) -> Result<Self> {
         let me = Command::new("id").arg("-u").output().context("start `id`")?;
         ensure!(me.stdout == b"0\n", "this test makes namespaces: run it as root");
@@ -89,7 +91,8 @@ impl Machines {
         )
     }
 
-    /// The number that the head's process namespace knows a process by.
+    /// Returns the process number, in the machines' PID namespace, of the process that has the
+    /// number `pid` in the namespace of the test.
     fn inner(&self, pid: u32) -> Result<u32> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
@@ -97,7 +100,7 @@ impl Machines {
         last.and_then(|number| number.parse().ok()).context("no NSpid in /proc")
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn nodes(&self) -> u8 {
         u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)
@@ -110,7 +113,7 @@ impl Machines {
         }
     }
 
-    /// A command on a machine: 0 is the head.
+    /// Returns a command that runs `program` on a machine. Machine 0 is the head; others are nodes.
     #[must_use]
     pub fn command(&self, machine: u8, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let target = self.pid(machine).to_string();
@@ -122,26 +125,26 @@ impl Machines {
         command
     }
 
-    /// Runs a script on a machine to its end.
+    /// Runs a shell script on a machine, and waits until it ends.
     ///
     /// # Errors
-    /// With its output, when a command of it fails.
+    /// When a command of the script fails; the error contains the output.
     pub fn shell(&self, machine: u8, script: &str) -> Result<()> {
         let output = self.command(machine, "sh").args(["-e", "-c", script]).output()?;
         ensure!(output.status.success(), "`{script}` on machine {machine}: {}", said(&output));
         Ok(())
     }
 
-    /// A machine's file, as the test sees it.
+    /// Returns the path at which the test sees the file `path` of a machine.
     #[must_use]
     pub fn seen(&self, machine: u8, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.pid(machine)))
     }
 
-    /// Starts a daemon on a machine, and waits until its error output has a line with `sign`.
+    /// Starts a daemon on a machine, and waits until a line of its standard error contains `sign`.
     ///
     /// # Errors
-    /// With its output, when it ends before.
+    /// When the daemon ends before; the error contains its output.
     pub fn daemon(&self, machine: u8, words: &[&str], sign: &str) -> Result<()> {
         let mut child = self
             .command(machine, words[0])
@@ -166,7 +169,7 @@ impl Machines {
         Ok(())
     }
 
-    /// The command lines of all processes that run on the machines.
+    /// Returns the command lines of all processes on the machines.
     ///
     /// # Errors
     /// When `ps` is missing.
@@ -189,7 +192,7 @@ impl Holder {
         Ok(Self { child, input })
     }
 
-    /// The shell, once it has made the place ready.
+    /// Waits until the first process has set up the file systems, and returns its number.
     fn first_process(&self) -> Result<u32> {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
         for _ in 0..6000 {
@@ -213,7 +216,7 @@ impl Drop for Holder {
     }
 }
 
-/// The output of a program.
+/// Returns the exit status and the output of a program as text.
 #[must_use]
 pub fn said(output: &Output) -> String {
     format!(

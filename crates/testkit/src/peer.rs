@@ -1,4 +1,4 @@
-//! A hostile peer: bytes as they are over TCP.
+//! A hostile peer: sends and receives raw bytes over TCP.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketType};
 
 use crate::waiting::DEADLINE;
 
-/// A connection to a port of this machine.
+/// A TCP connection to a port of this machine.
 #[derive(Debug)]
 pub struct Peer {
     stream: TcpStream,
@@ -41,7 +41,7 @@ impl Peer {
         Self { stream }
     }
 
-    /// Whether the other side has closed the connection; received bytes are dropped.
+    /// Returns whether the other side has closed the connection. Bytes received so far are dropped.
     #[must_use]
     pub fn is_hung_up(&self) -> bool {
         self.stream.set_nonblocking(true).expect("a socket can be");
@@ -53,21 +53,21 @@ impl Peer {
         }
     }
 
-    /// Sends bytes. The other side may have hung up, which is its right.
+    /// Sends bytes. Errors are ignored, since the other side may have closed the connection.
     pub fn say(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
 
-    /// Says that nothing more comes.
+    /// Shuts down the sending direction of the connection.
     pub fn hush(&self) {
         // The other side may have hung up.
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// All bytes until the other side hangs up.
+    /// Returns all bytes that arrive until the other side closes the connection.
     ///
     /// # Panics
-    /// When it doesn't before the deadline.
+    /// When the connection is not closed before the deadline.
     #[must_use]
     pub fn hear_all(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Processes of a test, from /proc.
+//! Finds the processes of a test in /proc, and signals them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -6,17 +6,17 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A running process.
+/// A process that was running when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process number.
     pub pid: u32,
-    /// Its arguments, joined by spaces.
+    /// The program and its arguments, joined by spaces.
     pub command: String,
 }
 
-/// The processes that carry the path `mark` in their environment or their arguments. This process
-/// and those that are only waited for (zombies) aren't among them.
+/// Returns the processes whose environment or arguments contain the path `mark`, without this
+/// process and without zombies.
 #[must_use]
 pub fn processes_with(mark: &Path) -> Vec<Process> {
     let mark = mark.as_os_str().as_bytes();
@@ -37,7 +37,8 @@ pub fn processes_with(mark: &Path) -> Vec<Process> {
 }
 
 impl Process {
-    /// Whether it is a node's agent, of `root` if that is given.
+    /// Returns whether the process is the agent of a node; with `root`, whether the agent is
+    /// confined to that directory.
     #[must_use]
     pub fn is_agent(&self, root: Option<&Path>) -> bool {
         let mut words = self.command.split(' ').skip(1);
@@ -49,33 +50,34 @@ impl Process {
         is_agent && root.is_none_or(has)
     }
 
-    /// Kills it; one that has ended needs no killing.
+    /// Kills the process; does nothing if it has ended.
     pub fn kill(&self) {
         self.send(Signal::KILL);
     }
 
-    /// Stops it, as if its machine hung.
+    /// Stops the process (SIGSTOP), as if its machine hung.
     pub fn stop(&self) {
         self.send(Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// Continues the process after [`stop`](Self::stop).
     pub fn go_on(&self) {
         self.send(Signal::CONT);
     }
 
-    /// What Ctrl-C sends.
+    /// Sends the signal of Ctrl-C (SIGINT) to the process.
     pub fn interrupt(&self) {
         self.send(Signal::INT);
     }
 
-    /// Its resident memory in bytes; 0 when it is gone.
+    /// Returns the resident memory of the process in bytes; 0 if it has ended.
     #[must_use]
     pub fn memory(&self) -> u64 {
         self.resident("VmRSS:")
     }
 
-    /// What of that are pages of files, above all of its program; 0 when it is gone.
+    /// Returns the resident memory of the process that maps files, mainly its program, in bytes; 0
+    /// if it has ended.
     #[must_use]
     pub fn memory_of_files(&self) -> u64 {
         self.resident("RssFile:")

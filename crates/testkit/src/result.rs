@@ -1,11 +1,11 @@
-//! What result objects of commands say.
+//! Reads the result objects of commands.
 
 use serde_json::Value;
 
-/// The verdict of a node and its reason.
+/// Returns the verdict on `node` and the reason; each is empty if the result lacks it.
 ///
 /// # Panics
-/// When the result has no such node; shows all of it.
+/// When the result has no such node; the message contains the result.
 #[must_use]
 #[track_caller]
 pub fn verdict<'a>(result: &'a Value, node: &str) -> (&'a str, &'a str) {

@@ -1,18 +1,18 @@
-//! The result of a command.
+//! The result of running a command.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// The exit code and the output of a command.
+/// The exit code and the output of a command that has ended.
 #[derive(Clone, Debug)]
 pub struct RunOutput {
-    /// Its exit code; 128 plus the signal's number if a signal killed it.
+    /// The exit code; 128 plus the number of the signal if a signal killed the command.
     pub code: i32,
-    /// Its standard output.
+    /// The standard output as text.
     pub out: String,
-    /// Its standard output as bytes.
+    /// The standard output as bytes, which need not be UTF-8.
     pub bytes: Vec<u8>,
-    /// Its standard error.
+    /// The standard error as text.
     pub err: String,
 }
 
@@ -27,10 +27,10 @@ impl RunOutput {
         }
     }
 
-    /// Asserts that it ended with `code`, and returns it.
+    /// Asserts that the command ended with the exit code `code`, and returns the value itself.
     ///
     /// # Panics
-    /// When it ended otherwise; shows the output.
+    /// When the exit code differs; the message contains the output.
     #[must_use]
     #[track_caller]
     pub fn with_code(self, code: i32) -> Self {
@@ -38,10 +38,10 @@ impl RunOutput {
         self
     }
 
-    /// The result object that `--json` printed.
+    /// Returns the result object that a command with `--json` printed.
     ///
     /// # Panics
-    /// When the output isn't JSON; shows it.
+    /// When the output is not JSON; the message contains it.
     #[must_use]
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {

@@ -1,4 +1,4 @@
-//! A command that runs in the background of a test.
+//! A command that runs in the background while a test continues.
 
 use parking_lot::Mutex;
 use std::io::Read;
@@ -10,7 +10,7 @@ use crate::processes::Process;
 use crate::run_output::RunOutput;
 use crate::waiting::{await_some, until};
 
-/// A running command whose output is being read; killed on drop.
+/// A running command whose output is collected. The command is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -18,7 +18,7 @@ pub struct Running {
     readers: Option<[Reader; 2]>,
 }
 
-/// A thread that reads a pipe to its end, and the bytes so far.
+/// A thread that reads a pipe to its end, and the bytes that it has read so far.
 #[derive(Debug)]
 struct Reader {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -26,19 +26,19 @@ struct Reader {
 }
 
 impl Running {
-    /// Starts `command`.
+    /// Starts `command` with an empty standard input.
     ///
     /// # Panics
-    /// When it can't be started.
+    /// When the command cannot be started.
     #[must_use]
     pub fn start(command: Command) -> Self {
         Self::start_reading(command, Stdio::null())
     }
 
-    /// Starts `command` with this standard input.
+    /// Starts `command` with the standard input `input`.
     ///
     /// # Panics
-    /// When it can't be started.
+    /// When the command cannot be started.
     #[must_use]
     pub fn start_reading(mut command: Command, input: impl Into<Stdio>) -> Self {
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -49,18 +49,18 @@ impl Running {
         Self { child, command: shown, readers }
     }
 
-    /// The process.
+    /// Returns the process of the command.
     #[must_use]
     pub fn process(&self) -> Process {
         Process { pid: self.child.id(), command: self.command.clone() }
     }
 
-    /// Whether it still runs.
+    /// Returns whether the command is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until its standard error contains `text`.
+    /// Waits until the command's standard error contains `text`.
     pub fn await_err(&self, text: &str) {
         until(&format!("`{text}` from {}", self.command), || {
             let [_, err] = self.readers.as_ref().expect("taken only at the end");
@@ -68,7 +68,8 @@ impl Running {
         });
     }
 
-    /// Waits until `wanted` accepts its standard output, and returns the output.
+    /// Waits until `wanted` returns true for the standard output so far, and returns that output.
+    /// `what` says in an error what was waited for.
     pub fn await_out(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         await_some(&format!("{what} from {}", self.command), || {
             let [out, _] = self.readers.as_ref().expect("taken only at the end");
@@ -77,10 +78,10 @@ impl Running {
         })
     }
 
-    /// Waits for the end of the command.
+    /// Waits until the command ends, and returns its output.
     ///
     /// # Panics
-    /// When it doesn't end before the deadline.
+    /// When the command does not end before the deadline.
     #[must_use]
     pub fn end(mut self) -> RunOutput {
         let status: ExitStatus = await_some(&format!("the end of {}", self.command), || {

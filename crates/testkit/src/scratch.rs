@@ -1,4 +1,5 @@
-//! A directory for one test that removes itself, and what tests killed before this one have left.
+//! The directory of one test. It removes itself, and also the directories of earlier tests that
+//! were killed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,33 +9,36 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::processes::{self, Process};
 use crate::waiting::until;
 
-/// What scratch directories' names begin with; their test's process follows.
+/// The prefix of scratch directories' names; the number of the test's process follows.
 const START: &str = "garland-scratch-";
 
-/// A file system in memory.
+/// A directory of a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// A scratch directory. Dropping it proves that nothing of its test runs on, and removes it.
+/// A scratch directory. When it is dropped, it checks that no process of its test is left, and is
+/// removed.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// Makes a directory for the test `name`, and removes those of tests that were killed.
+    /// Creates a directory for the test `name`, and removes the directories of tests that were
+    /// killed.
     ///
     /// # Panics
-    /// When it can't be made.
+    /// When the directory cannot be created.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self::below(&std::env::temp_dir(), name)
     }
 
-    /// Makes a directory for the test `name` in memory, if that has 2 GiB for it. What a test says of
-    /// healthy disks must not depend on the disk of this machine, which other programs may keep busy.
+    /// Creates a directory for the test `name` in memory, if 2 GiB are available there; otherwise
+    /// on disk. Tests that expect healthy disks use it, since other programs may keep the disks of
+    /// this machine busy.
     ///
     /// # Panics
-    /// When it can't be made.
+    /// When the directory cannot be created.
     #[must_use]
     pub fn in_memory(name: &str) -> Self {
         let free = rustix::fs::statvfs(MEMORY).map(|stat| stat.f_bavail * stat.f_frsize);
@@ -56,37 +60,37 @@ impl Scratch {
         Self { folder }
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A path in the directory.
+    /// Returns the path of `name` in the directory.
     #[must_use]
     pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.folder.join(Path::new(name.as_ref()))
     }
 
-    /// Where Garland keeps its state in this test.
+    /// Returns the directory in which Garland keeps its state during this test.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.path("state")
     }
 
-    /// The directory of the local node `name`.
+    /// Returns the directory that contains the files of the local node `name`.
     #[must_use]
     pub fn root(&self, name: &str) -> PathBuf {
         self.path("roots").join(name)
     }
 
-    /// Garland's processes of this test.
+    /// Returns the running processes of this test.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         processes::processes_with(&self.folder)
     }
 
-    /// Partial files in any directory below, relative to it.
+    /// Returns the partial files in the directory and its subdirectories, as paths relative to it.
     #[must_use]
     pub fn partial_files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
@@ -98,7 +102,7 @@ impl Scratch {
         found
     }
 
-    /// Waits until no process of this test is left, and looks that it left no partial file.
+    /// Waits until no process of this test is left, and asserts that there is no partial file.
     ///
     /// # Panics
     /// When a process still runs after the deadline, or there is a partial file.
@@ -108,10 +112,10 @@ impl Scratch {
         assert_eq!(self.partial_files(), Vec::<PathBuf>::new(), "partial files are left");
     }
 
-    /// Waits until no process of this test is left.
+    /// Waits until no process of this test is left. Prints the processes that are still running.
     ///
     /// # Panics
-    /// When one still runs after the deadline.
+    /// When a process still runs after the deadline.
     #[track_caller]
     pub fn assert_nobody_left(&self) {
         let mut left = Vec::new();
@@ -141,7 +145,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Takes away what is mounted below `folder`, so that removing it removes nothing else.
+/// Unmounts everything below `folder`, so that removing `folder` does not remove the files of other
+/// file systems.
 fn release_mounts(folder: &Path) {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let places = table.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);

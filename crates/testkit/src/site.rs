@@ -1,4 +1,4 @@
-//! A web server on loopback that records its requests, and misbehaves on demand.
+//! A web server on loopback that records its requests, and can misbehave in several ways.
 
 use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Write};
@@ -11,43 +11,44 @@ use std::time::Duration;
 
 use crate::waiting::DEADLINE;
 
-/// How a site answers.
+/// How a site answers requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// As it should.
+    /// Correctly.
     Well,
-    /// With the whole file, whatever range was requested.
+    /// With the whole file and status 200, even if a range was requested.
     Whole,
-    /// With the whole file, whose length it doesn't tell.
+    /// With the whole file, without stating its length.
     Endless,
-    /// Answers a number of requests with this status and body, and further ones correctly.
+    /// The first requests, up to this number, with this status and body; later ones correctly.
     Refuses(usize, &'static str, &'static str),
-    /// Hangs up in the middle of a number of answers, and answers further requests correctly.
+    /// The first requests, up to this number, by closing the connection in the middle of the
+    /// answer; later ones correctly.
     Tears(usize),
-    /// Accepts the connection of every third request, and doesn't answer.
+    /// Every third request not at all, although its connection was accepted; others correctly.
     Drops,
-    /// Well, but from the third request on it has another file, of the same length.
+    /// Correctly, but from the third request on with another file of the same length.
     Changes,
-    /// Redirects to the same path below `/moved`.
+    /// With a redirect to the same path below `/moved`.
     Moves,
-    /// Answers correctly but slowly, with this pause after every 64 KiB.
+    /// Correctly but slowly: with this pause after every 64 KiB.
     Slowly(Duration),
 }
 
-/// One request, and what was sent of the file for it.
+/// A request, and how much of the file was sent in reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedRequest {
-    /// The path and the query.
+    /// The path and the query of the requested URL.
     pub path: String,
-    /// The first and last byte that it named.
+    /// The first and the last byte of the requested range; `None` for the whole file.
     pub range: Option<(u64, u64)>,
-    /// The tag that the file must have.
+    /// The value of the header `If-Match`; `None` without it.
     pub if_match: Option<String>,
-    /// Bytes of the file in the answer.
+    /// The number of bytes of the file that the answer contained.
     pub sent: u64,
 }
 
-/// A site of one file.
+/// A running web server with one file.
 #[derive(Debug)]
 pub struct Site {
     address: SocketAddr,
@@ -65,10 +66,10 @@ struct Shared {
 }
 
 impl Site {
-    /// Serves `file` under every path.
+    /// Starts a server that serves `file` under every path, and misbehaves as `manner` says.
     ///
     /// # Panics
-    /// When no port is left.
+    /// When no port is free.
     #[must_use]
     pub fn start(file: Vec<u8>, manner: Manner) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
@@ -89,19 +90,19 @@ impl Site {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// Its address: `http://127.0.0.1:PORT`.
+    /// Returns the address of the server: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The requests in the order of the answers.
+    /// Returns the requests so far, in the order in which they were answered.
     #[must_use]
     pub fn log(&self) -> Vec<ServedRequest> {
         self.shared.log.lock().clone()
     }
 
-    /// Bytes of the file that it sent.
+    /// Returns the number of bytes of the file that all answers contained together.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.log().iter().map(|asked| asked.sent).sum()
@@ -136,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Whether the connection is of further use.
+    /// Answers request number `number`. Returns whether the connection may serve further requests.
     fn answer(
         &self,
         mut stream: &TcpStream,
@@ -196,7 +197,7 @@ impl Shared {
     }
 }
 
-/// The next request of a connection; `None` when there is none.
+/// Reads the next request of a connection; `None` if there is none, or if it is malformed.
 fn read_request(reader: &mut impl BufRead) -> Option<ServedRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;

@@ -1,4 +1,4 @@
-//! A Slurm cluster: its controller on the head, and its nodes.
+//! A Slurm cluster: the controller runs on the head, and slurmd on every node.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,21 +8,22 @@ use anyhow::{Context, Result, bail};
 
 use crate::machines::{Machines, said};
 
-/// Machines that are a Slurm cluster.
+/// Machines on which Slurm runs.
 #[derive(Debug)]
 pub struct Slurm {
-    /// The machines; the environment variable `SLURM_CONF` must be [`Slurm::CONF`] on them.
+    /// The head and the nodes. Commands of Slurm need the environment variable `SLURM_CONF` with
+    /// the value [`Slurm::CONF`].
     pub machines: Machines,
 }
 
 impl Slurm {
-    /// The configuration's path on every machine.
+    /// The path of Slurm's configuration on every machine.
     pub const CONF: &str = "/mnt/slurm/slurm.conf";
 
-    /// Starts `nodes` nodes; see [`Machines::start`].
+    /// Starts a cluster of `nodes` nodes; see [`Machines::start`] for `hidden`.
     ///
     /// # Errors
-    /// When this isn't root, or Slurm or munge is missing.
+    /// When this process is not root, or Slurm or munge is missing.
     pub fn start(nodes: u8, hidden: &Path) -> Result<Self> {
         let machines = Machines::start(nodes, hidden)?;
         machines.shell(

@@ -1,4 +1,4 @@
-//! An sshd on every node, and a head that may log in.
+//! An sshd on every node, which accepts the key of the head.
 
 use std::fs;
 use std::path::Path;
@@ -7,19 +7,19 @@ use anyhow::{Context, Result};
 
 use crate::machines::Machines;
 
-/// Machines whose nodes can be logged in to from the head.
+/// Machines on whose nodes an sshd runs.
 #[derive(Debug)]
 pub struct Sshd {
-    /// The machines.
+    /// The head and the nodes.
     pub machines: Machines,
 }
 
 impl Sshd {
-    /// Starts `nodes` nodes; see [`Machines::start`]. The head's cluster file is
+    /// Starts `nodes` nodes; see [`Machines::start`] for `hidden`. The head's cluster file is
     /// `/mnt/head/cluster.toml`.
     ///
     /// # Errors
-    /// When this isn't root, or sshd is missing.
+    /// When this process is not root, or sshd is missing.
     pub fn start(nodes: u8, hidden: &Path) -> Result<Self> {
         let machines = Machines::start(nodes, hidden)?;
         machines.shell(
@@ -46,7 +46,8 @@ impl Sshd {
         Ok(sshd)
     }
 
-    /// Writes the head's cluster file, with more options for ssh, such as `"-i", "/mnt/ssh/other"`.
+    /// Writes the head's cluster file with further options for ssh, such as `"-i",
+    /// "/mnt/ssh/other"`.
     ///
     /// # Errors
     /// When the file can't be written.

@@ -1,4 +1,4 @@
-//! A lab that a test starts through the command line.
+//! A lab that a test starts by running `garland lab up`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,25 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::garland::Garland;
 use crate::scratch::Scratch;
 
-/// Labs share the processors: rates of one would change with the load of another.
+/// Held while a lab is up. Labs share the CPUs of this machine, so that the load of one would
+/// change the rates of another.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The lab `lab` of a scratch directory. It ends with this value, also when the test fails.
+/// A running lab, whose name is `lab`. It is ended when this value is dropped, even if the test
+/// fails.
 #[derive(Debug)]
 pub struct TestLab<'a> {
-    /// The scratch directory of the test.
+    /// The scratch directory that contains the lab's state.
     pub scratch: &'a Scratch,
-    /// The built binary.
+    /// The binary that started the lab.
     pub garland: Garland<'a>,
-    /// The lab, from the outside.
+    /// The lab as other processes see it.
     pub lab: Lab,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl<'a> TestLab<'a> {
-    /// Runs `garland lab up ARGUMENTS`, once no other lab of this test program is up.
+    /// Waits until no other lab of this test program is up, and runs `garland lab up ARGUMENTS`.
     ///
     /// # Panics
     /// When the test does not run as root, or the lab cannot be started.
@@ -45,7 +47,7 @@ impl<'a> TestLab<'a> {
         Self { scratch, garland, lab, _alone: alone }
     }
 
-    /// Starts the lab of a topology file with the text `topology`.
+    /// Starts a lab with the topology that `topology` describes, the text of a topology file.
     ///
     /// # Panics
     /// As [`TestLab::up`].
@@ -56,18 +58,19 @@ impl<'a> TestLab<'a> {
         Self::up(garland, scratch, &[file])
     }
 
-    /// Waits until no other lab of this test program is up, and keeps others from starting.
+    /// Waits until no other lab of this test program is up. None can be started until the returned
+    /// guard is dropped.
     pub fn alone() -> MutexGuard<'static, ()> {
         ALONE.lock()
     }
 
-    /// The directory in which the binary in `scratch` keeps its labs.
+    /// Returns the directory in which the binary in `scratch` keeps the state of its labs.
     #[must_use]
     pub fn state(scratch: &Scratch) -> StateDir {
         StateDir(scratch.state().join(process::host_name()).join("lab"))
     }
 
-    /// The directory of a node's files.
+    /// Returns the directory that contains the files of a node.
     ///
     /// # Panics
     /// When the lab has no such node.

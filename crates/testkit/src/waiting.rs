@@ -1,4 +1,4 @@
-//! Waits for conditions, with a deadline that only a hang can reach.
+//! Waits for conditions. The deadline is so long that only a hang exceeds it.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ pub const DEADLINE: Duration = Duration::from_secs(240);
 
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Waits until `look` finds something.
+/// Calls `look` until it returns a value, and returns that.
 ///
 /// # Panics
-/// When it hasn't within [`DEADLINE`]; says `what` was waited for.
+/// When there is none within [`DEADLINE`]; the message contains `what`, which was waited for.
 pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = clock::now_ns() + DEADLINE.as_nanos() as u64;
     loop {
@@ -24,19 +24,19 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until `is_so`.
+/// Waits until `is_so` returns true.
 ///
 /// # Panics
-/// When it isn't within [`DEADLINE`]; says `what` was waited for.
+/// When it does not within [`DEADLINE`]; the message contains `what`, which was waited for.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     await_some(what, || is_so().then_some(()));
 }
 
-/// Tries until an attempt takes less than `limit`, at most four times: a busy machine takes longer now and
-/// then, but a faulty wait happens every time.
+/// Repeats `attempt`, which returns its duration, until one takes less than `limit`, at most four
+/// times. A busy machine is slow now and then, but a faulty wait is slow every time.
 ///
 /// # Panics
-/// When all attempts took longer; says `what` takes so long.
+/// When all attempts took longer; the message contains `what` and the durations.
 pub fn soon(what: &str, limit: Duration, mut attempt: impl FnMut() -> Duration) {
     let mut took = Vec::new();
     while took.last().is_none_or(|took| *took >= limit) {

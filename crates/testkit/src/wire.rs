@@ -1,18 +1,17 @@
-//! A slow wire: a network namespace whose loopback device has a limited rate. It lasts as long as the
-//! command in it, so there is nothing to clean up.
+//! A wire: a network namespace whose loopback device may have a limited rate. It exists as long as
+//! the command that runs in it, so that nothing needs to be cleaned up.
 
 use std::path::Path;
 use std::process::Command;
 
-/// A loopback that is slow or as it is, and whether the command may mount in its own view of the
-/// file system.
+/// The setup of a namespace: the rate of its loopback device, and further shell commands.
 #[derive(Clone, Debug)]
 pub struct Wire {
     setup: String,
 }
 
 impl Wire {
-    /// A loopback that carries `mbit` million bits a second, all hops of a chain together.
+    /// Returns a wire with a rate limit of `mbit` Mbit/s, which all hops of a chain share.
     #[must_use]
     pub fn slow(mbit: u32) -> Self {
         // The bucket holds a few of loopback's 64 KiB packets.
@@ -22,20 +21,22 @@ impl Wire {
         Self { setup }
     }
 
-    /// A loopback as it is.
+    /// Returns a wire without a rate limit.
     #[must_use]
     pub fn quick() -> Self {
         Self { setup: "ip link set lo up".to_owned() }
     }
 
-    /// Runs the shell command `setup`, too, before the program; it may mount.
+    /// Adds the shell command `setup`, which runs in the namespace before the program. It may mount
+    /// file systems, which only the program sees.
     #[must_use]
     pub fn and(mut self, setup: &str) -> Self {
         self.setup = format!("{} && {setup}", self.setup);
         self
     }
 
-    /// A command that becomes `program` there, under the process number that it was started with.
+    /// Returns a command that sets up the namespace and then executes `program` in it, in the same
+    /// process.
     #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("unshare");

@@ -25,7 +25,8 @@ use garland_results::head::{Phases, tell};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::screen::Screen;
 
-/// Runs `garland balance`: measures whether disks or the network limit a growing number of remote copies.
+/// Runs `garland balance`: measures a growing number of remote copies, and prints whether disks or
+/// the network limit them.
 pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;

@@ -16,10 +16,11 @@ use garland_terminal::notes::guard_rails;
 /// Rounds shorter than this, in seconds, are reported as inaccurate.
 const SHORT: f64 = 0.2;
 
-/// Rounds of one point whose rates differ by more than this share are reported.
+/// A point is reported if its fastest round was faster than its slowest one by more than this
+/// fraction.
 const APART: f64 = 0.2;
 
-/// Returns all notes on `result`.
+/// Returns all notes on `result`; `lab` is the lab of the nodes, if any.
 pub fn of(result: &BalanceResult, request: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(proof(result, request));
@@ -94,7 +95,7 @@ fn proof(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
     })
 }
 
-/// Returns a note on nodes whose directory is in memory.
+/// Returns a note that names the nodes whose directory is in memory; none if there are none.
 fn places(result: &BalanceResult) -> Option<String> {
     let memory = result.nodes.iter().filter_map(|node| {
         let place = node.place.as_ref().filter(|place| place.in_memory)?;
@@ -124,13 +125,13 @@ fn shared(result: &BalanceResult) -> Vec<String> {
     shared_disks(places).into_iter().map(line).collect()
 }
 
-/// Returns the notes on the nodes' conditions that distort rates.
+/// Returns notes on conditions of the nodes that may distort rates, such as power saving.
 fn conditions(result: &BalanceResult) -> Vec<String> {
     let nodes = result.nodes.iter().map(|node| (node.name.as_str(), &node.conditions));
     guard_rails(&nodes.collect::<Vec<_>>(), Purpose::Rates)
 }
 
-/// Returns a note if a round was too short.
+/// Returns a note if a round was shorter than [`SHORT`].
 fn short(result: &BalanceResult) -> Option<String> {
     let rounds = result.points.iter().flat_map(|point| &point.rounds);
     let least = rounds.map(|round| round.seconds).fold(f64::INFINITY, f64::min);
@@ -142,7 +143,8 @@ fn short(result: &BalanceResult) -> Option<String> {
     })
 }
 
-/// Returns a note on the point whose rounds differ most, if they differ too much.
+/// Returns a note on the point with the largest spread between its rounds, if that exceeds
+/// [`APART`].
 fn apart(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
     let spread = |point: &PointResult| {
         let rates = || point.rounds.iter().map(|round| round.rate);

@@ -11,10 +11,10 @@ use super::took;
 use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
 
-/// Forecasts are for a resource that is this many times as fast.
+/// The speed-up of disks or wires for which forecasts are made.
 const TWICE: f64 = 2.0;
 
-/// A node of a balance test.
+/// The result of a balance test for one node.
 #[derive(Serialize)]
 pub struct NodeResult {
     /// The node's name.
@@ -22,46 +22,47 @@ pub struct NodeResult {
     /// The verdict; `skipped` if the node's partner failed.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// The file system and the device of the node's file.
+    /// The file system and the device of the node's test file; none if the node wrote none.
     pub place: Option<DiskPlace>,
     /// Conditions of the node that may influence rates, as names and values.
     pub conditions: Conditions,
 }
 
-/// A point: the copies of one size with one number of remote copies.
+/// The measurement of one file size with one number of remote copies.
 #[derive(Serialize)]
 pub struct PointResult {
-    /// The size as the user wrote it.
+    /// The file size, as the user wrote it.
     #[serde(skip)]
     pub text: String,
-    /// Bytes of each copy.
+    /// The size of the copied files in bytes.
     pub size: u64,
-    /// Number of copies over the network.
+    /// The number of copies over the network; the others are local.
     pub remote: usize,
-    /// Bytes of all copies over the time until the last is done, in bytes per second: the median of the
-    /// rounds.
+    /// The median over the rounds of the total rate: the bytes of all copies, divided by the time
+    /// until the last copy was done, in bytes per second.
     pub rate: f64,
-    /// The bottleneck of the round whose rate is nearest to the median.
+    /// The bottleneck in the round whose rate is nearest to the median.
     #[serde(flatten)]
     pub binding: Binding,
-    /// The forecast rate with disks twice as fast, from that round.
+    /// The forecast of `rate` with disks twice as fast, derived from the round nearest to the
+    /// median.
     pub disk_twice: f64,
-    /// The forecast rate with wires twice as fast.
+    /// The forecast of `rate` with wires twice as fast, derived from the same round.
     pub network_twice: f64,
-    /// All rounds.
+    /// The completed rounds, in order.
     pub rounds: Vec<RoundResult>,
 }
 
-/// One round.
+/// The result of one round: all pairs copied once.
 #[derive(Serialize)]
 pub struct RoundResult {
     /// Whether the copies go from the second node of each pair to the first.
     backwards: bool,
-    /// Seconds until the last copy was done.
+    /// Seconds from the start of the round until the last copy was done.
     pub seconds: f64,
-    /// Bytes of all copies over these seconds, in bytes per second.
+    /// Bytes of all copies divided by `seconds`, in bytes per second.
     pub rate: f64,
-    /// The copies.
+    /// The copies, one for each pair.
     pub copies: Vec<CopyResult>,
     /// The use of each node's disk and CPUs during the round.
     nodes: Vec<UseResult>,
@@ -75,40 +76,40 @@ pub struct UseResult {
     used: NodeUse,
 }
 
-/// One copy.
+/// The result of one copy.
 #[derive(Serialize)]
 pub struct CopyResult {
     /// The node that reads the file.
     pub from: String,
-    /// The node that writes the copy.
+    /// The node that writes the copy; equal to `from` for a local copy.
     to: String,
     /// Seconds from the start of the round until the copy was done.
     pub seconds: f64,
-    /// Seconds in which the busier of the two disks was in use, bytes were on the network, and the
-    /// busiest thread ran on a CPU or waited for one.
+    /// The seconds in which each resource was in use: the busier disk of the two nodes, the
+    /// network, and the busiest thread, which ran on a CPU or waited for one.
     used: Shares,
-    /// The part of the file that was in the page cache before the copy.
+    /// The part of the file that was in the page cache before the copy; none if unknown.
     pub cached: Option<DiskCached>,
-    /// The kernel's statistics of the copy's connections.
+    /// The kernel's statistics of the copy's connections at their end; empty over MPTCP.
     pub lanes: Vec<TcpAccount>,
 }
 
-/// The balance between disks and network for one size.
+/// The verdict on one file size: up to which number of remote copies the disks are the bottleneck.
 #[derive(Serialize)]
 pub struct VerdictResult {
-    /// Bytes of each copy.
+    /// The size of the copied files in bytes.
     pub size: u64,
-    /// The number of remote copies above which the network is the bottleneck; none if it never is, or if
-    /// nothing is known.
+    /// The number of remote copies up to which the bottleneck is not the network; none if it never
+    /// is the network, or if nothing is known.
     pub balance: Option<usize>,
     /// The verdict in words.
     pub text: String,
-    /// Forecasts for disks and wires twice as fast, in words.
+    /// The forecasts for disks and for wires twice as fast, in words.
     pub upgrades: Vec<String>,
 }
 
 impl NodeResult {
-    /// Returns the result of the node with index `node`.
+    /// Returns the result of the node with index `node` from the findings `found`.
     pub fn new(found: &Findings, node: usize) -> Self {
         let reason = found.troubles[node].clone();
         let stocked = found.stocked[node].as_ref();
@@ -130,7 +131,7 @@ impl NodeResult {
 }
 
 impl PointResult {
-    /// Sums up the rounds of `point`.
+    /// Returns the result of the measured `point`, with names and sizes from `request` and `found`.
     pub fn new(point: &Measured, request: &BalanceRequest, found: &Findings) -> Self {
         let (text, size) = request.sizes[point.size].clone();
         let all: Vec<Vec<Took>> = point.rounds.iter().map(took::took).collect();

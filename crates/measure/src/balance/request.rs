@@ -7,30 +7,32 @@ use garland_protocol::BALANCE_SIZES;
 use crate::args::Balance;
 use garland_terminal::failure::Failure;
 
-/// A request for a balance test.
+/// A request for a balance test, with valid values.
 pub struct BalanceRequest {
-    /// The directory on each node; its path need not be UTF-8.
+    /// The directory for the test files on each node; need not be UTF-8.
     pub path: Vec<u8>,
-    /// The lengths of the files: as the user wrote them, and in bytes.
+    /// The sizes of the copied files: as the user wrote each, and in bytes.
     pub sizes: Vec<(String, u64)>,
-    /// The numbers of remote copies to measure.
+    /// The numbers of remote copies to measure, each at most `pairs`.
     pub remote: Vec<usize>,
     /// Number of pairs of nodes.
     pub pairs: usize,
     /// Number of rounds of each point.
     pub rounds: u16,
-    /// Whether the page cache has none of the files at the start; otherwise it has all of them.
+    /// Whether files are dropped from the page cache before each copy; otherwise they are loaded
+    /// into it.
     pub cold: bool,
     /// Whether a copy must be on stable storage to be done.
     pub fsync: bool,
-    /// Whether blocks are encrypted.
+    /// Whether blocks are encrypted; otherwise they are only authenticated.
     pub sealed: bool,
-    /// Bytes of a block; if none, the block size depends on the lengths of the files.
+    /// The block size in bytes; if none, it depends on the sizes of the files.
     pub block: Option<u32>,
 }
 
 impl BalanceRequest {
-    /// Checks the arguments `balance` for this number of `nodes`. `path` is the directory on each node.
+    /// Checks the arguments in `balance` and returns the request; `nodes` is the number of nodes,
+    /// and `path` the directory on each.
     pub fn read(balance: &Balance, path: Vec<u8>, nodes: usize) -> Result<Self, Failure> {
         if path == b"/dev/null" || path == b"-" {
             return Err(Failure::usage("balance copies between disks: PATH must be a directory"));
@@ -72,7 +74,7 @@ impl BalanceRequest {
         })
     }
 
-    /// Returns the bytes of the longest file.
+    /// Returns the size of the largest file in bytes.
     pub fn longest(&self) -> u64 {
         self.sizes.iter().map(|(_, size)| *size).max().unwrap_or(0)
     }

@@ -13,35 +13,33 @@ use garland_terminal::failure::Exit;
 /// The result object `garland.balance/2`.
 #[derive(Serialize)]
 pub struct BalanceResult {
-    /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
-    /// The directory on each node.
+    /// The directory of the test files on each node.
     pub path: String,
-    /// `cold` or `warm`.
+    /// The state of the page cache before each copy, as requested: `cold` or `warm`.
     pub cache: &'static str,
     /// Whether a copy had to be on stable storage to be done.
     fsync: bool,
-    /// Whether blocks were encrypted.
     sealed: bool,
-    /// The pairs that copied.
+    /// The names of the two nodes of each pair that was measured.
     pub pairs: Vec<[String; 2]>,
-    /// All nodes.
+    /// The result of every node, in the order of the node list.
     pub nodes: Vec<NodeResult>,
-    /// The measurements: every size with every number of remote copies.
+    /// The measured points: every file size with every number of remote copies.
     pub points: Vec<PointResult>,
-    /// The verdict for each size.
+    /// The verdicts, one for each file size.
     pub verdicts: Vec<VerdictResult>,
-    /// The busy share of this machine's CPUs during the measurement, from 0 to 1.
+    /// The fraction of this machine's CPU time that was used during the measurement, from 0 to 1.
     pub cpu: f64,
-    /// Notes on caches and on what makes the figures doubtful.
+    /// Notes on the state of the page cache, and on what may have distorted the figures.
     pub notes: Vec<String>,
     /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
 impl BalanceResult {
-    /// Returns the result of the findings `found`; its notes are added later.
+    /// Creates the result from `found`, without notes; these are added later.
     pub fn new(
         run: &Run,
         phases: Phases,
@@ -73,7 +71,7 @@ impl BalanceResult {
         self.head.run.as_deref().unwrap_or_default()
     }
 
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed nodes and on an interrupt.
     pub fn exit(&self) -> Exit {
         let any = !self.points.is_empty();
         let all = any && self.nodes.iter().all(|node| node.end.reason.is_none());

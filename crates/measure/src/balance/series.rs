@@ -9,45 +9,45 @@ use garland_sys::tcp;
 
 use super::request::BalanceRequest;
 
-/// All rounds of one size and one number of remote copies.
+/// The measured rounds of one point: one file size with one number of remote copies.
 pub struct Measured {
-    /// Index of the size in the request.
+    /// The index of the file size in the request.
     pub size: usize,
-    /// Number of remote copies.
+    /// The number of copies over the network.
     pub remote: usize,
-    /// The completed rounds.
+    /// The completed rounds, in order.
     pub rounds: Vec<Round>,
 }
 
-/// One round.
+/// One completed round.
 pub struct Round {
     /// Whether the copies go from the second node of each pair to the first.
     pub backwards: bool,
-    /// Sender and receiver of each copy.
+    /// The sender and the receiver of each copy, by pair.
     pub errands: Vec<CopyPair>,
-    /// What the agents reported.
+    /// The agents' reports on the round.
     pub course: RoundOutcome,
 }
 
 /// What was measured so far; nodes are identified by their index in `names`.
 pub struct Findings {
-    /// The names of all nodes.
+    /// The names of all nodes, in the order of the node list.
     pub names: Vec<String>,
-    /// The pairs that could be measured.
+    /// The pairs whose nodes both have a test file, as indices of the nodes.
     pub pairs: Vec<[usize; 2]>,
-    /// Each node's test file; none until it is written.
+    /// For each node, its test file; none until it is written.
     pub stocked: Vec<Option<PreparedFile>>,
-    /// The error of each node that failed.
+    /// For each node, the error with which it failed; none if it did not.
     pub troubles: Vec<Option<String>>,
-    /// Whether each node's agent has exited.
+    /// For each node, whether its agent has exited.
     pub dead: Vec<bool>,
-    /// The points, in the order of measurement.
+    /// The measured points, in order.
     pub points: Vec<Measured>,
     /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
-/// A running balance test.
+/// A running balance test: its request, its agents, and its findings so far.
 pub struct Series<'a> {
     request: &'a BalanceRequest,
     exchange: Exchange<'a>,
@@ -56,7 +56,8 @@ pub struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// Creates a test of the nodes `names`; `absent` has the errors of nodes without an agent.
+    /// Creates a test of the nodes `names`. For each node, `absent` has the error if it has no
+    /// agent.
     pub fn new(
         request: &'a BalanceRequest,
         names: Vec<String>,
@@ -76,7 +77,7 @@ impl<'a> Series<'a> {
         Self { request, exchange, transport, findings }
     }
 
-    /// Has every node write its test file. A pair is left out if one of its nodes fails.
+    /// Makes every node write its test file. A pair is left out if either of its nodes fails.
     pub fn stock(&mut self) -> io::Result<()> {
         let found = &mut self.findings;
         let nodes: Vec<usize> =
@@ -126,7 +127,8 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Runs one round of the last point. Returns false if a copy failed or the user interrupted.
+    /// Runs one round of the current point; `number` is its index. Returns false if a copy failed
+    /// or the user interrupted.
     fn round(&mut self, size: u64, remote: usize, number: usize) -> io::Result<bool> {
         let backwards = number % 2 == 1;
         let job = RoundJob {
@@ -159,8 +161,8 @@ impl<'a> Series<'a> {
         Ok(false)
     }
 
-    /// Ends the test, and closes the channels to the agents, which then exit; their unnamed files go with
-    /// them. Returns the findings.
+    /// Closes the channels to the agents and returns the findings. The agents then exit, and their
+    /// test files, which have no names, are freed.
     pub fn into_findings(self) -> Findings {
         let mut findings = self.findings;
         findings.points.retain(|point| !point.rounds.is_empty());
@@ -168,8 +170,9 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Returns sender and receiver of each pair's copy if `remote` copies are remote. The direction changes
-/// every round, and the choice of remote pairs every second round.
+/// Returns the sender and the receiver of each pair's copy, which are the same node if the copy is
+/// local. `remote` is the number of copies that are not local. The direction changes every round,
+/// and the choice of remote pairs every second round.
 fn errands(pairs: &[[usize; 2]], remote: usize, round: usize) -> Vec<CopyPair> {
     let first = round / 2;
     let turn = |(place, &[one, two]): (usize, &[usize; 2])| {

@@ -1,4 +1,5 @@
-//! The heat table of `garland balance`: sizes by numbers of remote copies.
+//! The table of `garland balance`: a line for each file size, and a column for each number of
+//! remote copies.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use super::point::PointResult;
 use super::result::BalanceResult;
 use garland_terminal::verdicts::folded;
 
-/// Bars of a rate as a share of the best rate.
+/// Bars that show a rate relative to the best one, the shortest first.
 const HEAT: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl fmt::Display for BalanceResult {
@@ -41,7 +42,7 @@ impl fmt::Display for BalanceResult {
 }
 
 impl BalanceResult {
-    /// Returns the first point of each size.
+    /// Returns the first point of each file size, which stands for the size.
     fn sizes(&self) -> impl Iterator<Item = &PointResult> {
         self.points.chunk_by(|one, two| one.text == two.text).map(|points| &points[0])
     }
@@ -68,7 +69,7 @@ fn heat(f: &mut fmt::Formatter<'_>, points: &[PointResult]) -> fmt::Result {
     Ok(())
 }
 
-/// Formats a point as rate, bottleneck and bar: `6.12 D ▇`.
+/// Formats a point as its rate in MB/s, its bottleneck, and a bar: `6.12 D ▇`.
 fn cell(point: &PointResult, best: f64) -> String {
     let level = (point.rate / best.max(1e-9) * HEAT.len() as f64).ceil() as usize;
     let heat = HEAT[level.clamp(1, HEAT.len()) - 1];

@@ -1,4 +1,4 @@
-//! The seconds of disk, network and CPU that each copy of a round used.
+//! Attributes the use of disks, network and CPUs in a round to its copies.
 
 use garland_analysis::balance::Took;
 use garland_control::{CopyPair, PairOutcome};
@@ -6,7 +6,8 @@ use garland_protocol::NodeUse;
 
 use super::series::Round;
 
-/// Returns the seconds that each copy of `round` used, in the order of its pairs.
+/// Returns, for each copy of `round`, the seconds that it took, and the seconds for which it used
+/// disks, the network and CPUs.
 pub fn took(round: &Round) -> Vec<Took> {
     let course = &round.course;
     let copies = round.errands.iter().zip(&course.errands);

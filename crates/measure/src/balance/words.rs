@@ -1,13 +1,14 @@
-//! The verdicts in words, with their figures.
+//! Describes the verdicts in words.
 
 use garland_analysis::balance::{Balance, Point, Resource, balance};
 
 use super::point::{PointResult, VerdictResult};
 
-/// A gain below this share counts as none.
+/// A forecast gain below this fraction is reported as no gain.
 const GAIN: f64 = 0.05;
 
-/// Returns the verdict for each size among `points`, which were measured with this number of pairs.
+/// Returns a verdict for each file size. Points of one size are adjacent in `points`. `pairs` is
+/// the number of copies that ran at once.
 pub fn verdicts(points: &[PointResult], pairs: usize) -> Vec<VerdictResult> {
     points.chunk_by(|one, two| one.text == two.text).map(|one| verdict(one, pairs)).collect()
 }
@@ -27,7 +28,8 @@ fn verdict(points: &[PointResult], pairs: usize) -> VerdictResult {
     }
 }
 
-/// Returns the verdict in words: the bottleneck by number of remote copies.
+/// Returns the verdict `found` in words: the numbers of remote copies at which disks or the network
+/// are the bottleneck.
 fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
     let at = |remote: usize| points.iter().find(|point| point.remote == remote);
     let last = points.iter().max_by_key(|point| point.remote);
@@ -80,7 +82,8 @@ fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
     }
 }
 
-/// Returns a phrase such as `the disks are the bottleneck`.
+/// Returns a phrase that names `resource` as the bottleneck, such as `the disks are the
+/// bottleneck`.
 fn bind(resource: Resource) -> &'static str {
     match resource {
         Resource::Disk => "the disks are the bottleneck",

@@ -1,4 +1,4 @@
-//! The measurements of one node's disk, and what follows from them.
+//! The measurements of one node's disk, and the advice derived from them.
 
 use garland_analysis::knee;
 use garland_analysis::tuning::{Evidence, Queue, advice};
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use garland_results::head::{NodeEnd, NodeVerdict};
 
-/// With fewer operations, the 99th percentile is not reliable.
+/// The number of operations below which the 99th percentile is not reliable.
 pub const FEW: u64 = 1000;
 
-/// The result of one node.
+/// The result of the disk test on one node.
 #[derive(Serialize)]
 pub struct NodeDisk {
     /// The node's name.
@@ -21,35 +21,36 @@ pub struct NodeDisk {
     /// The verdict: `ok` or `failed`.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// The file system and the device of the node's file.
+    /// The file system and the device of the node's test file; none if the node did not create it.
     pub place: Option<DiskPlace>,
-    /// All measurements, in order.
+    /// The completed measurements, in order.
     pub measurements: Vec<Measurement>,
-    /// Advice on the disk's settings, with the evidence.
+    /// Advice on the disk's settings, with the figures that support it.
     pub advice: Vec<String>,
 }
 
-/// A measurement, and rates derived from it.
+/// A measurement with the rates derived from it.
 #[derive(Clone, Serialize)]
 pub struct Measurement {
     #[serde(flatten)]
     job: DiskJob,
-    /// Bytes moved.
+    /// Bytes read or written.
     pub bytes: u64,
     operations: u64,
     elapsed_ns: u64,
     sync_ns: u64,
-    /// Bytes per second, including fsync.
+    /// Bytes per second, over a time that includes the fsync.
     pub rate: f64,
-    /// Operations per second.
+    /// Operations per second, over a time that includes the fsync.
     pub iops: f64,
-    /// Operations in flight, on average.
+    /// The average number of operations in flight.
     in_flight: f64,
-    /// Whether this is the smallest depth with at least 95 % of the best rate.
+    /// Whether the depth of this measurement is the smallest one that reaches 95 % of the best
+    /// rate.
     is_knee: bool,
-    /// Times of operations in nanoseconds.
+    /// The distribution of the operations' durations in nanoseconds.
     pub times: DiskTimes,
-    /// The cached part of the file right before and right after the measurement.
+    /// The part of the test file in the page cache right before the measurement; none if unknown.
     pub before: Option<DiskCached>,
     after: Option<DiskCached>,
 }
@@ -74,14 +75,15 @@ impl Measurement {
         }
     }
 
-    /// Returns the maximum number of operations in flight.
+    /// Returns the maximum number of operations in flight that the measurement allowed.
     pub fn depth(&self) -> u16 {
         self.job.depth
     }
 }
 
 impl NodeDisk {
-    /// Returns the result of `node`, whose name is `name`.
+    /// Creates the result of a node from `node`, what its agent reported; `name` is the node's
+    /// name.
     pub fn new(name: &str, node: &DiskNode) -> Self {
         let reason = match &node.end {
             Some(DiskEnd::Done) => None,
@@ -99,7 +101,8 @@ impl NodeDisk {
         disk
     }
 
-    /// Returns the measurement of this kind; of several depths, the smallest.
+    /// Returns the measurement of this kind; if there are several, the one with the smallest depth.
+    /// None if it was not made.
     pub fn find(
         &self,
         direction: DiskDirection,
@@ -112,7 +115,8 @@ impl NodeDisk {
         })
     }
 
-    /// Returns the random direct measurement at the knee.
+    /// Returns the random direct measurement at the knee: the smallest depth that reaches 95 % of
+    /// the best rate.
     pub fn at_knee(&self, direction: DiskDirection) -> Option<&Measurement> {
         let mut all = self.measurements.iter();
         all.find(|measurement| measurement.is_knee && measurement.job.direction == direction)
@@ -158,7 +162,7 @@ impl NodeDisk {
     }
 }
 
-/// Returns whether the device is a real disk, whose settings matter: not memory, and no loop device.
+/// Returns whether the device is a disk with settings of its own, neither memory nor a loop device.
 pub fn is_disk(place: &DiskPlace) -> bool {
     !place.in_memory && !place.queue.is_empty() && !place.device.starts_with("loop")
 }

@@ -9,7 +9,8 @@ use crate::disk::measurement::NodeDisk;
 use crate::gather::shared_disks;
 use garland_terminal::notes;
 
-/// Returns all notes on `nodes`, whose files had `size` bytes. Equal notes of several nodes are folded.
+/// Returns all notes on `nodes`, whose test files have `size` bytes. A note that applies to several
+/// nodes appears once.
 pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
     let all = nodes.iter().filter_map(|node| Some((node, node.place.as_ref()?)));
     let all = all.flat_map(|(node, place)| {
@@ -25,7 +26,8 @@ pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
     notes
 }
 
-/// Returns the note that says whether cached reads came from the disk.
+/// Returns a note on whether reads through the page cache came from the disk; none if there were no
+/// such reads.
 fn proof(node: &NodeDisk) -> Option<String> {
     let read = node.find(DiskDirection::Read, DiskPattern::Sequential, DiskMode::Buffered)?;
     let Some(before) = read.before else {
@@ -42,7 +44,7 @@ fn proof(node: &NodeDisk) -> Option<String> {
     })
 }
 
-/// Returns a note if the time was too short to write the whole file.
+/// Returns a note if the time limit ended the test before the whole file was written.
 fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
     let first = node.find(DiskDirection::Write, DiskPattern::Sequential, DiskMode::Buffered)?;
     let whole = size >> 20 << 20;

@@ -14,29 +14,28 @@ use garland_terminal::failure::Exit;
 /// The result object `garland.disk/2`.
 #[derive(Serialize)]
 pub struct DiskResult {
-    /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
-    /// The directory on each node.
+    /// The directory of the test file on each node.
     pub path: String,
-    /// Bytes of each node's file.
+    /// Bytes of each node's test file.
     pub size: u64,
-    /// Maximum nanoseconds of a measurement.
+    /// The time limit of one measurement, in nanoseconds.
     pub time_ns: u64,
-    /// Whether nodes measured one after the other; otherwise all at once.
+    /// Whether the nodes measured one after the other; otherwise they measured at the same time.
     pub one_by_one: bool,
-    /// The nodes, in the order of the list.
+    /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeDisk>,
-    /// Notes on the figures, in words.
+    /// Notes on the reliability of the figures, in words.
     pub notes: Vec<String>,
-    /// Nodes that are slower than the others, in words.
+    /// The nodes that are slower than the others, one line for each node and kind of measurement.
     pub outliers: Vec<String>,
     /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
 impl DiskResult {
-    /// Returns the result of `course`, whose nodes have these names.
+    /// Creates the result of the test `course`; `names` are the names of its nodes.
     pub fn new(
         run: &Run,
         phases: Phases,
@@ -62,12 +61,12 @@ impl DiskResult {
         result
     }
 
-    /// Returns whether the user interrupted the test.
+    /// Returns whether the user interrupted the test on any node.
     pub fn is_cut(course: &DiskCourse) -> bool {
         course.nodes.iter().any(|node| node.end == Some(DiskEnd::Interrupted))
     }
 
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed nodes and on an interrupt.
     pub fn exit(&self) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let any = ok > 0 || self.nodes.iter().any(|node| !node.measurements.is_empty());

@@ -1,4 +1,4 @@
-//! The tables of `garland disk`.
+//! The printed form of the result of `garland disk`.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ fn width(nodes: &[&NodeDisk]) -> usize {
     nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0).max(6)
 }
 
-/// Writes a line for each kind of file system and device, with the nodes that have it.
+/// Writes a line for each pair of file system and device, with the names of its nodes.
 fn places(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
     let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for node in nodes {

@@ -7,10 +7,11 @@ use garland_protocol::{PingPoint, PingSample, PingWait, TargetState};
 use super::request::PingRequest;
 use garland_terminal::notes;
 
-/// With fewer operations, high percentiles are not reliable.
+/// The number of operations below which high percentiles are not reliable.
 const FEW: u64 = 1000;
 
-/// Returns a warning about the sample of one point, if it is not accurate.
+/// Returns a warning if the sample `took` of `point` is not accurate. `timer_ns` is the time to
+/// read the clock.
 pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Option<String> {
     let which = format!("{} bytes, {} in flight", point.size, point.depth);
     let (low, high) = took.sojourn.median_between;
@@ -26,7 +27,7 @@ pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Opt
     }
 }
 
-/// Returns warnings about the conditions of both nodes.
+/// Returns warnings about conditions of the two nodes that may have distorted the times.
 pub fn warn_of(request: &PingRequest, nodes: &[(&str, &Conditions); 2]) -> Vec<String> {
     let polls = [request.task.wait == PingWait::Poll, request.task.target == TargetState::Idle];
     let each = nodes.iter().copied().zip(polls).flat_map(|((name, conditions), polls)| {

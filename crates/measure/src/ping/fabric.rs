@@ -6,25 +6,26 @@ use garland_core::units::bytes;
 use garland_protocol::{FabricWay, PingKind, PingTask, PingWait, TargetState};
 use serde::Serialize;
 
-/// The provider, and its abilities.
+/// The libfabric provider of a pair, and what it supports.
 #[derive(Clone, Debug, Serialize)]
 pub struct FabricResult {
     pub provider: String,
-    /// libfabric's name of the first node's NIC.
+    /// libfabric's name for the NIC of the first node.
     pub domain: String,
-    /// libfabric's version.
+    /// The version of libfabric: `MAJOR.MINOR`.
     pub libfabric: String,
     /// Whether the first node can sleep while it waits.
     pub sleeps: bool,
     /// Whether the other node can sleep while it waits.
     pub target_sleeps: bool,
-    /// Whether a put ends when its bytes are in the other node's memory.
+    /// Whether a put completes only once its bytes are in the other node's memory; otherwise it
+    /// completes when they are sent.
     pub acknowledged: bool,
-    /// The operations that were tried while the target's CPU was idle.
+    /// For each size that was tried, whether the target's CPU takes part.
     pub tries: Vec<Try>,
 }
 
-/// Whether gets or puts of a size completed without the target's CPU.
+/// Whether gets or puts of one size complete without the target's CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Try {
     pub size: u32,
@@ -53,7 +54,7 @@ impl FabricResult {
         self.tries.iter().any(|a_try| !a_try.one_sided)
     }
 
-    /// Returns a warning for each part of the task that the provider cannot do.
+    /// Returns a warning for each requirement of the task that the provider does not meet.
     pub fn warnings(&self, task: &PingTask) -> Vec<String> {
         let name = &self.provider;
         let mut warnings = Vec::new();

@@ -28,7 +28,7 @@ use request::PingRequest;
 use result::{PairResult, PingResult};
 use sweep::Wire;
 
-/// Timeout of a pair's meeting, beyond the time of its points.
+/// The time that a pair may take beyond the measurement of its points.
 const BESIDES: Duration = Duration::from_secs(20);
 
 /// Runs `garland ping`: times operations between the first node and each of the others.
@@ -68,19 +68,19 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// A measurement of all pairs: the parameters that all pairs share.
+/// The measurement of all pairs, with the parameters that they share.
 struct Series<'a> {
     names: &'a [String],
     request: &'a PingRequest,
-    /// The lab of the nodes.
+    /// The lab of the nodes; none without a lab.
     lab: Option<&'a Lab>,
     /// Whether to print the table of each pair as soon as the pair is done.
     tells: bool,
 }
 
 impl Series<'_> {
-    /// Measures one pair after the other, so that none disturbs another. Returns the pairs, and whether the
-    /// user interrupted.
+    /// Measures one pair after the other, so that they do not disturb each other. Returns the
+    /// results, and whether the user interrupted.
     fn measure(&self, mut session: Session<'_>) -> Result<(Vec<PairResult>, bool), Failure> {
         let mut pairs = Vec::new();
         let mut interrupted = false;
@@ -96,7 +96,8 @@ impl Series<'_> {
         Ok((pairs, interrupted))
     }
 
-    /// Returns the emulated wire between the first node and node `to`, if it has a rate.
+    /// Returns the emulated wire between the first node and node `to`; none without a lab, or if
+    /// the wire has no rate limit.
     fn wire(&self, to: usize) -> Option<Wire> {
         let topology = &self.lab?.spec().topology;
         let place = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
@@ -107,7 +108,8 @@ impl Series<'_> {
         (bits.is_finite() && bits > 0.0).then_some(Wire { bits, mtu })
     }
 
-    /// Measures between the first node and node `to`. Returns whether the user interrupted.
+    /// Measures the points between the first node and node `to`, and adds them to `pair`. Returns
+    /// whether the user interrupted.
     fn meet(
         &self,
         session: &mut Session<'_>,

@@ -3,27 +3,28 @@
 use garland_protocol::{PingKind, PingSample, Summary};
 use serde::Serialize;
 
-/// A point has not reached its depth if the average number in flight is a smaller share of it.
+/// The fraction of the requested depth that the average number of operations in flight must reach.
 const ENOUGH: f64 = 0.9;
 
-/// A measured point.
+/// The result of one line of `garland ping`: operations of one size at one depth.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointResult {
     pub function: &'static str,
     #[serde(skip)]
     pub kind: PingKind,
     pub size: u32,
-    /// The maximum number of operations in flight.
+    /// The maximum number of operations in flight, as requested.
     #[serde(rename = "in_flight")]
     pub depth: u32,
-    /// The average number of operations in flight; none for loads and stores, which are timed
-    /// together.
+    /// The average number of operations in flight; none for operations in shared memory that are
+    /// timed in groups.
     pub reached: Option<f64>,
-    /// The requested operations per second.
+    /// The requested operations per second; none for as many as possible.
     pub rate: Option<u32>,
     pub count: u64,
     pub elapsed_ns: u64,
-    /// Nanoseconds for each operation; for a message, half of the round trip.
+    /// Nanoseconds for each operation: the elapsed time divided by the number of operations, or
+    /// with a rate the mean duration. For messages sent one at a time, half of that.
     pub each_ns: f64,
     pub sojourn: Sojourn,
     pub timed_together: u32,
@@ -53,15 +54,15 @@ impl From<Summary> for Sojourn {
 }
 
 impl PointResult {
-    /// Returns the average number of operations in flight if it is smaller than requested. With a
-    /// rate, the depth is only a limit.
+    /// Returns the average number of operations in flight if it is clearly smaller than the
+    /// requested depth. None with a rate, where the depth is only a limit.
     pub fn fell_short(&self) -> Option<f64> {
         self.reached.filter(|&reached| {
             self.rate.is_none() && self.depth > 1 && reached < ENOUGH * f64::from(self.depth)
         })
     }
 
-    /// Returns the result of the sample `took` of `point`.
+    /// Creates the result of `point` from its sample `took`.
     pub fn new(point: &garland_protocol::PingPoint, took: &PingSample) -> Self {
         let ways = ways(point.kind, point.depth);
         // With a rate, the time between operations is not their duration.
@@ -89,20 +90,20 @@ impl PointResult {
     }
 }
 
-/// Returns the average number of operations in flight: the sum of their times over the elapsed time
-/// (Little's law).
+/// Returns the average number of operations in flight: the sum of their durations over the elapsed
+/// time (Little's law). None if they were timed in groups.
 fn reached(took: &PingSample) -> Option<f64> {
     let stayed = took.sojourn.mean as f64 * took.count as f64;
     (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
 }
 
-/// Returns the number of one-way times in the measured time of an operation: 2 for single messages, whose time
-/// is half of the round trip.
+/// Returns by what to divide the measured time of an operation: 2 for messages that are sent one at
+/// a time, of which half the round trip is reported, otherwise 1.
 pub fn ways(kind: PingKind, depth: u32) -> f64 {
     if kind == PingKind::Msg && depth == 1 { 2.0 } else { 1.0 }
 }
 
-/// Returns the name of an operation.
+/// Returns the name that results and tables use for an operation.
 pub fn function(kind: PingKind) -> &'static str {
     match kind {
         PingKind::Get => "get",

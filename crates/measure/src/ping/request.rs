@@ -9,29 +9,30 @@ use garland_protocol::{
 use crate::args::{Ping, PingFunction, PingTarget, PingTransportName, PingWaiting};
 use garland_terminal::failure::Failure;
 
-/// Default bytes of an operation.
+/// The default size of an operation in bytes.
 const SIZE: u32 = 8;
 
-/// Last depth of a sweep.
+/// The largest depth of a sweep.
 const SWEEP_DEPTH: u32 = 64;
 
-/// Last size of a sweep, in bytes.
+/// The largest size of a sweep in bytes.
 const SWEEP_SIZE: u32 = 64 << 10;
 
-/// Default of the maximum number of operations in flight with --rate.
+/// The default depth with --rate.
 const RATED_DEPTH: u32 = 64;
 
-/// A request for measurements between pairs of nodes.
+/// A request of `garland ping`, with valid values.
 pub struct PingRequest {
-    /// The task of each pair.
+    /// The task that every pair performs.
     pub task: PingTask,
-    /// With a sweep, the number of points that vary the depth; the rest vary the size.
+    /// For a sweep, the number of points that vary the depth; they come before those that vary the
+    /// size. None without a sweep.
     pub depths: Option<usize>,
-    /// The CPUs that the first node and the others are pinned to.
+    /// The CPU of the first node's agent, and that of each other agent; none without --pin.
     pub pin: Option<(u16, u16)>,
 }
 
-/// Checks the arguments, and returns the request.
+/// Checks the arguments and converts them to a request.
 pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
     let means = match ping.transport {
         PingTransportName::Tcp => PingTransport::Tcp,

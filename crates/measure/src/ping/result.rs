@@ -19,7 +19,7 @@ pub struct PingResult {
     #[serde(flatten)]
     head: Head,
     transport: &'static str,
-    /// Whether the target's CPU serves gets and puts.
+    /// Whether the target's CPU serves gets and puts of any pair.
     emulated: bool,
     wait: &'static str,
     target: &'static str,
@@ -35,24 +35,24 @@ struct NodeResult {
     end: NodeEnd,
 }
 
-/// The first node and one of the others.
+/// The result of one pair: the first node and one of the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairResult {
     pub from: String,
     pub to: String,
     pub verdict: NodeVerdict,
-    /// The node that failed.
+    /// The name of the node that failed; none if the pair did not fail.
     pub at: Option<String>,
-    /// Why it failed.
+    /// Why the pair failed or was skipped; none if it was measured.
     pub reason: Option<String>,
-    /// Nanoseconds that reading the clock takes.
+    /// Nanoseconds that reading the clock takes; none if it was not measured.
     pub timer_ns: Option<u64>,
     pub points: Vec<PointResult>,
     pub sweep: Option<Sweep>,
     pub fabric: Option<FabricResult>,
-    /// Conditions of the first node, as names and values.
+    /// Conditions of the first node that may influence times, as names and values.
     pub from_conditions: Conditions,
-    /// Conditions of the other node.
+    /// Conditions of the other node, as names and values.
     pub to_conditions: Conditions,
     pub warnings: Vec<String>,
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub struct PairResult {
 }
 
 impl PairResult {
-    /// Creates an empty result of the pair of the first node and node `to`.
+    /// Creates an empty result for the first node and node `to`, an index into `names`.
     pub fn new(names: &[String], to: usize, request: &PingRequest) -> Self {
         Self {
             from: names[0].clone(),
@@ -79,7 +79,7 @@ impl PairResult {
         }
     }
 
-    /// Adds a finding of the first node, or of the other one.
+    /// Adds a finding of the first node if `is_first`, otherwise of the other node.
     pub fn found(&mut self, is_first: bool, finding: Finding) {
         match finding {
             Finding::Ping(took) => {
@@ -98,20 +98,20 @@ impl PairResult {
         }
     }
 
-    /// Marks the pair as failed at node `at`.
+    /// Marks the pair as failed at the node named `at`.
     pub fn fail(&mut self, at: &str, reason: &str) {
         self.verdict = NodeVerdict::Failed;
         self.at = Some(at.to_owned());
         self.reason = Some(reason.to_owned());
     }
 
-    /// Marks the pair as skipped, because the user interrupted.
+    /// Marks the pair as skipped because the user interrupted.
     pub fn skip(&mut self) {
         self.verdict = NodeVerdict::Skipped;
         self.reason = Some("interrupted".to_owned());
     }
 
-    /// Returns whether the target's CPU serves gets and puts.
+    /// Returns whether the target's CPU serves gets and puts with the transport `means`.
     pub fn is_emulated(&self, means: PingTransport) -> bool {
         match means {
             PingTransport::Tcp => true,
@@ -146,7 +146,7 @@ impl PairResult {
 }
 
 impl PingResult {
-    /// Returns the result of all pairs.
+    /// Creates the result of all `pairs`.
     pub fn new(
         run: &Run,
         phases: Phases,
@@ -187,7 +187,7 @@ impl PingResult {
         }
     }
 
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed pairs and on an interrupt.
     pub fn exit(&self) -> Exit {
         let ok = self.pairs.iter().filter(|pair| pair.verdict == NodeVerdict::Ok).count();
         let some = self.pairs.iter().any(|pair| !pair.points.is_empty());

@@ -7,44 +7,45 @@ use serde::Serialize;
 
 use super::point::PointResult;
 
-/// The parameters of a sweep.
+/// The parameters that a sweep yields.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sweep {
-    /// LogGP parameter L.
+    /// LogGP parameter L: the one-way latency in nanoseconds.
     pub latency_ns: f64,
-    /// LogGP parameter o.
+    /// LogGP parameter o: the CPU time of one node for an operation in nanoseconds.
     pub overhead_ns: f64,
-    /// LogGP parameter g.
+    /// LogGP parameter g: the least time between operations in nanoseconds.
     pub gap_ns: f64,
-    /// LogGP parameter G; none if sizes were not measured.
+    /// LogGP parameter G: nanoseconds for each further byte; none if sizes were not measured.
     pub gap_per_byte_ns: Option<f64>,
-    /// Share of the variance of times that a line over sizes explains.
+    /// The coefficient of determination R² of the line that was fitted to times over sizes; none
+    /// without one.
     pub fit: Option<f64>,
-    /// Sizes where times start to follow another line.
+    /// The sizes in bytes from which on times follow another line.
     pub jumps: Vec<u32>,
-    /// The number of operations in flight above which the rate no longer grows.
+    /// The depth above which the rate no longer grows.
     pub knee: u32,
-    /// The bottleneck at the knee.
+    /// The bottleneck at the knee: `round trip`, `sender CPU`, `target CPU`, `wire` or `unknown`.
     pub bottleneck: &'static str,
-    /// The busy share of the first node's CPU at the knee.
+    /// The fraction of the time that the first node's CPU was busy at the knee, from 0 to 1.
     pub initiator_busy: f64,
-    /// The busy share of the target's CPU at the knee.
+    /// The fraction of the time that the target's CPU was busy at the knee, from 0 to 1.
     pub target_busy: f64,
-    /// The used share of the wire at the knee; none if its rate is unknown.
+    /// The fraction of the wire's rate that was used at the knee; none if the rate is unknown.
     pub wire_used: Option<f64>,
 }
 
-/// The wire between two nodes.
+/// The wire between the two nodes of a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// Bits per second.
+    /// The rate in bits per second, headers included.
     pub bits: f64,
-    /// Bytes of the largest packet.
+    /// The size of the largest packet in bytes.
     pub mtu: u16,
 }
 
-/// Returns the parameters of a sweep; none unless all depths were measured. If `emulated`, the target's CPU
-/// serves gets and puts.
+/// Returns the results of a sweep; none unless all of the first `depths` points, which vary the
+/// depth, were measured. `emulated` means that the target's CPU serves gets and puts.
 pub fn conclude(
     points: &[PointResult],
     depths: usize,
@@ -104,8 +105,8 @@ fn load(point: &PointResult, wire: Option<Wire>) -> LoadPoint {
     }
 }
 
-/// Returns the nanoseconds of wire time of an operation, in the busier direction. Replies are assumed to
-/// share packets as requests do.
+/// Returns the nanoseconds for which an operation occupies the wire, in the busier direction.
+/// Replies are assumed to be batched in packets as requests are.
 fn used(point: &PointResult, wire: Wire) -> f64 {
     // Without a count of writes, assume one operation per write.
     let together = match point.writes {

@@ -1,4 +1,4 @@
-//! The table of a pair: pgping's lines, with percentiles and explanations.
+//! The table of a pair, in the format of pgping, with percentiles and explanations.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use super::sweep::Sweep;
 
 /// The table of one pair.
 pub struct Table<'a> {
-    /// The pair.
+    /// The result of the pair.
     pub pair: &'a PairResult,
-    /// The request.
+    /// The request of the command.
     pub request: &'a PingRequest,
-    /// Index of the other node.
+    /// The index of the other node in the node list.
     pub place: usize,
 }
 
@@ -126,7 +126,7 @@ impl Table<'_> {
     }
 }
 
-/// Writes the number in flight, and the resulting time of each operation.
+/// Writes the number of operations in flight, and how long each one takes.
 fn say_depth(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     let (depth, stay) = (deep.depth, deep.sojourn.p50 as f64 / 1000.0);
     match (deep.rate, deep.reached, deep.fell_short()) {
@@ -144,8 +144,8 @@ fn say_depth(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     writeln!(f, " one completes every {each:.2} uSec, and each takes {stay:.2} (p50)")
 }
 
-/// Writes how much of the rate comes from batching. Without batching, operations would complete about as
-/// often as writes do now.
+/// Writes how much of the rate is due to batching. The estimate assumes that without batching, each
+/// write would carry one operation and writes would be as frequent.
 fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     if deep.writes == 0 {
         return Ok(());

@@ -1,12 +1,12 @@
-//! Fields of both results of `garland wires`.
+//! The parts that both results of `garland wires` have.
 
 use garland_analysis::pairs::MatchUp;
 use serde::Serialize;
 
-/// The circumstances of a measurement; the last fields of a result.
+/// The circumstances of a measurement. They are the last fields of a result.
 #[derive(Serialize)]
 pub struct Measured {
-    /// The busy share of this machine's CPUs during the measurement, from 0 to 1.
+    /// The fraction of this machine's CPU time that was used during the measurement, from 0 to 1.
     pub cpu: f64,
     /// Reasons to doubt the figures, in words.
     pub warnings: Vec<String>,
@@ -19,12 +19,12 @@ pub struct Measured {
 pub struct FailedPair {
     /// The names of both nodes.
     pub nodes: [String; 2],
-    /// The error.
+    /// Why it could not be measured.
     pub reason: String,
 }
 
 impl FailedPair {
-    /// Creates the entry of the nodes with these indices.
+    /// Creates the entry of a pair from the indices of its nodes in `names`.
     pub fn new((one, other): MatchUp, names: &[&str], reason: String) -> Self {
         Self { nodes: [one, other].map(|node| names[node].to_owned()), reason }
     }

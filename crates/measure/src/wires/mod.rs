@@ -27,10 +27,10 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
 
-/// If pairs have less than this share of the baseline's rate on average, there is a warning.
+/// The fraction of the baseline's rate below which the average rate causes a warning.
 const SLOWER: f64 = 0.9;
 
-/// Runs `garland wires`: measures all pairs of nodes and prints the result.
+/// Runs `garland wires`: measures all pairs of nodes and prints the result, or runs the sweep.
 pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
@@ -74,12 +74,13 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     Ok(exit(&result.findings))
 }
 
-/// Returns the number of NICs that every agent has.
+/// Returns the number of NICs that can be measured on every node: the least number among the
+/// agents.
 fn rails(agents: &[Result<Agent, String>]) -> usize {
     agents.iter().flatten().map(|agent| agent.addresses.len()).min().unwrap_or(1).max(1)
 }
 
-/// Returns the findings of a survey.
+/// Returns the measurements of a survey, and the faults that they show.
 fn findings_of(
     names: &[&str],
     survey: &Survey<'_>,

@@ -1,4 +1,4 @@
-//! Faults, in words and for programs.
+//! Faults, as text and as fields of the result.
 
 use garland_analysis::pairs::{Accusation, Component, OnRails};
 use garland_core::cluster::nodelist;
@@ -6,31 +6,31 @@ use serde::Serialize;
 
 use super::survey::{GRACE_NS, Survey};
 
-/// A faulty part.
+/// A fault: a part that is slower than its peers, or than in the baseline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
     /// The kind of part: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`.
     pub part: &'static str,
-    /// The rail of the fault, if only one of several has it.
+    /// The only rail that has the fault; none if all rails have it.
     pub rail: Option<usize>,
     /// The measure by which the fault was found: `rate`, `latency` or `baseline`.
     pub by: &'static str,
-    /// The nodes of the part; of a one-way pair the sender first.
+    /// The names of the part's nodes. Of a one-way pair, the sender comes first.
     pub nodes: Vec<String>,
-    /// The nodes of the other side, if the fault is between two groups.
+    /// If the fault is between two groups of nodes, the names of the second group; otherwise empty.
     pub others: Vec<String>,
-    /// The ratio of the part's rate to the rate of its peers, or, by the baseline, to its own
+    /// The ratio of the part's rate to that of its peers; for the measure `baseline`, to the part's
     /// earlier rate.
     pub share: f64,
-    /// The share below which a part is reported.
+    /// The value of `share` below which a part is reported.
     pub bound: f64,
-    /// The fault in words, with the evidence for its cause.
+    /// The fault in words, with evidence for its cause.
     pub text: String,
 }
 
 impl Named {
-    /// Returns whether this fault makes the fault `other` redundant: `other` is in the same part or
-    /// in a piece of it.
+    /// Returns whether this fault makes `other` redundant: `other` is a fault of the same part or
+    /// of a piece of it.
     pub fn covers(&self, other: &Self) -> bool {
         let whole = ["node", "nic"].contains(&self.part) && self.part != other.part;
         let within = whole && ["nic", "sending", "receiving"].contains(&other.part);
@@ -38,7 +38,7 @@ impl Named {
         same && self.nodes == other.nodes && (self.rail.is_none() || self.rail == other.rail)
     }
 
-    /// Creates a fault from an accusation; `names` are the names of the nodes.
+    /// Creates the fault that was found by the measure `by`; `names` are the names of all nodes.
     pub fn new(found: &OnRails, by: &'static str, names: &[&str], survey: &Survey<'_>) -> Self {
         let OnRails { accusation, rail } = found;
         let of = |places: &[usize]| -> Vec<String> {
@@ -61,17 +61,18 @@ impl Named {
     }
 }
 
-/// The rails of a fault.
+/// The rails that have a fault.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The only faulty rail; none if all rails are faulty.
+    /// The faulty rail, if it is the only one; none if all rails are faulty.
     rail: Option<usize>,
-    /// Number of rails.
+    /// The number of rails of the survey.
     rails: usize,
 }
 
 impl Place {
-    /// Returns the text behind a node's name that says which of its NICs are faulty.
+    /// Returns the text that follows a node's name and says which rails are faulty; empty if there
+    /// is only one rail.
     fn words(self) -> String {
         match self.rail {
             Some(rail) => format!(", rail {rail}"),
@@ -80,7 +81,7 @@ impl Place {
         }
     }
 
-    /// Returns the possible causes of a node that is slow in both directions.
+    /// Returns the possible causes of a node that is slow in both directions, in words.
     fn of_node(self) -> &'static str {
         match self.rail {
             Some(_) => {
@@ -163,7 +164,8 @@ fn late(accusation: &Accusation, place: Place, fold: &dyn Fn(&[usize]) -> String
     )
 }
 
-/// Returns evidence for the cause from the kernel's statistics of the streams; empty if there is none.
+/// Returns evidence for the cause of a fault from the kernel's statistics of the streams, in words;
+/// empty if there is none.
 fn evidence(nodes: &[usize], part: &str, rail: Option<usize>, survey: &Survey<'_>) -> String {
     let concerns = |from: usize, to: usize| match part {
         "sending" => nodes.contains(&from),

@@ -19,7 +19,7 @@ pub struct WiresResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// The measurements and faults.
+    /// The measurements and the faults.
     #[serde(flatten)]
     pub findings: WiresFindings,
 }
@@ -27,122 +27,126 @@ pub struct WiresResult {
 /// The measurements, and the faults that follow from them.
 #[derive(Serialize)]
 pub struct WiresFindings {
-    /// The nodes.
+    /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeResult>,
-    /// Every ordered pair of nodes.
+    /// Every ordered pair of nodes that was measured, rail by rail.
     pub directions: Vec<DirectionResult>,
-    /// Pairs that could not be measured.
+    /// The pairs that could not be measured although neither node is excluded, with the rail.
     pub failed: Vec<FailedOnRail>,
-    /// Rates by the number of pairs measured at the same time.
+    /// The rates with growing numbers of pairs at once, rail by rail.
     pub loads: Vec<LoadResult>,
-    /// Number of rails, which is the number of NICs of each node.
+    /// The number of rails, which is the number of measured NICs of each node.
     pub rails: usize,
-    /// Number of pairs measured at the same time: the largest number at which pairs do not slow
+    /// The number of pairs measured at the same time: the largest one at which pairs do not slow
     /// each other down on any rail.
     pub at_once: usize,
-    /// Number of rounds.
+    /// The number of rounds that were measured, on all rails together.
     pub rounds: usize,
-    /// Bytes per second between both halves of the nodes, over all rails at once in both directions.
+    /// The sum of the rates between the first half of the nodes and the other half, over all rails
+    /// at once and in both directions, in bytes per second; none if it was not measured.
     pub bisection: Option<f64>,
-    /// The faults, the worst first.
+    /// The faults, the most severe first.
     pub faults: Vec<Named>,
-    /// The comparison with an earlier run.
+    /// The comparison with an earlier run; none without a baseline.
     pub baseline: Option<BaselineResult>,
     /// The circumstances of the measurement.
     #[serde(flatten)]
     pub measured: Measured,
 }
 
-/// A node.
+/// The result of one node.
 #[derive(Serialize)]
 pub struct NodeResult {
     /// The node's name.
     pub name: String,
-    /// The node's verdict.
+    /// The node's verdict; not ok if the node was excluded from all rails.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// The best NIC's rate as a sender, as a share of the median node's.
+    /// The rate of the node's best NIC as a sender, relative to the median node; none if
+    /// unmeasured.
     pub sends: Option<f64>,
-    /// The best NIC's rate as a receiver, as a share of the median node's.
+    /// The rate of the node's best NIC as a receiver, relative to the median node; none if
+    /// unmeasured.
     pub receives: Option<f64>,
     /// The node's NICs, one for each rail.
     pub nics: Vec<NicResult>,
 }
 
-/// A NIC of a node.
+/// The result of one NIC of a node.
 #[derive(Serialize)]
 pub struct NicResult {
-    /// The rail of the NIC.
+    /// The index of the NIC's rail.
     pub rail: usize,
-    /// The rate as a sender, as a share of the node's best.
+    /// The rate as a sender, relative to the node's best NIC; none if it was not measured.
     pub sends: Option<f64>,
-    /// The rate as a receiver, as a share of the node's best.
+    /// The rate as a receiver, relative to the node's best NIC; none if it was not measured.
     pub receives: Option<f64>,
-    /// The error if the NIC was excluded.
+    /// Why the NIC was excluded; none if it was not.
     pub reason: Option<String>,
-    /// Conditions of NIC and node that may influence rates, as names and values.
+    /// Conditions of the NIC and of its node that may influence rates, as names and values.
     pub conditions: Conditions,
 }
 
-/// One direction of a pair; rates in bytes per second.
+/// One direction of a pair on one rail. Rates are in bytes per second, and none if not measured.
 #[derive(Serialize)]
 pub struct DirectionResult {
-    /// The rail.
+    /// The index of the rail.
     pub rail: usize,
-    /// The sender.
+    /// The name of the sending node.
     pub from: String,
-    /// The receiver.
+    /// The name of the receiving node.
     pub to: String,
-    /// Rate of one stream.
+    /// The rate of one stream alone.
     pub rate: Option<f64>,
-    /// Rate of one stream while another stream runs in the other direction.
+    /// The rate of one stream while another one runs in the opposite direction.
     pub two_way_rate: Option<f64>,
-    /// Rate of several streams together.
+    /// The total rate of several streams; measured in one direction of each pair only.
     pub streams_rate: Option<f64>,
-    /// The ratio of the measured rate to the rate expected from both nodes; 1 means that the pair
-    /// has no effect.
+    /// The ratio of the measured rate to the one expected from the rates of both nodes with other
+    /// partners; 1 if the pair is as fast as expected.
     pub pair_effect: Option<f64>,
-    /// Round trips of 8 bytes: the shortest, the median, the 99th percentile.
+    /// The shortest, the median and the 99th percentile of round trips with 8 bytes, in
+    /// nanoseconds.
     pub round_trip_ns: Option<[u64; 3]>,
-    /// The sender's kernel statistics of the single stream.
+    /// The statistics of the single stream from the sender's kernel.
     pub tcp: Option<TcpAccount>,
 }
 
-/// A pair that could not be measured on a rail.
+/// A pair that could not be measured, and the rail of the attempt.
 #[derive(Serialize)]
 pub struct FailedOnRail {
-    /// The rail.
+    /// The index of the rail.
     pub rail: usize,
-    /// The pair.
+    /// The pair, and why it failed.
     #[serde(flatten)]
     pub pair: FailedPair,
 }
 
-/// A number of pairs at once, with one stream each; rates in bytes per second.
+/// The rates of a number of pairs at once, with one stream each, in bytes per second.
 #[derive(Serialize)]
 pub struct LoadResult {
-    /// The rail.
+    /// The index of the rail.
     pub rail: usize,
-    /// Number of pairs.
+    /// The number of pairs measured at once.
     pub pairs: usize,
     /// The sum of the rates of all pairs.
     pub rate: f64,
     /// The rate of the slowest pair.
     pub lowest: f64,
-    /// The median rate; of two middle rates the higher.
+    /// The median of the pairs' rates; the higher of the two middle ones if their number is even.
     pub median: f64,
 }
 
 /// The comparison with an earlier run.
 #[derive(Serialize)]
 pub struct BaselineResult {
-    /// The earlier run's name.
+    /// The name of the earlier run.
     pub run: String,
-    /// The average ratio of the rates now to the rates of the earlier run.
+    /// The geometric mean of the ratios of the present rates to the earlier ones.
     pub share: f64,
 }
 
-/// Returns the faults that a survey shows, and the comparison with the baseline.
+/// Returns the faults that a survey shows, and its comparison with the baseline if there is one.
 pub fn judge(
     survey: &Survey<'_>,
     baseline: Option<&Baseline>,
@@ -176,13 +180,14 @@ pub fn judge(
     (named, compared)
 }
 
-/// Returns the faults in the matrices of all rails.
+/// Returns the faults that the matrices of the rails show; parts that are faulty on all rails
+/// appear once.
 fn accused(rails: &[Matrix], tolerance: &Tolerance) -> Vec<OnRails> {
     let of_rails: Vec<Vec<Accusation>> = rails.iter().map(|rail| accuse(rail, tolerance)).collect();
     over_rails(&of_rails)
 }
 
-/// Returns the nodes, with the effect of each on rates.
+/// Returns the results of all nodes. For each node, `never` says whether it never had an agent.
 pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
     let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
     let effects: Vec<Option<Effects>> = rates.iter().map(Effects::of).collect();
@@ -214,7 +219,7 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
     names.iter().enumerate().map(node).collect()
 }
 
-/// Returns every ordered pair that was measured, rail by rail.
+/// Returns the results of all ordered pairs that were measured, rail by rail.
 pub fn directions(survey: &Survey<'_>, names: &[&str]) -> Vec<DirectionResult> {
     survey
         .rails
@@ -246,7 +251,7 @@ fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResu
     found.directions.iter().map(one).collect()
 }
 
-/// Returns the rates by number of pairs at once, rail by rail.
+/// Returns the rates for each number of pairs at once, rail by rail.
 pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
     let all = survey.rails.iter().enumerate();
     let all = all.flat_map(|(rail, found)| found.loads.iter().map(move |load| (rail, load)));
@@ -261,7 +266,7 @@ pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
         .collect()
 }
 
-/// Returns the failed pairs of which neither node is excluded.
+/// Returns the pairs that failed although neither node is excluded, rail by rail.
 pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedOnRail> {
     let there = |&(a, b): &(usize, usize)| survey.out[a].is_none() && survey.out[b].is_none();
     let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedOnRail> {

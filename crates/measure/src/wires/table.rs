@@ -1,4 +1,4 @@
-//! The table of `garland wires`.
+//! The printed form of the result of `garland wires`.
 
 use std::fmt;
 
@@ -7,10 +7,11 @@ use garland_core::units::{Nanos, Rate};
 use super::result::{DirectionResult, FailedOnRail, WiresFindings, WiresResult};
 use garland_terminal::verdicts::folded;
 
-/// Up to this number of nodes the matrix has rates; above, a character for each pair.
+/// The maximum number of nodes for which the matrix shows rates; for more, it shows one character
+/// for each pair.
 const NUMBERS: usize = 16;
 
-/// Up to this number of nodes there is a matrix.
+/// The maximum number of nodes for which a matrix is printed.
 const CHARACTERS: usize = 128;
 
 impl fmt::Display for WiresResult {
@@ -53,7 +54,7 @@ impl fmt::Display for WiresResult {
     }
 }
 
-/// The table of one rail.
+/// The part of the table for one rail.
 struct OnRail<'t> {
     findings: &'t WiresFindings,
     rail: usize,
@@ -106,7 +107,7 @@ impl OnRail<'_> {
         Ok(())
     }
 
-    /// Returns the values of `pick` for all directions, the lowest first.
+    /// Returns the values that `pick` finds in the directions of this rail, the lowest first.
     fn of(&self, pick: impl Fn(&DirectionResult) -> Option<f64>) -> Vec<f64> {
         let mut values: Vec<f64> = self.directions.iter().copied().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
@@ -155,8 +156,8 @@ impl OnRail<'_> {
         Ok(())
     }
 
-    /// Writes the matrix with a character for each pair: `.` for at least 95 % of the median rate, else
-    /// tenths of it.
+    /// Writes the matrix with one character for each pair: `.` for at least 95 % of the median
+    /// rate, otherwise the rate in tenths of the median.
     fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.of(|pair| pair.rate);
         let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
@@ -177,13 +178,13 @@ impl OnRail<'_> {
     }
 }
 
-/// Returns the last `most` characters of a name, which differ between nodes.
+/// Returns the last `most` characters of a name; these differ between nodes.
 fn tail(name: &str, most: usize) -> &str {
     let from = name.char_indices().rev().nth(most - 1).map_or(0, |(at, _)| at);
     &name[from..]
 }
 
-/// Returns the number of decimals of a rate in Mbit/s: one below 1000.
+/// Returns the number of decimals of a rate in Mbit/s: one below 1000, otherwise none.
 fn digits(rate: f64) -> usize {
     if rate * 8.0 < 1e9 { 1 } else { 0 }
 }

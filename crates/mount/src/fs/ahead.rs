@@ -1,5 +1,5 @@
-//! The read-ahead of an open file: whether the file is read sequentially, which pieces are
-//! available or requested, and which pieces to request next. Nothing here blocks or sends.
+//! The read-ahead of an open file. It decides whether the file is read sequentially, which pieces
+//! are available or requested, and which to request next. Nothing here blocks or sends.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -14,38 +14,39 @@ use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;
 
-/// The maximum number of pieces that are read ahead.
+/// The maximum number of pieces that are read ahead for one open file.
 pub const MOST: u64 = 8;
 
-/// A piece of this age in nanoseconds or older is used only if the node confirms that the file is
-/// unchanged.
+/// A piece that is older than this, in nanoseconds, is used only if the node confirms that the file
+/// is unchanged.
 const OLD_NS: u64 = 1_000_000_000;
 
-/// The number of consecutive reads that count as sequential; one large read is enough.
+/// The number of consecutive reads after which a file counts as read sequentially. One read of
+/// [`LARGE`] bytes is enough.
 const RUN: u32 = 3;
 const LARGE: u32 = 64 << 10;
 
 /// A read that the kernel waits for.
 pub struct Read {
-    /// The offset in bytes.
+    /// The offset in the file in bytes.
     pub offset: u64,
-    /// The length in bytes.
+    /// The number of bytes to read.
     pub size: u32,
-    /// The time of its arrival in nanoseconds of the monotonic clock. Any state of the file since then is a valid
-    /// answer.
+    /// When the read arrived, in nanoseconds of the monotonic clock. It may be answered with any
+    /// state that the file has had since then.
     pub since_ns: u64,
-    /// The reply.
+    /// The handle by which the read is answered.
     pub reply: ReplyData,
 }
 
 impl Read {
-    /// Returns a read that arrives now.
+    /// Creates a read that arrives now.
     pub fn new(offset: u64, size: u32, reply: ReplyData) -> Self {
         Self { offset, size, since_ns: clock::now_ns(), reply }
     }
 }
 
-/// A requested piece, with the reads that wait for it.
+/// A piece that was requested from the node, with the reads that wait for it.
 #[derive(Default)]
 pub struct PendingRead(Mutex<Vec<Read>>);
 
@@ -55,12 +56,13 @@ enum Piece {
 }
 
 impl Piece {
-    /// Whether the piece is too old for a read that arrived at `since_ns`.
+    /// Returns whether the piece is too old for a read that arrived at `since_ns`. A piece that has
+    /// not arrived is never too old.
     fn is_old(&self, since_ns: u64) -> bool {
         matches!(self, Self::Here(_, at) if since_ns.saturating_sub(*at) > OLD_NS)
     }
 
-    /// Returns the least offset of the reads that wait for the piece.
+    /// Returns the lowest offset of the reads that wait for the piece.
     fn least(&self) -> Option<u64> {
         match self {
             Self::PendingRead(asked) => asked.least(),
@@ -69,28 +71,30 @@ impl Piece {
     }
 }
 
-/// The read-ahead of an open file.
+/// The read-ahead of one open file: its pieces, and the pattern of its reads.
 #[derive(Default)]
 pub struct Ahead {
-    /// The offset of the next read if it is sequential.
+    /// The offset at which the next sequential read begins.
     next: u64,
-    /// The number of sequential reads.
+    /// The number of consecutive sequential reads.
     run: u32,
     window: u64,
-    /// The version of the file when these pieces were requested.
+    /// The version of the file for which the pieces were requested; see
+    /// [`Flow`](super::inode::Flow).
     version: u64,
-    /// The state of the file before the first piece was requested; `None` if a change might not show.
+    /// The state of the file before the first piece was requested; `None` if it is unknown, or if a
+    /// change would not show in it.
     seen: Option<CacheStamp>,
     pieces: BTreeMap<u64, Piece>,
 }
 
-/// The result of a read.
+/// How a read is served.
 pub enum Served {
-    /// The bytes: pieces, and the start and end within each.
+    /// The read can be answered: for each piece, the start and the end of the part to reply with.
     Bytes(Vec<(Arc<Reply>, usize, usize)>, ReplyData),
-    /// The read waits for a piece.
+    /// The read waits for a requested piece.
     Waits,
-    /// No piece helps: this read must be requested from the node by itself.
+    /// The read cannot be served from pieces, and must be requested from the node separately.
     Alone(Read),
 }
 
@@ -104,7 +108,7 @@ impl PendingRead {
         self.0.lock().push(read);
     }
 
-    /// Returns the least offset of the reads that wait for the piece.
+    /// Returns the lowest offset of the reads that wait for the piece.
     fn least(&self) -> Option<u64> {
         let waiting = self.0.lock();
         waiting.iter().map(|read| read.offset).min()
@@ -112,7 +116,8 @@ impl PendingRead {
 }
 
 impl Ahead {
-    /// Notes a read of a file of `length` bytes at its `version`; returns whether it is sequential.
+    /// Records a read of a file that is `length` bytes long and has the version `version`. Drops
+    /// the pieces of other versions. Returns whether the read is sequential.
     pub fn note(&mut self, offset: u64, size: u32, version: u64, length: u64) -> bool {
         if self.version != version {
             self.pieces.clear();
@@ -130,23 +135,24 @@ impl Ahead {
         (self.run >= RUN || size >= LARGE) && length > end.min(PIECE_LEN)
     }
 
-    /// Sets the state of the file when it was opened; `None` if a change might not show.
+    /// Sets the state that the file had when it was opened; `None` if a later change would not show
+    /// in it.
     pub fn trust(&mut self, seen: Option<CacheStamp>) {
         self.seen = seen;
     }
 
-    /// Whether the read would be served with old pieces. If the node confirms that the file is
-    /// unchanged, these pieces are used and not requested again, which helps with a slow wire or a
-    /// slow reader.
+    /// Returns whether the read would be served with old pieces, so that the node should be asked
+    /// whether the file is unchanged. If it is, these pieces need not be requested again, which
+    /// helps with a slow wire or a slow reader.
     pub fn is_doubtful(&self, read: &Read) -> bool {
         let first = read.offset / PIECE_LEN;
         let old = |piece: &Piece| piece.is_old(read.since_ns);
         self.seen.is_some() && self.pieces.range(first..).any(|(_, piece)| old(piece))
     }
 
-    /// Compares the state of the file at `at_ns` with the state before the pieces were requested.
-    /// If both are known and equal, the available pieces count as read at `at_ns`; otherwise they
-    /// are dropped.
+    /// Compares `seen`, the state of the file at `at_ns`, with its state before the pieces were
+    /// requested. If both are known and equal, the pieces that are here count as read at `at_ns`.
+    /// Otherwise they are dropped.
     pub fn look(&mut self, seen: Option<CacheStamp>, at_ns: u64) {
         if self.seen.is_some() && self.seen == seen {
             for piece in self.pieces.values_mut() {
@@ -160,7 +166,8 @@ impl Ahead {
         }
     }
 
-    /// Serves a sequential read with at most `most` pieces ahead; also returns the pieces to request.
+    /// Serves a sequential read of a file of `length` bytes, with at most `most` pieces ahead of
+    /// it. Also returns the pieces to request from the node, by index.
     pub fn serve(
         &mut self,
         read: Read,
@@ -218,7 +225,8 @@ impl Ahead {
         (Served::Bytes(parts, read.reply), ask)
     }
 
-    /// Stores a requested piece that has arrived; `None` if the request failed.
+    /// Stores the piece `index` that was requested as `asked`; `None` means that the request
+    /// failed. A piece that is no longer wanted is ignored.
     pub fn come(
         &mut self,
         index: u64,

@@ -1,4 +1,4 @@
-//! Converts attributes between the nodes' form and the kernel's.
+//! Converts file attributes between the form of the agents' protocol and that of the kernel.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use garland_protocol::{Attr, FileKind, Stamp, TimeSet};
 /// The time for which the kernel caches names and attributes.
 pub const BELIEVED: Duration = Duration::from_secs(1);
 
-/// Returns the attributes of the file with inode `number` in the kernel's form.
+/// Converts the attributes of a file with the inode number `number` to the kernel's form.
 pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
     FileAttr {
         ino: INodeNo(number),
@@ -30,7 +30,7 @@ pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
     }
 }
 
-/// Returns the type of the file in the kernel's form.
+/// Converts a file type to the kernel's form.
 pub fn kind(kind: FileKind) -> FileType {
     match kind {
         FileKind::File => FileType::RegularFile,
@@ -43,7 +43,7 @@ pub fn kind(kind: FileKind) -> FileType {
     }
 }
 
-/// Returns the attributes of a directory or link of the mount itself, which no node has.
+/// Returns the attributes of an inode that belongs to the mount itself, not to a node.
 pub fn own(kind: FileType, number: u64, mode: u16, size: u64) -> FileAttr {
     let user = garland_sys::process::user_id();
     FileAttr {
@@ -65,7 +65,7 @@ pub fn own(kind: FileType, number: u64, mode: u16, size: u64) -> FileAttr {
     }
 }
 
-/// Returns a time to set in the nodes' form.
+/// Converts a time that a caller sets to the form of the protocol.
 pub fn time_set(time: TimeOrNow) -> TimeSet {
     match time {
         TimeOrNow::Now => TimeSet::Now,
@@ -73,7 +73,7 @@ pub fn time_set(time: TimeOrNow) -> TimeSet {
     }
 }
 
-/// Returns an error of a node as an error number of the kernel.
+/// Converts the error of a request to the kernel's form.
 pub fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_i32(error.raw_os_error())
 }

@@ -1,9 +1,10 @@
-//! The write-behind of a file: written bytes that the node hasn't acknowledged. Nothing here blocks or
-//! sends; it decides what may be sent.
+//! The write-behind of a file: the written bytes that the node has not acknowledged. It decides
+//! what may be sent. Nothing here blocks or sends.
 //!
-//! Consecutive writes are joined. The first one is sent at once; those that come while it is in flight are
-//! sent together, a piece at a time, so that small writes don't cost a round trip each and no timer is
-//! needed. Writes that overlap one in flight wait for it, since the node may write pieces in any order.
+//! Consecutive writes are joined. The first write is sent at once. Writes that arrive while another
+//! one is in flight are sent together, at most a piece at a time. Small writes thus do not cost a
+//! round trip each, and no timer is needed. A write that overlaps one in flight waits for it, since
+//! the node may execute writes in any order.
 
 use std::collections::VecDeque;
 
@@ -11,38 +12,39 @@ use garland_protocol::{FRAME_HEAD, PIECE};
 
 use crate::peer::room;
 
-/// The maximum number of bytes that are sent together.
+/// The maximum number of bytes that one request writes.
 const FULL: usize = PIECE as usize;
 
-/// Bytes that wait to be sent.
+/// Consecutive written bytes that wait to be sent.
 #[derive(Debug)]
 struct Extent<T> {
     owner: T,
     offset: u64,
-    /// The bytes, after space for the header of a frame.
+    /// The bytes to write, behind space for the header of a frame.
     data: Vec<u8>,
     /// Whether the bytes are appended to the file.
     append: bool,
 }
 
-/// Bytes that may be sent now.
+/// A write that is to be sent now.
 #[derive(Debug)]
 pub struct Flight<T> {
-    /// The number of the write.
+    /// The number of the write, which [`Behind::land`] takes.
     pub number: u64,
-    /// The open file that wrote the bytes.
+    /// The open file through which the bytes were written.
     pub owner: T,
-    /// The offset in the file.
+    /// The offset in the file; without meaning for an append.
     pub offset: u64,
-    /// The bytes, after space for the header of a frame.
+    /// The bytes to write, behind space for the header of a frame.
     pub data: Vec<u8>,
 }
 
-/// A file's bytes that the node hasn't acknowledged.
+/// The write-behind of one file: bytes that were written and are not acknowledged by its node.
 #[derive(Debug)]
 pub struct Behind<T> {
     waiting: VecDeque<Extent<T>>,
-    /// The writes in flight: number, start offset and end offset.
+    /// For each write in flight, its number, start offset and end offset. An append covers all
+    /// offsets.
     flying: Vec<(u64, u64, u64)>,
     last: u64,
 }
@@ -54,7 +56,7 @@ impl<T> Default for Behind<T> {
 }
 
 impl<T: Clone + PartialEq> Behind<T> {
-    /// Adds bytes that `owner` wrote at `offset`, or that are to be appended to the file.
+    /// Adds bytes that `owner` wrote at `offset`; with `append`, bytes to append to the file.
     pub fn put(&mut self, owner: &T, offset: u64, bytes: &[u8], append: bool) {
         if let Some(back) = self.waiting.back_mut() {
             let length = back.data.len() - FRAME_HEAD;
@@ -69,8 +71,8 @@ impl<T: Clone + PartialEq> Behind<T> {
         self.waiting.push_back(Extent { owner: owner.clone(), offset, data, append });
     }
 
-    /// Returns the bytes that may be sent now; `hurry` means that a caller waits until all are
-    /// sent.
+    /// Returns the next write that may be sent now, if any. With `hurry`, a caller waits for all
+    /// writes, so that incomplete pieces are sent, too.
     pub fn take(&mut self, hurry: bool) -> Option<Flight<T>> {
         let front = self.waiting.front()?;
         let length = front.data.len() - FRAME_HEAD;
@@ -92,12 +94,12 @@ impl<T: Clone + PartialEq> Behind<T> {
         Some(Flight { number: self.last, owner, offset, data })
     }
 
-    /// Removes the write with this number, which the node has answered.
+    /// Removes the write with this number from those in flight, since the node has answered it.
     pub fn land(&mut self, number: u64) {
         self.flying.retain(|(flying, ..)| *flying != number);
     }
 
-    /// Whether the node has acknowledged all bytes.
+    /// Returns whether the node has answered all writes.
     pub fn is_settled(&self) -> bool {
         self.waiting.is_empty() && self.flying.is_empty()
     }

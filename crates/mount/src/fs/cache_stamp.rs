@@ -1,8 +1,8 @@
-//! The state of a file that cached bytes belong to.
+//! The state of a file by which cached bytes are recognized as valid.
 
 use garland_protocol::{Attr, Stamp};
 
-/// The times and the length of a file when cached bytes were read from it.
+/// The times and the length that a file had when bytes of it were cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheStamp {
     modified: Stamp,
@@ -11,7 +11,7 @@ pub struct CacheStamp {
 }
 
 impl CacheStamp {
-    /// The stamp of a file with these attributes.
+    /// Returns the stamp of a file with these attributes.
     pub fn of(attr: &Attr) -> Self {
         Self { modified: attr.modified, changed: attr.changed, size: attr.size }
     }

@@ -1,4 +1,5 @@
-//! The kernel's calls. The mount answers those about its own directory; all others go to a node.
+//! Handles the calls of the kernel. Those about the mount's own directory are answered here; all
+//! others go to a node.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,14 +25,15 @@ use super::inodes::TOP;
 use super::open::Open;
 use super::top::{Named, Own};
 
-/// The maximum number of background requests of the kernel, which are its read-ahead.
+/// The maximum number of background requests, such as read-ahead, that the kernel sends at a time.
 const BACKGROUND: u16 = 64;
 
-/// The mount's interface to the kernel.
+/// The file system as the FUSE library calls it.
 pub struct Files(pub Arc<Mount>);
 
 impl Files {
-    /// Returns the file or directory of a node with this number; the mount's own cannot be changed.
+    /// Returns the inode of a node with this number. EPERM if it is an inode of the mount itself,
+    /// which cannot be changed; ESTALE if there is none.
     fn inode(&self, number: INodeNo) -> Result<Arc<Inode>, Errno> {
         match self.0.inodes.find(number.0) {
             Some(inode) => Ok(inode),
@@ -41,7 +43,7 @@ impl Files {
     }
 }
 
-/// Finds the file or directory of a call, or replies with an error.
+/// Returns the inode that a call names; if there is none, replies with the error and returns.
 macro_rules! found {
     ($files:expr, $number:expr, $reply:expr) => {
         match $files.inode($number) {
@@ -51,7 +53,7 @@ macro_rules! found {
     };
 }
 
-/// Finds the open file of a call, or replies with an error.
+/// Returns the open file that a call names; if there is none, replies with the error and returns.
 macro_rules! opened {
     ($files:expr, $handle:expr, $reply:expr) => {
         match $files.0.opens.file($handle.0) {

@@ -1,4 +1,4 @@
-//! Opens and closes files, and changes open ones.
+//! Opens, closes, allocates and seeks in files.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ struct Opened {
 }
 
 impl Mount {
-    /// Opens a file by its inode number.
+    /// Opens the file of an inode, and fails if another file has its name by now.
     pub fn open(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
         // To truncate it, the kernel makes a separate call.
         let how = garland_protocol::OpenFlags { truncate: false, ..translate(flags, None) };
@@ -75,7 +75,7 @@ impl Mount {
         peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));
     }
 
-    /// Adds a file that the node has opened; returns its handle and the kernel's permissions to cache.
+    /// Adds an open file. Returns its handle, and flags that say what the kernel may cache.
     fn keep(
         &self,
         inode: &Arc<Inode>,
@@ -118,7 +118,8 @@ impl Mount {
         (self.opens.keep(Open::File(file)), flags)
     }
 
-    /// Closes the file with the kernel's handle, after the node has acknowledged all its writes.
+    /// Closes an open file or directory by the kernel's handle. The node closes a file after it has
+    /// acknowledged all writes to it.
     pub fn release(self: &Arc<Self>, handle: u64, reply: ReplyEmpty) {
         match self.opens.remove(handle) {
             Some(Open::File(file)) => {

@@ -1,4 +1,5 @@
-//! An open directory of a node: the entries that are here, and what to do for a reader.
+//! An open directory of a node: stores the entries that have arrived, and decides how to serve a
+//! reader.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -15,32 +16,33 @@ use super::attr::errno;
 use super::inode::Inode;
 use crate::peer::Reply;
 
-/// When fewer entries than this are left, the node is asked for more.
+/// The number of unread entries below which the node is asked for more.
 const FEW: usize = 256;
 
-/// The number of read entries that are kept, for readers that seek back.
+/// The number of read entries that are kept for readers that seek back.
 const BACK: usize = 1024;
 
-/// The age in nanoseconds of a listing that is not read again from its start.
+/// The age in nanoseconds above which a listing is requested anew when a reader starts over.
 const OLD_NS: u64 = 1_000_000_000;
 
-/// The number of offsets before the first entry: those of `.` and `..`.
+/// The number of offsets before the first entry, which belong to `.` and `..`.
 const DOTS: u64 = 2;
 
-/// An open directory.
+/// A directory that was opened through the mount.
 pub struct OpenFolder {
-    /// The directory.
+    /// The inode of the directory.
     pub inode: Arc<Inode>,
     state: Mutex<Listing>,
 }
 
-/// The entries of an open directory that are here.
+/// The entries of an open directory that have arrived and were not dropped.
 #[derive(Default)]
 pub struct Listing {
-    /// The index of the first entry that is here.
+    /// The index in the directory of the first entry in `entries`.
     base: u64,
     entries: VecDeque<Entry>,
-    /// The connection and the handle of the listing, if there are more entries.
+    /// The connection and the node's handle to request more entries; `None` if there are no more,
+    /// or they are already requested.
     more: Option<(u64, u64)>,
     is_asked: bool,
     waiting: Vec<Want>,
@@ -48,47 +50,47 @@ pub struct Listing {
     began_ns: u64,
 }
 
-/// A request for the entries from an offset on.
+/// A reader's request for the entries from an offset on.
 pub enum Want {
-    /// With names and kinds.
+    /// For names and types only.
     Plain(u64, ReplyDirectory),
-    /// With attributes.
+    /// For names and attributes.
     Plus(u64, ReplyDirectoryPlus),
 }
 
-/// What to do for a reader.
+/// The next step to serve a reader.
 pub enum Step {
-    /// Reply with the entries that are here.
+    /// Reply with the entries that are available.
     Give(Want),
-    /// Ask the node for further entries; the reader waits.
+    /// Request more entries from the node; the reader waits for them.
     GoOn,
-    /// Begin a new listing; the reader waits.
+    /// Request a new listing from the node; the reader waits for it.
     Anew(Want),
-    /// Wait for entries that were requested.
+    /// Do nothing: the entries were requested, and the reader waits for them.
     Wait,
-    /// Reply with an error.
+    /// Reply with this error.
     Refuse(Want, Errno),
 }
 
 impl OpenFolder {
-    /// A directory that was opened, with the node's first reply.
+    /// Creates an open directory from the node's first reply.
     ///
     /// # Errors
-    /// When the node refused to list it.
+    /// The error by which the node refused to list the directory.
     pub fn new(inode: Arc<Inode>, outcome: Result<Reply, Errno>) -> Result<Self, Errno> {
         let mut listing = Listing::default();
         listing.take(outcome)?;
         Ok(Self { inode, state: Mutex::new(listing) })
     }
 
-    /// The entries.
+    /// Locks and returns the entries.
     pub fn listing(&self) -> MutexGuard<'_, Listing> {
         self.state.lock()
     }
 }
 
 impl Listing {
-    /// What to do for a reader.
+    /// Returns the next step to serve a reader. A request that must wait for entries is stored.
     pub fn step(&mut self, want: Want) -> Step {
         let offset = want.offset();
         let age_ns = clock::now_ns().saturating_sub(self.began_ns);
@@ -110,7 +112,8 @@ impl Listing {
         }
     }
 
-    /// Drops old entries after a reader got those before offset `given`; returns whether to ask for more.
+    /// Drops old entries after a reader received those before the offset `given`. Returns whether
+    /// to request more.
     pub fn gave(&mut self, given: u64) -> bool {
         let done = given.saturating_sub(DOTS).saturating_sub(self.base) as usize;
         if done > BACK {
@@ -122,26 +125,28 @@ impl Listing {
         left < FEW as u64 && self.more.is_some() && !self.is_asked
     }
 
-    /// Starts over for `want`; returns the connection and the handle of the old listing.
+    /// Drops the listing, so that `want` waits for a new one. Returns the connection and the handle
+    /// of the old listing if it must be closed.
     pub fn begin_anew(&mut self, want: Want) -> Option<(u64, u64)> {
         let old = self.more.take();
         *self = Self { waiting: vec![want], is_asked: true, ..Self::default() };
         old
     }
 
-    /// The connection and the handle to ask for more entries, which are under way from now on.
+    /// Returns the connection and the handle with which to request more entries, and notes that
+    /// they are requested. `None` if there are no more.
     pub fn ask_for_more(&mut self) -> Option<(u64, u64)> {
         let more = self.more.take()?;
         self.is_asked = true;
         Some(more)
     }
 
-    /// The connection and the handle of the listing, which is to be closed.
+    /// Returns the connection and the handle of the listing if it must be closed.
     pub fn close(&mut self) -> Option<(u64, u64)> {
         self.more.take()
     }
 
-    /// Takes further entries; returns the requests that waited for them.
+    /// Stores the entries of a reply. Returns the requests that waited for them.
     pub fn answered(&mut self, outcome: Result<Reply, Errno>) -> Vec<Want> {
         self.is_asked = false;
         if let Err(error) = self.take(outcome) {
@@ -161,7 +166,8 @@ impl Listing {
         Ok(())
     }
 
-    /// The name at an offset and its entry; `.` and `..` have none.
+    /// Returns the name and the entry at an offset; `None` if it is not available. `.` and `..`
+    /// have no entry.
     pub fn at(&self, offset: u64) -> Option<(&OsStr, Option<&Entry>)> {
         match offset {
             0 => Some((OsStr::new("."), None)),
@@ -176,14 +182,14 @@ impl Listing {
 }
 
 impl Want {
-    /// The offset of the first entry that is wanted.
+    /// Returns the offset of the first requested entry.
     pub fn offset(&self) -> u64 {
         match self {
             Self::Plain(offset, _) | Self::Plus(offset, _) => *offset,
         }
     }
 
-    /// Replies with an error.
+    /// Answers the request with an error.
     pub fn refuse(self, error: Errno) {
         match self {
             Self::Plain(_, reply) => reply.error(errno(error)),

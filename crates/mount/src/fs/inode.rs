@@ -1,4 +1,4 @@
-//! A file of a node, its bytes in transit and its open handles.
+//! A file of a node, with its writes in transit and its open handles.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,28 +12,29 @@ use super::ahead::Ahead;
 use super::behind::Behind;
 use super::cache_stamp::CacheStamp;
 
-/// The bit that is set in the inode numbers of files, and in none of the mount's own numbers.
+/// The bit that is set in the inode numbers of nodes' files, and never in those of the mount
+/// itself.
 pub const OF_FILES: u64 = 1 << 62;
 
-/// The identity of a file.
+/// What identifies a file of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     peer: usize,
     device: u64,
     inode: u64,
-    /// Inode numbers are reused, but for another kind of file or with another birth time.
+    /// The type and the birth time tell a file from an earlier one with the same inode number.
     kind: FileKind,
     born: Stamp,
 }
 
 impl Key {
-    /// The key of the file with these attributes on the node at index `peer`.
+    /// Returns the key of the file with these attributes on the node at index `peer`.
     pub fn of(peer: usize, attr: &Attr) -> Self {
         let Attr { device, inode, kind, born, .. } = *attr;
         Self { peer, device, inode, kind, born }
     }
 
-    /// The kernel's inode number; files may collide.
+    /// Returns the inode number that the kernel gets. Several keys may have the same number.
     pub fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
@@ -43,11 +44,11 @@ impl Key {
 
 /// A file, directory or other inode of a node.
 pub struct Inode {
-    /// The kernel's inode number.
+    /// The inode number that the kernel knows.
     pub number: u64,
-    /// The index of its node.
+    /// The index of the node that the file is on.
     pub peer: usize,
-    /// The identity; `None` for the root of a node, which may change.
+    /// What identifies the file; `None` for the root of a node, which may change.
     pub key: Option<Key>,
     flow: Mutex<Flow>,
     place: Mutex<Place>,
@@ -55,27 +56,28 @@ pub struct Inode {
 
 #[derive(Default)]
 struct Place {
-    /// The parent directory; `None` for the root of a node, and for inodes without a known name.
+    /// The directory that contains the last known name; `None` for the root of a node, and if no
+    /// name is known.
     above: Option<Arc<Inode>>,
     name: Vec<u8>,
-    /// The kernel's lookup count.
+    /// The kernel's lookup count: how many references to the inode the kernel has.
     told: u64,
 }
 
 impl Inode {
-    /// The root of the node at index `peer`.
+    /// Creates the inode of the root of the node at index `peer`.
     pub fn root(number: u64, peer: usize) -> Arc<Self> {
         let (flow, place) = (Mutex::default(), Mutex::default());
         Arc::new(Self { number, peer, key: None, flow, place })
     }
 
-    /// A file without a name.
+    /// Creates an inode without a name.
     pub fn new(number: u64, key: Key) -> Arc<Self> {
         let (flow, place) = (Mutex::default(), Mutex::default());
         Arc::new(Self { number, peer: key.peer, key: Some(key), flow, place })
     }
 
-    /// The path below the node's root; `None` if no name is known.
+    /// Returns the path relative to the node's root; `None` if no name is known.
     pub fn path(self: &Arc<Self>) -> Option<Vec<u8>> {
         let mut names = Vec::new();
         let mut at = Arc::clone(self);
@@ -90,7 +92,8 @@ impl Inode {
         Some(names.join(&b'/'))
     }
 
-    /// The path of `name` in this directory.
+    /// Returns the path of the entry `name` in this directory; `None` if no name of the directory
+    /// is known.
     pub fn path_of(self: &Arc<Self>, name: &[u8]) -> Option<Vec<u8>> {
         let mut path = self.path()?;
         if !path.is_empty() {
@@ -100,24 +103,25 @@ impl Inode {
         Some(path)
     }
 
-    /// The bytes in transit.
+    /// Locks and returns the data in transit.
     pub fn flow(&self) -> MutexGuard<'_, Flow> {
         self.flow.lock()
     }
 
-    /// The directory that it is in, if it has a known name.
+    /// Returns the directory that contains the inode; `None` if no name is known.
     pub fn above(&self) -> Option<Arc<Self>> {
         self.place().above.clone()
     }
 
-    /// Sets its name: `name` in `above`.
+    /// Sets the name of the inode: `name` in the directory `above`.
     pub fn set_name(&self, above: &Arc<Self>, name: &[u8]) {
         let mut place = self.place();
         place.above = Some(Arc::clone(above));
         place.name = name.to_vec();
     }
 
-    /// Removes its name if that is `name` in the directory with inode number `above`.
+    /// Forgets the name of the inode if it is `name` in the directory with the inode number
+    /// `above`.
     pub fn remove_name(&self, above: u64, name: &[u8]) {
         let mut place = self.place();
         let same = place.above.as_ref().is_some_and(|folder| folder.number == above);
@@ -126,13 +130,14 @@ impl Inode {
         }
     }
 
-    /// Increments the kernel's lookup count.
+    /// Adds one to the kernel's lookup count.
     pub fn look_up(&self) {
         self.place().told += 1;
     }
 
-    /// Takes `times` from the kernel's lookup count. At 0 it returns the last name, as the directory's
-    /// inode number and the name in it, in the inner option.
+    /// Subtracts `times` from the kernel's lookup count. Returns `None` if the count is still above
+    /// 0. Otherwise returns the last known name, if any: the inode number of the directory, and the
+    /// name in it.
     pub fn forget(&self, times: u64) -> Option<Option<(u64, Vec<u8>)>> {
         let mut place = self.place();
         place.told = place.told.saturating_sub(times);
@@ -145,28 +150,28 @@ impl Inode {
     }
 }
 
-/// A continuation that runs once all writes of a file are acknowledged.
+/// A function that is called once all writes to a file are acknowledged.
 pub type Settled = Box<dyn FnOnce() + Send>;
 
-/// The bytes of a file in transit, which all its handles share.
+/// The data in transit between a file and its node, shared by all handles of the file.
 #[derive(Default)]
 pub struct Flow {
-    /// Writes that the node hasn't acknowledged.
+    /// The writes that the node has not acknowledged.
     pub behind: Behind<Arc<OpenFile>>,
-    /// The continuations that wait until all writes are acknowledged.
+    /// The functions to call once all writes are acknowledged.
     pub waiting: Vec<Settled>,
-    /// A counter of changes by this mount, which invalidate what was read ahead.
+    /// A counter of the changes by this mount. Each change invalidates what was read ahead.
     pub version: u64,
-    /// The state of the file that the kernel's page cache shows; `None` if unknown.
+    /// The state of the file to which the kernel's cached pages belong; `None` if unknown.
     pub seen: Option<CacheStamp>,
-    /// The length of the file that the kernel was told, in bytes.
+    /// The length of the file in bytes, as last reported to the kernel.
     pub size: u64,
-    /// The open handles, by which a file without a name is reached.
+    /// The open handles of the file. A file without a known name is accessed through one of them.
     pub open: Vec<Arc<OpenFile>>,
 }
 
 impl Flow {
-    /// Adds the writes in transit to the attributes.
+    /// Returns the attributes as they will be once the writes in transit are executed.
     pub fn with_written(&mut self, mut attr: Attr) -> Attr {
         if let Some(end) = self.behind.end() {
             attr.size = attr.size.max(end);
@@ -176,15 +181,15 @@ impl Flow {
     }
 }
 
-/// An open file of a node.
+/// An open handle of a file on a node.
 pub struct OpenFile {
-    /// The file.
+    /// The inode of the file.
     pub inode: Arc<Inode>,
-    /// The connection that the handle belongs to.
+    /// The epoch of the connection on which the handle is valid.
     pub epoch: u64,
-    /// The node's handle.
+    /// The number of the handle on the node.
     pub handle: u64,
-    /// Whether writes append.
+    /// Whether all writes append to the file.
     pub append: bool,
     ahead: Mutex<Ahead>,
     /// The error number of the first failed write, which later calls report; 0 for none.
@@ -198,23 +203,24 @@ impl PartialEq for OpenFile {
 }
 
 impl OpenFile {
-    /// A file that was opened on the connection of `epoch`.
+    /// Creates a handle of a file that was opened on the connection of `epoch`.
     pub fn new(inode: Arc<Inode>, epoch: u64, handle: u64, append: bool) -> Arc<Self> {
         let (ahead, failed) = (Mutex::default(), AtomicI32::new(0));
         Arc::new(Self { inode, epoch, handle, append, ahead, failed })
     }
 
-    /// Records that written bytes are lost. The error stays, so that no caller takes the file for complete.
+    /// Records that a write has failed. All later writes, fsyncs and closes report the error, so
+    /// that no caller considers the file complete.
     pub fn fail(&self, error: Errno) {
         let number = error.raw_os_error();
         // The first error is the cause.
         let _ = self.failed.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Checks that no written bytes are lost.
+    /// Checks that no write through this handle has failed.
     ///
     /// # Errors
-    /// The error of the first write that was lost.
+    /// The error of the first failed write.
     pub fn check(&self) -> Result<(), Errno> {
         match self.failed.load(Ordering::Acquire) {
             0 => Ok(()),
@@ -222,7 +228,7 @@ impl OpenFile {
         }
     }
 
-    /// The read-ahead.
+    /// Locks and returns the read-ahead.
     pub fn ahead(&self) -> MutexGuard<'_, Ahead> {
         self.ahead.lock()
     }

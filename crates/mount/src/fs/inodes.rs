@@ -1,6 +1,6 @@
-//! The inodes that the kernel knows. The kernel's inode number is derived from the node and the inode
-//! number on it, so that it stays the same in the next mount. The path of an inode is its last known name
-//! below the path of its directory.
+//! The table of inodes that the kernel knows. Inode numbers are derived from the node and the
+//! file's identity there, so that they are the same in later mounts. The path of an inode consists
+//! of its last known name and the path of the directory that contains it.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::inode::{Inode, Key, OF_FILES};
 /// The inode number of the mount's own directory.
 pub const TOP: u64 = 1;
 
-/// The inodes that the kernel knows.
+/// The table of inodes that the kernel knows.
 #[derive(Default)]
 pub struct Inodes(Mutex<Table>);
 
@@ -24,17 +24,18 @@ struct Table {
 }
 
 impl Inodes {
-    /// Adds an inode that is never forgotten.
+    /// Adds an inode that stays in the table, such as the root of a node.
     pub fn keep(&self, inode: Arc<Inode>) {
         self.lock().by_number.insert(inode.number, inode);
     }
 
-    /// The inode with this number.
+    /// Returns the inode with this number, if the kernel knows it.
     pub fn find(&self, number: u64) -> Option<Arc<Inode>> {
         self.lock().by_number.get(&number).cloned()
     }
 
-    /// The inode that is now `name` in `above`; counts a lookup by the kernel.
+    /// Returns the inode that has the name `name` in `above` and these attributes; created if
+    /// missing. Adds one to its lookup count.
     pub fn tell(&self, above: &Arc<Inode>, name: &[u8], attr: &Attr) -> Arc<Inode> {
         let key = Key::of(above.peer, attr);
         let mut table = self.lock();
@@ -57,12 +58,14 @@ impl Inodes {
         inode
     }
 
-    /// The number that [`tell`](Self::tell) gives, without a lookup.
+    /// Returns the number that [`tell`](Self::tell) would assign, unless another inode already has
+    /// it. Counts no lookup.
     pub fn number(peer: usize, attr: &Attr) -> u64 {
         Key::of(peer, attr).number()
     }
 
-    /// Takes `times` lookups back, and drops the inode when none is left.
+    /// Subtracts `times` from the lookup count of an inode, and drops the inode if the count is 0.
+    /// Inodes added by [`keep`](Self::keep) stay.
     pub fn forget(&self, number: u64, times: u64) {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get(&number).filter(|inode| inode.key.is_some()) else {
@@ -78,7 +81,7 @@ impl Inodes {
         }
     }
 
-    /// Removes a name.
+    /// Forgets the name `name` in the directory with the inode number `above`.
     pub fn unname(&self, above: u64, name: &[u8]) {
         let mut table = self.lock();
         if let Some(inode) = table.by_name.remove(&(above, name.to_vec())) {
@@ -86,7 +89,8 @@ impl Inodes {
         }
     }
 
-    /// Renames a file. The file that had the new name loses it, or gets the old one in an `exchange`.
+    /// Renames an inode. With `exchange`, the inode that had the new name gets the old one;
+    /// otherwise it loses its name.
     pub fn rename(&self, from: (u64, &[u8]), to: (&Arc<Inode>, &[u8]), exchange: bool) {
         let (above, name) = to;
         let other = self.lock().by_name.get(&(above.number, name.to_vec())).cloned();
@@ -108,7 +112,7 @@ impl Inodes {
         table.by_name.insert((above.number, name.to_vec()), inode);
     }
 
-    /// The number of inodes.
+    /// Returns the number of known inodes.
     pub fn count(&self) -> usize {
         self.lock().by_number.len()
     }

@@ -1,5 +1,5 @@
-//! Listing directories of nodes. A node replies with many entries and their attributes at a time, ahead
-//! of the reader.
+//! Lists directories of nodes. A node sends many entries and their attributes in one reply, before
+//! the reader asks for them.
 
 use parking_lot::MutexGuard;
 use std::ffi::OsStr;
@@ -33,13 +33,13 @@ impl Mount {
         peer.ask(Ask::List(path), Vec::new(), Box::new(then));
     }
 
-    /// Closes a directory.
+    /// Closes an open directory, and its listing on the node.
     pub fn close_folder(&self, folder: &OpenFolder) {
         let listing = folder.listing().close();
         self.close_listing(folder, listing);
     }
 
-    /// Replies with entries as soon as they are here.
+    /// Replies to a reader as soon as the entries that it wants have arrived.
     pub fn list(self: &Arc<Self>, folder: &Arc<OpenFolder>, want: Want) {
         let mut listing = folder.listing();
         match listing.step(want) {
@@ -90,7 +90,8 @@ impl Mount {
         }
     }
 
-    /// Takes further entries, and serves the requests that waited for them.
+    /// Returns a continuation that stores the entries of a reply and serves the readers that wait
+    /// for them.
     fn taking(self: &Arc<Self>, folder: &Arc<OpenFolder>) -> Then {
         let (mount, folder) = (Arc::clone(self), Arc::clone(folder));
         Box::new(move |outcome| {
@@ -99,7 +100,7 @@ impl Mount {
         })
     }
 
-    /// Replies with the entries that are here; returns the offset after the last one.
+    /// Replies with as many available entries as fit. Returns the offset after the last one.
     fn fill(&self, folder: &OpenFolder, listing: &Listing, want: Want) -> u64 {
         let mut offset = want.offset();
         match want {

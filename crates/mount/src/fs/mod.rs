@@ -1,5 +1,5 @@
-//! The file system that the kernel sees. Its threads never block: every request to a node carries a
-//! continuation, so that a slow or lost node doesn't delay the others.
+//! The file system as the kernel sees it. Its threads never block: every request to a node has a
+//! continuation, so that a slow or lost node does not delay requests to the others.
 
 mod ahead;
 mod attr;
@@ -35,40 +35,41 @@ pub use self::calls::Files;
 pub use self::status::{Account, NodeAccount};
 pub use self::top::{STATUS_NAME, Top as TopFolder};
 
-/// Counters of the kernel's requests.
+/// Numbers of requests by the kernel since the mount began.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Reads.
+    /// Reads, including those served by the read-ahead.
     pub reads: AtomicU64,
-    /// Reads that were served by the read-ahead at once.
+    /// Reads that the read-ahead served without waiting.
     pub ahead: AtomicU64,
-    /// Writes.
+    /// Write requests.
     pub writes: AtomicU64,
-    /// Lookups.
+    /// Lookups of names in directories.
     pub lookups: AtomicU64,
-    /// Opened files.
+    /// Files opened or created.
     pub opens: AtomicU64,
-    /// Opened files whose cached pages were kept.
+    /// Opened files of which the kernel kept its cached pages.
     pub kept: AtomicU64,
 }
 
-/// A mount.
+/// A mounted file system, with its connections to the nodes.
 pub struct Mount {
-    /// The nodes in the order of the list.
+    /// The nodes, in the order of the node list.
     pub peers: Vec<Arc<Peer>>,
-    /// Counters of the kernel's requests.
+    /// Numbers of requests by the kernel.
     pub figures: Figures,
     windows: Vec<Window>,
     inodes: Inodes,
     opens: Opens,
     top: Top,
-    /// Receives the inode numbers of files whose cached pages are invalid.
+    /// Takes the inode numbers of files whose pages in the kernel's cache are invalid.
     distrusted: Sender<u64>,
     recording: Arc<Recording>,
 }
 
 impl Mount {
-    /// A mount of `peers`; `distrusted` receives the inode numbers of files with invalid cached pages.
+    /// Creates a mount of `peers`. The inode numbers of files with invalid cached pages are sent to
+    /// `distrusted`.
     pub fn new(
         peers: Vec<Arc<Peer>>,
         top: Top,
@@ -88,7 +89,8 @@ impl Mount {
         &self.peers[inode.peer]
     }
 
-    /// Invalidates the kernel's cached pages of a file, which may hold bytes that the node never got.
+    /// Causes the kernel to drop the cached pages of a file, which may hold bytes that never
+    /// reached the node.
     fn distrust(&self, number: u64) {
         // It fails while the mount ends.
         let _ = self.distrusted.send(number);

@@ -14,7 +14,7 @@ use super::top::node_number;
 use crate::peer::{Reply, Then};
 
 impl Mount {
-    /// Looks up a name in a directory of a node.
+    /// Replies with the inode that has a name in a directory of a node.
     pub fn look_up(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, reply: ReplyEntry) {
         self.figures.lookups.fetch_add(1, Ordering::Relaxed);
         let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
@@ -51,8 +51,8 @@ impl Mount {
         self.enter(above, name, Ask::Link(from, to), reply);
     }
 
-    /// Sends a request whose answer contains the attributes of `name` in `above`, and replies with
-    /// these.
+    /// Sends `ask`, a request whose answer contains the attributes of `name` in `above`, and
+    /// replies with the inode that has this name.
     fn enter(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, ask: Ask, reply: ReplyEntry) {
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&above));
@@ -72,7 +72,8 @@ impl Mount {
         peer.ask(ask, Vec::new(), Box::new(then));
     }
 
-    /// Replies with the root of a node, which exists also while the node is down.
+    /// Replies with the root of the node at index `place`, which exists even while the node is
+    /// down.
     pub fn look_up_node(&self, place: usize, reply: ReplyEntry) {
         let then = move |outcome: Result<Reply, Errno>| {
             let attr = node_attr(place, attributes(outcome));
@@ -81,7 +82,8 @@ impl Mount {
         self.peers[place].ask(Ask::Stat(FileRef::Path(Vec::new())), Vec::new(), Box::new(then));
     }
 
-    /// Replies with the attributes of a file.
+    /// Replies with the attributes of an inode; `handle` is the open file that the kernel named, if
+    /// any.
     pub fn stat(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
         let mount = Arc::clone(self);
         let settled = Arc::clone(&inode);
@@ -99,8 +101,9 @@ impl Mount {
         self.ask_about(of, (handle, false), Ask::Stat, Box::new(then));
     }
 
-    /// Sends a request about a file, identified as by [`spot`](Self::spot). If the node no longer
-    /// has the handle, and the kernel named none, sends the request again with the path.
+    /// Sends a request about a file; `writes` and the choice between handle and path are those of
+    /// [`spot`](Self::spot). If the node does not know a handle that the kernel did not name, sends
+    /// the request again with the path.
     fn ask_about(
         &self,
         inode: Arc<Inode>,
@@ -123,7 +126,7 @@ impl Mount {
         peer.ask_in(epoch, first, Vec::new(), Box::new(then));
     }
 
-    /// Changes a file's attributes.
+    /// Changes attributes of a file after all writes of this mount to it are acknowledged.
     pub fn change(
         self: &Arc<Self>,
         inode: Arc<Inode>,
@@ -157,10 +160,10 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Returns how a request identifies a file, and the epoch of the connection if that is a
-    /// handle: the handle that the kernel named, else any open handle (since names may be gone or
-    /// given to other files), else the path. If `writes` is set, the path precedes any other open
-    /// handle.
+    /// Returns how a request identifies a file: by the handle that the kernel named, else by any
+    /// open handle (since names may be gone or belong to other files), else by the path. If
+    /// `writes` is set, the path is preferred to handles that the kernel did not name. For a
+    /// handle, also returns the epoch of its connection.
     fn spot(
         &self,
         inode: &Arc<Inode>,
@@ -183,7 +186,7 @@ impl Mount {
         inode.path().map(|path| (FileRef::Path(path), None))
     }
 
-    /// Removes a name.
+    /// Removes a name from a directory of a node.
     pub fn remove(
         self: &Arc<Self>,
         above: Arc<Inode>,
@@ -205,7 +208,7 @@ impl Mount {
         peer.ask(ask, Vec::new(), Box::new(then));
     }
 
-    /// Renames within a node.
+    /// Renames a file or directory; both names must be on one node.
     pub fn rename(
         self: &Arc<Self>,
         from: (Arc<Inode>, Vec<u8>),
@@ -245,7 +248,7 @@ impl Mount {
         self.peer(inode).ask(Ask::ReadLink(path), Vec::new(), Box::new(then));
     }
 
-    /// Replies whether the agent's user has the access `what` to a file.
+    /// Replies whether the user that the node's agent runs as has the access `what` to a file.
     pub fn may(&self, inode: &Arc<Inode>, what: i32, reply: ReplyEmpty) {
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let then = move |outcome: Result<Reply, Errno>| match outcome {
@@ -256,7 +259,7 @@ impl Mount {
         self.peer(inode).ask(ask, Vec::new(), Box::new(then));
     }
 
-    /// Replies with the total and the free space of the file system.
+    /// Replies with the total and the free space of the file system that contains a file.
     pub fn space(&self, inode: &Arc<Inode>, reply: ReplyStatfs) {
         let path = inode.path().unwrap_or_default();
         let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {
@@ -298,7 +301,8 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
     }
 }
 
-/// Returns the attributes of a node's root, or of an empty directory while the node is down.
+/// Returns the attributes of the root of the node at index `place`; those of an empty directory if
+/// the node is down.
 fn node_attr(place: usize, outcome: Result<Attr, Errno>) -> fuser::FileAttr {
     let number = node_number(place);
     match outcome {

@@ -1,4 +1,4 @@
-//! The table of the kernel's handles.
+//! The table of open files and directories, by the kernel's handles.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::folder::OpenFolder;
 use super::inode::OpenFile;
 
-/// The target of a handle.
+/// What a handle of the kernel refers to.
 #[derive(Clone)]
 pub enum Open {
-    /// A file of a node.
+    /// An open file of a node.
     File(Arc<OpenFile>),
-    /// A directory of a node.
+    /// An open directory of a node.
     Folder(Arc<OpenFolder>),
-    /// A text of the mount itself.
+    /// The text of a file of the mount itself, such as the status, as of when it was opened.
     Text(Arc<str>),
 }
 
-/// The open files and directories by the kernel's handle.
+/// The open files and directories of the mount, by handle.
 #[derive(Default)]
 pub struct Opens {
     all: Mutex<HashMap<u64, Open>>,
@@ -27,19 +27,19 @@ pub struct Opens {
 }
 
 impl Opens {
-    /// Adds `open`; returns its handle.
+    /// Adds `open` and returns its handle.
     pub fn keep(&self, open: Open) -> u64 {
         let handle = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.lock().insert(handle, open);
         handle
     }
 
-    /// The target of this handle.
+    /// Returns what a handle refers to; `None` if there is no such handle.
     pub fn find(&self, handle: u64) -> Option<Open> {
         self.lock().get(&handle).cloned()
     }
 
-    /// The file that has this handle.
+    /// Returns the open file that a handle refers to; `None` if it refers to anything else.
     pub fn file(&self, handle: u64) -> Option<Arc<OpenFile>> {
         match self.find(handle) {
             Some(Open::File(file)) => Some(file),
@@ -47,12 +47,12 @@ impl Opens {
         }
     }
 
-    /// Removes a handle and returns its target.
+    /// Removes a handle and returns what it referred to.
     pub fn remove(&self, handle: u64) -> Option<Open> {
         self.lock().remove(&handle)
     }
 
-    /// The number of open handles.
+    /// Returns the number of open handles.
     pub fn count(&self) -> usize {
         self.lock().len()
     }

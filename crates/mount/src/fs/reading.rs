@@ -1,4 +1,4 @@
-//! Reads files.
+//! Reads files of nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,8 @@ use crate::peer::Reply;
 const ALL: u64 = 64;
 
 impl Mount {
-    /// Reads from an open file, after the node has acknowledged all writes of this mount to it.
+    /// Reads from an open file. The read begins once the node has acknowledged all writes of this
+    /// mount to the file.
     pub fn read(self: &Arc<Self>, file: Arc<OpenFile>, read: Read) {
         self.figures.reads.fetch_add(1, Ordering::Relaxed);
         let mount = Arc::clone(self);
@@ -45,7 +46,8 @@ impl Mount {
         }
     }
 
-    /// Asks the node whether the file has changed since it was opened, then serves the read.
+    /// Asks the node whether the file has changed since it was opened, drops the available pieces
+    /// if it has, and serves the read.
     fn look_again(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let (mount, file_then, asked_ns) = (Arc::clone(self), Arc::clone(file), clock::now_ns());
         let then = move |outcome: Result<Reply, Errno>| {

@@ -1,4 +1,4 @@
-//! The status of a mount.
+//! The status of a mount, which consists of counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use super::Mount;
 
-/// The counters of a mount: the kernel's requests, and the traffic to the nodes.
+/// The counters of a mount since it began: requests by the kernel, and the traffic with the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Reads by the kernel, which don't include hits in its page cache.
+    /// Reads by the kernel. Those that its page cache served are not included.
     pub reads: u64,
-    /// Reads that the read-ahead served at once.
+    /// Reads that the read-ahead served without waiting.
     pub reads_ahead: u64,
-    /// Writes.
+    /// Writes by the kernel.
     pub writes: u64,
-    /// Lookups of names.
+    /// Lookups of names by the kernel.
     pub lookups: u64,
-    /// Opened files.
+    /// Files that were opened or created.
     pub opens: u64,
-    /// Opened files whose cached pages the kernel kept, since they were unchanged.
+    /// Opened files of which the kernel kept its cached pages, since they were unchanged.
     pub opens_unchanged: u64,
-    /// Inodes that the kernel knows.
+    /// Inodes that the kernel knows now.
     pub known: u64,
-    /// Open files and directories.
+    /// Files and directories that are open now.
     pub open: u64,
-    /// The nodes, in the list's order.
+    /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeAccount>,
 }
 
-/// The traffic to one node.
+/// The counters of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeAccount {
-    /// The node.
+    /// The node's name.
     pub name: String,
-    /// Whether it is connected.
+    /// Whether the mount is connected to the node now.
     pub connected: bool,
-    /// The reason why it is not connected, if a connection was tried.
+    /// Why the node is not connected; `None` if it is, or if no connection was tried.
     pub reason: Option<String>,
-    /// Requests.
+    /// Requests that were sent to the node.
     pub asked: u64,
-    /// Payload bytes received.
+    /// Payload bytes received from the node.
     pub bytes_read: u64,
-    /// Payload bytes sent.
+    /// Payload bytes sent to the node.
     pub bytes_written: u64,
-    /// Written bytes that the node has not acknowledged.
+    /// Written bytes that the node has not acknowledged yet.
     pub bytes_behind: u64,
-    /// Lost connections.
+    /// The number of times that an established connection was lost.
     pub lost: u64,
 }
 
 impl Mount {
-    /// Returns the counters so far.
+    /// Returns the current counters.
     pub fn account(&self) -> Account {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let nodes = self.peers.iter().zip(&self.windows).map(|(peer, window)| {

@@ -1,5 +1,6 @@
-//! The mount's own directory: a directory for each node, and links to nodes by their numbers in the list, to
-//! this node (`here`) and to the user's home node (`home`).
+//! The mount's own directory. It contains a directory for each node, and links to nodes: one for
+//! each number in the node list, `here` for this machine's node, and `home` for the user's home
+//! node.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,7 @@ const STATUS: u64 = 4;
 const NODES: u64 = 16;
 const NUMBERS: u64 = 1 << 40;
 
-/// The name of the status file, which isn't listed.
+/// The name of the file with the mount's status, which does not appear in listings.
 pub const STATUS_NAME: &str = ".garland-status";
 
 /// Returns the inode number of the root of the node at index `place`.
@@ -23,42 +24,42 @@ pub fn node_number(place: usize) -> u64 {
     NODES + place as u64
 }
 
-/// The mount's own directory.
+/// The mount's own directory: the nodes' names, and the target of `here`.
 #[derive(Debug)]
 pub struct Top {
     names: Vec<String>,
     here: String,
 }
 
-/// An inode of the mount itself.
+/// An inode that belongs to the mount itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Own {
-    /// The directory.
+    /// The mount's own directory.
     Folder,
-    /// A link with this text.
+    /// A symbolic link with this target.
     Link(String),
-    /// The status file.
+    /// The file with the mount's status.
     Status,
 }
 
 /// What a name in the mount's own directory refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The node at this index.
+    /// The root of the node at this index.
     Node(usize),
-    /// An inode of the mount itself, by its number.
+    /// The inode of the mount itself that has this number.
     Own(u64),
 }
 
 impl Top {
-    /// A directory of the nodes `names`. `here` is this machine's node, if it is one of them; if it is not, its
-    /// files are reached without the mount.
+    /// Creates the directory of the nodes `names`. `here` is the name of this machine's node; if it
+    /// is none of them, the link `here` leads to `/`, outside of the mount.
     #[must_use]
     pub fn new(names: Vec<String>, here: Option<String>) -> Self {
         Self { names, here: here.unwrap_or_else(|| "/".to_owned()) }
     }
 
-    /// Returns the mount's own inode with this number; `None` for a node's.
+    /// Returns the inode of the mount itself that has this number; `None` for an inode of a node.
     pub fn own(&self, number: u64) -> Option<Own> {
         match number {
             TOP => Some(Own::Folder),
@@ -72,7 +73,8 @@ impl Top {
         }
     }
 
-    /// Returns the target of a name. A node named like a number comes before the node with that number.
+    /// Returns what a name refers to. A node whose name is a number takes precedence over the node
+    /// with that number in the list.
     pub fn find(&self, name: &OsStr) -> Option<Named> {
         if let Some(place) = self.names.iter().position(|known| known.as_bytes() == name.as_bytes())
         {
@@ -90,7 +92,7 @@ impl Top {
         }
     }
 
-    /// Returns the attributes of an inode of the mount itself.
+    /// Returns the attributes of an inode of the mount itself; `None` for an inode of a node.
     pub fn attr(&self, number: u64) -> Option<FileAttr> {
         Some(match self.own(number)? {
             Own::Folder => attr::own(FileType::Directory, number, 0o555, 0),
@@ -99,8 +101,9 @@ impl Top {
         })
     }
 
-    /// Lists the directory from an offset on until `add` returns that there is no more space. `add` gets the
-    /// offset after each entry, its inode number, its kind and its name.
+    /// Calls `add` for each entry from the offset `from` on, until it returns true because there is
+    /// no space left. `add` gets the offset after the entry, its inode number, its type and its
+    /// name.
     pub fn list(&self, from: u64, mut add: impl FnMut(u64, u64, FileType, &OsStr) -> bool) {
         let mut place = from;
         while let Some((number, kind, name)) = self.listed(place) {
@@ -111,7 +114,7 @@ impl Top {
         }
     }
 
-    /// Returns the entry at an offset: inode number, type and name.
+    /// Returns the entry at an offset: its inode number, type and name; `None` at the end.
     fn listed(&self, place: u64) -> Option<(u64, FileType, &OsStr)> {
         let folder = FileType::Directory;
         Some(match usize::try_from(place).ok()? {

@@ -1,4 +1,5 @@
-//! The limit of unacknowledged writes to a node. Beyond it, replies to writers wait for acknowledgements.
+//! The limit of unacknowledged writes to a node. When it is reached, replies to writers are delayed
+//! until the node acknowledges enough bytes.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -6,10 +7,10 @@ use std::collections::VecDeque;
 use fuser::ReplyWrite;
 use garland_sys::clock;
 
-/// The maximum number of unacknowledged bytes of a node.
+/// The maximum number of unacknowledged bytes for one node.
 const BYTES: usize = 16 << 20;
 
-/// The unacknowledged bytes of a node.
+/// The unacknowledged bytes of one node, and the writers that wait for space.
 #[derive(Default)]
 pub struct Window(Mutex<State>);
 
@@ -19,7 +20,7 @@ struct State {
     parked: VecDeque<Parked>,
 }
 
-/// A writer whose reply waits.
+/// A writer whose reply is delayed.
 struct Parked {
     reply: ReplyWrite,
     bytes: u32,
@@ -27,7 +28,8 @@ struct Parked {
 }
 
 impl Window {
-    /// Adds written bytes, and replies to their writer now or when there is space.
+    /// Adds written bytes. Replies to their writer at once if there is space, otherwise when there
+    /// is.
     pub fn take(&self, bytes: u32, reply: ReplyWrite) {
         let mut state = self.0.lock();
         state.used += bytes as usize;
@@ -39,8 +41,9 @@ impl Window {
         reply.written(bytes);
     }
 
-    /// Removes acknowledged bytes, and replies to writers for which there is space now. Calls `waited` for each
-    /// with the time since when it has waited, and its number of bytes.
+    /// Subtracts acknowledged bytes, and replies to the writers for which there is space now. For
+    /// each of them, calls `waited` with the time at which it began to wait, in monotonic
+    /// nanoseconds, and its number of bytes.
     pub fn give_back(&self, bytes: usize, waited: impl Fn(u64, u64)) {
         let mut told = Vec::new();
         {
@@ -59,7 +62,7 @@ impl Window {
         }
     }
 
-    /// The number of unacknowledged bytes.
+    /// Returns the number of unacknowledged bytes.
     pub fn used(&self) -> usize {
         self.0.lock().used
     }

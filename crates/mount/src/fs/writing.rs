@@ -1,4 +1,4 @@
-//! Writes files, and waits until writes are acknowledged.
+//! Writes to files of nodes, and waits until writes are acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +16,8 @@ use super::inode::{Inode, OpenFile, Settled};
 use crate::peer::Reply;
 
 impl Mount {
-    /// Takes bytes to write. It replies at once while the window has space; a failure is reported by the next
-    /// write, fsync or close.
+    /// Queues bytes to be written at the offset `at`. Replies at once if the window has space. If
+    /// the write fails later, the next write, fsync or close reports the error.
     pub fn write(self: &Arc<Self>, file: &Arc<OpenFile>, at: u64, data: &[u8], reply: ReplyWrite) {
         if let Err(error) = file.check() {
             return reply.error(errno(error));
@@ -34,7 +34,7 @@ impl Mount {
         self.send(&file.inode);
     }
 
-    /// Runs `then` once the node has acknowledged all writes of this mount to a file.
+    /// Calls `then` as soon as the node has acknowledged all writes of this mount to a file.
     pub fn settle(self: &Arc<Self>, inode: &Arc<Inode>, then: Settled) {
         {
             let mut flow = inode.flow();
@@ -52,7 +52,8 @@ impl Mount {
         then();
     }
 
-    /// Replies to a flush or close: the node has acknowledged all writes, or one failed.
+    /// Replies to a flush, which close(2) causes, once the node has acknowledged all writes; with
+    /// an error if one failed.
     pub fn flush(self: &Arc<Self>, file: Arc<OpenFile>, reply: ReplyEmpty) {
         let inode = Arc::clone(&file.inode);
         let then = move || match file.check() {
@@ -62,7 +63,8 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Replies to an fsync: all writes are on the node's stable storage, or one failed.
+    /// Replies to an fsync once all writes are on the node's stable storage; with an error if one
+    /// failed. With `bytes_only`, metadata may be missing (fdatasync(2)).
     pub fn sync(self: &Arc<Self>, file: Arc<OpenFile>, bytes_only: bool, reply: ReplyEmpty) {
         let mount = Arc::clone(self);
         let inode = Arc::clone(&file.inode);
@@ -80,7 +82,7 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Sends the writes of a file that may be sent now.
+    /// Sends the writes to a file that may be sent now.
     fn send(self: &Arc<Self>, inode: &Arc<Inode>) {
         loop {
             let flight = {

@@ -17,26 +17,27 @@ use super::traffic::Traffic;
 use super::watch;
 use super::wire::Wire;
 
-/// Finds and connects to the agent of the node at an index of the list; the error is the reason.
+/// Finds the agent of the node at an index of the node list, and connects to it; the error is the
+/// reason as text.
 pub type Reach = Arc<dyn Fn(usize) -> Result<Agent, String> + Send + Sync>;
 
-/// Connects to the agent of one node.
+/// Establishes the connections to one node's agent.
 pub struct Dialer {
-    /// The node's index in the list.
+    /// The index of the node in the node list.
     pub node: usize,
-    /// Connects the control channel.
+    /// Finds the agent and connects the control channel.
     pub reach: Reach,
-    /// Whether payload is encrypted.
+    /// Whether payload is encrypted on the network.
     pub sealed: bool,
-    /// The node's counters.
+    /// The counters of the node's traffic.
     pub traffic: Arc<Traffic>,
 }
 
 impl Dialer {
-    /// Makes the connections of `epoch`.
+    /// Establishes the control channel and the connections for requests, under the number `epoch`.
     ///
     /// # Errors
-    /// The reason, as text.
+    /// Why the agent could not be reached, as text.
     pub fn dial(&self, epoch: u64) -> Result<Arc<Wire>, String> {
         let Agent { mut connection, addresses } = (self.reach)(self.node)?;
         let order = FilesOrder {

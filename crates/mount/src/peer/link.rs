@@ -1,5 +1,5 @@
-//! One connection. A request is sent by the thread that makes it as far as the socket takes it at once,
-//! so that a small request needs no context switch; a sending thread writes the rest.
+//! One connection. The thread that makes a request sends as much of it as the socket accepts at
+//! once, so that a small request needs no context switch. A sending thread writes the rest.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -13,13 +13,13 @@ use garland_protocol::{
 };
 use garland_sys::tcp;
 
-/// A connection after the handshake.
+/// A connection after its handshake.
 pub struct Ends {
-    /// The connection.
+    /// The TCP connection.
     pub stream: TcpStream,
-    /// Seals requests.
+    /// Encrypts and numbers the frames that are sent.
     pub asks: Line,
-    /// Opens replies.
+    /// Decrypts and verifies the frames that are received.
     pub answers: Line,
 }
 
@@ -40,13 +40,13 @@ pub struct Receiver {
 #[derive(Default)]
 struct Queue {
     frames: VecDeque<Vec<u8>>,
-    /// The sending thread writes a frame, which is no longer in the queue.
+    /// Whether the sending thread is writing a frame that it has taken from the queue.
     is_busy: bool,
     is_over: bool,
 }
 
 impl Link {
-    /// The two sides of a connection.
+    /// Splits a connection into its two sides.
     pub fn new(ends: Ends) -> (Arc<Self>, Receiver) {
         let Ends { stream, asks, answers } = ends;
         let stream = Arc::new(stream);
@@ -55,7 +55,7 @@ impl Link {
         (Arc::new(Self { stream, line, queue, changed: Condvar::new() }), receiver)
     }
 
-    /// Sends a request; `frame` holds its payload.
+    /// Sends the request `asked`; `frame` holds its payload, behind space for the header.
     ///
     /// # Errors
     /// When the connection is lost.
@@ -101,7 +101,7 @@ impl Link {
         }
     }
 
-    /// Shuts both sides down.
+    /// Shuts down both sides of the connection.
     pub fn shut(&self) {
         self.queue().is_over = true;
         self.changed.notify_all();
@@ -115,7 +115,8 @@ impl Link {
 }
 
 impl Receiver {
-    /// Waits for a reply; returns it, its frame, and the length of the payload at the frame's start.
+    /// Waits for a reply. Returns the reply, its frame, and the length of the payload, with which
+    /// the frame begins.
     ///
     /// # Errors
     /// When the connection is lost, or the frame is invalid.

@@ -1,5 +1,5 @@
-//! A node of a mount. It is connected on the first request, and again after its agent was lost. Nothing
-//! blocks here: requests carry continuations.
+//! A node of a mount. The first request connects to it, and so does the first one after its agent
+//! was lost. Nothing here blocks: requests have continuations.
 
 mod dial;
 mod link;
@@ -25,17 +25,17 @@ use crate::recording::Recording;
 pub use self::dial::Reach;
 pub use self::reply::{Reply, Then, room};
 
-/// The pause after a failed attempt to connect, in nanoseconds.
+/// The pause in nanoseconds after a failed attempt to connect. Requests fail during the pause.
 const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The maximum number of requests that wait for a connection.
 const WAITING: usize = 4096;
 
-/// A node.
+/// A node of a mount, with the connections to its agent.
 pub struct Peer {
-    /// Its name in the node list.
+    /// The node's name in the node list.
     pub name: String,
-    /// Its counters.
+    /// The counters of the node's traffic.
     pub traffic: Arc<Traffic>,
     dialer: Dialer,
     state: Mutex<State>,
@@ -43,11 +43,12 @@ pub struct Peer {
 }
 
 enum State {
-    /// There is no connection: the reason, and when to try again.
+    /// Not connected: the reason, if known, and the monotonic time before which no attempt to
+    /// connect is made.
     Down(Option<String>, u64),
-    /// A connection is being made, for which these requests wait.
+    /// An attempt to connect is in progress; these requests wait for it.
     Dialling(Vec<Waiting>),
-    /// There is a connection.
+    /// Connected.
     Up(Arc<Wire>),
 }
 
@@ -58,7 +59,7 @@ struct Waiting {
 }
 
 impl Peer {
-    /// The node `name` at index `node` of the list.
+    /// Creates the node `name` at the index `node` of the node list, not yet connected.
     pub fn new(
         name: String,
         node: usize,
@@ -72,7 +73,8 @@ impl Peer {
         Arc::new(Self { name, traffic, dialer, state, epochs })
     }
 
-    /// Sends a request, and connects first if necessary. `payload` is from [`room`] or empty.
+    /// Sends a request; connects first if necessary. `payload` is empty or was made by [`room`]. If
+    /// the node cannot be reached, the request fails with EHOSTDOWN.
     pub fn ask(self: &Arc<Self>, ask: Ask, payload: Vec<u8>, then: Then) {
         let mut state = self.lock();
         let refused = match &mut *state {
@@ -101,7 +103,8 @@ impl Peer {
         refused(Err(Errno::HOSTDOWN));
     }
 
-    /// Sends a request about a handle, on the connection of `epoch` that the handle belongs to.
+    /// Sends a request that contains a handle, on the connection of `epoch`, to which the handle
+    /// belongs. If that connection is lost, the request fails with EIO.
     pub fn ask_in(&self, epoch: u64, ask: Ask, payload: Vec<u8>, then: Then) {
         let state = self.lock();
         match &*state {
@@ -117,7 +120,7 @@ impl Peer {
         }
     }
 
-    /// The epoch of the connection, if there is one.
+    /// Returns the epoch of the connection; `None` if there is none.
     pub fn epoch(&self) -> Option<u64> {
         match &*self.lock() {
             State::Up(wire) => Some(wire.epoch),
@@ -125,7 +128,7 @@ impl Peer {
         }
     }
 
-    /// Whether there is a connection, and if not the reason, if known.
+    /// Returns whether the node is connected, and if not, why, if that is known.
     pub fn standing(&self) -> (bool, Option<String>) {
         match &*self.lock() {
             State::Up(_) => (true, None),
@@ -134,7 +137,7 @@ impl Peer {
         }
     }
 
-    /// Connects, and sends the waiting requests.
+    /// Connects, and sends the requests that have waited for it.
     fn dial(self: Arc<Self>) {
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
         let began_ns = clock::now_ns();
@@ -143,7 +146,7 @@ impl Peer {
         self.dialled(dialled);
     }
 
-    /// Takes the result of an attempt to connect.
+    /// Handles the result of an attempt to connect: sends the waiting requests, or fails them.
     fn dialled(&self, dialled: Result<Arc<Wire>, String>) {
         let mut state = self.lock();
         let waiting = match std::mem::replace(&mut *state, State::Down(None, 0)) {
@@ -166,7 +169,7 @@ impl Peer {
         }
     }
 
-    /// Locks the state, in which a connection that has failed is no longer up.
+    /// Locks the state. If the connection has failed, the state is changed to `Down` first.
     fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock();
         if let State::Up(wire) = &*state

@@ -1,5 +1,5 @@
-//! Watches the agent of a node: it sends ten heartbeats a second on the control channel, from a thread
-//! that no disk can block.
+//! Watches the agent of a node by its heartbeats. The agent sends ten a second on the control
+//! channel, from a thread that no disk can block.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,14 +11,15 @@ use garland_transport::Connection;
 
 use super::wire::Wire;
 
-/// The timeout of one wait for a heartbeat. Waits are counted instead of time: a mount that was suspended
-/// must not take that for silence of the agent.
+/// The timeout of one wait for a heartbeat. Silence is measured in waits, not in time: a mount that
+/// was suspended must not take that for silence of the agent.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// The number of waits without a heartbeat after which an agent counts as gone.
+/// The number of consecutive waits without a heartbeat after which the agent counts as lost.
 const SILENT: u32 = 12;
 
-/// Keeps the control channel open as long as `wire` stands, and closes the wire when the agent is gone.
+/// Starts a thread that receives heartbeats on the control channel, and closes `wire` when they
+/// stop. The channel stays open until `wire` is closed.
 ///
 /// # Errors
 /// When the thread can't be started.

@@ -1,4 +1,4 @@
-//! The connections to an agent, and the requests that are not answered yet.
+//! The connections to an agent, and the requests that it has not answered yet.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -16,12 +16,13 @@ use super::reply::{Reply, Then, room};
 use super::traffic::Traffic;
 use crate::recording;
 
-/// The connections of an epoch.
+/// The connections to an agent that were established together.
 pub struct Wire {
-    /// The number of the epoch.
+    /// The number that tells these connections from earlier and later ones to the node.
     pub epoch: u64,
     links: Vec<Arc<Link>>,
-    /// The requests that are not answered yet; the reason once the connections are lost.
+    /// The requests that are not answered yet, by number; once the connections are closed, the
+    /// reason.
     unanswered: Mutex<Result<HashMap<u64, Pending>, String>>,
     last: AtomicU64,
     traffic: Arc<Traffic>,
@@ -32,12 +33,12 @@ struct Pending {
     then: Then,
     stage: Stage,
     asked_ns: u64,
-    /// The length of its payload.
+    /// The length of the request's payload in bytes.
     bytes: u64,
 }
 
 impl Wire {
-    /// Takes over connections after their handshakes, and starts their threads.
+    /// Takes over connections after their handshakes, and starts the threads that serve them.
     ///
     /// # Errors
     /// When a thread can't be started.
@@ -51,7 +52,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Starts the two threads of a connection.
+    /// Starts the sending and the receiving thread of a connection.
     fn serve(self: &Arc<Self>, link: &Arc<Link>, mut receiver: Receiver) -> io::Result<()> {
         let (link, its) = (Arc::clone(link), Arc::downgrade(self));
         threads::spawn("send", move || {
@@ -73,7 +74,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends a request; `payload` is empty, or begins with the space for a frame's header ([`room`]).
+    /// Sends a request and calls `then` with the result. `payload` is empty or was made by
+    /// [`room`].
     pub fn ask(&self, ask: Ask, payload: Vec<u8>, then: Then) {
         let frame = if payload.is_empty() { room(0) } else { payload };
         let length = frame.len() - FRAME_HEAD;
@@ -102,7 +104,7 @@ impl Wire {
         }
     }
 
-    /// Passes a reply on.
+    /// Passes a reply to the continuation of its request.
     fn answered(&self, answered: FileReply, body: Vec<u8>, payload: usize) {
         let pending = self.lock().as_mut().ok().and_then(|all| all.remove(&answered.number));
         // A reply without a request is a fault of the agent, and is ignored.
@@ -115,7 +117,7 @@ impl Wire {
         });
     }
 
-    /// Closes the connections; all requests that aren't answered fail.
+    /// Closes the connections for the reason `why`. All unanswered requests fail with EIO.
     pub fn fail(&self, why: &str) {
         let unanswered = {
             let mut state = self.lock();
@@ -131,7 +133,7 @@ impl Wire {
         }
     }
 
-    /// Why the connections were closed; `None` while they stand.
+    /// Returns why the connections were closed; `None` while they are open.
     pub fn failure(&self) -> Option<String> {
         self.lock().as_ref().err().cloned()
     }

@@ -6,39 +6,41 @@ use serde::Serialize;
 
 use crate::explain::read::Kept;
 
-/// A node's clock, compared with the head's.
+/// The clock of one node, compared with the head's.
 #[derive(Debug, Serialize)]
 pub(super) struct ClockResult {
     pub(super) node: String,
-    /// The offset from the head's clock when the node's trace began, in nanoseconds; positive if
-    /// the node's clock was ahead, `None` if unknown.
+    /// The offset from the head's clock at the beginning of the node's trace, in nanoseconds;
+    /// positive if the node's clock is ahead, `None` if unknown.
     pub(super) ahead_ns: Option<i64>,
-    /// The maximum error, over the whole run, of the node's times when converted to the head's clock.
+    /// The maximum error of the node's times after conversion to the head's clock, in nanoseconds;
+    /// `None` if unknown.
     pub(super) error_ns: Option<u64>,
-    /// The minimum and maximum drift rate, in parts per million.
+    /// The lower and upper bound of the drift rate, in parts per million; `None` if unknown.
     pub(super) rate_ppm: Option<[f64; 2]>,
     pub(super) steps: Vec<StepResult>,
-    /// The number of blocks that arrived before they were sent, by more than the clocks' errors.
+    /// The number of blocks that, even within the clocks' errors, arrived before they were sent.
     pub(super) contradictions: usize,
     /// The faults of the clock, as text; `None` if there are none.
     pub(super) fault: Option<String>,
 }
 
-/// A step of a clock.
+/// A jump of a node's clock.
 #[derive(Debug, Serialize)]
 pub(super) struct StepResult {
     pub(super) by_ns: i64,
     pub(super) error_ns: u64,
 }
 
-/// The maximum difference in rate between two working clocks, in parts per million.
+/// The maximum drift of a working clock against another one, in parts per million.
 const SOUND_PPM: f64 = 80.0;
 
-/// The maximum offset between nodes of one machine, which have the same clock, in nanoseconds: the time to
-/// read the clock.
+/// The maximum offset in nanoseconds between nodes of one machine, which share a clock. It is not
+/// 0, since reading the clock takes time.
 const ONE_CLOCK_NS: u64 = 1_000_000;
 
-/// Returns the clocks of all nodes except the head.
+/// Returns the clocks of all nodes that have a trace, except the head's. For each node, `errors`
+/// has the maximum error of its times in nanoseconds.
 pub(super) fn of(kept: &Kept, clocks: &Clocks, errors: &[Option<u64>]) -> Vec<ClockResult> {
     let known = kept.traces.iter().enumerate().skip(1);
     let known = known.filter_map(|(node, trace)| Some((node, trace.as_ref()?)));

@@ -1,4 +1,4 @@
-//! The result of `garland explain`, made from the stored run of a copy.
+//! The result of `garland explain`, computed from the stored run of a copy.
 
 mod clocks;
 mod read;

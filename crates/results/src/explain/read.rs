@@ -1,4 +1,4 @@
-//! Reads the run of a copy: its result, its plan and its traces.
+//! Reads what the stored run of a copy contains: its result, its plan and its traces.
 
 use crate::copy::{CopyResult, SCHEMA};
 use crate::kept::KeptResult;
@@ -9,19 +9,19 @@ use garland_analysis::ledger;
 use garland_core::trace::Trace;
 use garland_terminal::failure::Failure;
 
-/// The stored run of a copy.
+/// The contents of the stored run of a copy.
 pub struct Kept {
     /// The names of the plan's nodes, the head first.
     pub nodes: Vec<String>,
-    /// The nodes' traces; `None` for a node without a readable trace.
+    /// The traces by node; `None` for a node without a readable trace.
     pub traces: Vec<Option<Trace>>,
-    /// The problems of the traces, as text.
+    /// Problems with the traces, as text.
     pub warnings: Vec<String>,
-    /// The phases of the copy, with their times in nanoseconds.
+    /// The phases of the command: the name and the duration in nanoseconds of each.
     pub phases: Vec<(String, u64)>,
-    /// The number of bytes that were copied.
+    /// The number of bytes in the result of the copy.
     pub bytes: u64,
-    /// The limit in the result of the copy.
+    /// The limit in the result of the copy; `None` if it is unknown.
     pub limit: Option<Limit>,
     /// The number of nodes that have the whole file.
     pub ok: usize,
@@ -29,7 +29,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads the stored run of a copy.
+    /// Reads what is stored of the copy in `traced`. Problems of single traces become warnings.
     pub fn read(traced: &Traced) -> Result<Self, Failure> {
         let run = &traced.run;
         let mut result = result(run)?;
@@ -104,7 +104,7 @@ impl Kept {
         })
     }
 
-    /// Returns the input of the ledger.
+    /// Returns the run in the form that the ledger takes.
     pub fn run(&self) -> ledger::Run<'_> {
         ledger::Run {
             nodes: &self.nodes,

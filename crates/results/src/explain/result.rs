@@ -11,7 +11,7 @@ use crate::explain::words;
 use crate::head::{Head, Phases};
 use crate::run::Run;
 
-/// The maximum number of lines for the critical path.
+/// The maximum number of lines in which the critical path is printed.
 const LINES: usize = 12;
 
 /// The result object `garland.explain/2`: how a copy spent its time.
@@ -19,21 +19,22 @@ const LINES: usize = 12;
 pub struct ExplainResult {
     #[serde(flatten)]
     pub(super) head: Head,
-    /// The time of the explained command, in nanoseconds.
+    /// The elapsed time of the explained command in nanoseconds.
     pub(super) wall_ns: u64,
     pub(super) bytes: u64,
     /// The number of nodes that have the whole file.
     pub(super) ok: usize,
-    /// The number of all nodes.
+    /// The number of nodes in the plan, without the head.
     pub(super) of: usize,
-    /// The time by causes, the largest first; the sum is `wall_ns`.
+    /// The time of the command, divided by causes, the largest first; the sum is `wall_ns`.
     pub(super) rows: Vec<RowResult>,
-    /// An outline of the critical path, in order of time.
+    /// The critical path in order of time, as at most [`LINES`] stretches. Adjacent ones differ in
+    /// their main cause or place.
     pub(super) path: Vec<StretchResult>,
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
     pub(super) clocks: Vec<ClockResult>,
-    /// Triples of nodes whose pairwise clock offsets contradict each other.
+    /// Groups of three nodes whose clock offsets contradict each other.
     pub(super) open_loops: Vec<LoopResult>,
     pub(super) resent: Vec<ResentResult>,
     pub(super) disks: Vec<DiskResult>,
@@ -41,11 +42,11 @@ pub struct ExplainResult {
     pub(super) warnings: Vec<String>,
 }
 
-/// A node, or the two ends of a hop; neither for a cause without a place.
+/// Where a cause is: a node, or the two ends of a hop. Both are `None` for a cause without a place.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PlaceResult {
     pub(super) node: Option<String>,
-    /// The end of the hop.
+    /// The receiving end of the hop; `None` for a single node.
     pub(super) to: Option<String>,
 }
 
@@ -54,11 +55,11 @@ pub(super) struct RowResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// For a straggler: the cause of its delay.
+    /// For a straggler, the cause of its delay; otherwise `None`.
     pub(super) within: Option<&'static str>,
     pub(super) ns: u64,
     pub(super) share: f64,
-    /// The share of this time that is covered by records of this cause.
+    /// The fraction of `ns` that records of this cause cover, from 0 to 1.
     pub(super) covered: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -71,7 +72,7 @@ pub(super) struct StretchResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// The share of the stretch that has this cause.
+    /// The fraction of the stretch that has this cause, from 0 to 1.
     pub(super) share: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -91,7 +92,7 @@ pub(super) struct FixResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// The maximum time that the fix saves.
+    /// The maximum time that the fix can save, in nanoseconds.
     pub(super) gain_ns: u64,
     pub(super) remedy: &'static str,
     #[serde(skip)]
@@ -111,18 +112,19 @@ pub(super) struct ResentResult {
     pub(super) share: f64,
 }
 
-/// A disk to which a large share of the time is attributed.
+/// A disk to which much of the time is attributed.
 #[derive(Debug, Serialize)]
 pub(super) struct DiskResult {
     pub(super) node: Option<String>,
-    /// The share of the time in which the device was busy.
+    /// The fraction of the time in which the device was busy, from 0 to 1.
     pub(super) busy: f64,
-    /// The share of the device's bytes that were not read or written by the copy.
+    /// The fraction of the device's traffic that other programs caused, from 0 to 1; `None` if
+    /// nodes share a machine, and thus its disks.
     pub(super) others: Option<f64>,
 }
 
 impl ExplainResult {
-    /// Makes the result from the ledger of a run.
+    /// Creates the result from the ledger of a run.
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
         let mut head = Head::new("garland.explain/2", Some(run), phases);
         head.limit.clone_from(&kept.limit);
@@ -167,7 +169,7 @@ impl ExplainResult {
         result
     }
 
-    /// Adds warnings for everything that makes the result doubtful.
+    /// Adds a warning for everything that makes the result unreliable.
     fn warn(&mut self) {
         let of = |cause: Cause| {
             let rows = self.rows.iter().filter(|row| row.cause == cause.name());
@@ -243,7 +245,7 @@ impl FaultResult {
         Self { cause: row.cause, at: row.at, ns: row.ns, text }
     }
 
-    /// Returns the fault of a clock, if any; the time of such a fault is 0.
+    /// Returns the fault of a node's clock, if it has one. No time is attributed to it.
     fn of_clock(clock: &ClockResult) -> Option<Self> {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);

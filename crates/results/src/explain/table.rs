@@ -1,4 +1,4 @@
-//! The text of `garland explain`.
+//! The printed form of the result of `garland explain`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 
 use crate::explain::result::ExplainResult;
 
-/// Rows with a smaller share of the time than this are summed up in one line.
+/// Rows below this fraction of the time are summed up in one line.
 const SMALL: f64 = 0.001;
 
 impl fmt::Display for ExplainResult {

@@ -3,7 +3,7 @@
 use garland_analysis::ledger::{Cause, Place, Undecided};
 use garland_core::units::Nanos;
 
-/// Formats a place with the nodes' names: `n1`, or `n1 to n2`.
+/// Formats a place with the names in `nodes`: `n1`, or `n1 to n2`; `None` if there is no place.
 pub fn place(nodes: &[String], place: Place) -> Option<String> {
     let name = |node: usize| nodes.get(node).cloned().unwrap_or_else(|| format!("node {node}"));
     match (place.node.map(name), place.to.map(name)) {
@@ -13,7 +13,7 @@ pub fn place(nodes: &[String], place: Place) -> Option<String> {
     }
 }
 
-/// Formats a cause with its place.
+/// Formats a cause with its place; for a straggler, `within` is the cause of its delay.
 pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> String {
     let within = within.map_or_else(String::new, |within| format!(" ({within})"));
     match place(nodes, at) {
@@ -22,7 +22,7 @@ pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> S
     }
 }
 
-/// Explains why the time of a node cannot be attributed.
+/// Explains why part of the time of a node cannot be attributed.
 pub fn undecided(nodes: &[String], open: &Undecided) -> String {
     let name = &nodes[open.node];
     let why = if open.clock_unknown {

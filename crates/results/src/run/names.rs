@@ -1,13 +1,13 @@
-//! The name of a run's directory, and names of files in it.
+//! The names of runs, and of files in a run's directory.
 
-/// The number of characters of the time in a run's name: 20261122-051040.
+/// The length of the time at the beginning of a run's name, such as 20261122-051040.
 pub const SECOND: usize = 15;
 
-/// The directory of a run's traces, in the run's directory.
+/// The name of the directory with a run's traces.
 pub const TRACES: &str = "trace";
 
-/// The file with the topology of the lab, for a run in a lab.
+/// The name of the file with the lab's topology, which runs in a lab have.
 pub const TOPOLOGY: &str = "topology.json";
 
-/// The lock file that a run's command holds while it is running.
+/// The name of the lock file that a command holds during its run.
 pub const LOCK: &str = "lock";

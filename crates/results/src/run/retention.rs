@@ -1,5 +1,5 @@
-//! Removes old runs: of each command the last ones are kept, for some time. A run whose command is running
-//! is never touched.
+//! Removes old runs: for each command, only the last ones are kept, and for a limited time. A run
+//! whose command is still running is never removed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,31 +11,32 @@ use garland_sys::clock;
 use super::names::{LOCK, SECOND, TRACES};
 use crate::lock;
 
-/// The number of runs of a command that are kept.
+/// For each command, the maximum number of runs that are kept.
 pub const KEPT: usize = 200;
 
-/// The default number of runs of a command whose traces are kept: traces are most of a run's bytes.
+/// For each command, the default number of runs whose traces are kept. Traces are most of a run's
+/// bytes.
 pub const TRACED: usize = 50;
 
-/// The age at which a run is removed.
+/// The age at which a run is removed, unless it is one of the last `FEWEST` of its command.
 pub const AGE: Duration = Duration::from_secs(180 * 24 * 3600);
 
-/// The number of runs of a command that are kept regardless of their age.
+/// For each command, the number of runs that are kept regardless of their age.
 const FEWEST: usize = 20;
 
-/// The file with the reason why a run's traces were removed.
+/// The name of the file that says why a run's traces were removed.
 const REMOVED: &str = "trace.removed";
 
-/// The number of characters of a run's random tag: two bytes in hexadecimal.
+/// The length of the random tag at the end of a run's name: two bytes in hexadecimal.
 const TAG: usize = 4;
 
-/// Returns the time of day.
+/// Returns the wall-clock time.
 pub fn wall_time() -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(clock::wall_ns())
 }
 
-/// Removes old runs and traces when a run of the command `kind` begins; `traced` runs of this command keep
-/// their traces. `folders` are the directories of all runs, the oldest first.
+/// Removes old runs and old traces when a run of the command `kind` begins. `folders` are the
+/// directories of all runs, the oldest first. The last `traced` runs of `kind` keep their traces.
 pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTime) {
     let mut kinds: Vec<(&str, Vec<&PathBuf>)> = Vec::new();
     for folder in folders {
@@ -59,7 +60,8 @@ pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTim
     }
 }
 
-/// Returns the command in a run's name: `cp` for `20261122-051040-cp-4fb7`.
+/// Returns the command in a run's name: `cp` for `20261122-051040-cp-4fb7`. `None` if `name` is not
+/// the name of a run.
 fn kind_of(name: &OsStr) -> Option<&str> {
     let name = name.to_str()?;
     let (second, rest) = name.split_at_checked(SECOND)?;
@@ -88,14 +90,14 @@ fn remove_traces(folder: &Path, why: &str) {
     });
 }
 
-/// Removes a run; ignores errors.
+/// Removes a run unless its command is running; ignores errors.
 fn remove(folder: &Path) {
     lock::unless_held(&folder.join(LOCK), || {
         let _ = fs::remove_dir_all(folder);
     });
 }
 
-/// Returns why the run's traces were removed, if they were.
+/// Returns why the run's traces were removed; `None` if they were not.
 pub fn why_removed(folder: &Path) -> Option<String> {
     let text = fs::read_to_string(folder.join(REMOVED)).ok()?;
     (!folder.join(TRACES).is_dir()).then(|| text.trim_end().to_owned())

@@ -1,49 +1,48 @@
-//! Measurements of pairs of nodes by their agents.
+//! Measurements of pairs of nodes, which their agents carry out.
 
 use garland_analysis::conditions::Conditions;
 use garland_control::{MeetingRound, Pair, PairEnd, Session};
 use garland_protocol::{Finding, Summary, TxStats};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The findings of one pair.
+/// The findings of one pair, in which one node connects to the other.
 #[derive(Clone, Debug, Default)]
 pub struct PairFindings {
-    /// Bytes per second of all streams from the connecting node.
+    /// The total rate of all streams from the connecting node, in bytes per second.
     pub forward: f64,
-    /// Bytes per second of all streams to the connecting node.
+    /// The total rate of all streams to the connecting node, in bytes per second.
     pub backward: f64,
-    /// The kernel's statistics of a stream that the connecting node sent, and of one that the accepting node
-    /// sent.
+    /// Statistics from the sender's kernel: of a stream that the connecting node sent, and of one
+    /// that the accepting node sent.
     pub went: [Option<TxStats>; 2],
-    /// Times of round trips.
+    /// The distribution of the round-trip times; none if they were not measured.
     pub latency: Option<Summary>,
     /// The conditions of the connecting node and of the accepting one.
     pub conditions: [Conditions; 2],
 }
 
-/// The findings of a pair, or how its measurement ended without all of them.
+/// The findings of a pair, or why some of them are missing.
 pub type MetPair = Result<Box<PairFindings>, PairEnd>;
 
-/// Agents that measure between pairs, until the user interrupts.
+/// A session with the agents that measure pairs.
 pub struct Meetings<'a> {
     session: Session<'a>,
-    /// Whether the user interrupted.
+    /// Whether the user interrupted a round.
     pub interrupted: bool,
 }
 
 impl<'a> Meetings<'a> {
-    /// Measures with the agents of `session`.
+    /// Creates the measurements of `session`, with no round run yet.
     pub fn new(session: Session<'a>) -> Self {
         Self { session, interrupted: false }
     }
 
-    /// Returns whether the channel to a node's agent is open.
+    /// Returns whether the control channel to a node's agent is open.
     pub fn has(&self, node: usize) -> bool {
         self.session.closed()[node].is_none()
     }
 
-    /// Measures all pairs at once. Returns the findings of each, or how it ended without all of them, in the
-    /// same order.
+    /// Measures all pairs at once. Returns the results in the order of `meetings`.
     pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MetPair>, Failure> {
         let round = MeetingRound::new(meetings, self.session.addresses());
         let round = self.session.run(round, &mut |_| {});
@@ -59,14 +58,15 @@ impl<'a> Meetings<'a> {
 }
 
 impl PairFindings {
-    /// Sums the findings of a pair, each with the index of its node.
+    /// Combines the findings of a pair; each comes with the index of the node that reported it.
     fn of(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
         let mut sum = Self::default();
         found.into_iter().for_each(|(node, finding)| sum.take(finding, node == pair.to));
         sum
     }
 
-    /// Adds a finding of the accepting agent if `dialled`, otherwise of the connecting one.
+    /// Adds a finding, reported by the accepting node if `dialled`, otherwise by the connecting
+    /// one.
     fn take(&mut self, finding: Finding, dialled: bool) {
         match finding {
             Finding::RxStats(came) => {

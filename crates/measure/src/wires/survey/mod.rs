@@ -1,5 +1,5 @@
-//! Measures every pair of nodes, rail by rail and round by round. The results so far are kept if agents fail
-//! or the user interrupts.
+//! The survey: measures every pair of nodes, rail by rail and round by round. If agents fail or the
+//! user interrupts, the results so far are kept.
 
 mod meetings;
 mod rail;
@@ -17,34 +17,36 @@ pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_terminal::failure::Failure;
 
-/// Pairs at once are free of contention if each has at least this share of the rate of a pair alone.
+/// Pairs measured at once count as undisturbed if their median rate is at least this fraction of
+/// the rate of a pair measured alone.
 const UNDISTURBED: f64 = 0.9;
 
-/// A node that fails with this many partners in a row is excluded.
+/// The number of consecutive partners with which a node must fail to be excluded.
 const STRIKES: u32 = 2;
 
-/// How often the measurement of suspected pairs is repeated: noise disappears, a fault remains.
+/// The number of times that suspected pairs are measured again. Noise disappears; a fault remains.
 const SECOND_LOOKS: usize = 2;
 
-/// A survey, and what it has measured; nodes are identified by their index.
+/// A survey and its measurements. Nodes are identified by their index in the node list.
 pub struct Survey<'a> {
     meetings: Meetings<'a>,
     streams: u16,
     nodes: usize,
-    /// The index of the current rail.
+    /// The index of the rail that is being measured.
     now: usize,
-    /// The error of each node that is excluded.
+    /// For each node, why it is excluded from all rails; none if it is not.
     pub out: Vec<Option<String>>,
-    /// The measurements of each rail.
+    /// For each rail, its measurements.
     pub rails: Vec<Rail>,
-    /// Bytes per second between both halves of the nodes, over all rails at once in both directions.
+    /// The sum of the rates between the first half of the nodes and the other half, over all rails
+    /// at once and in both directions, in bytes per second; none if it was not measured.
     pub bisection: Option<f64>,
-    /// Conditions that may influence rates, by rail and node.
+    /// For each rail and node, conditions that may influence rates.
     pub conditions: BTreeMap<(usize, usize), Conditions>,
 }
 
 impl<'a> Survey<'a> {
-    /// Creates a survey over this number of rails; `out` has the errors of nodes without an agent.
+    /// Creates a survey over `rails` rails. For each node, `out` has the error if it has no agent.
     pub fn new(
         meetings: Meetings<'a>,
         out: Vec<Option<String>>,
@@ -63,12 +65,13 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Returns whether the user interrupted.
+    /// Returns whether the user interrupted the survey.
     pub fn interrupted(&self) -> bool {
         self.meetings.interrupted
     }
 
-    /// Measures all rails and the bisection. Calls `tell` with a line of progress before each round.
+    /// Measures all rails, then the bisection. Calls `tell` with a line of progress before each
+    /// round.
     pub fn run(&mut self, tell: &mut dyn FnMut(String)) -> Result<(), Failure> {
         let all: Vec<usize> = (0..self.nodes).filter(|&node| self.out[node].is_none()).collect();
         let indexed = |pairs: &Vec<MatchUp>| -> Vec<MatchUp> {
@@ -99,7 +102,7 @@ impl<'a> Survey<'a> {
         &mut self.rails[self.now]
     }
 
-    /// Measures the round trips and all rates of a round's pairs.
+    /// Measures the round trips and all kinds of rates for the pairs of one round.
     fn round(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         self.rail().rounds += 1;
         self.latency(pairs)?;
@@ -119,7 +122,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures round trips, and records the nodes' conditions.
+    /// Measures the round trips of `pairs`, and records the conditions of their nodes.
     fn latency(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, 1, &ping())?) {
             let Some(got) = got else { continue };
@@ -133,8 +136,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Records a node's conditions. Only the first ones count, since the measurement itself is a load later;
-    /// changes of the clock always count.
+    /// Records a node's conditions. Later values of a condition are ignored, since the measurement
+    /// itself is a load by then; changes of the clock are always recorded.
     fn note_conditions(&mut self, node: usize, mut conditions: Conditions) {
         let known = self.conditions.entry((self.now, node)).or_default();
         if !known.is_empty() {
@@ -143,7 +146,7 @@ impl<'a> Survey<'a> {
         known.append(&mut conditions);
     }
 
-    /// Measures one stream in each direction, one after the other.
+    /// Measures one stream in each direction of `pairs`, first one direction and then the other.
     fn one_way(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         for forward in [1, 0] {
             let got = self.meet(pairs, 1, &streams(forward, 60, 80, 300))?;
@@ -157,8 +160,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures 1, 2, 4 .. and all of a round's pairs at once, and sets `at_once` to the largest number
-    /// without contention.
+    /// Measures 1, 2, 4 and so on up to all of a round's pairs at once, and sets `at_once` to the
+    /// largest number of pairs that do not disturb each other.
     fn load(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         let mut counts: Vec<usize> = std::iter::successors(Some(1), |count| Some(count * 2))
             .take_while(|&count| count < pairs.len())
@@ -190,7 +193,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Repeats the measurement of failed pairs whose nodes are not excluded.
+    /// Repeats the measurement of failed pairs, except those with an excluded node.
     fn retry(&mut self) -> Result<(), Failure> {
         let rail = self.rail();
         let there = |pair: &MatchUp| rail.out[pair.0].is_none() && rail.out[pair.1].is_none();
@@ -202,7 +205,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Repeats the measurement of suspected pairs.
+    /// Measures suspected pairs again, [`SECOND_LOOKS`] times.
     fn repeat_suspects(&mut self) -> Result<(), Failure> {
         for _ in 0..SECOND_LOOKS {
             let rates = suspects(&self.rail().rates(), &Tolerance::RATES);
@@ -228,7 +231,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures between the first half of the nodes and the other half, over all rails at once.
+    /// Measures the rates between the first half of the nodes `all` and the other half, over all
+    /// rails at once and in both directions.
     fn bisect(&mut self, all: &[usize]) -> Result<(), Failure> {
         let (one, other) = all.split_at(all.len() / 2);
         let task = streams(1, 60, 250, 250);
@@ -244,7 +248,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures pairs at once. Returns the findings of each; none for a pair that failed or was not tried.
+    /// Measures `pairs` at once on the current rail. Returns, in their order, the findings of each;
+    /// none for a pair that failed or was not tried.
     fn meet(
         &mut self,
         pairs: &[MatchUp],
@@ -272,7 +277,9 @@ impl<'a> Survey<'a> {
         Ok(all)
     }
 
-    /// Records that a pair failed, and excludes nodes that failed too often. `node` seems to be at fault.
+    /// Records that a pair failed, and counts this against both of its nodes. After [`STRIKES`]
+    /// failures in a row, a node is excluded from the rail. If the agent of `node` has exited,
+    /// `node` is excluded from all rails.
     fn strike(&mut self, pair: MatchUp, node: usize, reason: &str) {
         self.rail().failed.insert(pair, reason.to_owned());
         for side in [pair.0, pair.1] {
@@ -297,7 +304,8 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// Returns the slow pairs of a matrix that has a fault; none without a fault.
+/// Returns the pairs of a matrix that are slower than 93 % of the median; none if the matrix shows
+/// no fault.
 fn suspects(matrix: &Matrix, tolerance: &Tolerance) -> BTreeSet<MatchUp> {
     if accuse(matrix, tolerance).is_empty() {
         return BTreeSet::new();

@@ -9,51 +9,51 @@ use garland_protocol::{Summary, TxStats};
 /// schedulers and interrupts.
 pub const GRACE_NS: u64 = 250_000;
 
-/// The rates of one direction of a pair, in bytes per second.
+/// The rates of one direction of a pair in bytes per second; none if not measured.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionRates {
-    /// One stream alone.
+    /// The rate of one stream alone.
     pub one: Option<f64>,
-    /// One stream while another goes in the other direction.
+    /// The rate of one stream while another one runs in the opposite direction.
     pub two_way: Option<f64>,
-    /// Several streams together.
+    /// The total rate of several streams; measured in one direction of each pair only.
     pub many: Option<f64>,
-    /// The kernel's statistics of the one stream.
+    /// The statistics of the single stream from the sender's kernel.
     pub went: Option<TxStats>,
 }
 
-/// The rates of a number of pairs at once.
+/// The rates that pairs reached when a number of them were measured at once.
 #[derive(Clone, Debug)]
 pub struct LoadRates {
-    /// Number of pairs.
+    /// The number of pairs measured at once.
     pub pairs: usize,
-    /// Bytes per second of one stream of each pair; the lowest first.
+    /// For each pair, the rate of its stream in bytes per second; the lowest first.
     pub rates: Vec<f64>,
 }
 
-/// All measurements of one rail; nodes are identified by their index.
+/// The measurements of one rail. Nodes are identified by their index in the node list.
 #[derive(Clone, Debug)]
 pub struct Rail {
-    /// For each node, the number of partners in a row with which it failed.
+    /// For each node, the number of consecutive partners with which it failed.
     pub strikes: Vec<u32>,
-    /// The error of each node that is excluded from this rail.
+    /// For each node, why it is excluded from this rail; none if it is not.
     pub out: Vec<Option<String>>,
-    /// Rates by sender and receiver.
+    /// For each sender and receiver, the rates in this direction.
     pub directions: BTreeMap<(usize, usize), DirectionRates>,
-    /// Round trips of 8 bytes by pair.
+    /// For each pair, the distribution of its round trips of 8 bytes.
     pub latencies: BTreeMap<MatchUp, Summary>,
-    /// The errors of pairs that could not be measured.
+    /// For each pair that could not be measured, the reason.
     pub failed: BTreeMap<MatchUp, String>,
-    /// Rates by number of pairs at once.
+    /// The rates with growing numbers of pairs at once.
     pub loads: Vec<LoadRates>,
-    /// Number of pairs that are measured at once.
+    /// The number of pairs that may be measured at once without disturbing each other.
     pub at_once: usize,
-    /// Number of rounds so far.
+    /// The number of rounds so far.
     pub rounds: usize,
 }
 
 impl Rail {
-    /// Creates an empty rail; `out` has the errors of nodes without an agent.
+    /// Creates a rail without measurements. For each node, `out` has the error if it has no agent.
     pub fn new(out: &[Option<String>]) -> Self {
         Self {
             strikes: vec![0; out.len()],
@@ -72,7 +72,8 @@ impl Rail {
         Matrix::by(self.out.len(), |from, to| self.directions.get(&(from, to))?.one)
     }
 
-    /// Returns the inverse of each pair's shortest round trip plus [`GRACE_NS`], per second.
+    /// Returns, for each pair, the inverse of its shortest round trip plus [`GRACE_NS`], per
+    /// second. Higher values are better, as for rates.
     pub fn round_trips(&self) -> Matrix {
         Matrix::by(self.out.len(), |from, to| {
             let latency = self.latencies.get(&(from.min(to), from.max(to)))?;
@@ -80,19 +81,21 @@ impl Rail {
         })
     }
 
-    /// Returns the rates of one direction of a pair.
+    /// Returns the rates from one node to another; adds an entry without rates if missing.
     pub fn way(&mut self, from: usize, to: usize) -> &mut DirectionRates {
         self.directions.entry((from, to)).or_default()
     }
 
-    /// Records the round trips of a pair; of several, those with the shortest minimum.
+    /// Records the round trips of a pair. Of several measurements, the one with the shortest round
+    /// trip is kept.
     pub fn note_latency(&mut self, pair: MatchUp, latency: Summary) {
         if self.latencies.get(&pair).is_none_or(|before| latency.min < before.min) {
             self.latencies.insert(pair, latency);
         }
     }
 
-    /// Records the rate of one stream; of several, the highest, since other traffic only lowers rates.
+    /// Records the rate of one stream. Of several measurements, the highest is kept, since other
+    /// traffic only lowers rates.
     pub fn note_rate(&mut self, from: usize, to: usize, rate: f64, went: Option<TxStats>) {
         let way = self.way(from, to);
         if way.one.is_none_or(|before| before < rate) {
@@ -101,7 +104,8 @@ impl Rail {
         }
     }
 
-    /// Returns whether a pair can be measured: neither node is excluded, and the pair has not failed.
+    /// Returns whether a pair can be measured: neither of its nodes is excluded from this rail, and
+    /// the pair has not failed on it.
     pub fn may(&self, pair: &MatchUp) -> bool {
         self.out[pair.0].is_none() && self.out[pair.1].is_none() && !self.failed.contains_key(pair)
     }

@@ -1,4 +1,4 @@
-//! The tasks of agents.
+//! The tasks that agents carry out to measure a pair.
 
 use std::time::Duration;
 
@@ -8,17 +8,18 @@ use garland_protocol::{
     PingKind, PingPoint, PingTask, PingTransport, PingWait, StreamTask, TargetState, Task,
 };
 
-/// Bytes of each write.
+/// The size of each write in bytes.
 const WRITE: u32 = 128 << 10;
 
-/// Returns a measurement with `streams` connections from one node to the other's address on `rail`.
+/// Returns a measurement between a pair of nodes: `streams` connections from the first to the
+/// second node's address on `rail`.
 pub fn meeting((from, to): MatchUp, rail: usize, streams: u16, task: &Task) -> Pair {
     let limit = Duration::from_secs(3);
     Pair { from, to, rail, streams, limit, pin: None, task: task.clone() }
 }
 
-/// Returns a task that sends bytes as fast as possible: `forward` of the connections carry them to the
-/// accepting node, the others back.
+/// Returns a task that sends bytes as fast as possible. On `forward` of the connections, the
+/// connecting node sends; on the others, the accepting node does.
 pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Task {
     Task::Stream(StreamTask { forward, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms })
 }
@@ -31,7 +32,7 @@ pub fn packets(bytes: u16) -> Task {
     Task::Stream(StreamTask { forward: 1, write: WRITE, packet, warm_up_ms, least_ms, most_ms })
 }
 
-/// Returns a task of round trips of 8 bytes.
+/// Returns a task of up to 100 round trips of 8 bytes, within 0.1 s.
 pub fn ping() -> Task {
     let point = PingPoint {
         kind: PingKind::Msg,

@@ -1,4 +1,4 @@
-//! The pairs of a sweep: those on a local wire, and those on a remote one.
+//! The pairs of a sweep, grouped by the kind of wire between them: local or remote.
 
 use garland_analysis::pairs::{MatchUp, apart};
 use garland_core::cluster::Node;
@@ -6,18 +6,18 @@ use garland_topology::{NodeId, Topology, bounds};
 
 use garland_fleet::inventory::LAB_PREFIX;
 
-/// Pairs with the same kind of wire between their nodes.
+/// Pairs whose nodes are connected by the same kind of wire.
 pub struct Group {
-    /// `local`, `remote`, or `any` if nothing is known of the network.
+    /// The kind of wire: `local`, `remote`, or `any` if nothing is known of the network.
     pub wire: &'static str,
-    /// Pairs without a node in common.
+    /// The pairs; no node is in two of them.
     pub pairs: Vec<MatchUp>,
 }
 
-/// The known network between the nodes.
+/// What is known of the network between the nodes.
 pub struct Network<'t> {
     nodes: &'t [Node],
-    /// The topology, and the index of each node in it.
+    /// The topology, and for each node its identifier there; none if the topology is unknown.
     topology: Option<(&'t Topology, Vec<NodeId>)>,
 }
 
@@ -34,8 +34,8 @@ impl<'t> Network<'t> {
         Self { nodes, topology: places }
     }
 
-    /// Returns whether two nodes are on one medium, and which; without a topology, whether they are in one
-    /// rack. None if nothing is known.
+    /// Returns whether two nodes are on one medium, and its index; without a topology, whether they
+    /// are in one rack. None if nothing is known.
     fn between(&self, (a, b): MatchUp) -> Option<(bool, Option<usize>)> {
         if let Some((topology, places)) = &self.topology {
             let medium = topology.medium_between(places[a], places[b]);
@@ -46,7 +46,8 @@ impl<'t> Network<'t> {
         Some((one == other, None))
     }
 
-    /// Returns the pairs to sweep among the nodes for which `is_there`, by kind of wire.
+    /// Returns the pairs to sweep, by kind of wire. Only nodes for which `is_there` returns true
+    /// take part.
     pub fn groups(&self, is_there: impl Fn(usize) -> bool) -> Vec<Group> {
         let there: Vec<usize> = (0..self.nodes.len()).filter(|&node| is_there(node)).collect();
         let pairs = there.iter().enumerate();
@@ -68,9 +69,8 @@ impl<'t> Network<'t> {
         groups.into_iter().filter(|group| !group.pairs.is_empty()).collect()
     }
 
-    /// Returns the bytes of payload per second that the wires allow to each of `pairs` at once, with packets
-    /// of
-    /// `packet` bytes. None if no rate is known.
+    /// Returns, for each of `pairs`, the payload rate in bytes per second that the wires allow if
+    /// all send at once in packets of at most `packet` bytes. None if a rate is unknown.
     pub fn bounds(&self, pairs: &[MatchUp], packet: u16) -> Option<Vec<f64>> {
         let (topology, places) = self.topology.as_ref()?;
         let mut topology = (*topology).clone();

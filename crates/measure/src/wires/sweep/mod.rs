@@ -1,5 +1,5 @@
-//! `garland wires --sweep`: the Network Throughput test of 1996. A growing number of pairs send packets of
-//! several sizes at once, over local and over remote wires.
+//! `garland wires --sweep`: the Network Throughput test of 1996. Growing numbers of pairs send
+//! packets of several sizes at once, over local and over remote wires.
 
 mod groups;
 mod result;
@@ -29,13 +29,13 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
 
-/// Sizes of packets in bytes; those above the network's MTU are replaced by the MTU.
+/// Packet sizes in bytes; those above the path MTU are replaced by the MTU.
 const SIZES: [u16; 6] = [128, 256, 512, 1024, 1500, 9000];
 
-/// Up to this number of pairs, every number of them is measured; above, doublings.
+/// The maximum number of pairs for which every smaller number is measured, too.
 const EACH: usize = 8;
 
-/// A sweep, and what it has measured.
+/// A sweep and its measurements so far.
 struct Sweep<'a> {
     network: Network<'a>,
     meetings: Meetings<'a>,
@@ -97,7 +97,8 @@ pub fn run(
 }
 
 impl Sweep<'_> {
-    /// Connects each pair once, and records the nodes' conditions. Pairs that fail are left out.
+    /// Connects each pair once, and records the conditions of its nodes. Pairs that fail are left
+    /// out of the sweep.
     fn probe(&mut self, group: &mut Group) -> Result<(), Failure> {
         let task = ping();
         let meetings: Vec<_> = group.pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
@@ -120,7 +121,8 @@ impl Sweep<'_> {
         self.failed.push(FailedPair::new(pair, self.names, reason));
     }
 
-    /// Returns the sizes of packets that all nodes can send.
+    /// Returns the packet sizes to measure: those below the least path MTU of the nodes, and that
+    /// MTU.
     fn sizes(&self) -> Vec<u16> {
         let mtu = |conditions: &Conditions| value(conditions, "path mtu")?.parse::<u32>().ok();
         let least = self.conditions.values().filter_map(mtu).min().unwrap_or(1500);
@@ -128,7 +130,7 @@ impl Sweep<'_> {
         SIZES.into_iter().filter(|&size| size < most).chain([most]).collect()
     }
 
-    /// Measures all sizes and numbers of pairs of a group.
+    /// Measures a group with every packet size and number of pairs.
     fn group(
         &mut self,
         group: &mut Group,
@@ -150,7 +152,8 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Measures the first `count` pairs of a group at once.
+    /// Measures the first `count` pairs of a group at once. If a pair fails, it is left out, and
+    /// the point is not recorded.
     fn point(&mut self, group: &mut Group, packet: u16, count: usize) -> Result<(), Failure> {
         let pairs = group.pairs[..count].to_vec();
         let task = packets(packet);
@@ -170,8 +173,8 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Returns the bytes per second that the wires allow to all pairs together, by the topology or else by
-    /// the speed of the NICs.
+    /// Returns the total payload rate in bytes per second that the wires allow to `pairs`,
+    /// according to the topology or else the speed of the NICs; none if neither is known.
     fn bound(&self, pairs: &[MatchUp], packet: u16) -> Option<f64> {
         if let Some(all) = self.network.bounds(pairs, packet) {
             return Some(all.iter().sum());
@@ -184,7 +187,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Returns the numbers of pairs at once to measure, up to `pairs`.
+/// Returns the numbers of pairs to measure at once: all numbers up to `pairs`, or if that is more
+/// than [`EACH`], the powers of two below it and `pairs` itself.
 fn counts(pairs: usize) -> Vec<usize> {
     if pairs <= EACH {
         return (1..=pairs).collect();

@@ -10,7 +10,7 @@ use crate::wires::measured::{FailedPair, Measured};
 use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 
-/// The schema of the result: kind and version.
+/// The schema of the result, with its version.
 pub const SCHEMA: &str = "garland.wires-sweep/2";
 
 /// The result object `garland.wires-sweep/2`.
@@ -19,20 +19,20 @@ pub struct SweepResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// The nodes.
+    /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeResult>,
-    /// The kinds of wire, and the pairs of each.
+    /// For each kind of wire, its pairs.
     pub wires: Vec<WireResult>,
-    /// The measured points.
+    /// The measured points, in order.
     pub points: Vec<PointResult>,
-    /// Pairs that were left out.
+    /// The pairs that were left out, with the reasons.
     pub failed: Vec<FailedPair>,
     /// The circumstances of the measurement.
     #[serde(flatten)]
     pub measured: Measured,
 }
 
-/// A node.
+/// The result of one node.
 #[derive(Serialize)]
 pub struct NodeResult {
     pub name: String,
@@ -42,24 +42,24 @@ pub struct NodeResult {
     pub conditions: Conditions,
 }
 
-/// A kind of wire, and its pairs.
+/// A kind of wire and its pairs.
 #[derive(Serialize)]
 pub struct WireResult {
-    /// `local`, `remote` or `any`.
+    /// The kind of wire: `local`, `remote`, or `any` if unknown.
     pub wire: &'static str,
-    /// Sender and receiver; a measurement of n pairs uses the first n.
+    /// The sender and the receiver of each pair. A measurement of n pairs uses the first n.
     pub pairs: Vec<[String; 2]>,
 }
 
-/// A number of pairs at once; rates are bytes of payload per second.
+/// The payload rates of a number of pairs at once, in bytes per second.
 #[derive(Serialize)]
 pub struct PointResult {
     pub wire: &'static str,
-    /// Bytes of the largest packet.
+    /// The maximum packet size in bytes.
     pub packet: u16,
-    /// Number of pairs.
+    /// The number of pairs measured at once.
     pub pairs: usize,
-    /// The sum of all pairs.
+    /// The sum of the rates of all pairs.
     pub rate: f64,
     /// The rate of the slowest pair.
     pub lowest: f64,
@@ -68,7 +68,7 @@ pub struct PointResult {
 }
 
 impl NodeResult {
-    /// Returns all nodes; `absent` has the errors of those without an agent.
+    /// Returns the results of all nodes. For each node, `absent` has the error if it has no agent.
     pub fn all(
         names: &[&str],
         absent: &[Option<String>],
@@ -84,7 +84,7 @@ impl NodeResult {
 }
 
 impl WireResult {
-    /// Returns the wire and the pairs of a group.
+    /// Creates the entry of a group; `names` are the names of all nodes.
     pub fn new(group: &Group, names: &[&str]) -> Self {
         let pairs = group.pairs.iter().map(|&(a, b)| [names[a].to_owned(), names[b].to_owned()]);
         Self { wire: group.wire, pairs: pairs.collect() }
@@ -92,7 +92,7 @@ impl WireResult {
 }
 
 impl PointResult {
-    /// Creates the point of pairs that had these `rates`.
+    /// Creates the point of the pairs with these `rates`.
     pub fn new(wire: &'static str, packet: u16, rates: &[f64], bound: Option<f64>) -> Self {
         let lowest = rates.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
         Self { wire, packet, pairs: rates.len(), rate: rates.iter().sum(), lowest, bound }
@@ -100,7 +100,8 @@ impl PointResult {
 }
 
 impl SweepResult {
-    /// Returns the exit code of the command.
+    /// Returns the exit code of the command, which depends on failed nodes and pairs, and on an
+    /// interrupt.
     pub fn exit(&self) -> Exit {
         let any = !self.points.is_empty();
         let whole = self.failed.is_empty() && self.nodes.iter().all(|node| node.end.is_ok());

@@ -6,7 +6,7 @@ use std::fmt;
 use super::result::{PointResult, SweepResult, WireResult};
 use garland_terminal::verdicts::folded;
 
-/// Maximum number of pairs that are listed.
+/// The maximum number of pairs that are listed by name.
 const NAMED: usize = 8;
 
 impl fmt::Display for SweepResult {
@@ -64,7 +64,7 @@ impl SweepResult {
     }
 }
 
-/// Returns the number of decimals, for about four significant digits.
+/// Returns the number of decimals with which `value` is printed.
 fn digits(value: f64) -> usize {
     match value {
         ..10.0 => 3,
