@@ -153,9 +153,16 @@ impl NodeFacts {
         (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)
     }
 
-    /// Returns the speed of one processor: its clock rate, if known, times its share.
-    pub fn pace(&self) -> f64 {
-        self.mhz.unwrap_or(1.0) * self.share_of(self.cores)
+    /// Returns for each node the speed of one processor, relative to the fastest: its clock rate times
+    /// its share. Clock rates count only if all nodes report theirs; nodes without facts have 1.
+    pub fn speeds(nodes: &[Option<Self>]) -> Vec<f64> {
+        let are_clocked = nodes.iter().flatten().all(|node| node.mhz.is_some());
+        let pace = |node: &Self| {
+            let clock = node.mhz.filter(|_| are_clocked).unwrap_or(1.0);
+            clock * node.share_of(node.cores)
+        };
+        let fastest = nodes.iter().flatten().map(pace).fold(0.0, f64::max);
+        nodes.iter().map(|node| node.as_ref().map_or(1.0, |node| pace(node) / fastest)).collect()
     }
 }
 
@@ -183,6 +190,17 @@ pub struct TaskEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_does_not_report_its_clock_rate_is_not_taken_for_a_slow_one() {
+        let node = |share, mhz| Some(NodeFacts { cores: 2, memory: 0, memory_free: 0, share, mhz });
+        let of = |nodes: &[_]| NodeFacts::speeds(nodes);
+        assert_eq!(
+            of(&[node(2000, Some(3000.0)), node(2000, Some(1500.0)), None]),
+            [1.0, 0.5, 1.0]
+        );
+        assert_eq!(of(&[node(2000, Some(3000.0)), node(1000, None)]), [1.0, 0.5]);
+    }
 
     #[test]
     fn the_encoding_of_an_opening_can_be_decoded() {

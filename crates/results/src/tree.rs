@@ -141,7 +141,10 @@ fn shown(line: &str) -> String {
 fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
     match count.saturating_sub(SHOWN) {
         0 => Ok(()),
-        more => writeln!(f, "{word:<7} and {more} more (the run's result.json has {KEPT})"),
+        more => {
+            let kept = count.min(KEPT);
+            writeln!(f, "{word:<7} and {more} more (the run's result.json has {kept})")
+        }
     }
 }
 

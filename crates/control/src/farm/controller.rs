@@ -194,22 +194,21 @@ impl<'a, 'n> JobController<'a, 'n> {
         transfers: Option<TransferThreads>,
         news: &'n mut dyn FnMut(FarmNews<'_>),
     ) -> Self {
-        let fastest =
-            workers.all.iter().filter_map(|worker| worker.facts).map(|facts| facts.pace());
-        let fastest = fastest.fold(0.0, f64::max);
+        let facts: Vec<_> = workers.all.iter().map(|worker| worker.facts).collect();
+        let speeds = NodeFacts::speeds(&facts);
         let known = |bytes: &u64| *bytes > 0;
-        let candidate = |(worker, name): (&Worker, &String)| Candidate {
+        let candidate = |((worker, name), speed): ((&Worker, &String), f64)| Candidate {
             name: name.clone(),
             is_alive: worker.gone.is_none(),
             cores: work.slots.or(worker.facts.map(|facts| facts.cores)).unwrap_or(0),
-            speed: worker.facts.map_or(1.0, |facts| facts.pace() / fastest),
+            speed,
             busy: 0,
             waiting: 0,
             load: None,
             memory: worker.facts.map(|facts| facts.memory).filter(known),
             memory_free: worker.facts.map(|facts| facts.memory_free).filter(known),
         };
-        let candidates = workers.all.iter().zip(&work.names).map(candidate).collect();
+        let candidates = workers.all.iter().zip(&work.names).zip(speeds).map(candidate).collect();
         for (node, worker) in workers.all.iter().enumerate() {
             if let Some(reason) = &worker.gone {
                 news(FarmNews::Lost(node, reason));

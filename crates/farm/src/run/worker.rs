@@ -1,7 +1,7 @@
 //! The worker, which the engines slurm and parallel start on nodes: it runs jobs, and reports their ends
 //! with the same figures as an agent.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -120,16 +120,18 @@ fn report_ends(
     let node = process::host_name();
     let again = std::env::var("SLURM_RESTART_COUNT").ok();
     let again = again.and_then(|count| count.parse().ok()).unwrap_or(0);
-    let mut output_of = None;
+    let mut outputs = HashMap::new();
     while count > 0 {
         match events.recv().or_nothing("cannot run jobs")? {
-            FarmEvent::Output(job, bytes) => output_of = Some((job, Text(bytes))),
+            FarmEvent::Output(job, bytes) => {
+                outputs.insert(job, Text(bytes));
+            }
             FarmEvent::Ended(ends) => {
                 let mut lines = Vec::new();
                 for end in ends {
                     count -= 1;
                     let ahead_ns = clock::wall_ns().saturating_sub(clock::now_ns());
-                    let said = output_of.take_if(|(job, _)| *job == end.job).map(|(_, said)| said);
+                    let said = outputs.remove(&end.job);
                     let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said };
                     serde_json::to_writer(&mut lines, &line)
                         .or_nothing("cannot encode the end of a job")?;
@@ -141,4 +143,37 @@ fn report_ends(
         }
     }
     output.flush().or_nothing("cannot write the ends of jobs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use garland_core::farm::Outcome;
+
+    #[test]
+    fn jobs_that_end_together_keep_the_output_of_each() {
+        let (sender, events) = channel();
+        let end = |job| TaskEnd {
+            job,
+            started_ns: 0,
+            ended_ns: 1,
+            outcome: Outcome::Exit(0),
+            cpu_ns: 0,
+            memory: 0,
+            bytes_out: 0,
+            last_words: Vec::new(),
+        };
+        for job in [1, 2] {
+            let output = FarmEvent::Output(job, vec![b'0' + u8::try_from(job).unwrap()]);
+            sender.send(output).unwrap();
+        }
+        sender.send(FarmEvent::Ended(vec![end(1), end(2)])).unwrap();
+        let mut lines = Vec::new();
+        report_ends(2, &events, &mut lines).unwrap();
+        let ends = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let said: Vec<_> = ends
+            .map(|line| serde_json::from_slice::<WorkEnd>(line).unwrap().said.unwrap().0)
+            .collect();
+        assert_eq!(said, [b"1", b"2"]);
+    }
 }

@@ -17,10 +17,11 @@ impl fmt::Display for ExplainResult {
         self.write_rows(f)?;
         self.write_path(f)?;
         if let Some(limit) = &self.head.limit {
-            let achieved = limit.achieved.unwrap_or(0.0) * 100.0;
+            let achieved = limit.achieved.map(|share| format!("{:.1} % of ", share * 100.0));
+            let achieved = achieved.unwrap_or_default();
             let rate = Rate::from_bytes_over(limit.rate, Nanos::from_secs(1));
             let rate = rate.map_or_else(String::new, |rate| rate.to_string());
-            writeln!(f, "limit   {achieved:.1} % of {rate}, {}", limit.source)?;
+            writeln!(f, "limit   {achieved}{rate}, {}", limit.source)?;
         }
         for fault in &self.faults {
             writeln!(f, "fault   {}", fault.text)?;
