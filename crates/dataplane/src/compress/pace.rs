@@ -39,7 +39,7 @@ struct State {
     wire: Option<f64>,
     lz4: Figures,
     zstd: Figures,
-    /// The number of blocks for which a sample was considered; it wraps.
+    /// The number of blocks so far. A sample is due when it is a multiple of [`EVERY`].
     blocks: u32,
 }
 

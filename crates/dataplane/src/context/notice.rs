@@ -2,7 +2,7 @@
 
 use garland_protocol::LinkSide;
 
-/// A report of a node's threads to the thread that talks to the head.
+/// A report of a thread of a copy to the thread that talks to the head.
 #[derive(Clone, Debug)]
 pub enum Notice {
     /// The first block was received.
