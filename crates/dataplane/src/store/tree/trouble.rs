@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use garland_sys::error::reason;
 
-/// The number of errors that are reported in full; the others are only counted.
+/// The number of errors whose texts are kept; further ones are only counted.
 const REPORTED: usize = 5;
 
 /// The errors so far: the texts of the first ones, and the number of all.
@@ -20,7 +20,7 @@ impl Troubles {
     /// Records an error at `path`.
     ///
     /// # Errors
-    /// When the error affects the rest of the tree, too.
+    /// When the error also affects the rest of the tree; it is not recorded.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
         let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
         if is_for_all(error) {
@@ -33,10 +33,10 @@ impl Troubles {
         Ok(())
     }
 
-    /// Succeeds if there were no errors.
+    /// Succeeds if no errors were recorded.
     ///
     /// # Errors
-    /// The texts of the first errors, and the number of all.
+    /// A message with the texts of the first errors and the number of all.
     pub fn none(&self) -> Result<(), String> {
         let what = match self.count {
             0 => return Ok(()),
@@ -49,7 +49,7 @@ impl Troubles {
     }
 }
 
-/// Returns whether an error affects the whole disk or process, not only one file.
+/// Returns whether an error affects the whole disk or process, and not only one file.
 fn is_for_all(error: &io::Error) -> bool {
     const FOR_ALL: [Errno; 8] = [
         Errno::NOSPC,
