@@ -10,9 +10,9 @@ use super::index::Index;
 use super::left_out::LeftOut;
 use super::place::Place;
 
-/// Which parts of a tree are copied.
+/// The options of a scan: which parts of a tree are copied, and how.
 pub struct ScanOptions<'a> {
-    /// Patterns of paths that are not copied.
+    /// The patterns of paths that are not copied.
     pub excludes: Vec<Pattern>,
     /// Whether extended attributes are copied.
     pub attributes: bool,
@@ -20,11 +20,11 @@ pub struct ScanOptions<'a> {
     pub sweep: bool,
     /// The root of relative paths, and whether paths may leave it.
     pub root: &'a Root,
-    /// Returns whether the user has interrupted the scan.
+    /// Called repeatedly; returns true if the user has interrupted the scan.
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Why trees cannot be copied at all.
+/// Why a tree cannot be copied at all.
 #[derive(Debug, Error)]
 pub enum ScanError {
     /// A source cannot be opened.
@@ -45,10 +45,10 @@ pub enum ScanError {
         /// The kind of the file.
         is: &'static str,
     },
-    /// Two sources have the same name.
+    /// Two sources have this name.
     #[error("two sources are named {0}")]
     Twice(String),
-    /// There are more files than record numbers.
+    /// The tree has more entries than there are record numbers.
     #[error("the tree has more than 4 billion files, directories and links")]
     TooMany,
     /// The user interrupted the scan.
@@ -56,14 +56,14 @@ pub enum ScanError {
     Interrupted,
 }
 
-/// The number of files, directories and links to copy.
+/// The numbers of files, directories and links to copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The number of files.
     pub files: u64,
     /// The number of directories.
     pub folders: u64,
-    /// The number of symbolic links, and of further hard links to files.
+    /// The number of symbolic links and of further hard links to files.
     pub links: u64,
 }
 
@@ -73,8 +73,8 @@ pub struct Scan {
     pub index: Index,
     pub places: Vec<Place>,
     pub left_out: Vec<LeftOut>,
-    /// Directories in which nodes must not remove anything, since not all of their content was
-    /// read.
+    /// The directories in which nodes must not remove anything, since not everything in them is
+    /// copied.
     pub unswept: Vec<PathBuf>,
     pub tally: Tally,
 }
