@@ -20,7 +20,7 @@ pub struct Watch {
 }
 
 impl Awake {
-    /// Starts to measure the calling thread.
+    /// Starts to measure the calling thread, until the returned value is dropped.
     #[must_use]
     pub fn watch(self: &Arc<Self>) -> Watch {
         let account = Account::of_this_thread();

@@ -10,8 +10,8 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Memory for the copies of an agent, in bytes: two large copies, or many small ones. The rest of
-/// an agent (its code, its sessions, the allocator) stays below 12 MiB.
+/// The memory for the copies of an agent, in bytes: enough for two large copies, or for many small
+/// ones. The rest of an agent (its code, its sessions, the allocator) stays below 12 MiB.
 pub const BYTES: usize = 52 << 20;
 
 /// The memory for the copies of an agent, [`BYTES`] in total.
@@ -30,7 +30,7 @@ struct State {
     next: u64,
 }
 
-/// The memory of one copy, released when it is dropped.
+/// A reservation of memory for one copy. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,

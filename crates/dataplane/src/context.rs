@@ -357,7 +357,7 @@ impl CopyContext {
         }
     }
 
-    /// Samples the kernel's counters if the last sample is old enough.
+    /// Samples the kernel's counters unless that was done within the last 250 ms.
     pub fn sample(&self) {
         self.config.trace.sample(self.all_lanes());
     }

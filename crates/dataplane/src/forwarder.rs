@@ -56,7 +56,8 @@ impl Forwarder {
     /// next frame follows where they expect it.
     ///
     /// # Errors
-    /// When the upstream breaks within the block. Errors of downstreams are in their writers.
+    /// When the upstream breaks within the block. Errors of downstreams are stored in their
+    /// writers.
     pub fn transfer(
         &mut self,
         up: &TcpStream,

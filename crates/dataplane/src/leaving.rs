@@ -25,8 +25,8 @@ pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     until(&thread, hangs).then(|| thread.join().ok())?
 }
 
-/// Joins all of `threads`, except those that have not ended at `deadline_ns` or hang on the node's
-/// disk. Returns whether all have ended.
+/// Joins all of `threads`, except those that have not ended at `deadline_ns`, in monotonic
+/// nanoseconds, or that hang on the node's disk. Returns whether all have ended.
 pub fn join_all(
     member: &CopyContext,
     threads: impl Iterator<Item = JoinHandle<()>>,

@@ -139,7 +139,8 @@ fn bring(
     Some(done)
 }
 
-/// Does what [`bring`] describes, without reports.
+/// The part of [`bring`] that uses the store. Returns the number of bytes at the beginning of the
+/// block that have been written or need not be.
 fn bring_bytes(
     member: &CopyContext,
     buffer: &mut Vec<u8>,

@@ -62,10 +62,10 @@ impl<'p, 'l> Engine<'p, 'l> {
         }
     }
 
-    /// Waits until operations complete, which are then in `done`, or until `until`. `now` is the
-    /// present time as just read from the clock; returns the time at the end of the wait, both in
-    /// monotonic nanoseconds. `busy` tells that operations are in flight, so that the other node
-    /// must not be silent.
+    /// Waits until an operation completes or `until` occurs. Completed operations are then in
+    /// `done`. `now` is the present time, just read from the clock; the returned value is the time
+    /// after the wait, both in monotonic nanoseconds. `busy` tells that operations are in flight,
+    /// so that the other node must not be silent.
     pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, FabricError> {
         self.done.clear();
         if self.sleeps && until != Until::Room {

@@ -3,9 +3,9 @@
 //! Records are not stored with the files: a directory may be read-only, on a network file system
 //! with many writers, or without extended attributes, and a record there would be copied along with
 //! its file. Records are valid until the machine boots again, since a boot may lose unstable data
-//! and change device numbers. There are at most `COUNT` records of at most `BYTES` bytes together;
-//! the oldest are removed first, at the latest after `DAYS` days. A lost record costs one reading
-//! of the file.
+//! and change device numbers. At most `COUNT` records are kept, of at most `BYTES` bytes together.
+//! The oldest are removed first, and those that are more than `DAYS` days older than the newest
+//! one. A lost record costs one reading of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -141,8 +141,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Removes records that are much older than the newest one, and the oldest ones if there are too
-/// many or they are too large together.
+/// Removes records that are more than [`DAYS`] days older than the newest one, and the oldest ones
+/// if there are too many or they are too large together.
 fn tidy(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut all: Vec<(SystemTime, u64, PathBuf)> = entries

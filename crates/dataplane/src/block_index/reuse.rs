@@ -48,7 +48,7 @@ pub enum Reuse {
     Tree {
         /// For each block of the source, its digest.
         digests: Vec<[u8; 32]>,
-        /// The files that exist at the destination.
+        /// The files of the tree that are in place.
         tree: FoundTree,
     },
 }

@@ -168,7 +168,7 @@ fn outcome(writers: Vec<DownstreamWriter>) -> (Vec<u16>, Vec<(u32, io::Error)>) 
 }
 
 /// Sends a header and its block to all of `downs`. A single downstream gets them in as few calls as
-/// possible; several get one slice after another, each slice in turn.
+/// possible. Several downstreams get the block slice by slice, each slice one after the other.
 fn send_block(
     downs: &mut [DownstreamWriter],
     header: &[u8],

@@ -58,7 +58,7 @@ impl Lane {
         }
     }
 
-    /// Returns a frame of this lane, without a block.
+    /// Returns a frame of this lane with this kind and index, which no block follows.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
         Frame::bare(kind, self.member.config.copy, self.number, index)
     }

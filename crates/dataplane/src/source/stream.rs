@@ -28,7 +28,7 @@ const SPARE: usize = 16;
 /// How often a waiting thread checks whether its block is still wanted.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A source that is a stream.
+/// A source that is read once, from a file descriptor: a pipe, or the output of a command.
 pub struct StreamSource {
     name: String,
     input: File,

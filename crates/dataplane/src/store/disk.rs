@@ -39,8 +39,8 @@ impl DiskStore {
         self.during(DiskCall::Write, length as u64, call)
     }
 
-    /// Runs `call`, and returns no earlier than the emulated disk would for `bytes` bytes. This
-    /// wait is not part of a watched call, since the real disk does not cause it.
+    /// Runs `call`, then waits until the emulated disk would have transferred `bytes` bytes. The
+    /// wait is outside of the watched call, since the real disk does not cause it.
     fn paced<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
         pace::on(self.pace.as_deref(), bytes, call)
     }

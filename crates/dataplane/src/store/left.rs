@@ -43,7 +43,7 @@ impl Left {
         })
     }
 
-    /// Returns the file.
+    /// Returns the open file, which holds the lock.
     pub fn file(&self) -> &File {
         &self.file
     }

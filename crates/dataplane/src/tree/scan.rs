@@ -42,7 +42,7 @@ pub enum ScanError {
     Kind {
         /// The path of the source.
         path: String,
-        /// The kind of the file.
+        /// The kind of the file, such as `a socket`.
         is: &'static str,
     },
     /// Two sources have this name.

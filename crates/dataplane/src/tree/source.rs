@@ -57,8 +57,8 @@ struct FirstTime {
 }
 
 impl TreeSource {
-    /// Scans all `sources`. Of a source whose path ends in a slash only the content is copied; any
-    /// other one is copied under its own name.
+    /// Scans all `sources`. If the path of a source ends in a slash, only the content of that
+    /// directory is copied; any other source is copied under its own name.
     ///
     /// # Errors
     /// When a source does not exist, cannot be opened, or is of a kind that cannot be copied.

@@ -8,7 +8,7 @@ use super::super::error::FabricError;
 use super::super::port::Done;
 use super::super::words::{Ran, Round};
 
-/// Runs the gets or puts of a round.
+/// Runs the gets or puts of a round, and measures the latency of each.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let depth = round.depth as usize;
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));

@@ -17,7 +17,7 @@ use crate::tree::{Stamp, open_file};
 /// The maximum number of files with hard links that are remembered. Further ones are written again.
 const LINKED: usize = 10_000;
 
-/// A file that is kept.
+/// A file of the tree that is in place already and is kept.
 pub struct Kept {
     file: File,
     /// The name of the file in its directory.
