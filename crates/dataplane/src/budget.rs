@@ -37,7 +37,7 @@ pub struct Reservation {
     bytes: usize,
 }
 
-/// A place in the queue for memory. It keeps its place until it gets the memory or leaves.
+/// A request for memory that waits in the queue.
 #[derive(Debug)]
 pub struct QueueTicket {
     budget: Arc<Budget>,

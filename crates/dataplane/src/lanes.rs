@@ -20,7 +20,7 @@ use crate::writer;
 /// `source` sends blocks of the source and has no writer; any other node sends blocks of its store.
 ///
 /// # Errors
-/// When the system has no file descriptors or threads left. No thread stays.
+/// When the system has no file descriptors or threads left. Then no thread remains.
 pub fn start(
     member: &Arc<CopyContext>,
     all: &[LaneBlocks],

@@ -23,8 +23,8 @@ use crate::store::{StoreError, partial_name, remove_stale};
 /// The beginning of the hidden name, after a dot. Only on some file systems the file needs a name.
 const NAME: &str = "garland-disk";
 
-/// The part of the file system that must stay free: one in [`RESERVE_PART`], at most
-/// [`RESERVE_MAX`] bytes.
+/// The space that must stay free: the size of the file system divided by `RESERVE_PART`, but at
+/// most [`RESERVE_MAX`] bytes.
 const RESERVE_PART: u64 = 20;
 const RESERVE_MAX: u64 = 4 << 30;
 

@@ -51,7 +51,7 @@ impl Holding {
     /// read. `disk` is the node's emulated disk.
     ///
     /// # Errors
-    /// When the file cannot be read or changes meanwhile, or when `stop` returns true.
+    /// When the file cannot be read or changes meanwhile, or when `stop` is set.
     pub fn of(
         file: File,
         block_size: u32,
@@ -106,7 +106,7 @@ impl Holding {
 /// the calling thread has read.
 ///
 /// # Errors
-/// When a block cannot be read, or `stop` returns true.
+/// When a block cannot be read, or `stop` is set.
 pub fn digest_all(
     layout: Layout,
     blocks: LaneBlocks,

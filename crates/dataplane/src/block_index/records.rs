@@ -105,8 +105,8 @@ impl Records {
 pub struct Opened {
     /// The stamp of the file when it was opened.
     pub stamp: FileStamp,
-    /// Whether any change after the file was opened changes the stamp: its last change was not too
-    /// recent.
+    /// Whether any change after the file was opened changes the stamp. This is true unless the last
+    /// change was very recent.
     settled: bool,
 }
 

@@ -87,8 +87,8 @@ pub fn sink_of(
 }
 
 /// Returns the sink of a tree, and the files of the tree that are in place. The sink takes blocks
-/// in order, and may have `window` of them in flight. It expects the blocks that `tree` has from
-/// this node itself.
+/// in order, and may have `window` of them in flight. Blocks that `tree` has are not requested:
+/// this node generates them itself.
 pub fn sink_of_tree(
     layout: Layout,
     digests: Vec<[u8; 32]>,

@@ -117,8 +117,8 @@ impl Own {
         made
     }
 
-    /// Returns whether the bytes between the offsets `at` and `end` belong in part to the file of
-    /// record `number`, and that file is not in place.
+    /// Returns whether the file of record `number` is not in place although some of its bytes lie
+    /// between the offsets `at` and `end` of the stream.
     fn lacks(&self, number: u32, at: u64, end: u64) -> bool {
         let Body::File(stamp) = self.index.body(number) else { return false };
         let (begin, behind) = self.index.span(number);

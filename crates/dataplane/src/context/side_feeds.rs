@@ -36,8 +36,8 @@ impl SideFeeds {
     }
 
     /// Starts and ends threads so that each downstream that the lane's route marks as side-fed has
-    /// one, and no other downstream of the lane has one. Starts none once the copy is `closing`.
-    /// Returns the errors of threads that could not be started.
+    /// a thread, and no other downstream of the lane has one. Starts none once the copy is
+    /// `closing`. Returns the errors of threads that could not be started.
     pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
         let wanted: Vec<Route> = route.side_feeds().collect();
         let mut feeds = self.feeds.lock();

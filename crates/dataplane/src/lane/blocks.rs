@@ -168,7 +168,8 @@ fn outcome(writers: Vec<DownstreamWriter>) -> (Vec<u16>, Vec<(u32, io::Error)>) 
 }
 
 /// Sends a header and its block to all of `downs`. A single downstream gets them in as few calls as
-/// possible. Several downstreams get the block slice by slice, each slice one after the other.
+/// possible. Several downstreams get the block slice by slice: each slice goes to all of them
+/// before the next one.
 fn send_block(
     downs: &mut [DownstreamWriter],
     header: &[u8],

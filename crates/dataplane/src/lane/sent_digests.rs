@@ -7,7 +7,7 @@ pub(super) struct SentDigests(Vec<Sent>);
 #[derive(Debug)]
 struct Sent {
     epoch: u32,
-    /// The place in the lane from which on the downstream requested blocks. It has the digests of
+    /// The downstream requested blocks from this place in the lane on. It has the digests of
     /// earlier places, or requests them one by one.
     since: u64,
     /// The downstream has the digests of the places from `since` to before this one.

@@ -14,10 +14,11 @@ const BURST: u8 = 8;
 /// The interval in nanoseconds between the probes during the copy.
 const EVERY_NS: u64 = 250_000_000;
 
-/// The number of answers per node that are kept of the probes between bursts.
+/// The maximum number of answers to probes between bursts that are kept, per node.
 const KEPT: usize = 256;
 
-/// The maximum number of answers that are kept of all nodes: of bursts, and of the other probes.
+/// The maximum number of answers of all nodes that are kept, once for bursts and once for other
+/// probes.
 const KEPT_IN_ALL: usize = 1 << 16;
 
 /// Decides when nodes are probed, and stores their answers.

@@ -1,6 +1,6 @@
 //! Reads a source ahead of a lane: separate threads read, hash and encrypt blocks, so that sending
-//! does not wait for them. The distance, and the number of threads, grow while the sender has to
-//! wait.
+//! does not wait for them. While the sender has to wait, more blocks are prepared ahead, and
+//! threads are added.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;

@@ -58,7 +58,7 @@ pub trait Store: Send + Sync {
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
     /// Makes the written data stable and drops it from the page cache, so that later reads come
     /// from the medium. A store that cannot be read by blocks compares its files with the digests
-    /// of the received bytes instead, unless `over` returns true.
+    /// of the received bytes instead; it fails if `over` returns true, since the copy has ended.
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         if let Some(wrapped) = self.wrapped() {
             return wrapped.prove(trace, over);

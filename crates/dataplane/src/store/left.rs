@@ -56,6 +56,7 @@ impl Left {
 }
 
 /// Removes the partial files of `name`, and old ones of any name, unless running copies hold them.
+/// Without locks only old ones are removed.
 pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
     remove_stale_of(folder, &[name]);
 }

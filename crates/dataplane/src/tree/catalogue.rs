@@ -71,7 +71,7 @@ impl Gathered {
         outline.bytes.saturating_mul(2).saturating_add(records)
     }
 
-    /// Returns a catalogue without records.
+    /// Returns a catalogue with this outline, of which nothing has been received.
     pub fn new(outline: &TreeOutline) -> Self {
         Self { outline: outline.clone(), records: Vec::new() }
     }

@@ -3,7 +3,7 @@
 use garland_core::tree::Record;
 use rustix::fs::Stat;
 
-/// Stands for the number of the directory in records of top-level entries.
+/// The directory number in records of top-level entries, which are in no directory of the tree.
 pub const TOP: u32 = u32::MAX;
 
 /// All records of a stream, in order. Their indexes are the record numbers.

@@ -62,7 +62,8 @@ impl<'a> DirEntry<'a> {
     /// file system that ignores case, a file with another name would be lost otherwise.
     ///
     /// # Errors
-    /// When the existing file must not be replaced, or its status is unknown.
+    /// When the existing file must not be replaced, its status cannot be read, or the file has
+    /// another name.
     pub fn check_existing(&self) -> io::Result<()> {
         self.check()?;
         self.refuse_folded()

@@ -2,9 +2,9 @@
 //! not at all.
 //!
 //! Blocks are written in order and cannot be read back: a node that lacks a block gets it from the
-//! head. The exception are trees of which parts are in place already. Then the position of every
-//! file in the stream is known, and blocks are generated from the files, old and new ones, also for
-//! other nodes.
+//! head. Trees of which parts are in place already are an exception: the position of every file in
+//! the stream is known, and blocks are generated from the files, old and new ones, also for other
+//! nodes.
 
 mod dir_entry;
 mod directory;

@@ -15,8 +15,7 @@ use super::dir_entry::DirEntry;
 use super::metadata::{apply, apply_time};
 use crate::store::file::reserve;
 
-/// The length in bytes from which on disk space is reserved for a file, and the file gets a hidden
-/// name.
+/// Files of at least this length in bytes have a hidden name, and their disk space is reserved.
 const LARGE: u64 = 1 << 20;
 
 /// The unit of holes in bytes: they begin and end at multiples of it.

@@ -21,7 +21,7 @@ const PIECE: usize = 256 << 10;
 /// After this number of wrong files, no further files are read.
 const WRONG_MAX: usize = 5;
 
-/// A file without a name that contains the records of all digests.
+/// The records of all digests, in a file without a name.
 pub struct Proofs(BufWriter<File>);
 
 /// A record: the digest of one file.
