@@ -48,7 +48,7 @@ pub struct QueueTicket {
 /// The error of a request that does not wait: too little memory is free, or others wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// The number of copies that have a reservation.
+    /// The number of copies that use the memory.
     pub copies: u32,
 }
 

@@ -42,7 +42,7 @@ use garland_transport::link_pool::LinkPool;
 /// end of a copy does not wait for its threads.
 const HANGS_NS: u64 = 1_000_000_000;
 
-/// The state of one copy on one node. The threads of the copy share it.
+/// The state of one copy on one node.
 pub struct CopyContext {
     /// The parameters of the copy.
     pub config: CopyConfig,
@@ -112,7 +112,7 @@ pub struct CopyConfig {
     pub packing: Packing,
     /// The number of lanes that this node is on.
     pub lane_count: usize,
-    /// The destination of the blocks.
+    /// The destination of the bytes.
     pub store: Box<dyn Store>,
     /// The congestion control algorithms to use for links, best first.
     pub congestion: Vec<String>,
@@ -124,7 +124,7 @@ pub struct CopyConfig {
     pub link_pool: Option<Arc<LinkPool>>,
     /// Collects the trace of the copy on this node.
     pub trace: Arc<Collector>,
-    /// The faults to inject into this node.
+    /// The faults that are injected into this node.
     pub faults: Faults,
     /// Measures how long the busiest thread of the agent's copies is awake.
     pub awake: Arc<Awake>,
@@ -265,7 +265,7 @@ impl CopyContext {
         }
     }
 
-    /// Reports that the store cannot write, unless the copy is over: then writes are interrupted.
+    /// Reports that the store cannot write, unless the copy is over.
     pub fn fail_to_write(&self, error: &io::Error) {
         if !self.is_closing() {
             let (name, reason) = (self.config.store.name(), reason(error));
@@ -278,7 +278,7 @@ impl CopyContext {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Marks the copy as finishing: its file is being made stable, read back, or renamed.
+    /// Marks the copy as finishing: its file is made stable, read back, or renamed.
     pub fn finish(&self) {
         self.finishing.store(true, Ordering::Relaxed);
     }
@@ -322,7 +322,7 @@ impl CopyContext {
         self.side_feeds.close();
     }
 
-    /// Makes the copy fail if its store fails between two calls.
+    /// Makes the copy fail when its store fails between two calls.
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
         self.config.store.watch(Box::new(move |reason| {

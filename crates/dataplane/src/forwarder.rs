@@ -10,7 +10,7 @@ use garland_sys::tcp;
 use crate::context::Link;
 use crate::recorder::LaneTracer;
 
-/// The maximum number of bytes that one call reads or writes.
+/// The number of bytes that one call reads or writes at most.
 const SLICE: usize = 256 << 10;
 
 /// The maximum number of bytes that a relay waits for before it forwards them. Larger slices would

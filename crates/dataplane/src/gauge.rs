@@ -1,5 +1,5 @@
-//! Measures how many blocks are in each stage of the pipeline over time: the depth that is reached,
-//! as opposed to the depth that is allowed.
+//! Measures how many blocks are in each stage of the pipeline over time: the depth that is
+//! achieved, as opposed to the one that is allowed.
 
 use parking_lot::{Mutex, MutexGuard};
 

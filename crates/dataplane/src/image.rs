@@ -1,12 +1,12 @@
-//! The running program as it is sent to nodes, without debug sections.
+//! The running program as it is sent to nodes: without debug sections.
 //!
 //! All agents and heads of one build send the same bytes, whether or not their own program file has
-//! debug sections. So the digest of the program is always the same.
+//! debug sections, so that the digest is always the same.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
 
-/// The path of the running program. It remains valid if the program's file is replaced.
+/// The path of the running program. It is valid even if the program's file was replaced.
 const RUNNING: &str = "/proc/self/exe";
 
 /// The length in bytes of a 64-bit ELF header (System V ABI, chapter 4).
@@ -14,7 +14,7 @@ const HEADER: usize = 64;
 /// The length in bytes of an entry of the program header table.
 const PROGRAM_HEADER: usize = 56;
 
-/// A program file, read once from beginning to end.
+/// A program that is read from its beginning to its end.
 pub struct Image {
     length: u64,
     head: Cursor<Vec<u8>>,

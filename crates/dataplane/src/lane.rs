@@ -53,7 +53,7 @@ pub struct Lane {
     header: Option<(Frame, [u8; FRAME_LEN])>,
     tracer: LaneTracer,
     commands: Receiver<LaneCommand>,
-    /// Commands that arrived during a wait and have not been executed yet.
+    /// Commands that arrived during a wait, not executed yet.
     unread: VecDeque<LaneCommand>,
 }
 

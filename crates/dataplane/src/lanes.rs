@@ -66,7 +66,7 @@ pub fn start(
     Ok(begun)
 }
 
-/// Returns the function that starts a thread which feeds one downstream on the side of a lane.
+/// Returns the function that starts a thread which feeds a downstream on the side of a lane.
 fn side_starter(
     member: &Arc<CopyContext>,
     all: &[LaneBlocks],

@@ -45,7 +45,7 @@ pub fn join_all(
     all
 }
 
-/// Returns the monotonic time in nanoseconds at which `time` will have passed from now.
+/// Returns the monotonic time in nanoseconds at which `time` will have passed.
 pub fn after(time: Duration) -> u64 {
     clock::now_ns().saturating_add(nanoseconds(time))
 }

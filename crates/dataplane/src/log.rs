@@ -12,7 +12,7 @@ use garland_core::printable;
 /// The size in bytes above which a log is truncated.
 const MAX: u64 = 256 << 10;
 
-/// The number of bytes at the end of a log that truncation keeps.
+/// The number of bytes at the end of a log that are kept.
 const KEPT: usize = 64 << 10;
 
 /// Writes a line to the agent's log. Errors are ignored: standard error may be a pipe without a

@@ -24,7 +24,7 @@ struct State {
     waiting_since: Vec<u64>,
 }
 
-/// The memory limit in bytes for the buffers of a pool.
+/// The memory limit for all buffers of a copy, in bytes.
 const BUDGET: usize = 24 << 20;
 
 /// How often a wait for a buffer checks whether to continue.
@@ -83,7 +83,7 @@ impl Pool {
         self.state.lock().begin_waiting()
     }
 
-    /// Ends the measured wait that began at `since`.
+    /// Ends the wait that began at `since`.
     pub fn end_waiting(&self, since: u64) {
         self.state.lock().end_waiting(since);
     }
@@ -100,7 +100,7 @@ impl Pool {
         self.returned.notify_all();
     }
 
-    /// Returns the total time of all waits in nanoseconds, those in progress included.
+    /// Returns the total time of all waits in nanoseconds, present ones included.
     pub fn waited_ns(&self) -> u64 {
         let now = clock::now_ns();
         let state = self.state.lock();

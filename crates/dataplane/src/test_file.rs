@@ -1,5 +1,5 @@
-//! A file for a disk test. It has no name, or is unlinked right after its creation. Its space is
-//! reserved, and some space of the file system stays free.
+//! A file for a disk test: it has no name, or is unlinked right after its creation. Its space is
+//! reserved, and part of the file system stays free.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use crate::store::{StoreError, partial_name, remove_stale};
 
-/// The beginning of the hidden name, after a dot. Only on some file systems the file needs a name.
+/// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
 
 /// The space that must stay free: the size of the file system divided by `RESERVE_PART`, but at
@@ -69,7 +69,7 @@ impl TestFile {
         self.free
     }
 
-    /// Sets whether direct I/O is used, or the page cache.
+    /// Switches between direct I/O and the page cache.
     ///
     /// # Errors
     /// When the file system does not support it.
@@ -119,8 +119,8 @@ fn unnamed(folder: &OwnedFd) -> io::Result<File> {
     }
 }
 
-/// Creates a file and unlinks it at once. A process that is killed in between leaves behind an
-/// empty file with a hidden name, which the next test removes.
+/// Creates a file and unlinks it at once. A process that is killed in between leaves an empty file
+/// under a hidden name, which the next test removes.
 fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
     remove_stale(folder, OsStr::new(NAME));
     let tag = random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat();

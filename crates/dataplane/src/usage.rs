@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 use garland_sys::clock;
 
-/// The total time during which at least one thread used the disk.
+/// The time during which at least one thread used the disk.
 #[derive(Debug, Default)]
 pub struct Usage(Mutex<State>);
 

@@ -26,7 +26,7 @@ pub struct Arrived {
     pub length: usize,
 }
 
-/// Writes blocks until all senders of `arrivals` are gone, or the store fails.
+/// Writes blocks until all senders are gone, or the store fails.
 pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
     let _watch = member.config.awake.watch();
@@ -86,8 +86,8 @@ impl OrderedWrites {
         self.early.insert(arrived.frame.index, arrived);
     }
 
-    /// Writes the next blocks in order, as long as they have arrived or were present before.
-    /// Returns whether the store accepted them.
+    /// Writes the next blocks in order, as far as they have arrived or were present before. Returns
+    /// whether the store accepted them.
     fn write_ready(
         &mut self,
         member: &Arc<CopyContext>,

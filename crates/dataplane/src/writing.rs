@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
-/// The time that a copy's writer has slept in its writes.
+/// The time that a copy's writer slept in its writes.
 #[derive(Debug, Default)]
 pub struct Writing(Mutex<State>);
 
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Writing {
-    /// Makes the calling thread the writer.
+    /// Sets the calling thread as the writer.
     pub fn begin(&self) {
         self.0.lock().account = Some(Account::of_this_thread());
     }
@@ -40,7 +40,7 @@ impl Writing {
         written
     }
 
-    /// Returns the total time asleep in writes in nanoseconds, the write in progress included.
+    /// Returns the total time asleep in writes in nanoseconds, the present write included.
     pub fn blocked_ns(&self) -> u64 {
         let state = self.0.lock();
         state.blocked_ns + state.asleep_now()

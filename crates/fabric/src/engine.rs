@@ -27,7 +27,7 @@ pub enum Until {
     Done,
     /// This time, in monotonic nanoseconds, at which the next operation is due.
     Due(u64),
-    /// A single poll: the queue was full, and may have space afterwards.
+    /// One poll: the queue was full, and may have space now.
     Room,
 }
 
@@ -35,7 +35,7 @@ pub enum Until {
 pub struct Engine<'p, 'l> {
     /// The port that the round uses.
     pub port: &'p mut Port<'l>,
-    /// The operations that completed during the last wait.
+    /// The operations that completed in the last wait.
     pub done: Vec<Done>,
     over: &'p AtomicBool,
     sleeps: bool,

@@ -9,10 +9,10 @@ pub enum FabricError {
     /// The message tells what was found, or what to do.
     #[error("{0}")]
     Unsuitable(String),
-    /// A call of libfabric failed: the operation, and the library's text for the error.
+    /// A call of libfabric failed: the operation, and the library's text for the error number.
     #[error("libfabric: {0}: {1}")]
     Call(&'static str, String),
-    /// The other node has completed no operation for this number of seconds.
+    /// The other node completed no operation for this number of seconds.
     #[error("libfabric: timed out after {0} s waiting for the other node")]
     Silent(u64),
     /// Bytes differ from those that were sent; which bytes.
@@ -27,7 +27,7 @@ pub enum FabricError {
     /// An order is invalid for the endpoint; the reason.
     #[error("protocol error: {0}")]
     Order(&'static str),
-    /// A message has this number of bytes, which exceeds the limit.
+    /// A message has this number of bytes, more than the limit.
     #[error("a message of {0} bytes")]
     Length(usize),
     /// A message cannot be decoded.

@@ -8,8 +8,7 @@ use crate::error::FabricError;
 /// The file name of the helper.
 const NAME: &str = "garland-fabric";
 
-/// The directory of a user's own programs, relative to the home directory. In ssh logins PATH
-/// rarely contains it.
+/// The directory of a user's own programs, relative to the home directory. ssh logins rarely have it in PATH.
 const OWN: &str = ".local/bin";
 
 /// The environment variable that contains the path of the helper, and so replaces the search.

@@ -18,7 +18,7 @@ use super::provider;
 use super::rounds;
 use super::words::{self, Answer, ORDER_MAX, Order, PREFIX, Round, SAMPLES_MAX, VERSION};
 
-/// How long the helper may take to exit once its agent has exited.
+/// The time that the helper may take to exit once its agent has exited.
 const LAST: Duration = Duration::from_secs(2);
 
 /// The main function of the helper.
@@ -113,7 +113,7 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
 struct HelperSession<'l> {
     library: Result<&'l Library, &'l FabricError>,
     port: Option<Port<'l>>,
-    /// Whether an operation of the last trial is still in flight.
+    /// Whether an operation of a trial is still in flight.
     pending: bool,
     over: &'l AtomicBool,
 }

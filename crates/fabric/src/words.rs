@@ -66,9 +66,9 @@ pub enum Order {
 pub struct Open {
     /// The name of the provider in libfabric.
     pub provider: String,
-    /// The address of the node to use, for providers that select a device by address.
+    /// The address of the node to use, if the provider selects by address.
     pub source: Option<IpAddr>,
-    /// Whether to sleep while waiting, if the provider supports it.
+    /// Whether to sleep while waiting, if the provider can.
     pub sleeps: bool,
     /// Whether the provider should acknowledge puts only once they are in the target's memory.
     pub puts: bool,
@@ -76,14 +76,14 @@ pub struct Open {
     pub depth: u32,
     /// The memory in bytes that `depth` operations need, in each direction.
     pub ring: u64,
-    /// The size in bytes of the largest operation.
+    /// The size of the largest operation in bytes.
     pub largest: u32,
 }
 
 /// What a peer needs to know of an endpoint: its address and its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// The name of the provider; both sides must use the same one.
+    /// The provider; both sides must use the same.
     pub provider: String,
     /// The address in the provider's format.
     pub address: Vec<u8>,
@@ -148,7 +148,7 @@ impl Round {
     }
 }
 
-/// The measurements of a round at the initiator.
+/// The times of a round at the initiator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     /// The time in nanoseconds from the first operation to the last completion.

@@ -77,7 +77,7 @@ pub fn connect_agent(
 /// The number of further attempts after a connection was reset during the greeting.
 const RESETS: u32 = 3;
 
-/// The time between attempts, during which a process that is being killed closes its sockets.
+/// The time between attempts, in which a killed process closes its sockets.
 const AFTER_RESET: Duration = Duration::from_millis(20);
 
 fn is_reset(error: &io::Error) -> bool {
@@ -110,8 +110,7 @@ fn greet(
 }
 
 impl Connection {
-    /// Sends a message. Bytes that the socket does not accept are kept; [`Self::flush`] sends them
-    /// later.
+    /// Sends a message. Bytes that the socket does not accept are kept for [`Self::flush`].
     ///
     /// # Errors
     /// When the connection broke.
@@ -123,7 +122,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends the kept bytes, until the socket accepts no more.
+    /// Sends kept bytes until the socket accepts no more.
     ///
     /// # Errors
     /// When the connection broke.

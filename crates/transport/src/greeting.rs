@@ -45,7 +45,7 @@ pub fn break_reason(error: &io::Error) -> String {
 /// The keys or the secret with which the ends of a connection authenticate each other.
 #[derive(Clone)]
 pub enum Credentials<'a> {
-    /// A control channel: the key pair of this end, and the public key of the peer.
+    /// A control channel: our key pair, and the public key of the peer.
     Keys(&'a KeyPair, PublicKey),
     /// Any other connection: the ID of a copy, meeting, mount or standing chain, and the secret
     /// that both ends know.
@@ -69,7 +69,7 @@ pub enum Claim {
     Member(CopyId),
 }
 
-/// An accepted connection whose greeting succeeded.
+/// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
     /// What the connection belongs to, as `find` returned it.
     pub to: T,

@@ -7,8 +7,7 @@ use std::time::Duration;
 /// before a thread or a buffer is spent on them.
 pub const PEERS: usize = 256;
 
-/// The maximum number of such connections per address: those of a neighbour's 64 lanes, and some
-/// more.
+/// The maximum number of such connections per address: a neighbour's 64 lanes, and some more.
 pub const PEERS_OF_ADDRESS: usize = 72;
 
 /// The timeout for everything that a peer sends in its greeting, together.

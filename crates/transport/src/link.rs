@@ -38,7 +38,7 @@ impl Hop {
     }
 }
 
-/// The parameters of a link to be opened.
+/// The parameters of a link that is opened.
 pub struct Dial<'a> {
     /// The address of the neighbour's agent.
     pub address: SocketAddr,

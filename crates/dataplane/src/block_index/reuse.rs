@@ -22,7 +22,7 @@ use crate::store::{Left, PreviousTree};
 pub struct Existing {
     /// The directory of the file.
     pub folder: OwnedFd,
-    /// The name of the file in that directory.
+    /// The name of the file in the directory.
     pub name: OsString,
     /// The path of the file, for messages.
     pub path: PathBuf,

@@ -14,7 +14,7 @@ pub use self::zeros::{Zeros, are_zeros};
 /// another tenth.
 const LEVEL: i32 = 1;
 
-/// How the blocks of a copy are compressed.
+/// How blocks are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
     /// Not compressed.

@@ -55,8 +55,7 @@ pub struct LaneHandle {
     links: Mutex<Vec<Link>>,
     /// Counts the bytes that the lane transfers, and measures its waits.
     pub flow: Arc<Flow>,
-    /// The number of blocks that were received on the lane; on the source, the number that was
-    /// sent.
+    /// The number of blocks received; on the source, the number of blocks sent.
     pub received: AtomicU64,
     /// Whether the upstream has reported the end of the lane.
     pub ended: AtomicBool,
@@ -158,8 +157,8 @@ impl LaneHandle {
         })
     }
 
-    /// Cuts each link downstream whose wire seems to be dead: nothing is received, and
-    /// retransmissions of data and probes remain unanswered.
+    /// Cuts each link downstream whose wire seems to be dead: nothing is received, and data and
+    /// probes are retransmitted in vain.
     pub fn cut_silent(&self) {
         let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
         for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {

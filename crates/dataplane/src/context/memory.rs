@@ -27,7 +27,7 @@ impl CopyContext {
     /// for received blocks, those of the lanes, the digests of the blocks, and the threads.
     pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
-        /// The number of blocks that is assumed for a stream: 64 GiB in blocks of 1 MiB.
+        /// The assumed number of blocks of a stream: 64 GiB in blocks of 1 MiB.
         const STREAM: u64 = 1 << 16;
         const THREADS: usize = 1 << 20;
         const LANE: usize = 512 << 10;

@@ -72,7 +72,7 @@ impl SideFeeds {
         of_lane.map(|feed| feed.handle.flow.view(lane).went).sum()
     }
 
-    /// Wakes the threads, so that they check again whether they can continue.
+    /// Makes the threads check again whether they can continue.
     pub fn wake(&self) {
         self.feeds.lock().iter().for_each(|feed| feed.handle.wake.raise());
     }

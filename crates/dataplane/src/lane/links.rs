@@ -126,7 +126,7 @@ impl Lane {
         stream.into_iter().for_each(|stream| link_pool.park(stream, dialled));
     }
 
-    /// Puts the links that are idle and stay idle into the pool, and closes all others.
+    /// Puts the links that are idle and stay idle into the pool, and closes the others.
     pub(super) fn park(&self, link_pool: &LinkPool) {
         let route = self.relay.route();
         let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.member.sink()));

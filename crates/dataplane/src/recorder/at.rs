@@ -9,7 +9,7 @@ pub fn peer_index(id: NodeId) -> u16 {
     u16::try_from(id.0).unwrap_or(NONE)
 }
 
-/// The lane, peer and block that a span belongs to.
+/// The lane, peer and block of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The number of the lane, or `NONE`.

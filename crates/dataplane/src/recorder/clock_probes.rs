@@ -21,7 +21,7 @@ const KEPT: usize = 256;
 /// probes.
 const KEPT_IN_ALL: usize = 1 << 16;
 
-/// Decides when nodes are probed, and stores their answers.
+/// Decides when nodes are probed, and keeps their answers.
 #[derive(Debug)]
 pub struct ClockProbes {
     /// For each node, the number of round trips of the burst that remain.
@@ -40,7 +40,7 @@ impl ClockProbes {
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }
     }
 
-    /// Adds a node, the last one of the plan.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.left.push(0);
     }
@@ -87,7 +87,7 @@ impl ClockProbes {
         true
     }
 
-    /// Returns all stored answers, in the order of the probes.
+    /// Returns the answers, in the order of the probes.
     pub fn into_records(self) -> Vec<Record> {
         let mut records = self.bursts;
         records.extend(self.between.into_records());

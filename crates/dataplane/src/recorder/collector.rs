@@ -1,4 +1,4 @@
-//! Collects the trace of one copy on one node from the threads of that node.
+//! Collects the trace of one copy on one node from the node's threads.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Tracing {
 pub struct Budget {
     /// The maximum number of records; 0 turns recording off.
     pub records: u32,
-    /// The number of threads that write into a ring of their own.
+    /// The number of threads with a ring of their own.
     pub threads: usize,
 }
 
@@ -97,7 +97,7 @@ impl Budget {
 pub struct Collector {
     budget: Budget,
     origin: Origin,
-    /// The number for the next thread. The number 0 stands for all threads without a ring.
+    /// The number of the next thread; 0 stands for all threads without a ring.
     threads: AtomicU16,
     sampled_ns: AtomicU64,
     gathered: Mutex<Gathered>,

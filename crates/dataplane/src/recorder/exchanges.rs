@@ -17,7 +17,7 @@ impl Exchanges {
         Self(vec![[0; 4]; nodes])
     }
 
-    /// Adds a node, the last one of the plan.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.0.push([0; 4]);
     }

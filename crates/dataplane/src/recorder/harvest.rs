@@ -1,4 +1,4 @@
-//! Collects the traces of the nodes on the head as they arrive.
+//! Collects the traces of the nodes on the head.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Parcel, Trace};
@@ -19,12 +19,12 @@ struct Slot {
 }
 
 impl Harvest {
-    /// Returns an instance without traces for `nodes` nodes, the head included.
+    /// Returns an instance for `nodes` nodes, the head included, without traces.
     pub fn new(nodes: usize) -> Self {
         Self(vec![Slot::default(); nodes])
     }
 
-    /// Adds a node, the last one of the plan.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.0.push(Slot::default());
     }

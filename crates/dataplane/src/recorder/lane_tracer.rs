@@ -1,4 +1,4 @@
-//! Records the trace of a lane's thread: a few spans per block, however many slices the block has.
+//! Records the trace of a lane's thread: a few spans per block, regardless of the number of slices.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

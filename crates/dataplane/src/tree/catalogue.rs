@@ -1,5 +1,5 @@
-//! The catalogue of a tree: all its records. A node compares them with its own files to find out
-//! which parts of the tree it already has.
+//! The catalogue of a tree: the tree's records. A node compares them with its own files to
+//! determine which parts of the tree it already has.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::place::name_of;
 /// The compression level of Zstandard: names and numbers compress well at any level.
 const LEVEL: i32 = 1;
 
-/// The records of a tree, as they are sent to nodes.
+/// The records of a tree in the form in which they are sent to nodes.
 pub struct Catalogue {
     /// The records in parcels, in order; each parcel is compressed separately.
     parcels: Vec<Vec<u8>>,
@@ -39,7 +39,7 @@ pub fn outline(index: &Index) -> Option<TreeOutline> {
 }
 
 impl Catalogue {
-    /// Returns the catalogue of a tree; none if compression fails.
+    /// Returns the catalogue of a tree; none if it cannot be compressed.
     pub fn of(index: &Index) -> Option<Self> {
         let parcels = index.records().chunks(CATALOGUE_MAX);
         let parcels = parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok());

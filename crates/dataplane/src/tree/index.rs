@@ -97,7 +97,7 @@ impl Index {
         }
     }
 
-    /// Marks the file of record `number` as missing or different.
+    /// Records that the file of record `number` is missing or differs.
     pub fn unsee(&mut self, number: u32) {
         if let Body::File(own) = &mut self.entries[number as usize].body {
             *own = Stamp::unseen(own.length);
@@ -159,7 +159,7 @@ impl Index {
         (self.entries[number as usize].at, end)
     }
 
-    /// Returns the encoded record `number`.
+    /// Returns the encoded bytes of record `number`.
     pub fn bytes(&self, number: u32) -> &[u8] {
         let entry = &self.entries[number as usize];
         let next = self.entries.get(number as usize + 1);

@@ -1,5 +1,5 @@
-//! Generates the stream of a tree from its records and files. The source does this, and so does a
-//! node that already has some of the files.
+//! Generates the stream of a tree from its records and files: on the source, and on a node that has
+//! some of the files already.
 
 use std::io;
 
@@ -22,7 +22,7 @@ pub trait Bodies {
     fn mark(&mut self, number: u32, stamp: Stamp) -> u8;
 }
 
-/// Fills `bytes` with the bytes of the stream from the offset `at` on.
+/// Fills `bytes` with the stream's bytes at the offset `at`.
 ///
 /// # Errors
 /// When bytes of a file are not available.

@@ -16,7 +16,7 @@ pub fn open_directory(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<Owned
     openat(parent, name, flags, Mode::empty())
 }
 
-/// Opens the file `name` in `parent` for reading. Does not wait, even if the file is a pipe.
+/// Opens the file `name` in `parent` for reading. Does not block, even if the file is a pipe.
 pub fn open_file(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     openat(parent, name, flags, Mode::empty()).map(File::from)
@@ -27,7 +27,7 @@ pub fn open_file(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
 pub struct Place {
     /// The directory that contains the top-level entries of the source.
     pub folder: OwnedFd,
-    /// The path of that directory, for messages. It ends in a slash unless it is empty.
+    /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
     /// The record number of the source's first record.
     pub first: u32,

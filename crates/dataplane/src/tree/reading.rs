@@ -1,4 +1,4 @@
-//! Reads a tree's stream from files that exist at the destination.
+//! Reads a tree's stream from files that already exist at its destination.
 
 use std::fs::File;
 use std::io;

@@ -12,7 +12,7 @@ use super::place::Place;
 
 /// The options of a scan: which parts of a tree are copied, and how.
 pub struct ScanOptions<'a> {
-    /// The patterns of paths that are not copied.
+    /// Patterns of paths that are not copied.
     pub excludes: Vec<Pattern>,
     /// Whether extended attributes are copied.
     pub attributes: bool,
@@ -24,7 +24,7 @@ pub struct ScanOptions<'a> {
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Why a tree cannot be copied at all.
+/// Why trees cannot be copied at all.
 #[derive(Debug, Error)]
 pub enum ScanError {
     /// A source cannot be opened.
@@ -63,7 +63,7 @@ pub struct Tally {
     pub files: u64,
     /// The number of directories.
     pub folders: u64,
-    /// The number of symbolic links and of further hard links to files.
+    /// The number of symbolic links, and of further hard links to files.
     pub links: u64,
 }
 

@@ -37,7 +37,7 @@ pub struct TreeSource {
     tally: Tally,
     /// The files that the scan left out.
     left_out: Vec<LeftOut>,
-    /// The directories in which nodes remove nothing although removal was requested.
+    /// Directories in which nodes remove nothing although removal was requested.
     unswept: Vec<PathBuf>,
     /// For each file that could not be read or has changed, by its record number, the reason.
     failed: Mutex<BTreeMap<u32, String>>,
@@ -94,7 +94,7 @@ impl TreeSource {
         outline(&self.index)
     }
 
-    /// Returns the catalogue; none if compression fails.
+    /// Returns the catalogue; none if it cannot be compressed.
     pub fn catalogue(&self) -> Option<Catalogue> {
         Catalogue::of(&self.index)
     }

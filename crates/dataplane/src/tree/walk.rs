@@ -18,7 +18,7 @@ use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
 use garland_sys::error::reason;
 
-/// The unit of `st_blocks` in bytes, which does not depend on the file system.
+/// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;
 
 /// Scans all `sources`. The entries of each directory are scanned in the order of their names. If
@@ -61,7 +61,7 @@ fn means_content(source: &Path) -> bool {
 /// The state of a scan.
 struct Walk<'a> {
     options: &'a ScanOptions<'a>,
-    /// The result of the scan so far.
+    /// The result so far.
     scan: Scan,
     /// The present path, as the user would write it. The path of a directory ends in a slash.
     path: Vec<u8>,
@@ -253,8 +253,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns whether the permission bits alone allow reading. An ACL may still deny it, which the
-    /// first read detects.
+    /// Returns whether the mode alone permits reading. (An ACL may still deny it; the first read
+    /// finds that out.)
     fn reads_surely(&self, stat: &Stat) -> bool {
         let (owner, others) = (0o400, 0o044);
         let wanted = if stat.st_uid == self.user { owner } else { others };

@@ -1,5 +1,5 @@
-//! An endpoint and everything that belongs to it. No other module calls through libfabric's tables.
-//! An endpoint is used by one thread.
+//! An endpoint and all that belongs to it: the only place that calls through libfabric's tables.
+//! It is used by one thread.
 
 mod open;
 mod transfer;
@@ -16,7 +16,7 @@ use super::words::Opened;
 
 pub use transfer::{Done, Sent};
 
-/// The error of an order that needs an endpoint while none is open.
+/// The error of an order that needs an endpoint, before one is open.
 pub const NO_ENDPOINT: FabricError = FabricError::Order("no endpoint is open");
 
 /// An endpoint, opened step by step: each pointer is null until its object is open.

@@ -16,7 +16,7 @@ use super::super::provider;
 use super::super::words::{ADDRESS_MAX, Open, Opened, Peer};
 use super::{NO_ENDPOINT, Port, Remote};
 
-/// The key of the memory region, for providers that do not choose one.
+/// The key of the memory region, if the provider does not choose one.
 const KEY: u64 = 0x6761_726c;
 
 /// The minimum size of the completion queue, in completions.

@@ -27,7 +27,7 @@ pub enum Done {
     Word,
 }
 
-/// The result of an attempt to start a send.
+/// The result of starting a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// It was not started, since the queue is full.
@@ -145,13 +145,12 @@ impl Port<'_> {
         self.begun("waiting for a message", answer)
     }
 
-    /// Appends completed operations to `done` without waiting, and lets the provider make progress.
+    /// Appends completed operations to `done` without waiting; lets the provider make progress.
     pub fn look(&mut self, done: &mut Vec<Done>) -> Result<(), FabricError> {
         self.read(done, None)
     }
 
-    /// Waits until an operation completes or `time` has passed, and appends completed operations to
-    /// `done`.
+    /// Waits until an operation completes or `time` has passed; appends completed operations to `done`.
     pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), FabricError> {
         self.read(done, Some(time))
     }

@@ -1,4 +1,4 @@
-//! A name in an open directory. No operation on it follows a symbolic link out of the tree.
+//! A name in an open directory: no operation on it follows a symbolic link out of the tree.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};

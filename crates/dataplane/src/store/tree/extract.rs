@@ -319,7 +319,7 @@ impl TreeExtractor {
         self.troubles.none()
     }
 
-    /// Returns the entry `name` in the present directory.
+    /// Returns the entry `name` of the present directory.
     fn entry<'a>(&'a self, name: &'a [u8]) -> DirEntry<'a> {
         let top = (&self.top, &self.top_saved);
         let inside = self.folders.last().map_or(top, |inside| (&inside.folder, &inside.saved));

@@ -23,10 +23,9 @@ pub struct SavedAttributes {
 /// What determines the owner and mode of files that the agent creates in a directory.
 #[derive(Clone, Copy, Debug)]
 struct Defaults {
-    /// The user and group ID.
+    /// User and group ID.
     owner: (u32, u32),
-    /// Whether the umask alone restricts the requested mode, since the directory has no default
-    /// ACL.
+    /// Whether the umask alone restricts the requested mode: the directory has no default ACL.
     plain: bool,
 }
 

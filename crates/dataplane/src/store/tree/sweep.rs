@@ -106,8 +106,8 @@ impl Sweeper {
         self.empty(&site, goes, troubles).map(drop)
     }
 
-    /// Removes the names in a directory for which `goes` returns true. Returns whether all of them
-    /// were removed.
+    /// Removes the names in a directory for which `goes` is true. Returns whether all of them were
+    /// removed.
     fn empty(
         &self,
         site: &Site<'_>,

@@ -33,10 +33,10 @@ impl Troubles {
         Ok(())
     }
 
-    /// Succeeds if no errors were recorded.
+    /// Succeeds if there were no errors.
     ///
     /// # Errors
-    /// A message with the texts of the first errors and the number of all.
+    /// The texts of the first errors, and the number of all.
     pub fn none(&self) -> Result<(), String> {
         let what = match self.count {
             0 => return Ok(()),
@@ -49,7 +49,7 @@ impl Troubles {
     }
 }
 
-/// Returns whether an error affects the whole disk or process, and not only one file.
+/// Returns whether an error affects the whole disk or process, not only one file.
 fn is_for_all(error: &io::Error) -> bool {
     const FOR_ALL: [Errno; 8] = [
         Errno::NOSPC,
