@@ -6,21 +6,22 @@ use std::os::fd::AsFd;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 use rustix::io::Errno;
 
-/// The kernel's limit in bytes for a list of names, and for a value.
+/// The size in bytes of the buffers for the list of names and for one value: the kernel's limit
+/// (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const MOST: usize = 64 << 10;
 
-/// The size in bytes of a buffer for a short list of names.
+/// The size in bytes of the buffer for a first, cheap check whether there are any names.
 const FEW: usize = 128;
 
-/// Prefixes of the attributes that are copied: the user's, access control lists, capabilities, and
-/// root's. All other attributes describe the machine.
+/// Prefixes of the attributes that are copied: those of users, access control lists, file
+/// capabilities, and those of root. All other attributes describe the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
 
-/// Reads the attributes of an open file or directory; empty where the file system does not support
-/// them.
+/// Returns the names and values of the extended attributes of an open file or directory that are
+/// copied. The list is empty if the file system does not support extended attributes.
 ///
 /// # Errors
-/// When they cannot be read.
+/// When the attributes cannot be read.
 pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     // Most files have none, or few.
     if matches!(flistxattr(&fd, &mut [0_u8; FEW][..]), Ok(0)) {
@@ -42,10 +43,11 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
-/// Sets attributes of an open file or directory.
+/// Sets extended attributes, given as names and values, of an open file or directory. Stops at the
+/// first error.
 ///
 /// # Errors
-/// When one cannot be set; the message names it.
+/// When an attribute cannot be set; the message names it.
 pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
     for (name, value) in attributes {
         fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_sys::schedule::Account;
 
-/// The longest time that any watched thread was awake, in nanoseconds.
+/// For the threads that were watched and have ended, the longest time that one of them was awake,
+/// in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Awake(AtomicU64);
 
-/// Measures a thread until this value is dropped.
+/// Measures the thread that created it until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     awake: Arc<Awake>,
@@ -19,14 +20,15 @@ pub struct Watch {
 }
 
 impl Awake {
-    /// Starts to measure the calling thread.
+    /// Starts to measure the calling thread, until the returned value is dropped.
     #[must_use]
     pub fn watch(self: &Arc<Self>) -> Watch {
         let account = Account::of_this_thread();
         Watch { awake: Arc::clone(self), before_ns: account.awake_ns(), account }
     }
 
-    /// Returns the longest time in nanoseconds of the threads that have ended since the last call.
+    /// Returns the longest time in nanoseconds that one thread was awake, of the watched threads
+    /// that have ended since the last call.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::AcqRel)
     }

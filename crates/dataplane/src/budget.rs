@@ -1,20 +1,20 @@
 //! The memory that all copies of an agent share, and the queue for it.
 //!
-//! A copy first requests memory on all agents at once, without waiting. If any agent has too
-//! little, the copy releases the memory that it got. It then requests memory from one agent after
-//! another, in an order common to all heads, and waits at each. So two heads never wait for each
-//! other. The queue of an agent is first come, first served; requests that do not wait never
-//! overtake it.
+//! A head first requests the memory of its copy from all agents at once, without waiting. If one of
+//! them has too little, the head releases the memory that it got. It then requests memory from one
+//! agent after another, in an order common to all heads, and waits at each. So two heads never wait
+//! for each other. An agent serves its queue first come, first served; requests that do not wait
+//! never overtake it.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Memory for the copies of an agent, in bytes: two large copies, or many small ones. The rest of
-/// an agent (its code, its sessions, the allocator) stays below 12 MiB.
+/// The memory for the copies of an agent, in bytes: enough for two large copies, or for many small
+/// ones. The rest of an agent (its code, its sessions, the allocator) stays below 12 MiB.
 pub const BYTES: usize = 52 << 20;
 
-/// An agent's memory for copies.
+/// The memory for the copies of an agent, [`BYTES`] in total.
 #[derive(Debug, Default)]
 pub struct Budget {
     state: Mutex<State>,
@@ -25,19 +25,19 @@ pub struct Budget {
 struct State {
     taken: usize,
     copies: u32,
-    /// The numbers of the tickets that wait.
+    /// The numbers of the tickets that wait, the oldest first.
     queue: VecDeque<u64>,
     next: u64,
 }
 
-/// The memory of one copy, released when it is dropped.
+/// A reservation of memory for one copy. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
-/// A place in the queue.
+/// A request for memory that waits in the queue.
 #[derive(Debug)]
 pub struct QueueTicket {
     budget: Arc<Budget>,
@@ -45,7 +45,7 @@ pub struct QueueTicket {
     bytes: usize,
 }
 
-/// The error of a request for memory that is in use.
+/// The error of a request that does not wait: too little memory is free, or others wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// The number of copies that use the memory.
@@ -53,8 +53,11 @@ pub struct Busy {
 }
 
 impl Budget {
-    /// Reserves `bytes` bytes, if they are free and the queue is empty. A copy that is alone gets
-    /// any amount.
+    /// Reserves `bytes` bytes, if they are free and the queue is empty. If no other copy has a
+    /// reservation, any amount is granted.
+    ///
+    /// # Errors
+    /// When too little memory is free, or other requests wait.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Reservation, Busy> {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.fits(bytes) {
@@ -87,7 +90,8 @@ impl State {
 }
 
 impl QueueTicket {
-    /// Waits for the memory, without a timeout. Returns none once the ticket has left the queue.
+    /// Waits without a timeout until the memory is reserved. Returns none once [`Self::leave`] has
+    /// been called.
     pub fn wait(&self) -> Option<Reservation> {
         let mut state = self.budget.state.lock();
         loop {
@@ -103,7 +107,7 @@ impl QueueTicket {
         }
     }
 
-    /// Leaves the queue.
+    /// Leaves the queue, and ends the wait.
     pub fn leave(&self) {
         self.budget.state.lock().queue.retain(|&number| number != self.number);
         self.budget.changed.notify_all();

@@ -9,24 +9,26 @@ use garland_sys::block_device::BlockDevice;
 use garland_sys::clock;
 use garland_sys::thread_io::Thread;
 
-/// Time without progress from which a call is reported, in nanoseconds.
+/// Calls that make no progress for this time, in nanoseconds, are reported.
 const NOTED_NS: u64 = 1_000_000_000;
 
-/// A longer pause between two polls, in nanoseconds, means that the process was suspended. Such a
-/// pause does not count as a time without progress.
+/// If more than this time in nanoseconds passes between two polls, the process was suspended. The
+/// time does not count as time without progress.
 const PAUSE_NS: u64 = 1_000_000_000;
 
-/// The rate of a very slow disk in bytes per second.
+/// The rate in bytes per second of a very slow disk: a call may take the time that its bytes need
+/// at this rate.
 const SLOWEST: u64 = 5_000_000;
 
-/// The length of a reported path in characters.
+/// The maximum length of a reported path in characters.
 const PATH_MAX: usize = 300;
 
-/// The calls in progress of one store or source.
+/// The disk calls in progress of one store or source.
 #[derive(Debug, Default)]
 pub struct Calls {
     state: Mutex<State>,
-    /// The disk, if all calls go to a single disk whose counters can be read.
+    /// Set by [`Self::go_to`]: the disk that all calls go to; none if there is no single disk or
+    /// its counters cannot be read.
     disk: OnceLock<Option<BlockDevice>>,
 }
 
@@ -34,7 +36,7 @@ pub struct Calls {
 struct State {
     calls: Vec<OpenCall>,
     next: u64,
-    /// The time of the last poll.
+    /// The time of the last poll, in monotonic nanoseconds.
     polled_ns: u64,
 }
 
@@ -50,24 +52,26 @@ struct OpenCall {
     seen: Option<CallState>,
 }
 
-/// The observed progress of a call.
+/// The state of a call at a poll. A call whose state differs from that at the previous poll has
+/// made progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallState {
-    /// The I/O counter of the thread that makes the call.
+    /// A counter of the I/O of the thread that makes the call, if known.
     thread: Option<u64>,
-    /// The number of reads, writes and flushes that the disk has completed.
+    /// The numbers of reads, writes and flushes that the disk has completed, if known.
     disk: Option<(u64, u64, u64)>,
     /// The number of steps that the store has completed.
     steps: u64,
 }
 
 impl Calls {
-    /// Sets the disk that the calls go to, if it is known. Later settings are ignored.
+    /// Sets the disk that the calls go to, by its device number, if that is known. Only the first
+    /// call has an effect.
     pub fn go_to(&self, device: Option<u64>) {
         self.disk.get_or_init(|| device.and_then(BlockDevice::of));
     }
 
-    /// Runs `call`, which transfers `bytes` bytes, and watches it meanwhile.
+    /// Runs `call` and watches it meanwhile. The call transfers `bytes` bytes of the file `path`.
     pub fn during<T>(
         &self,
         operation: DiskCall,
@@ -96,8 +100,9 @@ impl Calls {
         result
     }
 
-    /// Returns the most overdue of the calls without progress. `steps` is the number of steps that
-    /// their store has completed. Must be called several times per second.
+    /// Returns the call that has made no progress for a second or more; of several such calls, the
+    /// one with the greatest [`PendingCall::weight`]. `steps` is the number of steps that the store
+    /// has completed. Must be called several times per second.
     pub fn pending(&self, steps: u64) -> Option<PendingCall> {
         self.pending_at(clock::now_ns(), steps)
     }

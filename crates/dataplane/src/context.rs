@@ -38,47 +38,50 @@ use crate::store::Store;
 use crate::writing::Writing;
 use garland_transport::link_pool::LinkPool;
 
-/// When a copy ends, a call that is overdue by this many nanoseconds is considered to hang.
+/// Once a call is overdue by this many nanoseconds, the node's disk is considered to hang, and the
+/// end of a copy does not wait for its threads.
 const HANGS_NS: u64 = 1_000_000_000;
 
 /// The state of one copy on one node.
 pub struct CopyContext {
     /// The parameters of the copy.
     pub config: CopyConfig,
-    /// The signed digests of blocks, by lane.
+    /// For each lane, by its number, the signed digests of its blocks.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
-    /// The keys to authenticate frames and to seal blocks.
+    /// The keys to authenticate frames and to encrypt blocks.
     pub keys: Arc<Keys>,
-    /// The number of blocks in each stage of the pipeline.
+    /// Measures how many blocks are in each stage of the pipeline.
     pub stages: Stages,
     /// The division of the source into blocks.
     pub layout: Layout,
-    /// Buffers for blocks which wait to be written.
+    /// Buffers for received blocks, which are kept until the blocks are written.
     pub pool: Pool,
-    /// The lanes, set once.
+    /// All lanes of the copy, by their numbers; set once, when the threads start.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
     /// Measures how long the writer sleeps in its writes.
     pub writing: Writing,
-    /// Calls on the disk of the source; the store has its own.
+    /// The disk calls in progress on the source; a store has its own.
     pub calls: Calls,
-    /// CPU time for opening blocks, in nanoseconds.
+    /// CPU time in nanoseconds spent on decrypting, decompressing and verifying received blocks.
     pub opening_ns: AtomicU64,
     /// Chooses the compression of blocks that are read here.
     pub packing: PackingPace,
-    /// The digests of zeros.
+    /// Computes and caches the digests of blocks of zeros.
     pub zeros: Zeros,
-    /// Bytes of blocks that were sent, as on the wire.
+    /// The number of bytes of blocks that this node has read itself and sent, after compression and
+    /// encryption. Forwarded blocks do not count.
     pub sent_bytes: AtomicU64,
-    /// Index and length of a stream's last block, if it is shorter than the others; set once.
+    /// The index of a stream's last block and its length in bytes, if it is shorter than the
+    /// others; set once.
     short: OnceLock<(u64, u32)>,
-    /// The digest of the file, once it is known.
+    /// The digest of the whole file, if it was requested and has been computed.
     pub summed: OnceLock<Summed>,
-    /// The number of blocks that were present before the copy.
+    /// The number of blocks that a receiver had before the copy; 0 for the source.
     had: u64,
-    /// CPU time in nanoseconds which the agent had used before this copy.
+    /// The CPU time in nanoseconds that the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
-    /// The threads that feed downstreams separately from the lanes.
+    /// The threads that feed downstreams on the side, separately from the lanes.
     pub(crate) side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
@@ -92,45 +95,46 @@ pub struct CopyConfig {
     pub copy: CopyId,
     /// This node's index in the plan.
     pub me: NodeId,
-    /// The secret from which the keys are derived.
+    /// The secret of the copy, from which its keys are derived.
     pub secret: Secret,
-    /// The key with which the source signs digests, or other nodes verify them.
+    /// The key with which the source signs the digests of blocks; on other nodes, the key to verify
+    /// them.
     pub digest_key: DigestKey,
-    /// Whether blocks are sealed.
+    /// Whether blocks are encrypted.
     pub sealed: bool,
     /// Whether this node is the source.
     pub is_source: bool,
-    /// The number of blocks which each lane may have in memory, if limited.
+    /// The number of blocks that each lane may have in memory; none derives it from the block size.
     pub buffers: Option<u16>,
-    /// Whether every written block is reported.
+    /// Whether the node reports every block that it has written.
     pub acknowledge: bool,
     /// How the blocks that are read here are compressed.
     pub packing: Packing,
-    /// The number of lanes which this node is on.
+    /// The number of lanes that this node is on.
     pub lane_count: usize,
     /// The destination of the bytes.
     pub store: Box<dyn Store>,
-    /// Congestion controls to use, best first.
+    /// The congestion control algorithms to use for links, best first.
     pub congestion: Vec<String>,
-    /// The transport of links which this node opens.
+    /// The transport of the links that this node opens.
     pub transport: Transport,
-    /// The rate limit of each link in bytes per second; 0 for none.
+    /// The rate limit of each link in bytes per second; 0 for no limit.
     pub pace: u64,
-    /// The pool of links that outlive the copy.
+    /// The pool that idle links go to after the copy; none if links end with the copy.
     pub link_pool: Option<Arc<LinkPool>>,
     /// Collects the trace of the copy on this node.
     pub trace: Arc<Collector>,
     /// The faults that are injected into this node.
     pub faults: Faults,
-    /// Measures how long the copy's threads are awake.
+    /// Measures how long the busiest thread of the agent's copies is awake.
     pub awake: Arc<Awake>,
-    /// Receives reports of the threads.
+    /// Called with the reports of the threads, on the reporting thread.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
 
 impl CopyConfig {
-    /// Returns the parameters of an agent's copy that the head described by `begin`. Its links end
-    /// with the copy.
+    /// Returns the parameters of an agent's copy, as the head describes it in `begin`. Links are
+    /// not kept after the copy.
     pub fn of(
         begin: &Begin,
         is_source: bool,
@@ -164,7 +168,7 @@ impl CopyConfig {
 }
 
 impl CopyContext {
-    /// Returns a copy without lanes. `sink` has the blocks that are present at the start.
+    /// Returns a copy without lanes. `sink` holds the blocks that are present at the start.
     pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
         let (room, count) = Self::room(layout, config.lane_count, config.buffers);
@@ -200,7 +204,7 @@ impl CopyContext {
         self.sink.lock()
     }
 
-    /// Returns the signed digests of a lane.
+    /// Returns the signed digests of the blocks of a lane.
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock();
         let CopyConfig { copy, digest_key, .. } = &self.config;
@@ -208,14 +212,15 @@ impl CopyContext {
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
-    /// Returns the length in bytes of a block that is present.
+    /// Returns the length in bytes of block `index`, which must be present: the last block of a
+    /// stream may be shorter than the layout says.
     pub fn block_length(&self, index: u64) -> u32 {
         let short = self.short.get().filter(|(last, _)| *last == index);
         short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
     }
 
-    /// Returns whether block `index` may have `length` bytes. The last block of a stream may be
-    /// shorter than the others.
+    /// Returns whether block `index` may have `length` bytes. In a stream the first block that is
+    /// shorter than the others becomes the last one: any other shorter block is refused.
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
         let whole = self.layout.block_length(index);
         if self.layout.open && length < whole {
@@ -229,14 +234,15 @@ impl CopyContext {
         (self.config.notices)(notice);
     }
 
-    /// Reports the first block, once.
+    /// Reports the arrival of the first block; later calls do nothing.
     pub fn tell_first(&self) {
         if !self.first.swap(true, Ordering::Relaxed) {
             self.tell(Notice::First);
         }
     }
 
-    /// Reports, once, that all blocks are present on a receiver, or were read by the head.
+    /// Reports that all blocks are present on a receiver, or that the source has been read. Does so
+    /// once, and only if the root digest is known.
     ///
     /// A node that had all blocks before the copy waits until its lanes have ended. Otherwise the
     /// copy could be over before its links were greeted, and these links would be lost.
@@ -277,7 +283,7 @@ impl CopyContext {
         self.finishing.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a snapshot of the copy for `garland top`, under `name`.
+    /// Returns a snapshot of the copy for `garland top`, which shows it as `name`.
     pub fn view(&self, name: &str) -> CopyView {
         let lanes = (0..).zip(self.all_lanes());
         let (held, blocks) = {
@@ -305,7 +311,7 @@ impl CopyContext {
         }
     }
 
-    /// Ends the copy on this node: no thread waits any longer.
+    /// Ends the copy on this node. Ends all waits of its threads, now and later.
     pub fn close(&self) {
         // A lane first stores that it is at work and then checks whether the copy is over. So it
         // either sees this flag, or its links are cut below.
@@ -330,27 +336,28 @@ impl CopyContext {
         self.lanes.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a lane of this copy.
+    /// Returns the lane with this number; none before the threads have started, or if the copy has
+    /// no such lane.
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.all_lanes().get(usize::from(number))
     }
 
-    /// Passes the result of writing block `index` to the block's lane, whose relay notes it.
+    /// Passes the result of writing block `index` to the relay machine of the block's lane.
     pub fn land(&self, index: u64, landing: Landing) {
         if let Some(lane) = self.all_lanes().iter().find(|lane| lane.has(index)) {
             lane.post(LaneCommand::Event(RelayEvent::Landed(index, landing)));
         }
     }
 
-    /// Cuts silent links if this node is on several lanes. With only one lane, and a dead wire, the
-    /// node becomes silent itself.
+    /// Cuts the links downstream whose wire seems to be dead, if this node is on several lanes. If
+    /// it is on one lane only, the head detects the failure, since the node itself becomes silent.
     pub fn cut_silent_links(&self) {
         if self.config.lane_count > 1 {
             self.all_lanes().iter().for_each(|lane| lane.cut_silent());
         }
     }
 
-    /// Samples the kernel's counters if the last sample is old enough.
+    /// Samples the kernel's counters unless that was done within the last 250 ms.
     pub fn sample(&self) {
         self.config.trace.sample(self.all_lanes());
     }
@@ -360,7 +367,7 @@ impl CopyContext {
         self.config.trace.sample_now(self.all_lanes());
     }
 
-    /// Wakes all lanes but `number`, so that they check again whether they can continue.
+    /// Wakes all lanes except lane `number`, so that they check again whether they can continue.
     pub fn wake_others(&self, number: u16) {
         let lanes = (0..).zip(self.all_lanes());
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
@@ -371,14 +378,15 @@ impl CopyContext {
         self.all_lanes().iter().for_each(|lane| lane.wake.raise());
     }
 
-    /// Serves the blocks before `bound`; requests for others wait.
+    /// Allows the blocks before `bound` to be sent; requests for later ones wait.
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
         self.wake_all();
         self.side_feeds.wake();
     }
 
-    /// Sets the route of a lane, and cuts the links that are not part of it.
+    /// Sets the route of a lane, cuts the links that are not part of it, and starts and ends the
+    /// threads that feed its downstreams on the side.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
             for error in self.side_feeds.route(&route, &self.closing) {
@@ -391,13 +399,12 @@ impl CopyContext {
         }
     }
 
-    /// Takes the threads that feed downstreams separately from the lanes, to be joined after the
-    /// copy is over.
+    /// Takes the threads that feed downstreams on the side, to be joined after the copy is over.
     pub fn take_side_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
         self.side_feeds.take_threads()
     }
 
-    /// Returns the report for a heartbeat.
+    /// Returns this node's report on the copy, for a heartbeat.
     pub fn report(&self) -> Report {
         let received = |lane: &Arc<LaneHandle>| LaneReport {
             received: lane.received.load(Ordering::Relaxed),
@@ -426,8 +433,8 @@ impl CopyContext {
         }
     }
 
-    /// Returns the call on the node's disk that has made no progress for longest, at least for a
-    /// second.
+    /// Returns the call on the node's disks that has made no progress for a second or more; of
+    /// several such calls, the one with the greatest [`PendingCall::weight`].
     pub fn pending(&self) -> Option<PendingCall> {
         let stored =
             self.config.store.calls().and_then(|calls| calls.pending(self.config.store.steps()));
@@ -435,7 +442,7 @@ impl CopyContext {
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 
-    /// Returns whether the node's disk hangs. Then the end of its threads is not awaited.
+    /// Returns whether the node's disk hangs. If so, the end of its threads must not be awaited.
     pub fn hangs(&self) -> bool {
         self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)
     }

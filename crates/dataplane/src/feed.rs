@@ -1,4 +1,5 @@
-//! Preparing blocks to be sent: the head reads them from the source, other nodes from their store.
+//! Prepares blocks to be sent: the source's node reads them from the source, other nodes read them
+//! from their store.
 
 use std::sync::Arc;
 
@@ -10,43 +11,45 @@ use crate::context::CopyContext;
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 
-/// A block as it is sent: its header, and its bytes followed by the authentication tag.
+/// A block as it is sent: its header, its bytes, and the authentication tag if the block is
+/// encrypted.
 pub struct Prepared {
-    /// The bytes of the header.
+    /// The encoded header.
     pub header: [u8; FRAME_LEN],
-    /// A buffer whose first `length` bytes follow the header.
+    /// A buffer that begins with the bytes after the header, `length` of them.
     pub buffer: Vec<u8>,
-    /// The number of bytes that follow the header.
+    /// The number of bytes that follow the header, the tag included.
     pub length: usize,
 }
 
 /// Why a block cannot be sent.
 #[derive(Debug, Error)]
 pub enum FeedError {
-    /// The block cannot be read.
+    /// The block cannot be read: the name of the source or store, and the reason.
     #[error("cannot read {0}: {1}")]
     Read(String, String),
-    /// The source has changed.
+    /// The source, or the node's stored file, has changed; its name.
     #[error("{0} changed while it was copied")]
     Changed(String),
-    /// A stream has passed the block, which is no longer kept.
+    /// The block is no longer available: a stream has passed it, or files of a tree are missing.
+    /// The name of the source or store, and the index of the block.
     #[error("{0} cannot be read twice, and block {1} is no longer kept")]
     Gone(String, u64),
-    /// A stream has ended early, or a remote source has failed; the message is that of the source.
+    /// A stream has ended early, or a remote source has failed; the message.
     #[error("{0}")]
     Broken(String),
     /// The block has not arrived from a remote source yet; it may be requested again.
     #[error("the block has not arrived yet")]
     NotYet,
-    /// The block does not exist: the source has ended after this many blocks.
+    /// The block does not exist: the source has ended. The number of its blocks.
     #[error("the source has only {0} blocks")]
     Ended(u64),
 }
 
 /// Prepares the blocks that a lane sends.
 pub trait Feeder: Send {
-    /// Prepares block `index`, sealed under `incarnation`, and records the time. A block that is
-    /// sent `again` is out of the lane's order.
+    /// Prepares block `index`, encrypted under `incarnation`, and records the time. `again` tells
+    /// that the block was sent before, so that it is out of the lane's order.
     fn prepare(
         &mut self,
         index: u64,
@@ -54,18 +57,19 @@ pub trait Feeder: Send {
         again: bool,
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError>;
-    /// Takes back the buffer of a block that was sent.
+    /// Takes back the buffer of a block that was sent, for reuse.
     fn recycle(&mut self, buffer: Vec<u8>);
 }
 
-/// Seals blocks for one lane of a copy under this node's keys.
+/// Writes the headers of blocks of one lane, and encrypts the blocks with this node's keys if the
+/// copy is encrypted.
 pub struct Wrapper {
     frame: Frame,
     sealer: Option<Sealer>,
 }
 
 impl Wrapper {
-    /// Returns a wrapper for `lane` of the copy of `member`.
+    /// Returns a wrapper for the blocks of `lane` in the copy `member`.
     pub fn new(member: &CopyContext, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.config.copy, lane, 0);
         frame.sealed = member.config.sealed;
@@ -73,8 +77,8 @@ impl Wrapper {
         Self { frame, sealer: None }
     }
 
-    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in the
-    /// encoding `form`.
+    /// Wraps block `index`. It has `length` bytes; the first `packed` bytes of `buffer` are the
+    /// block in the encoding `form`. `buffer` must have space for the tag.
     pub fn wrap(
         &mut self,
         keys: &Keys,
@@ -101,7 +105,8 @@ impl Wrapper {
     }
 }
 
-/// Prepares blocks by reading them back from a node's store.
+/// Prepares blocks by reading them from a node's store. A block that no longer has its digest is
+/// not sent.
 pub struct StoreFeeder {
     member: Arc<CopyContext>,
     wrapper: Wrapper,
@@ -109,7 +114,7 @@ pub struct StoreFeeder {
 }
 
 impl StoreFeeder {
-    /// Returns a feeder for `lane` of the copy of `member`.
+    /// Returns a feeder for `lane` in the copy `member`.
     pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);
         Self { member, wrapper, spare: None }

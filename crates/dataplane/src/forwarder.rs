@@ -1,6 +1,6 @@
-//! Moves the bytes of a block from the upstream's socket to those of the downstreams and to a
-//! buffer, slice by slice while they arrive. They are read once into this process's memory and
-//! written from there.
+//! Moves the bytes of a block from the upstream's socket to the sockets of the downstreams and into
+//! a buffer, slice by slice while they arrive. The bytes are read into memory once and written from
+//! there.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -13,21 +13,22 @@ use crate::recorder::LaneTracer;
 /// The number of bytes that one call reads or writes at most.
 const SLICE: usize = 256 << 10;
 
-/// The most bytes that a relay collects before it forwards them. Larger slices cost more than the
-/// wake-ups they save: the bytes have left the CPU's cache when they are read.
+/// The maximum number of bytes that a relay waits for before it forwards them. Larger slices would
+/// cost more than the wake-ups that they save: bytes that are forwarded late have left the CPU's
+/// cache.
 pub const SLICE_MAX: usize = 64 << 10;
 
-/// A downstream which receives a block.
+/// The link to a downstream that a block is written to.
 #[derive(Debug)]
 pub struct DownstreamWriter {
-    /// The link to the downstream.
+    /// The link.
     pub link: Link,
-    /// The error that broke the link; nothing is written after it.
+    /// The error that broke the link, if any; nothing is written after it.
     pub error: Option<io::Error>,
 }
 
 impl DownstreamWriter {
-    /// Writes `bytes`, unless the link is broken.
+    /// Writes `bytes`, unless the link is broken. Stores an error in `error`.
     pub fn give(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
             self.error = (&*self.link.stream).write_all(bytes).err();
@@ -35,7 +36,7 @@ impl DownstreamWriter {
     }
 }
 
-/// Moves the blocks of a lane through one node.
+/// Moves the blocks of a lane from the upstream to the downstreams.
 #[derive(Debug)]
 pub struct Forwarder {
     scratch: Vec<u8>,
@@ -43,18 +44,20 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Returns a forwarder that collects `slice` bytes before it forwards them. Fewer bytes would
-    /// wake the CPU too often; more would make a long chain slow to fill.
+    /// Returns a forwarder that waits for `slice` bytes, at least 1 and at most [`SLICE_MAX`],
+    /// before it forwards them. Fewer bytes would wake the CPU too often; more would delay the
+    /// nodes at the end of a long chain.
     pub fn new(slice: usize) -> Self {
         Self { scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
 
-    /// Moves `length` bytes from `up` to all of `downs` and into `keep`, if given. If `up` breaks,
-    /// the downstreams receive zeros for the rest of the block, so that their streams stay in
-    /// frame.
+    /// Reads `length` bytes from `up` and writes them to all of `downs`; stores them in `keep`, if
+    /// given. If `up` breaks, the downstreams receive zeros for the rest of the block, so that the
+    /// next frame follows where they expect it.
     ///
     /// # Errors
-    /// When the upstream broke within the block.
+    /// When the upstream breaks within the block. Errors of downstreams are stored in their
+    /// writers.
     pub fn transfer(
         &mut self,
         up: &TcpStream,
@@ -99,13 +102,14 @@ impl Forwarder {
     }
 }
 
-/// Sets SO_RCVLOWAT, so that the thread is woken when `bytes` have arrived. Optional: without it
-/// the thread is woken more often.
+/// Sets SO_RCVLOWAT, so that the thread is woken only when `bytes` bytes have arrived. Errors are
+/// ignored: the thread is then woken more often.
 fn set_low_water(up: &TcpStream, bytes: usize) {
     let _ = tcp::set_low_water(up, u32::try_from(bytes).unwrap_or(u32::MAX));
 }
 
-/// Reads the bytes that have arrived, at most `length`, into `keep` or else `scratch`.
+/// Waits for bytes, and reads at most `length` of them into `keep`, or into `scratch` if `keep` is
+/// none. Returns the bytes read.
 fn take_slice<'a>(
     scratch: &'a mut Vec<u8>,
     up: &TcpStream,

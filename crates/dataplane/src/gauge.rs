@@ -6,19 +6,19 @@ use parking_lot::{Mutex, MutexGuard};
 use garland_protocol::{Stage, StageDepth};
 use garland_sys::clock;
 
-/// The stages of one copy on one node.
+/// Counts the blocks in each stage of one copy on one node.
 #[derive(Debug, Default)]
 pub struct Stages {
-    /// Blocks that are read and sealed.
+    /// Blocks that are being read and encrypted.
     pub read: Gauge,
     /// Blocks that are ready to be sent.
     pub ready: Gauge,
-    /// Received blocks that are opened and written.
+    /// Received blocks that are being decrypted and written, or wait for that.
     pub write: Gauge,
 }
 
 impl Stages {
-    /// Returns the depths of all stages that had blocks.
+    /// Returns the mean and maximum depth of each stage that had blocks.
     pub fn depths(&self) -> Vec<StageDepth> {
         let stages =
             [(Stage::Read, &self.read), (Stage::Ready, &self.ready), (Stage::Write, &self.write)];
@@ -26,7 +26,7 @@ impl Stages {
     }
 }
 
-/// The number of blocks in a stage.
+/// Counts the blocks in a stage, and the time.
 #[derive(Debug, Default)]
 pub struct Gauge(Mutex<State>);
 
@@ -34,11 +34,11 @@ pub struct Gauge(Mutex<State>);
 struct State {
     now: u32,
     most: u32,
-    /// The time of the last change, in monotonic nanoseconds.
+    /// The time of the last update, in monotonic nanoseconds.
     since_ns: u64,
-    /// The time with at least one block, in nanoseconds.
+    /// The time in nanoseconds during which the stage had at least one block.
     busy_ns: u64,
-    /// The number of blocks, integrated over time: blocks times nanoseconds.
+    /// The number of blocks integrated over time, in block-nanoseconds.
     area: u128,
 }
 
@@ -67,7 +67,7 @@ impl Gauge {
         Some(StageDepth { stage, mean: u32::try_from(mean).unwrap_or(u32::MAX), most: state.most })
     }
 
-    /// Returns the state, brought up to the present time.
+    /// Locks the state, adds the time since the last update to its sums, and returns it.
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.0.lock();
         let now_ns = clock::now_ns();

@@ -9,9 +9,9 @@ use std::io::{self, Cursor, Read, Take};
 /// The path of the running program. It is valid even if the program's file was replaced.
 const RUNNING: &str = "/proc/self/exe";
 
-/// Bytes of a 64-bit ELF header (System V ABI, chapter 4).
+/// The length in bytes of a 64-bit ELF header (System V ABI, chapter 4).
 const HEADER: usize = 64;
-/// Bytes of a program header.
+/// The length in bytes of an entry of the program header table.
 const PROGRAM_HEADER: usize = 56;
 
 /// A program that is read from its beginning to its end.
@@ -30,10 +30,11 @@ impl Image {
         Self::of(File::open(RUNNING)?)
     }
 
-    /// Returns the program in `file`, whose position must be 0.
+    /// Returns the program in `file`, whose position must be 0. A file that is not a 64-bit
+    /// little-endian ELF file is read unchanged.
     ///
     /// # Errors
-    /// When it cannot be read, or is too short.
+    /// When it cannot be read, or is shorter than an ELF header.
     pub fn of(mut file: File) -> io::Result<Self> {
         let whole = file.metadata()?.len();
         let mut head = vec![0; HEADER];
@@ -53,7 +54,7 @@ impl Image {
         Ok(Self { length, head: Cursor::new(head), rest })
     }
 
-    /// Returns the length in bytes.
+    /// Returns the length of the program in bytes, as it is read.
     pub fn length(&self) -> u64 {
         self.length
     }
@@ -68,7 +69,7 @@ impl Read for Image {
     }
 }
 
-/// Returns the length in bytes of the program headers that follow a 64-bit, little-endian ELF
+/// Returns the length in bytes of the program header table that follows a 64-bit, little-endian ELF
 /// header; none for any other format.
 fn program_headers(head: &[u8]) -> Option<usize> {
     let short = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
@@ -78,7 +79,7 @@ fn program_headers(head: &[u8]) -> Option<usize> {
     Some(short(56) * PROGRAM_HEADER).filter(|&bytes| usual && bytes > 0)
 }
 
-/// Returns the offset in the file at which the last loaded segment ends.
+/// Returns the offset in the file of the end of the last segment.
 fn loaded(program_headers: &[u8]) -> u64 {
     let parts = program_headers.chunks_exact(PROGRAM_HEADER);
     parts.map(|part| long(part, 8).saturating_add(long(part, 32))).max().unwrap_or(0)
@@ -90,7 +91,8 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Clears the reference to the section table, which is not sent.
+/// Clears the reference to the section header table in the ELF header `head`; the table is not
+/// sent.
 fn forget_sections(head: &mut [u8]) {
     head[40..48].fill(0);
     head[60..64].fill(0);

@@ -25,11 +25,12 @@ use crate::forwarder::Forwarder;
 use crate::recorder::{LaneTracer, Recorder, peer_index};
 use crate::writer::Arrived;
 
-/// The number of slices in which a relay forwards a block. A chain of N nodes takes the time of N
-/// slices to fill.
+/// The number of slices in which a relay forwards a block. The last node of a chain of N nodes
+/// receives the first byte after the time of about N slices.
 const SLICES: usize = 4;
 
-/// A lane on this node.
+/// A lane on this node: its relay machine, and the sockets, the feeder and the writer that it
+/// directs.
 pub struct Lane {
     number: u16,
     blocks: LaneBlocks,
@@ -39,16 +40,17 @@ pub struct Lane {
     feeder: Box<dyn Feeder>,
     writer: Option<Sender<Arrived>>,
     forwarder: Forwarder,
-    /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
+    /// The signed digests of the lane's blocks. The threads that feed on the side of the lane share
+    /// them.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// Whether this lane fed a downstream on the side and is no longer needed.
+    /// Whether this is a side-feed whose downstream is no longer to be fed.
     is_over: bool,
-    /// Links that neighbours opened before the route that names the links arrived.
+    /// Connections that neighbours opened before this node received the route with their links:
+    /// side, epoch, connection.
     early: Vec<(LinkSide, u32, TcpStream)>,
-    /// The header of the next block to be received.
+    /// The header of the block whose bytes are to be read next from the upstream.
     header: Option<(Frame, [u8; FRAME_LEN])>,
-    /// Records the trace.
     tracer: LaneTracer,
     commands: Receiver<LaneCommand>,
     /// Commands that arrived during a wait, not executed yet.
@@ -56,8 +58,9 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Returns a lane without links. `handle` is its handle and `commands` the receiver of its
-    /// commands; a source has no `writer`.
+    /// Returns a lane without links. `blocks` are its blocks, `handle` is its handle, and
+    /// `commands` receives the commands that are sent to the handle. A source or a side-feed has no
+    /// `writer`.
     pub fn new(
         member: Arc<CopyContext>,
         (number, blocks): (u16, LaneBlocks),
@@ -88,7 +91,8 @@ impl Lane {
         }
     }
 
-    /// Works until the copy is over on this node; then hands idle links to the pool.
+    /// Runs the lane until the copy is over on this node. Then puts idle links into the pool, if
+    /// there is one.
     pub fn run(mut self) {
         let what = if self.member.config.is_source { Stage::Send } else { Stage::Relay };
         // A trace has one thread per lane.
@@ -130,8 +134,9 @@ impl Lane {
         self.unread.pop_front().or_else(|| self.commands.try_recv().ok())
     }
 
-    /// Executes orders until there are none, or one block was sent: requests of downstreams must
-    /// not wait until all blocks are sent. Returns whether there may be more orders.
+    /// Executes orders until there are none, or until one block was sent: requests of downstreams
+    /// must not wait until all blocks are sent. Returns whether a block was sent, so that there may
+    /// be more orders.
     fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
             let feeds = matches!(order, RelayOrder::Feed { .. });

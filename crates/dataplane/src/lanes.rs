@@ -15,11 +15,12 @@ use crate::lane::Lane;
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
-/// Starts the lanes that this node is `on`, of `all` lanes of the copy. A node with a `source`
-/// sends blocks of the source; any other sends blocks of its store, and has a writer.
+/// Starts the threads of the lanes that this node is on, and its writer. `all` are all lanes of the
+/// copy; `on` returns whether this node is on the lane with the given number. A node with a
+/// `source` sends blocks of the source and has no writer; any other node sends blocks of its store.
 ///
 /// # Errors
-/// When the system has no file descriptors or threads left.
+/// When the system has no file descriptors or threads left. Then no thread remains.
 pub fn start(
     member: &Arc<CopyContext>,
     all: &[LaneBlocks],

@@ -1,5 +1,5 @@
-//! Joining threads, except those that hang in the kernel: they keep running until their disk
-//! answers or the process exits.
+//! Joins threads, except those that hang in the kernel: these keep running until their disk
+//! responds or the process exits.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use garland_sys::clock;
 
 use crate::context::CopyContext;
 
-/// How long a thread may take to end while no call on the disk is pending.
+/// The time after which a thread counts as hanging although no call on the disk is pending.
 const CAP: Duration = Duration::from_secs(10);
 
 /// The longest pause between two checks.
 const NAP: Duration = Duration::from_millis(2);
 
-/// Joins a thread of a copy that is over and returns its result; none if the thread hangs on the
-/// node's disk.
+/// Joins a thread of a copy that is over, and returns its result. Returns none if the thread
+/// panicked, or if it hangs on the node's disk.
 pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     let began = clock::now_ns();
     let hangs = || match member.pending() {
@@ -25,8 +25,8 @@ pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     until(&thread, hangs).then(|| thread.join().ok())?
 }
 
-/// Joins all of `threads`, except those that have not ended at `deadline_ns` or hang on the node's
-/// disk. Returns whether all have ended.
+/// Joins all of `threads`, except those that have not ended at `deadline_ns`, in monotonic
+/// nanoseconds, or that hang on the node's disk. Returns whether all have ended.
 pub fn join_all(
     member: &CopyContext,
     threads: impl Iterator<Item = JoinHandle<()>>,
@@ -54,8 +54,8 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits until a thread has ended, or `over` returns true. Returns whether it has ended. The first
-/// pauses are short: most threads end at once.
+/// Waits until a thread has ended, or `over` returns true. Returns whether it has ended. `over` is
+/// not called during the first milliseconds, since most threads end at once.
 fn until<T>(thread: &JoinHandle<T>, mut over: impl FnMut() -> bool) -> bool {
     let mut nap = Duration::from_micros(20);
     while !thread.is_finished() {

@@ -1,4 +1,4 @@
-//! The data plane of a node in a copy, on head and agents: lanes move sealed blocks, writers and
+//! The data plane of a node in a copy, on head and agents: lanes move encrypted blocks, writers and
 //! stores put them on disk, sources read them.
 //!
 //! It uses plain threads and blocking calls: one thread per lane moves blocks, one writes them.

@@ -1,5 +1,5 @@
-//! The agent's log of events that are not reported to a head: lines on its standard error, which is
-//! a file if the agent is a standing one.
+//! The log of an agent for events that are not reported to a head. It goes to standard error, which
+//! is a file for a standing agent.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -9,13 +9,14 @@ use std::os::unix::fs::FileExt;
 
 use garland_core::printable;
 
-/// The size in bytes from which a log is truncated.
+/// The size in bytes above which a log is truncated.
 const MAX: u64 = 256 << 10;
 
 /// The number of bytes at the end of a log that are kept.
 const KEPT: usize = 64 << 10;
 
-/// Writes a line to the agent's log. Errors are ignored: the reader may have exited.
+/// Writes a line to the agent's log. Errors are ignored: standard error may be a pipe without a
+/// reader.
 pub fn log(line: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
@@ -27,7 +28,8 @@ pub fn log(line: &str) {
     }
 }
 
-/// Truncates a log that has become too long to its last lines. The file must be open for appending.
+/// Truncates a log that has become too long to the lines within its last [`KEPT`] bytes. The file
+/// must be open for appending.
 fn cut(log: &File) -> io::Result<()> {
     let stat = log.metadata()?;
     if !stat.is_file() || stat.len() <= MAX {

@@ -6,27 +6,31 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-/// The largest delay of its own that an emulated disk compensates for, in nanoseconds.
+/// The maximum delay in nanoseconds that an emulated disk makes up for, if it returned too late
+/// from a request.
 const MOST_LATE_NS: u64 = 100_000_000;
 
-/// A disk that executes one request after another, reads and writes alike, at a given rate.
+/// An emulated disk, which executes one request after another, reads and writes alike, at a given
+/// rate.
 #[derive(Debug)]
 pub struct Pace {
     bytes_per_second: u64,
     queue: Mutex<Queue>,
 }
 
-/// The present work of a disk, in monotonic nanoseconds.
+/// The requests of a disk, in monotonic nanoseconds.
 #[derive(Debug, Default)]
 struct Queue {
-    /// The time at which all requests will be done.
+    /// The time at which all present requests will be done.
     free_ns: u64,
-    /// How much later than `free_ns` the last request returned. A lack of CPU time caused this
-    /// delay and delayed the next caller, so the next request counts as made that much earlier.
+    /// How much later than `free_ns` the last request returned. Lack of CPU time caused this delay,
+    /// and the delay postponed the caller's next request. So the next request counts as made that
+    /// much earlier.
     late_ns: u64,
 }
 
-/// Runs `work`, which reads or writes `bytes` bytes, on the emulated `disk`, if there is one.
+/// Runs `work`, which reads or writes `bytes` bytes, on the emulated `disk`; without a delay if
+/// there is none.
 pub fn on<T>(disk: Option<&Pace>, bytes: usize, work: impl FnOnce() -> T) -> T {
     match disk {
         Some(disk) => disk.pass(bytes, work),
@@ -35,18 +39,18 @@ pub fn on<T>(disk: Option<&Pace>, bytes: usize, work: impl FnOnce() -> T) -> T {
 }
 
 impl Pace {
-    /// Returns an idle disk with this rate.
+    /// Returns an idle disk with a rate of `bytes_per_second`, at least 1.
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
 
-    /// Returns an idle disk with this rate, if there is one.
+    /// Returns an idle disk with a rate of `bytes_per_second`; none without a rate.
     pub fn of(bytes_per_second: Option<u64>) -> Option<Arc<Self>> {
         bytes_per_second.map(|rate| Arc::new(Self::new(rate)))
     }
 
     /// Runs `work`, which reads or writes `bytes` bytes. Returns no earlier than the emulated disk
-    /// would.
+    /// would have executed the request.
     pub fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let takes = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_second);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX);

@@ -1,11 +1,11 @@
-//! A bounded number of block buffers: most of the memory that a copy uses on a node.
+//! A pool of block buffers of bounded number: most of the memory that a copy uses on a node.
 
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 use garland_sys::clock;
 
-/// Buffers for whole blocks, which are reused.
+/// A pool of buffers of one size, each for a whole block.
 #[derive(Debug)]
 pub struct Pool {
     state: Mutex<State>,
@@ -20,7 +20,7 @@ struct State {
     unmade: usize,
     closed: bool,
     waited_ns: u64,
-    /// The beginnings of the present waits, in monotonic nanoseconds.
+    /// For each wait in progress, the time at which it began, in monotonic nanoseconds.
     waiting_since: Vec<u64>,
 }
 
@@ -30,31 +30,32 @@ const BUDGET: usize = 24 << 20;
 /// How often a wait for a buffer checks whether to continue.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The fewest buffers of a copy.
+/// The minimum number of buffers of a pool.
 const FEWEST: usize = 3;
 
 /// Returns the number of buffers of `size` bytes for a copy of `blocks` blocks. It is limited by
-/// the memory and by the number of blocks.
+/// the memory and the number of blocks; it is at least 3 and at most 256.
 pub fn count(size: usize, blocks: u64) -> usize {
     let most = (BUDGET / size.max(1)).clamp(FEWEST, 256);
     most.min(usize::try_from(blocks).unwrap_or(most).max(FEWEST))
 }
 
 impl Pool {
-    /// Returns a pool of at most `count` buffers of `size` bytes.
+    /// Returns a pool that allocates at most `count` buffers of `size` bytes, each when it is first
+    /// needed.
     pub fn new(size: usize, count: usize) -> Self {
         let state = State { unmade: count, ..State::default() };
         Self { state: Mutex::new(state), returned: Condvar::new(), size }
     }
 
-    /// Takes a buffer, if one is free.
+    /// Takes a buffer; none if all are in use.
     #[must_use]
     pub fn try_take(&self) -> Option<Vec<u8>> {
         self.state.lock().take(self.size)
     }
 
-    /// Takes a buffer; waits until one is free. Returns none once the pool is closed, or when
-    /// `over`, which is called repeatedly, returns true.
+    /// Takes a buffer; waits until one is free. Gives up and returns none once the pool is closed,
+    /// or `over` returns true; `over` is called repeatedly while waiting.
     #[must_use]
     pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Vec<u8>> {
         let mut state = self.state.lock();
@@ -75,7 +76,8 @@ impl Pool {
         buffer
     }
 
-    /// Begins a wait for the writer, to be ended by [`Self::end_waiting`] with the returned time.
+    /// Begins to measure a wait for the writer, and returns the present time. Pass it to
+    /// [`Self::end_waiting`] at the end of the wait.
     #[must_use]
     pub fn begin_waiting(&self) -> u64 {
         self.state.lock().begin_waiting()
@@ -86,13 +88,13 @@ impl Pool {
         self.state.lock().end_waiting(since);
     }
 
-    /// Returns a buffer.
+    /// Gives a buffer back to the pool.
     pub fn give(&self, buffer: Vec<u8>) {
         self.state.lock().free.push(buffer);
         self.returned.notify_one();
     }
 
-    /// Ends all waits, now and later.
+    /// Closes the pool: ends the present waits for a buffer, and all later ones at once.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.returned.notify_all();

@@ -1,5 +1,5 @@
 //! Reads a file back before it is renamed: compares the bytes on the medium with the received
-//! bytes, and computes the digest of the file.
+//! bytes, computes the digest of the file, or both.
 
 use garland_core::trace::Stage;
 use garland_protocol::{Checksum, ReadBack, Summed, Summing};
@@ -8,14 +8,15 @@ use crate::context::CopyContext;
 use crate::recorder::At;
 use crate::store::{Store, StoreError};
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Compares all blocks of `member` with the received blocks, computes the digest of its file, or
-/// both, as requested by `wanted`. The digest becomes part of the node's report.
+/// As `wanted` says, compares the blocks of the copy `member` on the medium with those that were
+/// received, computes the digest of the file, or both. The digest becomes part of the node's
+/// report.
 ///
 /// # Errors
-/// When a block differs from the received block, or cannot be read.
+/// When a block differs from the received one or cannot be read, or when the copy ends meanwhile.
 pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let store = &*member.config.store;
     if wanted.verify {
@@ -72,7 +73,7 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Inverts the written byte at the offset `place`, to emulate a disk that loses data.
+/// Inverts the written byte at the offset `place`, to emulate a medium that corrupts data.
 fn spoil(store: &dyn Store, place: u64) {
     let mut byte = [0];
     if store.read_at(place, &mut byte).is_ok() {

@@ -27,7 +27,7 @@ use crate::pace::{self, Pace};
 use crate::usage::Usage;
 use garland_sys::error::reason;
 
-/// Why a source cannot be copied.
+/// Why a file cannot be used as a source.
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// The source cannot be opened or read.
@@ -40,10 +40,10 @@ pub enum SourceError {
         /// Why it failed.
         reason: String,
     },
-    /// The source is a directory.
+    /// The source is a directory; its path.
     #[error("cannot copy {0}: it is a directory")]
     Directory(String),
-    /// The source cannot be copied as a file.
+    /// The source is not a regular file or block device, or its length is wrong.
     #[error("cannot copy {path}: {is}")]
     NotAFile {
         /// The path of the source.
@@ -53,37 +53,39 @@ pub enum SourceError {
     },
 }
 
-/// An open source file, and its attributes when it was opened.
+/// An open source file, and its stamp when it was opened.
 #[derive(Debug)]
 pub struct Source {
     file: File,
     path: PathBuf,
-    /// The stamp of the file when it was opened; for a device only the length is meaningful.
+    /// The stamp of the file when it was opened; of a device's stamp only the length is used.
     opened: Opened,
     is_device: bool,
-    /// The number of bytes that are copied, from its beginning.
+    /// The number of bytes to copy, from the beginning of the file.
     length: u64,
-    /// The number of bytes that the file occupies on the disk.
+    /// The number of bytes on the disk that a copy of the file needs: fewer than `length` if the
+    /// file has holes.
     room: u64,
     disk: Option<Arc<Pace>>,
     usage: Option<Arc<Usage>>,
-    /// The stripe of the file that is copied; none for the whole file.
+    /// The stripe of the copy's source that the file contains; none if it contains the whole
+    /// source.
     stripe: Option<Stripe>,
 }
 
 impl Source {
-    /// Opens the file at `path`.
+    /// Opens the file or block device at `path`.
     ///
     /// # Errors
-    /// When it does not exist, cannot be read, or is not a file.
+    /// When it does not exist, cannot be read, or is of another kind.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         Self::open_in(&Root::Free, path)
     }
 
-    /// Opens the file at `path` below `root`.
+    /// Opens the file or block device at `path` below `root`.
     ///
     /// # Errors
-    /// When it does not exist, cannot be read, is outside of the root, or is not a file.
+    /// When it does not exist, cannot be read, is outside of the root, or is of another kind.
     pub fn open_in(root: &Root, path: &Path) -> Result<Self, SourceError> {
         let name = || path.display().to_string();
         let error = |operation, error: &io::Error| SourceError::Io {
@@ -129,14 +131,15 @@ impl Source {
         Ok(Self { file, path, opened, is_device, length, room, disk, usage, stripe })
     }
 
-    /// Returns the number of bytes that the file occupies on the disk: fewer than its length if it
-    /// has holes.
+    /// Returns the number of bytes on the disk that a copy of the file needs: fewer than its length
+    /// if it has holes.
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// Returns the first `length` bytes of an open file as a source. `path` is its name in
-    /// messages; `disk` is the node's emulated disk; the time of reads is added to `usage`.
+    /// Returns the first `length` bytes of an open file, or the whole file if it is shorter, as a
+    /// source. `path` is its name in messages, and `disk` is the node's emulated disk. The time of
+    /// its reads is added to `usage`.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -152,13 +155,13 @@ impl Source {
         Ok(Self { length, room: length, disk, usage: Some(usage), ..whole })
     }
 
-    /// Puts the file on the emulated disk that the copies of a node share.
+    /// Makes all reads go to the emulated disk that the copies of a node share, if there is one.
     #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// Sets the stripe of the source that the file contains.
+    /// Sets which stripe of the source the file contains; none for the whole source.
     #[must_use]
     pub fn with_stripe(self, stripe: Option<Stripe>) -> Self {
         Self { stripe, ..self }
@@ -169,12 +172,13 @@ impl Source {
         &self.file
     }
 
-    /// Records the digests of all its blocks, if its stamp is unchanged.
+    /// Stores the digests of all blocks of the file in `records`, if the file has not changed since
+    /// it was opened.
     pub fn remember(&self, records: &Records, layout: Layout, digests: &[[u8; 32]]) {
         records.note(&self.file, &self.opened, layout, digests);
     }
 
-    /// Returns the permission bits.
+    /// Returns the permission bits for copies of the file; 0600 for a device.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -194,7 +198,7 @@ impl Source {
         self.stripe.map_or(offset, |stripe| stripe.offset(offset))
     }
 
-    /// Reads the bytes of the file at `offset`.
+    /// Fills `bytes` with the bytes of the file at `offset`.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let disk = self.disk.as_deref();
         let mut read = || pace::on(disk, bytes.len(), || self.file.read_exact_at(bytes, offset));

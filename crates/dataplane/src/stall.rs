@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use garland_protocol::{Injection, Stall};
 
-/// The faults that are injected into this node; usually none.
+/// The faults that are injected into this node; none by default.
 #[derive(Debug, Default)]
 pub struct Faults {
     source: Option<Stalling>,
@@ -14,20 +14,21 @@ pub struct Faults {
     fsync: Duration,
     control: Duration,
     rot: Option<u64>,
-    /// The offset of a byte that is still to be flipped.
+    /// The offset in the source of the byte to flip, until it has been flipped.
     flip: Mutex<Option<u64>>,
 }
 
-/// A part of the node that pauses at intervals.
+/// Pauses of one part of the node, after given numbers of bytes.
 #[derive(Debug)]
 struct Stalling {
     stall: Stall,
-    /// The number of bytes until the next pause. During a pause all threads wait, as for one disk.
+    /// The number of bytes until the next pause. It stays locked during a pause, so that all
+    /// threads wait.
     left: Mutex<u64>,
 }
 
 impl Faults {
-    /// Returns the faults of `injections`. Of each kind only the last one counts.
+    /// Returns the faults of `injections`. Of several of one kind, only the last one counts.
     pub fn new(injections: &[Injection]) -> Self {
         let mut faults = Self::default();
         let stalling = |stall: Stall| Some(Stalling { stall, left: Mutex::new(stall.first) });
@@ -45,33 +46,33 @@ impl Faults {
         faults
     }
 
-    /// Pauses before `bytes` bytes are read from the source, if such pauses are injected.
+    /// Pauses before `bytes` bytes are read from the source, if a pause is injected there.
     pub fn before_reading(&self, bytes: usize) {
         self.source.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Pauses before `bytes` bytes are written, if such pauses are injected.
+    /// Pauses before `bytes` bytes are written, if a pause is injected there.
     pub fn before_writing(&self, bytes: usize) {
         self.sink.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Pauses before `bytes` bytes are sent, if such pauses are injected.
+    /// Pauses before `bytes` bytes are sent, if a pause is injected there.
     pub fn before_sending(&self, bytes: usize) {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Returns the injected additional time of making the file stable, if any.
+    /// Returns the injected time by which syncing the file takes longer, if any.
     pub fn fsync(&self) -> Option<Duration> {
         Some(self.fsync).filter(|longer| !longer.is_zero())
     }
 
-    /// Returns the offset of a byte that the medium corrupts, if any.
+    /// Returns the offset in the file of the byte that is to be corrupted on the medium, if any.
     pub fn rot(&self) -> Option<u64> {
         self.rot
     }
 
-    /// Returns the position, among the `length` bytes at `offset`, of the byte that is corrupted in
-    /// the source's memory; only once.
+    /// Returns the index, among the `length` bytes at `offset` of the source, of the byte to flip
+    /// in memory; none if it is not among them. Each byte is flipped only once.
     pub fn flip(&self, offset: u64, length: usize) -> Option<usize> {
         let mut flip = self.flip.lock();
         let byte = flip.and_then(|place| usize::try_from(place.checked_sub(offset)?).ok());
@@ -80,7 +81,7 @@ impl Faults {
         Some(byte)
     }
 
-    /// Returns the delay of answers to the head's orders.
+    /// Returns the injected delay of answers to the head's orders; 0 if there is none.
     pub fn control(&self) -> Duration {
         self.control
     }

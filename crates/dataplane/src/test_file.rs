@@ -23,7 +23,8 @@ use crate::store::{StoreError, partial_name, remove_stale};
 /// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
 
-/// The space that stays free: this fraction of the file system, but at most this many bytes.
+/// The space that must stay free: the size of the file system divided by `RESERVE_PART`, but at
+/// most [`RESERVE_MAX`] bytes.
 const RESERVE_PART: u64 = 20;
 const RESERVE_MAX: u64 = 4 << 30;
 
@@ -35,10 +36,11 @@ pub struct TestFile {
 }
 
 impl TestFile {
-    /// Creates a file of `size` bytes in the directory `path`.
+    /// Creates a file of `size` bytes in the directory `path` below `root`.
     ///
     /// # Errors
-    /// When there is no such directory, it cannot be written, or it has not enough space.
+    /// When there is no such directory, the file cannot be created there, or too little space would
+    /// stay free.
     pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, StoreError> {
         let path = Path::new(OsStr::from_bytes(path));
         let failed = |operation| move |error| StoreError::path(operation, path.display(), &error);
@@ -62,7 +64,7 @@ impl TestFile {
         &self.file
     }
 
-    /// The number of bytes that were free before the file was created.
+    /// Returns the number of bytes that were free before the file was created.
     pub fn free(&self) -> u64 {
         self.free
     }
@@ -131,7 +133,8 @@ fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// Reserves disk space for a file.
+/// Reserves `size` bytes of disk space for a file. Succeeds if the file system does not support
+/// that.
 fn allocate(file: &File, size: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, size) {
         // Not all file systems support this; a full disk is then detected during the test.

@@ -1,4 +1,4 @@
-//! Measures how long a disk was in use, from the calls of its users.
+//! Measures how long a disk was in use.
 
 use parking_lot::Mutex;
 
@@ -10,16 +10,18 @@ pub struct Usage(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of present users.
+    /// The number of threads that use the disk at present.
     users: u32,
-    /// The beginning of the present use, in monotonic nanoseconds.
+    /// The time since which it has been in use, in monotonic nanoseconds; meaningless without
+    /// users.
     since_ns: u64,
-    /// Nanoseconds of earlier uses.
+    /// The total time of earlier uses in nanoseconds.
     used_ns: u64,
 }
 
 impl Usage {
-    /// Runs `work` and adds the time it takes.
+    /// Runs `work`, which uses the disk, and adds the time that it takes. Concurrent uses count
+    /// once.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         {
             let mut state = self.0.lock();
@@ -37,7 +39,7 @@ impl Usage {
         result
     }
 
-    /// Returns the total time in nanoseconds.
+    /// Returns the total time of use in nanoseconds, the present use included.
     pub fn used_ns(&self) -> u64 {
         let state = self.0.lock();
         let present = match state.users {

@@ -1,4 +1,5 @@
-//! The writer of a node: opens received blocks and writes them, in a thread apart from the lanes.
+//! The writer of a node: decrypts, verifies and writes received blocks, in a thread separate from
+//! the lanes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ use crate::compress::{Unpacker, Zeros};
 use crate::context::{CopyContext, Notice};
 use crate::recorder::{At, Recorder};
 
-/// A received block, complete.
+/// A block that has been received completely.
 pub struct Arrived {
-    /// The header.
+    /// The decoded header.
     pub frame: Frame,
-    /// The bytes of the header, which the seal covers.
+    /// The encoded header, which the authentication tag of the block covers.
     pub header: [u8; FRAME_LEN],
-    /// A buffer that begins with the bytes of the block.
+    /// A buffer that begins with the received bytes of the block.
     pub buffer: Vec<u8>,
-    /// The number of bytes of the block in the buffer, as received.
+    /// The number of received bytes in the buffer, the authentication tag included.
     pub length: usize,
 }
 
@@ -64,16 +65,16 @@ fn at(frame: &Frame) -> At {
     At::block(frame.lane, frame.index)
 }
 
-/// Writes blocks in order, and keeps those that arrive early. The sink admits no more of them than
-/// there are buffers.
+/// Writes blocks in order, and keeps those that arrive early. The sink admits no more early blocks
+/// than there are buffers.
 #[derive(Default)]
 struct OrderedWrites {
     next: u64,
     early: BTreeMap<u64, Arrived>,
-    /// The number of bytes of the next block that need not be written any more, if it was present
-    /// before and has changed.
+    /// If the next block was present before but has changed: the number of bytes at its beginning
+    /// that need not be written.
     done: Option<usize>,
-    /// A buffer for blocks that are present already.
+    /// A buffer for reading blocks that are already present.
     buffer: Vec<u8>,
 }
 
@@ -118,9 +119,10 @@ impl OrderedWrites {
     }
 }
 
-/// Makes the store use a block that was present before. Bytes that the store needs are read and
-/// verified. Returns the number of bytes that are written, or need not be: if it is less than the
-/// block's length, the block has changed and must be sent. Returns none if the store failed.
+/// Makes the store take block `index` from files that were present before. Bytes that the store
+/// does not take by itself are read into `buffer`, verified and written. Returns the number of
+/// bytes at the beginning of the block that need not be written any more. If it is less than the
+/// length of the block, the block has changed and must be sent. Returns none if the store failed.
 fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -137,7 +139,8 @@ fn bring(
     Some(done)
 }
 
-/// Returns the number of the block's bytes that are written, or need not be.
+/// The part of [`bring`] that uses the store. Returns the number of bytes at the beginning of the
+/// block that have been written or need not be.
 fn bring_bytes(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -158,9 +161,9 @@ fn bring_bytes(
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
-/// Opens a block in its buffer and compares its contents with the digest that the source signed.
-/// Returns whether they match. This detects wrong bytes from any node that sealed the block, and
-/// errors between hashing and sealing.
+/// Decrypts a block in its buffer, and compares its contents with the digest that the source
+/// signed. Returns whether they match. This detects wrong bytes from any node that encrypted the
+/// block, and errors between hashing and encryption.
 fn verify(
     member: &CopyContext,
     keys: &mut Keys,
@@ -177,17 +180,19 @@ fn verify(
     sound
 }
 
-/// Decompresses blocks, and keeps the last result.
+/// Decompresses blocks. Keeps the last result, which is needed twice: to verify the block and to
+/// write it.
 #[derive(Default)]
 struct Unwrapping {
     unpacker: Unpacker,
     room: Vec<u8>,
-    /// The index of the block in `room`.
+    /// The index of the block whose decompressed bytes are in `room`, if any.
     holds: Option<u64>,
 }
 
 impl Unwrapping {
-    /// Returns the digest of an opened block's contents; none if they do not match the header.
+    /// Returns the digest of a decrypted block's contents; none if they cannot be decompressed to
+    /// the length in the header.
     fn digest(&mut self, zeros: &Zeros, frame: &Frame, buffer: &[u8]) -> Option<[u8; 32]> {
         // A block that is sent again may have another encoding.
         self.holds = None;
@@ -199,7 +204,8 @@ impl Unwrapping {
         }
     }
 
-    /// Returns the contents of an opened block; none if they do not match the header.
+    /// Returns the contents of a decrypted block; no bytes for zeros and holes. Returns none if
+    /// they cannot be decompressed to the length in the header.
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
         let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
         match frame.form {
@@ -217,7 +223,7 @@ impl Unwrapping {
     }
 }
 
-/// Writes an opened block without its first `done` bytes. Returns whether the store accepted it.
+/// Writes a decrypted block, except its first `done` bytes. Returns whether the store accepted it.
 fn write(
     member: &CopyContext,
     unwrapping: &mut Unwrapping,

@@ -1,5 +1,5 @@
-//! Measures how long a copy's writer slept in its writes: it waited for the disk, or for the reader
-//! of a pipe. A writer that waits for a CPU counts as awake.
+//! Measures how long a copy's writer sleeps in its writes, since it waits for the disk or for the
+//! reader of a pipe. A writer that waits for a CPU does not count as asleep.
 
 use parking_lot::Mutex;
 
@@ -12,11 +12,12 @@ pub struct Writing(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The writer's thread; none before it has started.
+    /// The times of the writer's thread; none before [`Writing::begin`].
     account: Option<Account>,
-    /// Nanoseconds asleep in completed writes.
+    /// The time asleep in completed writes, in nanoseconds.
     blocked_ns: u64,
-    /// The beginning of the present write, and the time that the thread had been awake by then.
+    /// For the write in progress, the time at which it began and the time that the thread had been
+    /// awake by then, in nanoseconds.
     present: Option<(u64, u64)>,
 }
 
@@ -26,7 +27,7 @@ impl Writing {
         self.0.lock().account = Some(Account::of_this_thread());
     }
 
-    /// Runs `write` and adds the time that the thread sleeps in it.
+    /// Runs `write` and adds the time that the thread sleeps in it. Called by the writer's thread.
     pub fn measure<T>(&self, write: impl FnOnce() -> T) -> T {
         {
             let mut state = self.0.lock();

@@ -1,8 +1,9 @@
-//! libfabric's structures and tables of functions, as its C headers declare them in 1.17
-//! (`rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_rma.h`, `fi_cm.h`). Later
-//! versions only add fields at their ends, and every structure is made by the library itself, so
-//! what is declared here is the beginning of the real structure. Most of libfabric's calls are inline
-//! functions of the headers: they call through these tables.
+//! libfabric's structures and tables of functions, as its C headers of version 1.17 declare them
+//! (`rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_rma.h`, `fi_cm.h`).
+//!
+//! Each declaration here is the beginning of the real structure: later versions only add fields at
+//! the end, and the library itself allocates almost all structures. Most of libfabric's calls are
+//! inline functions of the headers, which call through the tables.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -22,7 +23,7 @@ pub const FI_NUMERICHOST: u64 = 1 << 55;
 pub const FI_SOURCE: u64 = 1 << 57;
 pub const FI_TRANSMIT: u64 = FI_SEND;
 
-/// `fi_info.mode`: each operation comes with memory for the provider's own use.
+/// `fi_info.mode`: each operation must be given memory for the provider's own use.
 pub const FI_CONTEXT: u64 = 1 << 59;
 pub const FI_CONTEXT2: u64 = 1 << 52;
 
@@ -41,10 +42,10 @@ pub const FI_WAIT_NONE: u32 = 0;
 pub const FI_WAIT_FD: u32 = 3;
 pub const FI_CQ_FORMAT_CONTEXT: u32 = 1;
 
-/// `fi_info.addr_format`: text that ends with a zero byte.
+/// `fi_info.addr_format`: the address is text that ends with a zero byte.
 pub const FI_ADDR_STR: u32 = 9;
 
-/// `fi_control` commands.
+/// A command of `fi_control`: enables an object.
 pub const FI_ENABLE: c_int = 6;
 
 pub const FI_EAVAIL: isize = 259;
@@ -165,7 +166,8 @@ pub struct DomainOps {
 #[repr(C)]
 pub struct MrOps {
     pub size: usize,
-    /// Domain, start, length, access, offset, requested key, flags, the region, context.
+    /// Parameters: domain, start, length, access, offset, requested key, flags, region (output),
+    /// context.
     pub reg: unsafe extern "C" fn(
         *mut Fid,
         *const c_void,
@@ -236,14 +238,15 @@ pub struct CqOps {
     pub sread: unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *const c_void, c_int) -> isize,
 }
 
-/// A completion in `FI_CQ_FORMAT_CONTEXT`.
+/// `struct fi_cq_entry`: a completion in a queue of the format `FI_CQ_FORMAT_CONTEXT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CqEntry {
     pub op_context: *mut c_void,
 }
 
-/// Later versions add fields; `more` is space for them.
+/// `struct fi_cq_err_entry`, which the caller allocates. Later versions add fields; `more` is space
+/// for them.
 #[repr(C)]
 pub struct CqErrEntry {
     pub op_context: *mut c_void,
@@ -276,7 +279,7 @@ pub struct CmOps {
     pub getname: unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> c_int,
 }
 
-/// Endpoint, buffer, length, descriptor, address, context.
+/// Parameters: endpoint, buffer, length, memory descriptor, address of the peer, context.
 pub type Receive =
     unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, *mut c_void) -> isize;
 pub type Send =
@@ -294,7 +297,8 @@ pub struct MsgOps {
     pub inject: unsafe extern "C" fn(*mut Ep, *const c_void, usize, u64) -> isize,
 }
 
-/// Endpoint, buffer, length, descriptor, address, place in the target's memory, key, context.
+/// Parameters: endpoint, buffer, length, memory descriptor, address of the peer, offset or address
+/// in the peer's memory, key, context.
 pub type Read = unsafe extern "C" fn(
     *mut Ep,
     *mut c_void,
@@ -332,8 +336,8 @@ pub struct Context {
     pub internal: [*mut c_void; 8],
 }
 
-/// Offsets as a C compiler has them on 64-bit Linux; a change of a declaration above that moves a
-/// field doesn't compile.
+/// Checks the offsets of fields against those of a C compiler on 64-bit Linux. A change of a
+/// declaration above that moves one of these fields does not compile.
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(Info, fabric_attr) == 104);

@@ -1,4 +1,5 @@
-//! Waits within a round, by polling or asleep, until an operation completes or is due.
+//! Waits within a round until an operation completes or the next one is due, either by polling or
+//! asleep.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,30 +9,31 @@ use garland_sys::clock;
 use super::error::FabricError;
 use super::port::{Done, Port};
 
-/// The maximum time in nanoseconds without a completion while operations are in flight.
+/// The other node counts as silent if operations are in flight and none completes for this time, in
+/// nanoseconds.
 const SILENCE_NS: u64 = 8_000_000_000;
 
-/// The number of unsuccessful polls after which the thread yields its CPU, since a thread that it waits for may
-/// need it.
+/// After this number of unsuccessful polls the thread yields its CPU at every further one: the
+/// thread that it waits for may need that CPU.
 const PATIENT_LOOKS: u32 = 1000;
 
-/// The longest sleep. After it the helper checks whether the agent is alive.
+/// The longest sleep. After each sleep the helper checks whether the agent is still alive.
 const NAP: Duration = Duration::from_millis(100);
 
-/// The event that ends a wait, besides a completion.
+/// What ends a wait, besides the completion of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// No other event.
+    /// Nothing else.
     Done,
-    /// The time at which the next operation is due.
+    /// This time, in monotonic nanoseconds, at which the next operation is due.
     Due(u64),
     /// One poll: the queue was full, and may have space now.
     Room,
 }
 
-/// The port of a round, and the state of its waits.
+/// Runs the waits of one round on a port.
 pub struct Engine<'p, 'l> {
-    /// The port.
+    /// The port that the round uses.
     pub port: &'p mut Port<'l>,
     /// The operations that completed in the last wait.
     pub done: Vec<Done>,
@@ -44,7 +46,8 @@ pub struct Engine<'p, 'l> {
 }
 
 impl<'p, 'l> Engine<'p, 'l> {
-    /// Creates the engine of a round that begins now, and ends early when `over` is set.
+    /// Returns the engine of a round that begins now. If `over` is set, its waits fail, since the
+    /// agent has exited.
     pub fn new(port: &'p mut Port<'l>, over: &'p AtomicBool) -> Self {
         let now = clock::now_ns();
         Self {
@@ -59,8 +62,10 @@ impl<'p, 'l> Engine<'p, 'l> {
         }
     }
 
-    /// Waits from `now`, the time just read from the clock, and returns the time afterwards. With `busy`,
-    /// operations are in flight and must complete in time.
+    /// Waits until an operation completes or `until` occurs. Completed operations are then in
+    /// `done`. `now` is the present time, just read from the clock; the returned value is the time
+    /// after the wait, both in monotonic nanoseconds. `busy` tells that operations are in flight,
+    /// so that the other node must not be silent.
     pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, FabricError> {
         self.done.clear();
         if self.sleeps && until != Until::Room {
@@ -134,8 +139,9 @@ impl<'p, 'l> Engine<'p, 'l> {
         Ok(())
     }
 
-    /// Returns the nanoseconds that this side was at work: its CPU time, or its elapsed time without
-    /// unsuccessful polls.
+    /// Returns the time in nanoseconds that this side has been at work since the beginning of the
+    /// round: the CPU time of the thread if it sleeps while it waits, else the elapsed time without
+    /// waits.
     pub fn work_ns(&self) -> u64 {
         match self.sleeps {
             true => clock::thread_cpu_ns() - self.start_cpu_ns,

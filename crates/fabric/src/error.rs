@@ -2,11 +2,11 @@
 
 use thiserror::Error;
 
-/// The reason why a fabric cannot be used. The helper's answer to its agent is the text.
+/// Why a fabric cannot be used. The helper sends the text of the error to its agent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FabricError {
-    /// The helper, the library, a provider, memory, or the other node's endpoint is missing or
-    /// does not fit; says what was found or what to do.
+    /// The helper, the library, a provider or the other node's endpoint is missing or unsuitable.
+    /// The message tells what was found, or what to do.
     #[error("{0}")]
     Unsuitable(String),
     /// A call of libfabric failed: the operation, and the library's text for the error number.
@@ -15,16 +15,16 @@ pub enum FabricError {
     /// The other node completed no operation for this number of seconds.
     #[error("libfabric: timed out after {0} s waiting for the other node")]
     Silent(u64),
-    /// These bytes arrived changed.
+    /// Bytes differ from those that were sent; which bytes.
     #[error("libfabric: {0} differ from those that were sent")]
     Changed(&'static str),
     /// The agent has exited.
     #[error("the agent has exited")]
     AgentExited,
-    /// Two rings of this number of bytes cannot be allocated.
+    /// There is not enough memory for two rings of this number of bytes.
     #[error("cannot allocate two rings of {0} bytes")]
     Memory(u64),
-    /// An order does not fit the endpoint.
+    /// An order is invalid for the endpoint; the reason.
     #[error("protocol error: {0}")]
     Order(&'static str),
     /// A message has this number of bytes, more than the limit.

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 
 use crate::error::FabricError;
 
-/// The helper's name.
+/// The file name of the helper.
 const NAME: &str = "garland-fabric";
 
 /// The directory of a user's own programs, relative to the home directory. ssh logins rarely have it in PATH.
 const OWN: &str = ".local/bin";
 
-/// The environment variable that overrides the search with a path.
+/// The environment variable that contains the path of the helper, and so replaces the search.
 const VARIABLE: &str = "GARLAND_FABRIC";
 
-/// Finds the helper: the path in the environment, or a file beside this program, in PATH, or among
-/// the user's own programs.
+/// Returns the path of the helper: the one in the environment variable, or else the first such file
+/// next to this program, in PATH, or in the directory of the user's own programs.
 ///
 /// # Errors
-/// The places that were searched, and what to do.
+/// When there is none; the message tells the places that were searched, and what to do.
 pub fn find() -> Result<PathBuf, FabricError> {
     let beside = std::fs::read_link("/proc/self/exe").ok();
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);

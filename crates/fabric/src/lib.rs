@@ -1,7 +1,9 @@
-//! libfabric for `garland ping`. The agent is static and cannot load a library, so a helper does:
-//! `garland-fabric`, a dynamic executable that the agent starts and speaks to over its standard
-//! input and output (`words`). All that is unsafe about libfabric lives in `abi`, `library`,
-//! `provider`, `memory` and `port`; the rounds on top are safe code.
+//! Uses libfabric for `garland ping`.
+//!
+//! The agent is a static executable and cannot load a library. So it starts a helper, the dynamic
+//! executable `garland-fabric`, and exchanges messages with it over its standard input and output
+//! (`words`). All unsafe code is in `abi`, `library`, `provider`, `memory`, `port` and the exit of
+//! the helper; the rounds that use them are safe code.
 
 #![allow(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Loads libfabric at run time: it is not needed when this is built, nor on machines
-//! that do not use it.
+//! Loads libfabric at run time, so that it is needed neither for the build nor on machines that do
+//! not use it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute_copy;
@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use super::abi::{API, Fabric, FabricAttr, Info};
 use super::error::FabricError;
 
-/// The library's name since 1.0; 2.x has kept it.
+/// The file name of the library. It has been the same since version 1.0, also in 2.x.
 const NAME: &str = "libfabric.so.1";
 
-/// The environment variable that names another file.
+/// The environment variable that contains the name or path of another file.
 const VARIABLE: &str = "GARLAND_LIBFABRIC";
 
 type GetInfo = unsafe extern "C" fn(
@@ -23,7 +23,7 @@ type GetInfo = unsafe extern "C" fn(
     *mut *mut Info,
 ) -> c_int;
 
-/// The exported functions; all others are reached through tables.
+/// The exported functions of the library. All other functions are called through tables.
 pub struct Library {
     pub getinfo: GetInfo,
     pub freeinfo: unsafe extern "C" fn(*mut Info),
@@ -34,10 +34,11 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads the library; it stays loaded until the process exits.
+    /// Loads the library, which stays loaded until the process exits.
     ///
     /// # Errors
-    /// When the file is missing, is not libfabric, or is older than 1.17; says what to do.
+    /// When the file is missing, is not libfabric, or is older than 1.17; the message tells what to
+    /// do.
     pub fn load() -> Result<Self, FabricError> {
         let other = std::env::var_os(VARIABLE);
         let name = other.as_deref().map_or(NAME.as_bytes(), OsStrExt::as_bytes);
@@ -96,13 +97,13 @@ impl Library {
         }
     }
 
-    /// Its version.
+    /// Returns the major and minor version of the library.
     pub fn version(&self) -> (u16, u16) {
         ((self.version >> 16) as u16, (self.version & 0xffff) as u16)
     }
 
-    /// Returns the error of a call that began `operation`; the library reports it as a negative
-    /// number.
+    /// Returns the error of a call for `operation`. `error` is what the call returned: a negative
+    /// error number.
     pub fn error(&self, operation: &'static str, error: isize) -> FabricError {
         let number = c_int::try_from(error.unsigned_abs()).unwrap_or(c_int::MAX);
         // SAFETY: it takes any number and returns text that is never freed.

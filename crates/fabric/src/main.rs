@@ -1,4 +1,4 @@
-//! `garland-fabric`: runs libfabric operations for an agent, which starts it.
+//! `garland-fabric`: the helper that runs libfabric operations for the agent that started it.
 
 fn main() -> std::process::ExitCode {
     garland_fabric::run()

@@ -1,15 +1,17 @@
-//! The memory that operations read and write: two rings of slots, and a word. NICs and other
-//! processes access it, too, so it is not a slice: bytes are copied in and out, between rounds.
+//! The memory that operations read and write: two rings of slots, and space for the words that end
+//! rounds. It is no slice, since NICs and other processes access it, too. Bytes are copied into it
+//! and out of it between rounds.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 
 use super::words::stride;
 
-/// The alignment of the memory in bytes.
+/// The alignment of the memory and of its parts, in bytes.
 const PAGE: usize = 4096;
 
-/// The least byte of a pattern: no byte is zero, so that memory that was never written differs.
+/// The period of a pattern in bytes. Its bytes are 1 to 251: none is zero, so that memory that was
+/// never written differs.
 const PERIOD: usize = 251;
 
 /// The memory of an endpoint.
@@ -19,17 +21,18 @@ pub struct Memory {
     ring: usize,
 }
 
-/// The use of a slot.
+/// One of the two rings of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ring {
-    /// Bytes that the peer gets from here, or that are sent.
+    /// Bytes that the peer reads from here, or that are sent to it.
     Source,
-    /// Bytes that the peer puts here, or that are received.
+    /// Bytes that the peer writes here, or that are received from it.
     Sink,
 }
 
 impl Memory {
-    /// Allocates two rings of `ring` bytes; `None` if there is not enough memory.
+    /// Allocates two rings of at least `ring` bytes each, filled with zeros; `None` if there is not
+    /// enough memory.
     pub fn new(ring: u64) -> Option<Self> {
         let ring = usize::try_from(ring).ok()?.max(1).checked_next_multiple_of(PAGE)?;
         let bytes = ring.checked_mul(2)?.checked_add(PAGE)?;
@@ -39,47 +42,52 @@ impl Memory {
         (!start.is_null()).then_some(Self { start, layout, ring })
     }
 
-    /// Returns the address of its first byte, for the library.
+    /// Returns the address of the first byte, for the library.
     pub fn start(&self) -> *mut c_void {
         self.start.cast()
     }
 
-    /// Returns its length in bytes.
+    /// Returns the total length in bytes.
     pub fn length(&self) -> usize {
         self.layout.size()
     }
 
-    /// Returns the offset of slot `number` of a ring in bytes; `None` if it is not inside the memory.
+    /// Returns the offset in bytes of slot `number` of a ring whose slots have `size` bytes; `None`
+    /// if it is not inside the ring.
     pub fn slot(&self, ring: Ring, number: usize, size: u32) -> Option<usize> {
         let at = number.checked_mul(usize::try_from(stride(size)).ok()?)?;
         let base = if ring == Ring::Source { 0 } else { self.ring };
         (at.checked_add(size as usize)? <= self.ring).then_some(base + at)
     }
 
-    /// Returns the offset in bytes of the word that ends a round.
+    /// Returns the offset in bytes of the word that ends a round. The word is received 8 bytes
+    /// after it.
     pub fn word(&self) -> usize {
         2 * self.ring
     }
 
     /// Returns the address of the byte at `offset`, for the library.
+    ///
+    /// # Panics
+    /// If `offset` is not inside the memory.
     pub fn at(&self, offset: usize) -> *mut c_void {
         assert!(offset < self.length(), "an offset that `slot` or `word` has given");
         // SAFETY: it is inside.
         unsafe { self.start.add(offset) }.cast()
     }
 
-    /// Writes the pattern of round `serial` into the first slot of a ring.
+    /// Writes the pattern of round `serial` into the first slot of a ring, which has `size` bytes.
     pub fn stamp(&mut self, ring: Ring, size: u32, serial: u32) {
         self.write(ring, &pattern(size, serial));
     }
 
-    /// Writes the same pattern into all slots of a ring.
+    /// Fills a ring with the pattern of round 0.
     pub fn fill(&mut self, ring: Ring) {
         let length = u32::try_from(self.ring).unwrap_or(u32::MAX);
         self.write(ring, &pattern(length, 0));
     }
 
-    /// Fills the first slot of a ring with zeros.
+    /// Fills the first slot of a ring, which has `size` bytes, with zeros.
     pub fn clear(&mut self, ring: Ring, size: u32) {
         self.write(ring, &vec![0; size as usize]);
     }
@@ -92,7 +100,8 @@ impl Memory {
         unsafe { self.start.add(base).copy_from_nonoverlapping(bytes.as_ptr(), length) };
     }
 
-    /// Whether the first slot of a ring holds the pattern of round `serial`.
+    /// Returns whether the first slot of a ring, which has `size` bytes, contains the pattern of
+    /// round `serial`.
     pub fn holds(&self, ring: Ring, size: u32, serial: u32) -> bool {
         let length = (size as usize).min(self.ring);
         let base = if ring == Ring::Source { 0 } else { self.ring };
@@ -110,7 +119,8 @@ impl Drop for Memory {
     }
 }
 
-/// Returns the bytes of a pattern, which differ between rounds.
+/// Returns the first `size` bytes of the pattern of round `serial`. Patterns of consecutive rounds
+/// differ.
 fn pattern(size: u32, serial: u32) -> Vec<u8> {
     let first = (serial as usize * 37) % PERIOD;
     let period: Vec<u8> = (0..PERIOD).map(|at| ((first + at) % PERIOD) as u8 + 1).collect();

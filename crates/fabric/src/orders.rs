@@ -21,7 +21,7 @@ use super::words::{self, Answer, ORDER_MAX, Order, PREFIX, Round, SAMPLES_MAX, V
 /// The time that the helper may take to exit once its agent has exited.
 const LAST: Duration = Duration::from_secs(2);
 
-/// The helper's `main`.
+/// The main function of the helper.
 #[must_use]
 pub fn run() -> ExitCode {
     if io::stdin().is_terminal() || std::env::args_os().len() > 1 {
@@ -43,7 +43,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Prints what this program is, and the providers that it finds.
+/// Prints what this program is and which providers it finds, for a user who starts it.
 fn introduce() -> ExitCode {
     println!("garland-fabric {}: started by garland's agents", env!("CARGO_PKG_VERSION"));
     let found = Library::load().and_then(|library| {
@@ -63,14 +63,16 @@ fn introduce() -> ExitCode {
     }
 }
 
-/// Takes standard output for answers alone; output of libraries goes to standard error.
+/// Returns a descriptor of standard output for answers alone. Whatever a library prints to standard
+/// output then goes to standard error.
 fn keep_output() -> io::Result<File> {
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(output.into())
 }
 
-/// Passes orders on until there are no more, then makes sure that the helper exits.
+/// Reads orders and passes them on, until the agent closes the input. Then makes sure that the
+/// helper exits, even if a call hangs in the library.
 fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     let mut input = io::stdin().lock();
     while let Some(order) = read_order(&mut input) {
@@ -107,7 +109,7 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
     Ok(())
 }
 
-/// The state of the helper.
+/// What the helper keeps between orders.
 struct HelperSession<'l> {
     library: Result<&'l Library, &'l FabricError>,
     port: Option<Port<'l>>,

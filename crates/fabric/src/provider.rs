@@ -14,24 +14,25 @@ use super::error::FabricError;
 use super::library::Library;
 use super::words;
 
-/// The part of a provider's name that makes reliable datagrams of connections: `tcp` and `verbs`
-/// need it in most versions.
+/// The suffix, in a provider's name, of the layer that implements reliable datagrams over
+/// connections. In most versions `tcp` and `verbs` need it.
 const LAYER: &str = ";ofi_rxm";
 
-/// A list of offers, best first, that the library has made.
+/// A list of offers that the library has made and ordered, best first.
 pub struct Offers<'l> {
     library: &'l Library,
     first: *mut Info,
 }
 
-/// The requested capabilities.
+/// The requested provider and its properties.
 struct Wish<'a> {
     provider: Option<&'a str>,
     source: Option<IpAddr>,
     delivers: bool,
 }
 
-/// Returns the names of the providers that support gets, puts and messages, best first.
+/// Returns the names of the providers that support gets, puts and messages, best first. Those that
+/// select a device by the address `source` come before the others.
 ///
 /// # Errors
 /// When the library reports an error.
@@ -49,10 +50,11 @@ pub fn names(library: &Library, source: Option<IpAddr>) -> Result<Vec<String>, F
     Ok(names)
 }
 
-/// Returns the offers of `provider`, and whether it acknowledges puts once they are in the target's memory.
+/// Returns the offers of `provider`, if possible at the address `source`. Also returns whether it
+/// acknowledges puts only once they are in the target's memory, which is requested by `puts`.
 ///
 /// # Errors
-/// When it offers nothing suitable; lists the providers that do.
+/// When it offers nothing suitable; the message lists the providers that do.
 pub fn find<'l>(
     library: &'l Library,
     provider: &str,
@@ -134,7 +136,7 @@ fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, Fabric
 }
 
 impl Offers<'_> {
-    /// Returns the best offer: never null, with all its parts.
+    /// Returns the best offer. The pointer is never null, nor are those to its parts.
     pub fn best(&self) -> *mut Info {
         self.first
     }
@@ -152,7 +154,7 @@ impl Offers<'_> {
     }
 }
 
-/// Copies a text of the library, if it is not null.
+/// Returns a copy of a text of the library; none if the pointer is null.
 pub fn text(start: *const c_char) -> Option<String> {
     if start.is_null() {
         return None;

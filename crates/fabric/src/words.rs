@@ -1,5 +1,6 @@
-//! The messages between an agent and its helper: frames of a length (32 bits, little-endian) and
-//! a message in postcard. The helper sends a hello; after that, each order has one answer.
+//! The messages between an agent and its helper: each is a frame that consists of the length (32
+//! bits, little-endian) and the message, encoded with postcard. The helper first sends
+//! [`Answer::Hello`]; after that it sends one answer to each order.
 
 use std::net::IpAddr;
 
@@ -14,7 +15,8 @@ pub const VERSION: u16 = 1;
 /// The maximum length of an order in bytes.
 pub const ORDER_MAX: usize = 4 << 10;
 
-/// The maximum length of an answer in bytes: a sample of a round takes at most 10.
+/// The maximum length of an answer in bytes: a round has up to [`SAMPLES_MAX`] samples, and each
+/// takes at most 10 bytes.
 pub const ANSWER_MAX: usize = 12 << 20;
 
 /// The maximum number of operations of a round.
@@ -23,13 +25,13 @@ pub const SAMPLES_MAX: u64 = 1 << 20;
 /// The maximum length of an endpoint's address in bytes.
 pub const ADDRESS_MAX: usize = 512;
 
-/// The length of the field before a message, which is its length, in bytes.
+/// The length in bytes of the field before a message, which contains the length of the message.
 pub const PREFIX: usize = 4;
 
-/// The minimum distance of operations in flight, in bytes: a cache line.
+/// The unit of the distance between slots, in bytes: a cache line.
 const LINE: u64 = 64;
 
-/// Returns the distance in bytes between operations in flight, for those of `size` bytes.
+/// Returns the distance in bytes between the slots of operations of `size` bytes.
 #[must_use]
 pub fn stride(size: u32) -> u64 {
     u64::from(size.max(1)).next_multiple_of(LINE)
@@ -38,22 +40,24 @@ pub fn stride(size: u32) -> u64 {
 /// An order of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// List the providers that support `garland ping` on this address of the node.
+    /// List the providers that support `garland ping`, those first that can use this address of the
+    /// node.
     List(Option<IpAddr>),
-    /// Open an endpoint.
+    /// Open an endpoint with these properties; closes the previous one.
     Open(Open),
-    /// Insert the address of the peer's endpoint.
+    /// Insert the address of the peer's endpoint, to which all operations go.
     Meet(Peer),
     /// Run the initiator's part of a round.
     Run(Round),
     /// Run the target's part of a round.
     Serve(Round),
-    /// Run operations one after the other for this many milliseconds, while the target
-    /// does nothing.
+    /// Run operations of a round one after the other for at most this many milliseconds, while the
+    /// target does nothing.
     Try(Round, u32),
-    /// End the operations that a trial started, and tell the target.
+    /// Wait for the operation that a trial left in flight, and tell the target that the round is
+    /// over.
     Settle,
-    /// Do nothing; report the CPU time that the helper has used.
+    /// Report the CPU time that the helper has used.
     Rest,
 }
 
@@ -66,41 +70,42 @@ pub struct Open {
     pub source: Option<IpAddr>,
     /// Whether to sleep while waiting, if the provider can.
     pub sleeps: bool,
-    /// Whether puts must be acknowledged only once they are in the target's memory.
+    /// Whether the provider should acknowledge puts only once they are in the target's memory.
     pub puts: bool,
     /// The maximum number of operations in flight.
     pub depth: u32,
-    /// The bytes of memory for this number of operations, in each direction.
+    /// The memory in bytes that `depth` operations need, in each direction.
     pub ring: u64,
     /// The size of the largest operation in bytes.
     pub largest: u32,
 }
 
-/// The address of an endpoint and its memory, for the peer.
+/// What a peer needs to know of an endpoint: its address and its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
     /// The provider; both sides must use the same.
     pub provider: String,
     /// The address in the provider's format.
     pub address: Vec<u8>,
-    /// The start of its memory, for gets and puts.
+    /// The address at which the peer's gets and puts find the first byte of the memory; 0 if the
+    /// provider counts from there.
     pub base: u64,
-    /// The key of its memory.
+    /// The key that gives access to the memory.
     pub key: u64,
 }
 
-/// An endpoint that was opened.
+/// The properties of an endpoint that was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The address for the peer.
+    /// What the peer needs to know of the endpoint.
     pub peer: Peer,
     /// The name of the NIC or other device in libfabric.
     pub domain: String,
-    /// The version of the library.
+    /// The major and minor version of libfabric.
     pub library: (u16, u16),
-    /// Whether it sleeps while it waits.
+    /// Whether the helper sleeps while it waits.
     pub sleeps: bool,
-    /// Whether puts are acknowledged when they are in the target's memory.
+    /// Whether puts are acknowledged only once they are in the target's memory.
     pub delivers: bool,
 }
 
@@ -115,27 +120,28 @@ pub enum Kind {
     Msg,
 }
 
-/// A round: a number of operations of one kind.
+/// The parameters of a round, that is, a number of operations of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// The kind of operation.
     pub kind: Kind,
-    /// The length in bytes, at least 1.
+    /// The length of an operation in bytes, at least 1.
     pub size: u32,
-    /// The maximum number in flight.
+    /// The maximum number of operations in flight, at least 1.
     pub depth: u32,
     /// The number of operations.
     pub count: u64,
     /// The rate of operations per second; `None` for as fast as possible.
     pub rate: Option<u32>,
-    /// The number of the round in the meeting, from which its data is derived.
+    /// The number of the round in the meeting. The pattern of the transferred bytes depends on it.
     pub serial: u32,
 }
 
 #[cfg(feature = "helper")]
 impl Round {
-    /// Returns the time at which operation `number` is due, in nanoseconds from the round's start; `None` without a rate.
-    /// Latencies are counted from here, so that a delay of the sender counts too.
+    /// Returns the time at which operation `number` is due if the round began at `start`, both in
+    /// monotonic nanoseconds; `None` without a rate. Latencies are measured from this time, so that
+    /// they include a delay of the sender.
     pub(crate) fn due_ns(&self, start: u64, number: u64) -> Option<u64> {
         let rate = u64::from(self.rate?.max(1));
         Some(start.saturating_add(number.saturating_mul(1_000_000_000) / rate))
@@ -145,49 +151,49 @@ impl Round {
 /// The times of a round at the initiator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
-    /// Nanoseconds in total.
+    /// The time in nanoseconds from the first operation to the last completion.
     pub elapsed_ns: u64,
-    /// Nanoseconds in the calls that post operations.
+    /// The time in nanoseconds in the calls that start operations.
     pub posting_ns: u64,
-    /// Nanoseconds at work: without sleep and unsuccessful polls.
+    /// The time in nanoseconds at work, without sleep or polls.
     pub work_ns: u64,
-    /// Nanoseconds of each operation.
+    /// For each operation, in the order of completion, its latency in nanoseconds.
     pub samples: Vec<u64>,
 }
 
 /// An answer of the helper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// At first: its version.
+    /// The first message, before any order: the version of the helper's messages.
     Hello(u16),
-    /// The providers' names, as libfabric orders them.
+    /// The answer to [`Order::List`]: the names of the providers, best first.
     Providers(Vec<String>),
-    /// The endpoint is open.
+    /// The answer to [`Order::Open`]: the properties of the endpoint.
     Opened(Opened),
-    /// Done.
+    /// The order was executed, and has no result.
     Done,
-    /// A round's initiator is done.
+    /// The answer to [`Order::Run`]: the measurements.
     Ran(Ran),
-    /// A round's target is done; the nanoseconds that it was at work.
+    /// The answer to [`Order::Serve`]: the time in nanoseconds that this side was at work.
     Served(u64),
-    /// The number of operations of a try that ended in its time.
+    /// The answer to [`Order::Try`]: the number of operations that completed in time.
     Tried(u64),
-    /// Nanoseconds of CPU used so far.
+    /// The answer to [`Order::Rest`]: the CPU time in nanoseconds that the helper has used so far.
     Rested(u64),
-    /// It can't be done, and why.
+    /// The order failed or is invalid; the reason.
     Refused(String),
 }
 
-/// Providers that reach no other machine have one of these in their names.
+/// The names of providers that reach only their own machine contain one of these.
 const LOCAL: [&str; 2] = ["shm", "sm2"];
 
-/// Whether a provider reaches only its own machine.
+/// Returns whether a provider reaches only its own machine.
 #[must_use]
 pub fn is_local(provider: &str) -> bool {
     LOCAL.iter().any(|name| provider.contains(name))
 }
 
-/// A message as a frame.
+/// Returns a message as a frame: its length, and the message.
 #[must_use]
 pub fn frame(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![0; PREFIX];
@@ -200,19 +206,19 @@ pub fn frame(message: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The length of a frame, from its header.
+/// Returns the length of a message, from the bytes before it.
 ///
 /// # Errors
-/// When it is above `most`.
+/// When it exceeds `most`.
 pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, FabricError> {
     let length = u32::from_le_bytes(prefix) as usize;
     if length <= most { Ok(length) } else { Err(FabricError::Length(length)) }
 }
 
-/// The message of a frame without its length.
+/// Returns the message that `bytes` encode.
 ///
 /// # Errors
-/// When it is none.
+/// When they are not exactly one valid message.
 pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FabricError> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),

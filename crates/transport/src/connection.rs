@@ -1,5 +1,5 @@
-//! The head's side of control channels. Sockets are non-blocking, so that one loop can serve all
-//! agents.
+//! Control channels: the connections from the head to its agents. Their sockets are non-blocking,
+//! so that one loop can serve all agents.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,22 +20,22 @@ use garland_sys::error::reason;
 /// The error of a control channel: it cannot be opened, or it broke.
 #[derive(Debug, Error)]
 pub enum ConnectionError {
-    /// The TCP connection failed.
+    /// The TCP connection to this address could not be opened.
     #[error("cannot connect to its agent at {0}: {reason}", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
     /// The agent has another protocol version.
     #[error(transparent)]
     Version(VersionError),
-    /// The agent does not have the key with which it was launched.
+    /// The agent at this address does not have the expected key, which it was launched with.
     #[error("the agent at {0} does not have the key with which it was launched")]
     WrongKey(SocketAddr),
     /// The connection broke.
     #[error("lost the connection to its agent: {reason}", reason = reason(.0))]
     Io(#[from] io::Error),
-    /// The agent closed the connection.
+    /// The agent closed the connection, as it does when it exits.
     #[error("its agent exited or was killed")]
     Gone,
-    /// The agent sent an invalid message.
+    /// The agent sent an invalid message, or a message to it could not be encrypted.
     #[error("protocol error: its agent sent an invalid message")]
     Garbage,
 }
@@ -46,18 +46,19 @@ pub struct Connection {
     key: PublicKey,
     channel: Channel,
     received: Vec<u8>,
-    /// The time at which the last received bytes arrived, in monotonic nanoseconds.
+    /// The time of the last [`Self::receive`], in monotonic nanoseconds; 0 before the first one.
     read_ns: u64,
     unsent: Vec<u8>,
 }
 
-/// Connects to the agent at `address`, which must have the key `theirs`.
+/// Connects to the agent at `address`, which must have the public key `theirs`. `ours` is the
+/// head's key pair. `timeout` applies to the TCP connection, and again to the greeting.
 ///
-/// While a process is being killed its listening socket stays open for a moment: the kernel accepts
-/// a connection and resets it. A reset connection is therefore tried again.
+/// While a process is being killed, its listening socket stays open for a moment: the kernel
+/// accepts a connection and resets it. So a connection that is reset is tried again.
 ///
 /// # Errors
-/// When nothing answers, the version differs, or the agent does not have that key.
+/// When nothing answers in time, the version differs, or the agent does not have that key.
 pub fn connect_agent(
     address: SocketAddr,
     ours: &KeyPair,
@@ -73,7 +74,7 @@ pub fn connect_agent(
     greet(address, ours, theirs, timeout)
 }
 
-/// How often a connection that is reset during the greeting is tried again.
+/// The number of further attempts after a connection was reset during the greeting.
 const RESETS: u32 = 3;
 
 /// The time between attempts, in which a killed process closes its sockets.
@@ -137,17 +138,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns whether bytes are kept for `flush`.
+    /// Returns whether bytes are kept, so that [`Self::flush`] has to be called.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// Returns all messages that have arrived.
+    /// Returns the messages that have arrived, without waiting. If much has arrived, the rest is
+    /// left for the next call.
     ///
     /// # Errors
-    /// When the connection broke or the agent closed it. Messages that arrived before are returned
-    /// first.
+    /// When a message is invalid, the connection broke, or the agent closed it. Messages that
+    /// arrived before the end of the connection are returned first; the next call then fails.
     pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
         let mut buffer = [0; 16 << 10];
         let mut end = None;
@@ -180,14 +182,14 @@ impl Connection {
         }
     }
 
-    /// Returns the time at which the messages of the last `receive` arrived, in monotonic
-    /// nanoseconds.
+    /// Returns the time of the last [`Self::receive`], in monotonic nanoseconds: its messages had
+    /// arrived by then.
     #[must_use]
     pub fn read_ns(&self) -> u64 {
         self.read_ns
     }
 
-    /// Returns the agent's key.
+    /// Returns the public key of the agent.
     #[must_use]
     pub fn key(&self) -> PublicKey {
         self.key

@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 use crate::limits::{PEERS, PEERS_OF_ADDRESS};
 
-/// The number of connections that have not completed their greeting, by address.
+/// For each address, or network of addresses, the number of connections that have not completed
+/// their greeting.
 #[derive(Default)]
 pub struct Greeters(Mutex<HashMap<IpAddr, usize>>);
 
-/// The slot of a connection that has not completed its greeting, released when dropped.
+/// Counts one connection that has not completed its greeting. Drop it when the greeting is over.
 pub struct Place {
     of: Arc<Greeters>,
     origin: IpAddr,
 }
 
 impl Greeters {
-    /// Admits a connection from `address`.
+    /// Admits a connection from `address`, and counts it until the returned value is dropped.
     ///
     /// # Errors
     /// When too many connections have not completed their greeting; the error is a message.
@@ -50,8 +51,8 @@ impl Drop for Place {
     }
 }
 
-/// Returns the unit of the limit per address: for IPv6 the /64 network, since one host may own all
-/// of its addresses. Link-local addresses count individually.
+/// Returns the address by which a connection is counted. For IPv6 it is that of the /64 network,
+/// since one host may own all addresses of its network. Link-local addresses count individually.
 fn origin(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) if !six.is_unicast_link_local() && !six.is_loopback() => {

@@ -1,6 +1,7 @@
-//! The greeting of all connections, except of those that fetch the program: preambles, the identity
-//! under which the peer connects, a Noise handshake, and one sealed frame of the connecting side,
-//! which proves that the greeting is not a replayed one and says what the connection is for.
+//! The greeting at the beginning of every connection, except of those that fetch the program. It
+//! consists of preambles, the identity under which the peer connects, a Noise handshake, and one
+//! encrypted frame of the connecting side. The frame proves that the greeting is not a replayed
+//! one, and tells what the connection is for.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -22,10 +23,10 @@ pub enum LinkError {
     /// The connection failed or broke.
     #[error("{reason}", reason = break_reason(.0))]
     Io(#[from] io::Error),
-    /// The peer has another version.
+    /// The peer has another protocol version.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// The handshake failed, since the peer does not know the key or secret.
+    /// The handshake failed: the peer does not know the key or secret, or was refused.
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// A frame is not authentic.
@@ -41,13 +42,13 @@ pub fn break_reason(error: &io::Error) -> String {
     }
 }
 
-/// What both ends of a connection must know.
+/// The keys or the secret with which the ends of a connection authenticate each other.
 #[derive(Clone)]
 pub enum Credentials<'a> {
     /// A control channel: our key pair, and the public key of the peer.
     Keys(&'a KeyPair, PublicKey),
-    /// Any other connection: the identity of a copy, meeting, mount or standing chain, and its
-    /// secret.
+    /// Any other connection: the ID of a copy, meeting, mount or standing chain, and the secret
+    /// that both ends know.
     Secret(CopyId, Secret),
 }
 
@@ -60,26 +61,26 @@ impl Credentials<'_> {
     }
 }
 
-/// The identity under which a peer connects. It proves nothing.
+/// The identity under which a peer connects. It proves nothing by itself.
 pub enum Claim {
     /// The public key of a controller.
     Controller(PublicKey),
-    /// The identity of a copy, meeting, mount or standing chain.
+    /// The ID of a copy, meeting, mount or standing chain.
     Member(CopyId),
 }
 
 /// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
-    /// The value that `find` returned.
+    /// What the connection belongs to, as `find` returned it.
     pub to: T,
-    /// The message of the peer's first frame.
+    /// The contents of the peer's first frame.
     pub first: Vec<u8>,
-    /// The channel, whose next frames may follow.
+    /// The channel for further frames.
     pub channel: Channel,
 }
 
-/// Greets as the connecting side. `first` is the message of the first frame. The peer must answer
-/// within `patience`.
+/// Greets as the connecting side, and returns the channel for further frames. `first` is the
+/// contents of the first frame. The peer must answer within `patience`.
 pub fn introduce(
     stream: &TcpStream,
     patience: Duration,
@@ -115,8 +116,8 @@ pub struct Greeting<'a> {
 }
 
 impl<'a> Greeting<'a> {
-    /// Reads the preamble of a peer. A peer of another version receives ours, so that it can report
-    /// it.
+    /// Reads the preamble of a peer. If the peer has another version, sends our preamble and fails;
+    /// so the peer can report both versions.
     pub fn begin(stream: &'a TcpStream) -> Result<Self, LinkError> {
         stream.set_nodelay(true)?;
         let mut peer = Timed::begin(stream, limits::GREETING)?;
@@ -137,16 +138,17 @@ impl<'a> Greeting<'a> {
         self.purpose
     }
 
-    /// Reads the ticket of a peer that fetches the program. No greeting follows; the timeouts of
-    /// the greeting remain on the connection.
+    /// Reads the ticket of a peer that fetches the program: such a connection has no further
+    /// greeting. The timeouts for reading and writing remain on the connection.
     pub fn ticket<const LENGTH: usize>(mut self) -> Result<[u8; LENGTH], LinkError> {
         let ticket = self.peer.read_array()?;
         self.peer.stream().set_read_timeout(Some(limits::GREETING))?;
         Ok(ticket)
     }
 
-    /// Answers the greeting. `find` returns the credentials of an identity, and what its connections
-    /// belong to. It may wait briefly for the order that announces them.
+    /// Answers the greeting. `find` returns, for the identity that the peer claims, the credentials
+    /// and what the connection belongs to; none refuses the peer. `find` may wait briefly for the
+    /// order that announces the connection; this time does not count against the peer.
     pub fn welcome<'k, T>(
         mut self,
         find: impl FnOnce(Claim) -> Option<(Credentials<'k>, T)>,
@@ -172,7 +174,7 @@ impl<'a> Greeting<'a> {
     }
 }
 
-/// Appends a message of the handshake with its length to `out`.
+/// Appends the length of a handshake message and the message to `out`.
 fn put_message(out: &mut Vec<u8>, message: &[u8]) {
     let length = u16::try_from(message.len()).expect("a handshake's message is short");
     out.extend(length.to_le_bytes());
@@ -190,7 +192,7 @@ fn read_message(peer: &mut Timed<'_>) -> Result<Vec<u8>, LinkError> {
     Ok(message)
 }
 
-/// Reads the first frame of a peer.
+/// Reads the first frame of a peer, and returns its contents.
 fn read_frame(peer: &mut Timed<'_>, line: &mut Line) -> Result<Vec<u8>, LinkError> {
     let head: [u8; FRAME_HEAD] = peer.read_array()?;
     let mut frame = head.to_vec();

@@ -1,4 +1,4 @@
-//! Connections between heads and agents: the greeting of all, its limits, control channels, and data
+//! Connections between heads and agents: their greeting and its limits, control channels, and data
 //! links.
 
 #![forbid(unsafe_code)]

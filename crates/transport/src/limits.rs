@@ -1,5 +1,5 @@
-//! What a peer may cost before it has proved that it knows a key or a secret, and how long a side
-//! that connects waits for the other one.
+//! Limits on what a peer may cost before it has proved that it knows a key or a secret, and how
+//! long a connecting side waits for the other one.
 
 use std::time::Duration;
 
@@ -10,20 +10,22 @@ pub const PEERS: usize = 256;
 /// The maximum number of such connections per address: a neighbour's 64 lanes, and some more.
 pub const PEERS_OF_ADDRESS: usize = 72;
 
-/// Timeout for everything that a peer sends in its greeting.
+/// The timeout for everything that a peer sends in its greeting, together.
 pub const GREETING: Duration = Duration::from_secs(5);
 
 /// How long a greeting waits for the order that announces its connection to this node.
 pub const ORDER: Duration = Duration::from_secs(5);
 
-/// How long a greeting waits for the order that announces its ticket for the program.
+/// How long a peer that fetches the program waits for the order that announces its ticket.
 pub const TICKET: Duration = Duration::from_secs(1);
 
-/// The longest message of a handshake, and the longest first frame, in bytes.
+/// The maximum length in bytes of a handshake message, and of the first frame.
 pub const MESSAGE: usize = 256;
 
-/// Timeout for connecting a link or a mount to a node, and for the answer to its greeting.
+/// The timeout for connecting a link or a mount to a node, and again for the answer to its
+/// greeting.
 pub const ANSWER: Duration = Duration::from_secs(2);
 
-/// How long a parked connection may leave a greeting unacknowledged.
+/// How long the first bytes over a parked connection may stay unacknowledged before the connection
+/// counts as broken.
 pub const PARKED: Duration = Duration::from_millis(500);

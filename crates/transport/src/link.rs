@@ -1,5 +1,5 @@
 //! Links: the connections between neighbours in a copy. In the greeting both ends prove that they
-//! know the copy's secret. Afterwards the link carries frames and sealed blocks.
+//! know the copy's secret. Afterwards the link carries frames and blocks.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -12,12 +12,12 @@ use crate::greeting::{Credentials, LinkError, introduce};
 use crate::limits;
 use crate::link_pool::LinkPool;
 
-/// The lane and epoch of a link: the message of its first frame.
+/// The lane and epoch of a link, which its first frame contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The number of the lane.
     pub lane: u16,
-    /// The epoch of the lane's route.
+    /// The epoch of the link.
     pub epoch: u32,
 }
 
@@ -29,7 +29,7 @@ impl Hop {
         bytes
     }
 
-    /// Parses the message of a link's first frame.
+    /// Parses the contents of a link's first frame; returns none if the length is wrong.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (lane, epoch) = bytes.split_first_chunk()?;
@@ -40,22 +40,22 @@ impl Hop {
 
 /// The parameters of a link that is opened.
 pub struct Dial<'a> {
-    /// The address of the downstream agent.
+    /// The address of the neighbour's agent.
     pub address: SocketAddr,
-    /// The copy.
+    /// The ID of the copy.
     pub copy: CopyId,
     /// The lane and epoch of the link.
     pub hop: Hop,
     /// The secret of the copy, which both ends know.
     pub secret: &'a Secret,
-    /// Congestion controls to use, best first.
+    /// The congestion control algorithms to use, best first.
     pub congestion: &'a [String],
-    /// The transport of a new connection.
+    /// The transport of the connection, if a new one is opened.
     pub transport: Transport,
 }
 
-/// Opens a link to the downstream agent, over a parked connection if one works, else over a new
-/// one.
+/// Opens a link to the neighbour's agent: over a parked connection of `link_pool` if one works,
+/// otherwise over a new connection.
 pub fn dial(to: &Dial<'_>, link_pool: Option<&LinkPool>) -> Result<TcpStream, LinkError> {
     if let Some(stream) = link_pool.and_then(|link_pool| link_pool.lease(to.address))
         // A connection whose peer is gone fails after this time, instead of the whole timeout.
@@ -78,7 +78,8 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     Ok(stream)
 }
 
-/// Reads a frame, and verifies it with the `keys` of its copy.
+/// Reads a frame header, and verifies it with the `keys` of its copy. Returns the frame and its
+/// encoded bytes.
 pub fn read_frame(
     mut stream: impl Read,
     keys: &Keys,

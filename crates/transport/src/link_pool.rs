@@ -1,9 +1,10 @@
 //! Standing links: connections between neighbours that outlive their copy, so that the next copy
 //! need not open new ones.
 //!
-//! A parked connection gives its peer no rights. The node that leases it sends a greeting, as on a
-//! new connection, with the secret of the new copy; the peer expects that. Only connections whose
-//! greeting succeeded, for a copy or for a standing chain, are parked.
+//! A parked connection gives its peer no rights. The node that opened the connection leases it for
+//! a new copy: it sends a greeting with the secret of that copy, as on a new connection, and the
+//! peer expects the greeting. Only connections whose greeting succeeded, for a copy or for a
+//! standing chain, are parked.
 
 use parking_lot::Mutex;
 use std::net::{SocketAddr, TcpStream};
@@ -13,15 +14,15 @@ use std::time::Duration;
 use garland_sys::watch::Watch;
 use garland_sys::{clock, event};
 
-/// The most parked connections that this node opened, and the most that its peers opened. If there
-/// are more, the oldest is closed.
+/// The maximum number of parked connections that this node opened, and also of those that its peers
+/// opened. If there are more, the oldest one is closed.
 const MOST: usize = 64;
 
-/// How often old connections are closed.
+/// How often connections are checked for their age.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Parked connections. Each is closed when its peer closes it, when unexpected bytes arrive, and
-/// after some time without use.
+/// The parked connections of a node. Each is closed when its peer closes it, after some time
+/// without use, or, if this node opened it, when bytes arrive.
 #[derive(Debug)]
 pub struct LinkPool {
     watch: Watch,
@@ -31,7 +32,7 @@ pub struct LinkPool {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The oldest first.
+    /// The parked connections, the oldest first.
     parked: Vec<Parked>,
     next: u64,
 }
@@ -42,12 +43,12 @@ struct Parked {
     until_ns: u64,
     stream: TcpStream,
     /// The address of the peer if this node opened the connection; `None` if the peer opened it,
-    /// and thus leases it.
+    /// and so only the peer may lease it.
     dialled: Option<SocketAddr>,
 }
 
 impl LinkPool {
-    /// Creates a pool whose connections are closed after `patience` without use.
+    /// Returns an empty pool, whose connections are closed after `patience` without use.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
@@ -56,8 +57,8 @@ impl LinkPool {
         Ok(Self { watch: Watch::new()?, state: Mutex::default(), patience_ns })
     }
 
-    /// Parks an idle connection that this node opened to `dialled`, or that its peer opened
-    /// (`None`).
+    /// Parks an idle connection. `dialled` is the address of the peer if this node opened the
+    /// connection, and `None` if the peer opened it.
     pub fn park(&self, stream: TcpStream, dialled: Option<SocketAddr>) {
         let mut state = self.state.lock();
         state.next += 1;
@@ -75,8 +76,8 @@ impl LinkPool {
         }
     }
 
-    /// Takes a parked connection to the agent at `address` that is still open as far as this host
-    /// knows.
+    /// Takes the newest parked connection that this node opened to `address`; connections that are
+    /// closed already are dropped. Returns none if there is no other.
     pub fn lease(&self, address: SocketAddr) -> Option<TcpStream> {
         let mut state = self.state.lock();
         while let Some(parked) = self.take(&mut state, |parked| parked.dialled == Some(address)) {
@@ -88,7 +89,7 @@ impl LinkPool {
         None
     }
 
-    /// Returns the number of parked connections that were opened to `address`.
+    /// Returns the number of parked connections that this node opened to `address`.
     pub fn count_to(&self, address: SocketAddr) -> usize {
         self.state.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
     }
@@ -98,8 +99,8 @@ impl LinkPool {
         self.state.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
     }
 
-    /// Watches the parked connections until the process exits. Calls `greet` with each connection
-    /// on which the peer sends.
+    /// Watches the parked connections until the process exits, or until watching fails. Calls
+    /// `greet` with each connection, opened by its peer, on which bytes arrive.
     pub fn attend(&self, greet: impl Fn(TcpStream)) {
         loop {
             let Ok(numbers) = self.watch.wait(POLL) else { return };

@@ -6,28 +6,29 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-/// A connection whose peer has a deadline for its whole greeting. Reading changes the socket's read
-/// timeout; [`Timed::end`] removes it.
+/// A connection with a deadline for all that the peer sends in its greeting. Reading changes the
+/// read timeout of the socket; [`Timed::end`] removes it.
 pub struct Timed<'a> {
     stream: &'a TcpStream,
     until_ns: u64,
 }
 
 impl<'a> Timed<'a> {
-    /// Sets the deadline to `patience` from now. A write may take as long.
+    /// Sets the deadline for all reads to `patience` from now, and the timeout of each write to
+    /// `patience`.
     pub fn begin(stream: &'a TcpStream, patience: Duration) -> io::Result<Self> {
         stream.set_write_timeout(Some(patience))?;
         Ok(Self { stream, until_ns: clock::now_ns() + patience.as_nanos() as u64 })
     }
 
-    /// Reads an array.
+    /// Reads exactly `LENGTH` bytes.
     pub fn read_array<const LENGTH: usize>(&mut self) -> io::Result<[u8; LENGTH]> {
         let mut bytes = [0; LENGTH];
         self.read_exact(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Removes the timeouts from the connection.
+    /// Removes the read and write timeouts from the connection.
     pub fn end(self) -> io::Result<()> {
         self.stream.set_read_timeout(None)?;
         self.stream.set_write_timeout(None)

@@ -13,7 +13,7 @@ use super::records::Records;
 use super::stamp::stamp;
 use crate::pace::{self, Pace};
 
-/// The digests of blocks, as far as they are known.
+/// For each block, in order, its digest; none if it is unknown.
 pub struct KnownDigests(pub Vec<Option<[u8; 32]>>);
 
 impl KnownDigests {
@@ -27,31 +27,31 @@ impl KnownDigests {
         self.all().map(|digests| root_digest(&digests))
     }
 
-    /// Returns whether block `index` has this digest.
+    /// Returns whether block `index` is known to have the digest `digest`.
     pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
         let own = usize::try_from(index).ok().and_then(|at| self.0.get(at));
         own.is_some_and(|own| own.as_ref() == Some(digest))
     }
 }
 
-/// An open file and the digests of its blocks.
+/// An open file, and the digests of its blocks as far as they are known.
 pub struct Holding {
-    /// The file.
+    /// The file, open for reading.
     pub file: File,
     /// The stamp of the file when its blocks were read.
     pub stamp: FileStamp,
-    /// The division of the file into blocks.
     layout: Layout,
-    /// The digests of the blocks.
+    /// The digests of the file's blocks.
     pub digests: KnownDigests,
 }
 
 impl Holding {
-    /// Returns the digests of an open file in blocks of `block_size` bytes, from its record or by
-    /// reading all of it. Calls `progress` for every block that is read.
+    /// Returns an open file with the digests of its blocks of `block_size` bytes, from its record
+    /// or by reading all of it. Calls `progress` before the first and after every block that is
+    /// read. `disk` is the node's emulated disk.
     ///
     /// # Errors
-    /// When the file cannot be read or changes meanwhile, or when `stop` returns true.
+    /// When the file cannot be read or changes meanwhile, or when `stop` is set.
     pub fn of(
         file: File,
         block_size: u32,
@@ -78,8 +78,8 @@ impl Holding {
         Ok(Self { file, stamp: before, layout, digests })
     }
 
-    /// Returns a file of which only `blocks` are known, with the digests `read`. `stamp` is the
-    /// file's stamp before the blocks were read.
+    /// Returns a file of which only `blocks` were read; `read` contains their digests, in order.
+    /// `stamp` is the stamp that the file had before its blocks were read.
     pub fn of_part(
         (file, stamp): (File, FileStamp),
         layout: Layout,
@@ -93,19 +93,20 @@ impl Holding {
         Self { file, stamp, layout, digests: KnownDigests(digests) }
     }
 
-    /// Reads block `index` into a buffer of the block's length. Returns whether the block has this
-    /// digest.
+    /// Reads block `index` into a buffer of the block's length. Returns whether the block could be
+    /// read and has the digest `digest`.
     pub fn read(&self, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
         let read = self.file.read_exact_at(bytes, self.layout.offset(index));
         read.is_ok() && content_digest(bytes) == *digest
     }
 }
 
-/// Computes the digests of `blocks` of `layout` with `at_once` threads, which call `read`. Calls
-/// `progress` for every block that the calling thread has read.
+/// Returns the digests of `blocks` of `layout`, in order. Computes them with `at_once` threads,
+/// which call `read` with the index of a block and a buffer. Calls `progress` for every block that
+/// the calling thread has read.
 ///
 /// # Errors
-/// When a block cannot be read, or `stop` returns true.
+/// When a block cannot be read, or `stop` is set.
 pub fn digest_all(
     layout: Layout,
     blocks: LaneBlocks,

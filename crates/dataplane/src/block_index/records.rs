@@ -3,9 +3,9 @@
 //! Records are not stored with the files: a directory may be read-only, on a network file system
 //! with many writers, or without extended attributes, and a record there would be copied along with
 //! its file. Records are valid until the machine boots again, since a boot may lose unstable data
-//! and change device numbers. There are at most `COUNT` records of at most `BYTES` bytes together;
-//! the oldest are removed first, at the latest after `DAYS` days. A lost record costs one reading
-//! of the file.
+//! and change device numbers. At most `COUNT` records are kept, of at most `BYTES` bytes together.
+//! The oldest are removed first, and those that are more than `DAYS` days older than the newest
+//! one. A lost record costs one reading of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -20,17 +20,17 @@ use garland_sys::process;
 
 use super::stamp::{is_trusted, stamp, unsettled_ns};
 
-/// Smaller files, in bytes, have no record: they are read as quickly as a record.
+/// Files with fewer bytes have no record: reading them takes no longer than reading a record.
 const LEAST: u64 = 4 << 20;
 
-/// The largest record in bytes: that of a file of 2 TiB.
+/// The maximum size of a record in bytes: a file of 2 TiB needs as much.
 const RECORD_MAX: u64 = 17 << 20;
 
 const COUNT: usize = 1000;
 const BYTES: u64 = 256 << 20;
 const DAYS: u64 = 30;
 
-/// The directory of the records, if there is one.
+/// The records in one directory. Without a directory nothing is recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     folder: Option<PathBuf>,
@@ -43,7 +43,7 @@ impl Records {
     }
 
     /// Returns the digests of an open file's blocks, as far as they are known; none if the file has
-    /// no record or its stamp has changed.
+    /// no valid record for this `layout`, or if its stamp has changed.
     pub fn recall(&self, file: &File, layout: Layout) -> Option<Vec<Option<[u8; 32]>>> {
         let stamp = stamp(file).ok()?;
         let path = self.path_of(&stamp)?;
@@ -54,8 +54,8 @@ impl Records {
         (same && is_trusted(file)).then_some(known.digests)
     }
 
-    /// Records the digests of an open file after its last change. Waits until any further change
-    /// would change the stamp.
+    /// Records the digests of an open file that is no longer written. First waits until any further
+    /// change would change the stamp.
     pub fn settle(&self, file: &File, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
         let now = stamp(file).ok().filter(|stamp| self.is_worth(file, stamp));
         let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
@@ -67,8 +67,8 @@ impl Records {
         }
     }
 
-    /// Records the digests of a file that was read since it was `opened`, if its stamp is
-    /// unchanged.
+    /// Records the digests of a file that was read after `opened` was taken, if the stamp is still
+    /// that of `opened`.
     pub fn note(&self, file: &File, opened: &Opened, layout: Layout, digests: &[[u8; 32]]) {
         let same = opened.settled && stamp(file).is_ok_and(|now| now == opened.stamp);
         if same && self.is_worth(file, &opened.stamp) {
@@ -100,12 +100,13 @@ impl Records {
     }
 }
 
-/// The stamp of a file when it was opened.
+/// What is known of a file when it is opened, to detect later changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
     /// The stamp of the file when it was opened.
     pub stamp: FileStamp,
-    /// Whether every later change will change the stamp.
+    /// Whether any change after the file was opened changes the stamp. This is true unless the last
+    /// change was very recent.
     settled: bool,
 }
 
@@ -120,7 +121,7 @@ impl Opened {
     }
 }
 
-/// Returns a digest of the machine's boot ID, if that is known.
+/// Returns a digest of the boot ID, which differs after each boot; none if it is unknown.
 fn boot() -> Option<[u8; 16]> {
     let id = process::boot_id();
     let [digest @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
@@ -140,7 +141,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Removes records that are too old, and the oldest ones if there are too many.
+/// Removes records that are more than [`DAYS`] days older than the newest one, and the oldest ones
+/// if there are too many or they are too large together.
 fn tidy(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut all: Vec<(SystemTime, u64, PathBuf)> = entries

@@ -1,4 +1,5 @@
-//! The parts of a copy that its destination already has, and copying them into the new file.
+//! Parts of a copy that its destination already has, and a thread that copies them into the new
+//! file.
 
 use std::ffi::OsString;
 use std::io;
@@ -31,37 +32,38 @@ pub struct Existing {
 
 /// The parts of a copy that its destination already has.
 pub enum Reuse {
-    /// The destination file is equal to the source, whose digests are given.
+    /// The destination file is equal to the source, and has these block digests.
     Whole(Existing, Vec<[u8; 32]>),
     /// Some blocks of the source may be in these files.
     Some {
-        /// The digests of the source.
+        /// For each block of the source, its digest.
         digests: Vec<[u8; 32]>,
-        /// The present destination file, and the part of the source that this node can read itself.
+        /// Files whose blocks are copied: the present destination file, and the file with the part
+        /// of the source that this node can read itself.
         others: Vec<Holding>,
-        /// The partial file of an interrupted copy, whose blocks stay in place.
+        /// The partial file of an interrupted copy, if there is one. Its blocks stay in place.
         left: Option<(Holding, Left)>,
     },
     /// Some files of the tree may exist at the destination.
     Tree {
-        /// The digests of the source.
+        /// For each block of the source, its digest.
         digests: Vec<[u8; 32]>,
-        /// The files that exist at the destination.
+        /// The files of the tree that are in place.
         tree: FoundTree,
     },
 }
 
-/// Blocks to be copied from other files.
+/// Blocks of other files that are to be copied into the new file.
 pub struct Bringing {
     files: Vec<Holding>,
     disk: Option<Arc<Pace>>,
-    /// Index and digest of each block, and the index of the file that has it.
+    /// For each block, its index, its digest, and the index in `files` of the file that has it.
     blocks: Vec<(u64, [u8; 32], usize)>,
 }
 
-/// Returns the sink of a copy that knows the digests of the source, and the blocks to be copied
-/// from `files`. The sink holds the blocks of the partial file `left` and treats those of `files`
-/// as in flight. `disk` is the node's emulated disk.
+/// Returns the sink of a copy whose source has the block digests `digests`, and the blocks to be
+/// copied from `files`, if any. The sink holds the matching blocks of the partial file `left`, and
+/// treats those of `files` as in flight. `disk` is the node's emulated disk.
 pub fn sink_of(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -84,8 +86,9 @@ pub fn sink_of(
     (sink, Some(bringing).filter(|bringing| !bringing.blocks.is_empty()))
 }
 
-/// Returns the sink of a tree, which takes the blocks of `tree` in order and may have `window`
-/// blocks in flight, and the files that are in place.
+/// Returns the sink of a tree, and the files of the tree that are in place. The sink takes blocks
+/// in order, and may have `window` of them in flight. Blocks that `tree` has are not requested:
+/// this node generates them itself.
 pub fn sink_of_tree(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -104,8 +107,8 @@ pub fn sink_of_tree(
     (sink, PreviousTree::new(tree.index, present, layout))
 }
 
-/// Starts a thread that copies blocks from other files and verifies each. The upstream sends blocks
-/// that have changed.
+/// Starts a thread that copies the blocks of `bringing` and verifies each. A block that has changed
+/// meanwhile is requested from the upstream.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -123,7 +126,8 @@ pub fn bring(member: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHa
 }
 
 impl Bringing {
-    /// Copies a block. Returns whether to continue.
+    /// Copies a block, given its index, its digest and the index of its file, through the buffer
+    /// `bytes`. Returns false if the store failed.
     fn bring(
         &self,
         member: &CopyContext,

@@ -7,12 +7,13 @@ use garland_protocol::FileStamp;
 use garland_sys::clock;
 use rustix::fs::{Stat, fstat, fstatfs};
 
-/// The time in nanoseconds within which two changes may have the same time stamp: two ticks of the
-/// kernel's clock, which are 10 ms at most.
+/// Two changes within this time, in nanoseconds, may have the same time stamp. It is two ticks of
+/// the kernel's clock; a tick is 10 ms at most.
 pub const TICK_NS: i128 = 20_000_000;
 
-/// The types of local file systems, whose times come from this machine's clock. On others (NFS,
-/// Lustre, FUSE) other machines change files by their own clocks, or attributes may be stale.
+/// The magic numbers of local file systems, whose time stamps come from this machine's clock. On
+/// other file systems (NFS, Lustre, FUSE) other machines may change files by their own clocks, or
+/// attributes may be stale.
 const TRUSTED: [i64; 8] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -43,19 +44,20 @@ fn of(stat: &Stat) -> FileStamp {
     }
 }
 
-/// Returns whether every change of this file changes its stamp.
+/// Returns whether the file system is one on which every change of a file changes its stamp.
 pub fn is_trusted(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| TRUSTED.contains(&system.f_type))
 }
 
-/// Returns the nanoseconds until every change of a file with this stamp would change the stamp;
-/// none if the last change lies in the future.
+/// Returns the time in nanoseconds until any further change of a file with this stamp is certain to
+/// change the stamp; none if the file's last change lies in the future.
 pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
     unsettled_since_ns(stamp.changed)
 }
 
-/// Returns the nanoseconds until every change of a file that was last changed at this time, in
-/// seconds and nanoseconds, would change its stamp; none if the time lies in the future.
+/// Returns the time in nanoseconds until any further change of a file that was last changed at this
+/// time (seconds and nanoseconds since 1970) is certain to change its stamp; none if the time lies
+/// in the future.
 pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let left = changed + TICK_NS - i128::from(clock::wall_ns());

@@ -13,25 +13,27 @@ use super::stamp::unsettled_since_ns;
 use crate::pace::{self, Pace};
 use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
 
-/// The memory limit in bytes for the index of a tree; larger trees are sent completely.
+/// The memory limit in bytes for the index of a tree. Of a tree that needs more, all blocks are
+/// sent.
 pub const MEMORY: u64 = 20 << 20;
 
-/// A tree whose catalogue is being received.
+/// A tree whose catalogue is being received, and its destination.
 pub struct Coming {
     folder: OwnedFd,
     gathered: Gathered,
 }
 
-/// The files of a tree that are in place.
+/// The files of a tree that are in place at its destination.
 pub struct FoundTree {
     /// The records of the stream, and the stamps of the files.
     pub index: Index,
-    /// The digests of the stream's blocks, as far as these can be generated here.
+    /// The digests of those blocks of the stream that can be generated here.
     pub digests: KnownDigests,
 }
 
 impl Coming {
-    /// Returns a tree whose destination is `folder`; none if no top-level entry exists there.
+    /// Returns a tree without a catalogue, whose destination is `folder`; none if none of its
+    /// top-level entries exists there.
     pub fn new(folder: OwnedFd, outline: &TreeOutline) -> Option<Self> {
         let is_there = |name: &Vec<u8>| {
             let single = !name.is_empty() && !name.contains(&b'/') && name != b"..";
@@ -46,8 +48,8 @@ impl Coming {
         self.gathered.take(parcel)
     }
 
-    /// Reads the files that are in place. Calls `progress` for every block. Returns none if the
-    /// catalogue is invalid, or if `stop` is set.
+    /// Reads the files that are in place, from the emulated `disk` if given. Calls `progress` after
+    /// every block. Returns none if the catalogue is invalid, or if `stop` is set.
     pub fn read(
         self,
         layout: Layout,
@@ -75,18 +77,17 @@ impl Coming {
     }
 }
 
-/// The files that are in place.
 struct Own {
     index: Index,
     places: [Place; 1],
     opener: Opener,
-    /// The records before this one have been examined.
+    /// The number of the first record that has not been examined.
     looked: u32,
 }
 
 impl Own {
-    /// Returns whether all files between the offsets `at` and `end` of the stream are in place. If
-    /// one is missing the block need not be read.
+    /// Examines the files whose bytes lie between the offsets `at` and `end` of the stream. Returns
+    /// whether all of them are in place; otherwise the block cannot be generated.
     fn has(&mut self, at: u64, end: u64) -> bool {
         let mut all = true;
         let mut number = self.index.find(at);
@@ -116,8 +117,8 @@ impl Own {
         made
     }
 
-    /// Returns whether the bytes between the offsets `at` and `end` include some of the file of
-    /// record `number`, and that file is missing.
+    /// Returns whether the file of record `number` is not in place although some of its bytes lie
+    /// between the offsets `at` and `end` of the stream.
     fn lacks(&self, number: u32, at: u64, end: u64) -> bool {
         let Body::File(stamp) = self.index.body(number) else { return false };
         let (begin, behind) = self.index.span(number);
@@ -125,9 +126,10 @@ impl Own {
         !stamp.is_seen() && body < end && at < behind
     }
 
-    /// Checks whether the file of record `number` exists with the recorded length, and if so sets
-    /// its stamp. A file that has just been changed is ignored if it changes again, or if its
-    /// change time lies in the future.
+    /// Checks whether the file of record `number` exists with the recorded length, and if so
+    /// records its stamp. If the file was changed just now, waits until a further change would
+    /// change the stamp. A file that changes meanwhile, or whose change time lies in the future,
+    /// counts as missing.
     fn look(&mut self, number: u32) {
         let Body::File(wanted) = self.index.body(number) else { return };
         let mut stat = || self.opener.stat(&self.places, &self.index, number);

@@ -1,5 +1,5 @@
-//! Compression of blocks. The head compresses them before they are sealed, and each node
-//! decompresses them for its own store; relays forward them unchanged.
+//! Compression of blocks. The node that reads the source compresses blocks before it encrypts them;
+//! relays forward them unchanged, and each node decompresses them for its own store.
 
 mod pace;
 mod zeros;
@@ -10,7 +10,8 @@ use zstd::bulk::{Compressor, Decompressor};
 pub use self::pace::PackingPace;
 pub use self::zeros::{Zeros, are_zeros};
 
-/// Zstandard's level. Higher levels take several times as long for a tenth less.
+/// The compression level of Zstandard. Higher levels take several times as long and save only
+/// another tenth.
 const LEVEL: i32 = 1;
 
 /// How blocks are compressed.
@@ -35,7 +36,8 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Compresses `bytes` into `room`. Returns the length; none if the result is not shorter.
+    /// Compresses `bytes` into `room` in the encoding `form`. Returns the compressed length; none
+    /// if compression does not make the block shorter, or `form` is not a compression.
     pub fn pack(&mut self, form: Encoding, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
         let packed = match form {
             Encoding::Lz4 => lz4_flex::block::compress_into(bytes, room).ok(),
@@ -51,7 +53,7 @@ impl Packer {
     }
 }
 
-/// Returns the buffer size in bytes that compressing `length` bytes may need.
+/// Returns the size in bytes of a buffer in which compressing `length` bytes cannot fail.
 pub fn room(length: usize) -> usize {
     lz4_flex::block::get_maximum_output_size(length).max(zstd::zstd_safe::compress_bound(length))
 }
@@ -63,8 +65,8 @@ pub struct Unpacker {
 }
 
 impl Unpacker {
-    /// Decompresses `packed` into `bytes`. Returns whether the result has exactly that length;
-    /// never writes beyond it.
+    /// Decompresses `packed`, in the encoding `form`, into `bytes`. Never writes beyond its end.
+    /// Returns whether the result fills `bytes` exactly.
     pub fn unpack(&mut self, form: Encoding, packed: &[u8], bytes: &mut [u8]) -> bool {
         let length = match form {
             Encoding::Lz4 => lz4_flex::block::decompress_into(packed, bytes).ok(),

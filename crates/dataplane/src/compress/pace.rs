@@ -1,10 +1,10 @@
 //! Decides from measurements during a copy whether compression makes the copy faster.
 //!
-//! Several threads prepare blocks while others are sent, so the time per block is that of the
-//! slower of the two. Without compression it is the time to send all bytes of the block. With
-//! compression it is the larger of the time to compress and the time to send fewer bytes. The time
-//! and ratio of an encoding are known from the blocks it has compressed, or else from a sample of
-//! one block in sixteen.
+//! Some threads prepare blocks while others send, so the slower of the two activities determines
+//! the time per block. Without compression it is the time to send all bytes of the block. With
+//! compression it is the time to compress, or the time to send the fewer bytes, whichever is
+//! longer. The time and ratio of an encoding are known from the blocks it has compressed, or else
+//! from a sample of one block in sixteen.
 
 use parking_lot::Mutex;
 
@@ -15,16 +15,17 @@ use super::{Packer, Packing};
 /// The size of a sample in bytes.
 const SAMPLE: usize = 64 << 10;
 
-/// One in this many blocks is sampled with the encodings that are not in use.
+/// One block in this many is also compressed, in part, with the encodings that are not in use.
 const EVERY: u32 = 16;
 
-/// An encoding is used if it reduces the time per block below this fraction.
+/// An encoding is used if its time per block is less than this fraction of the time without
+/// compression.
 const GAIN: f64 = 0.9;
 
-/// The weight of the newest measurement.
+/// The weight of the newest measurement in a moving average; older ones share the rest.
 const NEWEST: f64 = 0.25;
 
-/// Measurements of a copy, in nanoseconds per byte.
+/// The measurements of one copy, and the choice of an encoding by them.
 #[derive(Debug)]
 pub struct PackingPace {
     packing: Packing,
@@ -33,21 +34,22 @@ pub struct PackingPace {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The time to send a byte over all lanes together.
+    /// The time in nanoseconds to send a byte over all lanes together; none before the first block
+    /// was sent.
     wire: Option<f64>,
     lz4: Figures,
     zstd: Figures,
-    /// Blocks since the last sample.
+    /// The number of blocks so far. A sample is due when it is a multiple of [`EVERY`].
     blocks: u32,
 }
 
-/// The time to compress a byte with all threads together, and the ratio of compressed to original
-/// bytes.
+/// The time in nanoseconds to compress a byte with all threads together, and the ratio of the
+/// compressed to the original length; none before the first measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures(Option<(f64, f64)>);
 
 impl PackingPace {
-    /// Returns an instance without measurements.
+    /// Returns an instance without measurements, for copies that compress as `packing` says.
     pub fn new(packing: Packing) -> Self {
         Self { packing, state: Mutex::default() }
     }
@@ -80,7 +82,7 @@ impl PackingPace {
         figures.0 = Some((mixed(old_took, took), mixed(old_left, left)));
     }
 
-    /// Returns the best encoding for the next block.
+    /// Returns the encoding for the next block; with [`Packing::Auto`] the fastest one.
     pub fn choose(&self) -> Encoding {
         match self.packing {
             Packing::None => Encoding::Plain,
@@ -90,8 +92,9 @@ impl PackingPace {
         }
     }
 
-    /// Compresses a piece of a block with the encodings that are not in use, if a sample is due.
-    /// `clock` returns nanoseconds.
+    /// If a sample is due, compresses a piece of the block `bytes` into `room` with each encoding
+    /// that is not in use, and records the time by one of `threads` threads. `clock` returns
+    /// nanoseconds.
     pub fn sample(
         &self,
         packer: &mut Packer,

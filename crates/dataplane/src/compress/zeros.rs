@@ -4,7 +4,8 @@ use parking_lot::Mutex;
 
 use garland_protocol::content_digest;
 
-/// Returns whether all of `bytes` are zero. Stops at the first 64 bytes that are not.
+/// Returns whether all of `bytes` are zero. Stops at the first group of 64 bytes that has another
+/// byte.
 pub fn are_zeros(bytes: &[u8]) -> bool {
     const STEP: usize = 64;
     let chunks = bytes.chunks_exact(STEP);
@@ -13,8 +14,8 @@ pub fn are_zeros(bytes: &[u8]) -> bool {
     chunks.into_iter().all(|chunk| or(chunk) == 0) && or(rest) == 0
 }
 
-/// The digest of a block of zeros. Only the last one is cached: all but the last block of a copy
-/// have the same length.
+/// The digest of a block of zeros, cached for one length: all blocks of a copy but the last have
+/// the same length.
 #[derive(Debug, Default)]
 pub struct Zeros(Mutex<Option<(usize, [u8; 32])>>);
 

@@ -10,21 +10,21 @@ use garland_core::trace::Stage;
 use garland_protocol::{LaneView, Waits};
 use garland_sys::clock;
 
-/// What a lane's thread waits for; the numbers of the variants are indexes in [`Flow`].
+/// What a lane's thread waits for; the discriminants are indexes into the arrays of [`Flow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// Bytes from the upstream.
     Up,
-    /// The downstream, to accept bytes or to permit sending.
+    /// The downstream: it has to accept bytes, or to permit sending.
     Down,
-    /// The node's own disk: a block of the reader, or a buffer that the writer frees.
+    /// The node's own disk: the reader has to provide a block, or the writer to free a buffer.
     Disk,
     /// Nothing: the lane has no work.
     Rest,
 }
 
 impl Awaited {
-    /// Returns what a waiting stage waits for.
+    /// Returns what the lane waits for in `stage`.
     pub fn of(stage: Stage) -> Self {
         match stage {
             Stage::WaitUpstream => Self::Up,
@@ -36,21 +36,22 @@ impl Awaited {
     }
 }
 
-/// The code for work in `Flow::present`; codes 0 to 3 stand for waits.
+/// The code in `Flow::present` of a thread at work. The codes 0 to 3 are those of [`Awaited`].
 const WORK: u64 = 4;
 
-/// The bytes which a lane has transferred, and the times of its waits.
+/// The number of bytes that a lane has transferred, and the times of its waits.
 #[derive(Debug, Default)]
 pub struct Flow {
     came: AtomicU64,
     went: AtomicU64,
-    /// Completed waits in nanoseconds.
+    /// For each kind of wait, the time of the completed waits in nanoseconds.
     settled: [AtomicU64; 4],
-    /// The nanoseconds of calls for the present block, upstream and downstream. They are divided
-    /// into work and waits only when the block has passed, which takes long on a slow link.
+    /// The time in nanoseconds of the calls for the present block, to the upstream and to the
+    /// downstream. The time is divided into work and waits only when the block has passed; on a
+    /// slow link that takes long.
     block: [AtomicU64; 2],
-    /// The present activity and its beginning: nanoseconds times 8, plus a code. 0 if nothing is
-    /// recorded.
+    /// The present activity: the time at which it began, in nanoseconds, times 8, plus the code of
+    /// the activity. 0 if nothing is recorded.
     present: AtomicU64,
 }
 
@@ -75,26 +76,28 @@ impl Flow {
         self.present.store(now_ns << 3 | WORK, Ordering::Relaxed);
     }
 
-    /// Adds a completed wait.
+    /// Adds a completed wait of `ns` nanoseconds for `what`.
     pub fn waited(&self, what: Awaited, ns: u64) {
         self.settled[what as usize].fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Adds a call for the present block that may have waited.
+    /// Adds a call of `ns` nanoseconds for the present block, part of which may have been a wait
+    /// for `what`.
     pub fn called(&self, what: Awaited, ns: u64) {
         if let Some(side) = self.block.get(what as usize) {
             side.fetch_add(ns, Ordering::Relaxed);
         }
     }
 
-    /// Records that the present block has passed, and that its calls included these waits.
+    /// Records that the present block has passed. Its calls included these waits for the upstream
+    /// and the downstream, in nanoseconds.
     pub fn passed(&self, up_ns: u64, down_ns: u64) {
         self.waited(Awaited::Up, up_ns);
         self.waited(Awaited::Down, down_ns);
         self.block.iter().for_each(|side| side.store(0, Ordering::Relaxed));
     }
 
-    /// Returns a snapshot, which includes the present wait.
+    /// Returns a snapshot of the lane with the number `lane`, the present wait included.
     pub fn view(&self, lane: u16) -> LaneView {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let present = read(&self.present);

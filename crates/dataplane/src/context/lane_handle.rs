@@ -14,30 +14,31 @@ use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
 
-/// A link is silent if nothing was received for this long and [`VAIN`] retransmissions failed.
+/// A link is silent if nothing was received on it for this long and [`VAIN`] retransmissions in a
+/// row were in vain.
 const UNHEARD: Duration = Duration::from_millis(1500);
 
-/// The number of consecutive retransmissions in vain after which a link may be silent.
+/// The number of consecutive retransmissions that must have been in vain.
 const VAIN: u8 = 2;
 
 /// A command for a lane's thread.
 pub enum LaneCommand {
     /// An event for the lane's relay machine.
     Event(RelayEvent),
-    /// A new link on this side, with this epoch.
+    /// A new connection for the link on this side, with this epoch.
     Link(LinkSide, u32, TcpStream),
 }
 
 /// An open link of a lane.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The side of this node that the link is on.
+    /// Whether the link leads to the upstream or to a downstream.
     pub side: LinkSide,
-    /// The epoch of the link.
+    /// The epoch of the link, which distinguishes it from earlier ones on this side.
     pub epoch: u32,
-    /// The index in the plan of the other node.
+    /// The index in the plan of the node at the other end.
     pub peer: u16,
-    /// The socket.
+    /// The connection.
     pub stream: Arc<TcpStream>,
 }
 
@@ -47,10 +48,10 @@ pub struct LaneHandle {
     /// Whether this node is on the lane.
     pub is_used: bool,
     command: Sender<LaneCommand>,
-    /// Raised with every command.
+    /// Wakes the thread; raised with every command.
     pub wake: Wake,
-    /// The open links. Only the lane's thread adds and removes links; other threads can cut a link
-    /// in which a transfer hangs.
+    /// The open links. Only the lane's thread adds and removes links; other threads may cut them,
+    /// which ends a transfer that hangs.
     links: Mutex<Vec<Link>>,
     /// Counts the bytes that the lane transfers, and measures its waits.
     pub flow: Arc<Flow>,
@@ -58,14 +59,14 @@ pub struct LaneHandle {
     pub received: AtomicU64,
     /// Whether the upstream has reported the end of the lane.
     pub ended: AtomicBool,
-    /// Whether the thread waits, and its links are idle and stay idle, so that they need not be
-    /// cut.
+    /// Whether the thread waits and its links are idle and stay idle. Such links are not cut when
+    /// the copy ends.
     pub at_rest: AtomicBool,
 }
 
 impl LaneHandle {
-    /// Returns the handle of a lane with these blocks, which this node is on if `is_used`, and the
-    /// receiver of its commands.
+    /// Returns the handle of a lane that carries `blocks`, and the receiver of its commands.
+    /// `is_used` tells whether this node is on the lane.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
@@ -94,27 +95,27 @@ impl LaneHandle {
         self.blocks.ordinal(index).is_some()
     }
 
-    /// Sends a command. Ignored if the thread has ended.
+    /// Sends a command to the thread and wakes it. A thread that has ended ignores it.
     pub fn post(&self, command: LaneCommand) {
         let _ = self.command.send(command);
         self.wake.raise();
     }
 
-    /// Adds an open link, in place of an older one of this side and epoch.
+    /// Adds an open link; replaces an older one with the same side and epoch.
     pub(crate) fn add(&self, link: Link) {
         let mut links = self.links.lock();
         links.retain(|old| (old.side, old.epoch) != (link.side, link.epoch));
         links.push(link);
     }
 
-    /// Removes and returns a link; none if it is not open.
+    /// Removes and returns the open link of this side and epoch, if there is one.
     pub(crate) fn remove(&self, side: LinkSide, epoch: u32) -> Option<Link> {
         let mut links = self.links.lock();
         let at = links.iter().position(|link| (link.side, link.epoch) == (side, epoch))?;
         Some(links.remove(at))
     }
 
-    /// Returns an open link.
+    /// Returns the open link of this side and epoch, if there is one.
     pub(crate) fn link(&self, side: LinkSide, epoch: u32) -> Option<Link> {
         let links = self.links.lock();
         links.iter().find(|link| (link.side, link.epoch) == (side, epoch)).cloned()
@@ -126,21 +127,22 @@ impl LaneHandle {
         links.iter().filter(|link| link.side == side).cloned().collect()
     }
 
-    /// Calls `question` for every open link on one side. Returns the answers, each with the index
-    /// in the plan of the node at the other end.
+    /// Calls `question` with the connection of every open link on one side. Returns, for each, the
+    /// index in the plan of the node at the other end, and the answer.
     pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
         let links = self.links.lock();
         let used = links.iter().filter(|link| link.side == side);
         used.map(|link| (link.peer, question(&link.stream))).collect()
     }
 
-    /// Returns the kernel's TCP statistics of the first open link downstream; none over MPTCP.
+    /// Returns the kernel's TCP statistics of the first open link downstream; none if there is no
+    /// such link, or if it uses MPTCP.
     pub fn account(&self) -> Option<TcpInfo> {
         self.ask(LinkSide::Down, TcpInfo::of).into_iter().next()?.1.ok()
     }
 
-    /// Returns the statistics of the only link downstream, for a report; none if there are several,
-    /// or over MPTCP.
+    /// Returns the statistics of the only open link downstream, for a report; none if there is no
+    /// such link, if there are several, or if it uses MPTCP.
     pub fn hop(&self) -> Option<HopReport> {
         let links = self.links.lock();
         let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
@@ -174,7 +176,7 @@ impl LaneHandle {
         }
     }
 
-    /// Cuts the links of a thread that is at work, and wakes the thread.
+    /// Cuts the links unless the thread is at rest, and wakes the thread.
     pub(super) fn close(&self) {
         if !self.at_rest.load(Ordering::SeqCst) {
             self.links.lock().iter().for_each(Link::cut);

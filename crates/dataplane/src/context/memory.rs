@@ -7,7 +7,8 @@ use super::CopyContext;
 use crate::pool;
 
 impl CopyContext {
-    /// Returns the size of a buffer in bytes, and the number of buffers.
+    /// Returns the size in bytes of a buffer for received blocks, and the number of such buffers.
+    /// The arguments are those of [`Self::buffer_count`].
     pub(super) fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
         let room = layout.block_size as usize + TAG_LEN;
         let fitting = || pool::count(room, layout.blocks());
@@ -15,14 +16,15 @@ impl CopyContext {
         (room, count.max(lanes + 2))
     }
 
-    /// Returns the number of buffers for the writer of a copy of `layout` over `lanes` lanes. It
-    /// exceeds the number of lanes: a lane holds a buffer while it waits for its downstream.
+    /// Returns the number of buffers for received blocks in a copy of `layout` over `lanes` lanes.
+    /// `buffers` is the number per lane; none derives it from the block size. The result exceeds
+    /// the number of lanes by at least 2: a lane holds a buffer while it waits for its downstream.
     pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         Self::room(layout, lanes, buffers).1
     }
 
-    /// Returns the memory in bytes that a copy of `layout` over `lanes` lanes may use: its buffers,
-    /// those of its lanes, the digests of the blocks, and its threads.
+    /// Returns the memory in bytes that a copy of `layout` over `lanes` lanes may use: the buffers
+    /// for received blocks, those of the lanes, the digests of the blocks, and the threads.
     pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
         /// The assumed number of blocks of a stream: 64 GiB in blocks of 1 MiB.

@@ -2,16 +2,16 @@
 
 use garland_protocol::LinkSide;
 
-/// A report of a node's threads to the thread that talks to the head.
+/// A report of a thread of a copy to the thread that talks to the head.
 #[derive(Clone, Debug)]
 pub enum Notice {
     /// The first block was received.
     First,
     /// A link broke or could not be opened: lane, epoch, side, reason.
     LinkLost(u16, u32, LinkSide, String),
-    /// A corrupt block was received.
+    /// A corrupt block was received; its index.
     Bad(u64),
-    /// A block was written; sent only on request.
+    /// A block was written; its index. Reported only if the head requested it.
     Written(u64),
     /// A corrupt frame was received: lane, epoch, side.
     BadFrame(u16, u32, LinkSide),

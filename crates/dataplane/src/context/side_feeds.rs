@@ -1,5 +1,5 @@
-//! The downstreams that a node feeds on the side, that is, with a separate thread for each, so that
-//! no lane waits for them.
+//! The downstreams that a node feeds on the side: a separate thread serves each of them, so that no
+//! lane waits for it.
 
 use parking_lot::Mutex;
 use std::io;
@@ -11,10 +11,11 @@ use garland_protocol::{RelayEvent, Route};
 
 use super::{LaneCommand, LaneHandle};
 
-/// Starts a thread that feeds a downstream on the side of its route's lane.
+/// Starts a thread that feeds the one downstream of the given route on the side of the route's
+/// lane. Returns the handle of the thread and the thread.
 pub type Starter = dyn Fn(&Route) -> io::Result<(Arc<LaneHandle>, JoinHandle<()>)> + Send + Sync;
 
-/// The downstreams which are fed on the side, of all lanes.
+/// The downstreams of all lanes that are fed on the side, and their threads.
 #[derive(Default)]
 pub struct SideFeeds {
     feeds: Mutex<Vec<SideFeed>>,
@@ -22,7 +23,7 @@ pub struct SideFeeds {
 }
 
 struct SideFeed {
-    /// The side-fed part of the lane's route; without downstreams once the feed has ended.
+    /// The lane's route with only this downstream; without downstreams once the feed is to end.
     route: Route,
     handle: Arc<LaneHandle>,
     thread: JoinHandle<()>,
@@ -34,9 +35,9 @@ impl SideFeeds {
         let _ = self.start.set(start);
     }
 
-    /// Starts and ends threads so that exactly the side-fed downstreams of a lane's route are fed.
-    /// Starts none once the copy is `closing`. Returns the errors of threads that could not be
-    /// started.
+    /// Starts and ends threads so that each downstream that the lane's route marks as side-fed has
+    /// a thread, and no other downstream of the lane has one. Starts none once the copy is
+    /// `closing`. Returns the errors of threads that could not be started.
     pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
         let wanted: Vec<Route> = route.side_feeds().collect();
         let mut feeds = self.feeds.lock();
@@ -64,7 +65,7 @@ impl SideFeeds {
         errors
     }
 
-    /// Returns the bytes of blocks that were sent on the side of this lane.
+    /// Returns the number of bytes of blocks that were sent to side-fed downstreams of this lane.
     pub fn sent(&self, lane: u16) -> u64 {
         let feeds = self.feeds.lock();
         let of_lane = feeds.iter().filter(|feed| feed.route.lane == lane);
@@ -76,7 +77,7 @@ impl SideFeeds {
         self.feeds.lock().iter().for_each(|feed| feed.handle.wake.raise());
     }
 
-    /// Cuts the links of all threads that are at work, and wakes the threads.
+    /// Cuts the links of all threads that are not at rest, and wakes the threads.
     pub fn close(&self) {
         self.feeds.lock().iter().for_each(|feed| feed.handle.close());
     }

@@ -100,9 +100,9 @@ impl Lane {
         }
     }
 
-    /// Waits for a buffer. Returns none when the copy is over, or when a command ends the wait
-    /// because this node is detached or has a new route. Then the block is only forwarded, and sent
-    /// to this node again later.
+    /// Waits for a buffer for a received block. Returns none if the copy is over, or if a command
+    /// arrives that detaches this node or sets a new route. A block without a buffer is only
+    /// forwarded; this node gets it again later.
     fn await_buffer(&mut self) -> Option<Vec<u8>> {
         let Self { member, commands, unread, .. } = self;
         let ends = |command: &LaneCommand| {
@@ -114,14 +114,14 @@ impl Lane {
         })
     }
 
-    /// Returns writers for the open links with the epochs `to`.
+    /// Returns writers for those open links downstream whose epochs are in `to`.
     fn writers(&self, to: &[u32]) -> Vec<DownstreamWriter> {
         let links = self.handle.links(LinkSide::Down).into_iter();
         let these = links.filter(|link| to.contains(&link.epoch));
         these.map(|link| DownstreamWriter { link, error: None }).collect()
     }
 
-    /// Closes the links that broke while a block was sent.
+    /// Closes the links downstream that broke, given by their epochs, with the errors.
     fn lose_all(&mut self, errors: Vec<(u32, io::Error)>) {
         for (epoch, error) in errors {
             self.lose(LinkSide::Down, epoch, break_reason(&error));
@@ -150,7 +150,8 @@ impl Lane {
         }
     }
 
-    /// Returns whether a block belongs to this lane and has the right length and kind.
+    /// Returns whether a block belongs to this lane, has the right length, and is encrypted if and
+    /// only if the copy is.
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
         let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
@@ -158,15 +159,17 @@ impl Lane {
     }
 }
 
-/// Returns the peers that a block was sent to, and the epochs of links that broke meanwhile.
+/// Returns the indexes in the plan of the nodes that a block was sent to, and the epochs of the
+/// links that broke meanwhile, with the errors.
 fn outcome(writers: Vec<DownstreamWriter>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
     let peers = writers.iter().map(|down| down.link.peer).collect();
     let broken = writers.into_iter().filter_map(|down| Some((down.link.epoch, down.error?)));
     (peers, broken.collect())
 }
 
-/// Sends a header and its block: to one downstream in as few calls as possible, to several slice by
-/// slice in turn.
+/// Sends a header and its block to all of `downs`. A single downstream gets them in as few calls as
+/// possible. Several downstreams get the block slice by slice: each slice goes to all of them
+/// before the next one.
 fn send_block(
     downs: &mut [DownstreamWriter],
     header: &[u8],
@@ -187,7 +190,7 @@ fn send_block(
     }
 }
 
-/// Sends a header and its block, in one call if the socket takes it.
+/// Sends a header and its block in one call, if the socket accepts as much.
 fn write_block(mut stream: &TcpStream, header: &[u8], block: &[u8]) -> io::Result<()> {
     let slices = [io::IoSlice::new(header), io::IoSlice::new(block)];
     let sent = loop {

@@ -1,4 +1,5 @@
-//! The signed digests of a lane's blocks: verified on arrival, and sent ahead of the blocks.
+//! The signed digests of a lane's blocks: a node verifies them when they arrive, and sends them to
+//! its downstreams before the blocks.
 
 use garland_core::plan::LaneBlocks;
 use garland_protocol::{DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW_BYTES_MAX};
@@ -9,20 +10,22 @@ use crate::context::Notice;
 use garland_transport::break_reason;
 
 impl Lane {
-    /// Records that the downstream of this link begins at `place` in the lane.
+    /// Records that the downstream on the link with this epoch requests the lane's blocks from
+    /// `place` on.
     pub(super) fn begin_digests(&mut self, epoch: u32, place: u64) {
         let is_open = |epoch| self.handle.link(LinkSide::Down, epoch).is_some();
         self.sent_digests.begin(epoch, place, is_open);
     }
 
-    /// Sends the missing digests up to block `index`, which is sent next, over these links.
+    /// Sends the digests up to that of block `index`, which is sent next, to the downstreams on the
+    /// links `to` that lack them.
     pub(super) fn send_digests(&mut self, index: u64, to: &[u32]) {
         let Some(place) = self.blocks.ordinal(index) else { return };
         to.iter().for_each(|&epoch| self.send_missing(epoch, place));
     }
 
-    /// Sends the missing digests of all blocks before `end` over a link: nodes further down the
-    /// chain may lack blocks which the downstream has.
+    /// Sends the missing digests of all blocks before `end` over a link. Nodes further down the
+    /// chain may need them for blocks that this downstream already has.
     pub(super) fn send_all_digests(&mut self, epoch: u32, end: u64) {
         let places = LaneBlocks { end, ..self.blocks }.len();
         let Some(last) = places.checked_sub(1) else { return };
@@ -59,7 +62,8 @@ impl Lane {
         self.send(LinkSide::Down, epoch, &frame, &window.bytes);
     }
 
-    /// Reads the window that this frame announces, and accepts it if the source signed it.
+    /// Reads the window of digests that this frame announces, and accepts it if the source has
+    /// signed it.
     pub(super) fn take_digests(&mut self, frame: &Frame) {
         let length = frame.length as usize;
         if length > WINDOW_BYTES_MAX {

@@ -30,8 +30,8 @@ impl Lane {
         self.handle(RelayEvent::Opened(side, epoch));
     }
 
-    /// Connects to a neighbour, if this node opens the link, in a separate thread: a new route may
-    /// arrive meanwhile.
+    /// Connects to a neighbour, if the route says that this node opens the link. Uses a separate
+    /// thread, since a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, node: NodeId, epoch: u32) {
         let Some((_, Some(address))) = self.relay.route().peer(side, epoch) else { return };
         let hop = Hop { lane: self.number, epoch };
@@ -58,12 +58,13 @@ impl Lane {
         }
     }
 
-    /// Returns a frame of this lane, without a block.
+    /// Returns a frame of this lane with this kind and index, which no block follows.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
         Frame::bare(kind, self.member.config.copy, self.number, index)
     }
 
-    /// Sends a frame and its payload over a link, if it is open.
+    /// Sends a frame and its payload over the link of this side and epoch, if it is open. A link
+    /// that breaks is closed.
     pub(super) fn send(&mut self, side: LinkSide, epoch: u32, frame: &Frame, payload: &[u8]) {
         let Some(link) = self.handle.link(side, epoch) else { return };
         let bytes = [&frame.to_bytes(&self.member.keys)[..], payload].concat();
@@ -72,36 +73,37 @@ impl Lane {
         }
     }
 
-    /// Sends a frame to the upstream, if there is one.
+    /// Sends a frame to the upstream, if its link is open.
     pub(super) fn send_up(&mut self, frame: &Frame) {
         if let Some(epoch) = self.relay.route().epoch_up() {
             self.send(LinkSide::Up, epoch, frame, &[]);
         }
     }
 
-    /// Removes and returns a link; none if it is not open. Samples its counters before that.
+    /// Removes and returns a link; none if it is not open. Before that, samples the counters of all
+    /// links on its side.
     pub(super) fn close(&self, side: LinkSide, epoch: u32) -> Option<Link> {
         self.member.config.trace.sample_link(self.number, &self.handle, side);
         self.handle.remove(side, epoch)
     }
 
-    /// Closes a link that is broken.
+    /// Closes a link that broke for this reason, and informs the relay machine.
     pub(super) fn lose(&mut self, side: LinkSide, epoch: u32, reason: String) {
         if self.close(side, epoch).is_some() {
             self.handle(RelayEvent::Lost(side, epoch, reason));
         }
     }
 
-    /// Closes the link to the upstream, which is broken.
+    /// Closes the link to the upstream, which broke for this reason.
     pub(super) fn lose_up(&mut self, reason: String) {
         if let Some(epoch) = self.relay.route().epoch_up() {
             self.lose(LinkSide::Up, epoch, reason);
         }
     }
 
-    /// Reads from an upstream that has sent the whole lane. Any further byte belongs to the
-    /// greeting of the next copy, which the upstream learned of before this node; then the link
-    /// goes to the pool. A closed link is lost as usual.
+    /// Handles bytes, or the end of the connection, from an upstream that has sent the whole lane.
+    /// Bytes belong to the greeting of the next copy, of which the upstream learned before this
+    /// node: then the link goes to the pool. A closed connection is handled as any broken link.
     pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |up: &Link| matches!(up.stream.peek(&mut [0]), Ok(1));
         match self.up().filter(speaks).map(|up| up.epoch) {
@@ -110,7 +112,8 @@ impl Lane {
         }
     }
 
-    /// Closes a link and puts its connection into the pool, if no other thread uses it.
+    /// Closes a link, and puts its connection into the pool unless another thread still uses it.
+    /// `dialled` is the address of the peer if this node opened the connection.
     fn park_link(
         &self,
         link_pool: &LinkPool,

@@ -1,4 +1,4 @@
-//! Waiting of a lane for commands, frames and requests.
+//! Makes a lane wait for commands, frames and requests.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,8 +14,9 @@ use crate::context::{Awaited, Link, Notice};
 use garland_transport::{LinkError, link};
 
 impl Lane {
-    /// Waits for a command, a frame from upstream if one may be read, or a request from downstream.
-    /// Does not wait while there is `more` to send.
+    /// Waits for a command, a frame from the upstream if it may be read, or a request from a
+    /// downstream, and handles what arrives on the links. If there is `more` to send, only handles
+    /// what has already arrived.
     pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
         let (up, downs) = (self.up(), self.handle.links(LinkSide::Down));
         let (may_read, held, up_over, awaited) = {
@@ -61,8 +62,10 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns what the lane waits for: a buffer, the upstream, the downstream, the writer, or
-    /// permission to send.
+    /// Returns the stage for the trace that tells what the lane waits for: the upstream, a
+    /// downstream, a buffer or the writer, or permission to send; none if it has no work. `reads`
+    /// tells whether it may read from the upstream, `held` whether only the writer keeps it from
+    /// doing so.
     fn awaited(
         &self,
         (up, downs): (Option<&Link>, &[Link]),
@@ -109,8 +112,8 @@ impl Lane {
         }
     }
 
-    /// Closes a link from which no frame can be read. Reports a corrupt frame before that: the head
-    /// forgets replaced links.
+    /// Closes a link from which a frame could not be read. A corrupt frame is reported to the head
+    /// first, which ignores reports on replaced links.
     fn lose_unreadable(&mut self, Link { side, epoch, .. }: &Link, error: &LinkError) {
         if let LinkError::Frame(_) = error {
             self.member.tell(Notice::BadFrame(self.number, *epoch, *side));

@@ -1,9 +1,10 @@
-//! The lane, peer and block that a span belongs to.
+//! Where in a copy a span of the trace belongs: its lane, peer and block.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, NO_BLOCK, NONE, Span, Stage};
 
-/// Returns the index of a node in the plan, in the width that records have.
+/// Returns the index of a node in the plan as records store it: 16 bits, `NONE` for an index that
+/// does not fit.
 pub fn peer_index(id: NodeId) -> u16 {
     u16::try_from(id.0).unwrap_or(NONE)
 }
@@ -11,11 +12,12 @@ pub fn peer_index(id: NodeId) -> u16 {
 /// The lane, peer and block of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// The number of the lane.
+    /// The number of the lane, or `NONE`.
     pub lane: u16,
-    /// The other node's index in the plan.
+    /// The index in the plan of the node at the other end of the link, or `NONE`.
     pub peer: u16,
-    /// The index of the block in the copy.
+    /// The index of the block in the copy, or `NO_BLOCK`. For an order it is the number of the
+    /// exchange.
     pub block: u32,
 }
 
@@ -23,27 +25,27 @@ impl At {
     /// The node as a whole: no lane, no peer, no block.
     pub const HERE: Self = Self { lane: NONE, peer: NONE, block: NO_BLOCK };
 
-    /// Returns a block of a lane, without a peer.
+    /// Returns the place of a block of a lane, without a peer.
     pub fn block(lane: u16, index: u64) -> Self {
         Self { lane, ..Self::HERE }.of(index)
     }
 
-    /// Returns the `At` of an order and its answer.
+    /// Returns the place of an order and its answer, without a peer.
     pub fn exchange(exchange: Exchange) -> Self {
         Self { block: exchange.number(), ..Self::HERE }
     }
 
-    /// Returns this value with another peer.
+    /// Returns this place with the peer `peer`.
     pub fn with(self, peer: u16) -> Self {
         Self { peer, ..self }
     }
 
-    /// Returns this value with another block.
+    /// Returns this place with the block `index`.
     pub fn of(self, index: u64) -> Self {
         Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
     }
 
-    /// Returns a span from `begin_ns` to `end_ns` that is busy all the time.
+    /// Returns a span of `stage` from `begin_ns` to `end_ns`, all of which counts as busy.
     pub fn span(self, stage: Stage, begin_ns: u64, end_ns: u64) -> Span {
         let end_ns = end_ns.max(begin_ns);
         Span {

@@ -1,5 +1,6 @@
-//! Clock probes: the head requests the time of every node, in a burst when the copy begins, at
-//! intervals during the copy, and in a burst at the end. The analysis computes the offsets.
+//! Clock probes: the head asks every node for its time, in a burst at the beginning of the copy, at
+//! intervals during the copy, and in a burst at the end. The analysis computes the clock offsets
+//! from the answers.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Probe, Record, Samples};
@@ -7,24 +8,25 @@ use garland_sys::clock;
 
 use super::at::peer_index;
 
-/// The number of round trips of a burst, one after another.
+/// The number of round trips in a burst; they follow one another.
 const BURST: u8 = 8;
 
-/// The interval between round trips during the copy, in nanoseconds.
+/// The interval in nanoseconds between the probes during the copy.
 const EVERY_NS: u64 = 250_000_000;
 
-/// The number of answers that are kept per node, of the probes during the copy.
+/// The maximum number of answers to probes between bursts that are kept, per node.
 const KEPT: usize = 256;
 
-/// The number of answers that are kept in total.
+/// The maximum number of answers of all nodes that are kept, once for bursts and once for other
+/// probes.
 const KEPT_IN_ALL: usize = 1 << 16;
 
 /// Decides when nodes are probed, and keeps their answers.
 #[derive(Debug)]
 pub struct ClockProbes {
-    /// The number of round trips that remain of each node's burst.
+    /// For each node, the number of round trips of the burst that remain.
     left: Vec<u8>,
-    /// Records of bursts, which are not thinned out.
+    /// The answers of bursts. They are not thinned out, unlike those between bursts.
     bursts: Vec<Record>,
     between: Samples,
     next_ns: u64,
@@ -43,13 +45,14 @@ impl ClockProbes {
         self.left.push(0);
     }
 
-    /// Begins a burst: the first probe goes to all nodes now, and the next one after each answer.
+    /// Begins a burst. The caller sends the first probe to all nodes now; a node gets each further
+    /// probe after its answer.
     pub fn begin_burst(&mut self) {
         self.left.fill(BURST - 1);
         self.next_ns = clock::now_ns() + EVERY_NS;
     }
 
-    /// Returns whether another probe to all nodes is due.
+    /// Returns whether another probe to all nodes is due. If so, starts the next interval.
     pub fn is_due(&mut self) -> bool {
         let now = clock::now_ns();
         let due = now >= self.next_ns;
@@ -61,7 +64,9 @@ impl ClockProbes {
         due
     }
 
-    /// Records an answer. Returns whether to probe the node again at once.
+    /// Records an answer of node `id`. `times` are in nanoseconds: sent by the head, received and
+    /// answered by the node, received by the head. Impossible times are ignored. Returns whether to
+    /// probe the node again at once.
     pub fn answered(&mut self, id: NodeId, times: [u64; 4]) -> bool {
         let [sent_ns, received_ns, answered_ns, back_ns] = times;
         let peer = peer_index(id);

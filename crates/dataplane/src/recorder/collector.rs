@@ -17,32 +17,33 @@ use crate::context::LaneHandle;
 /// The interval between samples of the kernel's counters, in nanoseconds.
 const SAMPLE_NS: u64 = 250_000_000;
 
-/// The number of spans that are kept of threads without a ring: setting up, dialing, finishing.
+/// The maximum number of stored spans of threads without a ring: setting up, dialing, finishing.
 const NOTES: usize = 512;
 
-/// The number of records of the head's own trace, without clock probes: 1 MiB of its file.
+/// The maximum number of records in the head's own trace, without clock probes: 1 MiB of the trace
+/// file.
 const HEAD_RECORDS: u32 = 16384;
 
 /// The parameters of a copy's trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracing {
-    /// When the command began, in nanoseconds of the monotonic clock.
+    /// The time at which the command began, in monotonic nanoseconds.
     pub started_ns: u64,
     /// Whether the nodes belong to a lab.
     pub emulated: bool,
 }
 
-/// The maximum size of a trace.
+/// The maximum size of a node's trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The number of records in total; 0 turns recording off.
+    /// The maximum number of records; 0 turns recording off.
     pub records: u32,
     /// The number of threads with a ring of their own.
     pub threads: usize,
 }
 
 impl Budget {
-    /// Nothing is recorded.
+    /// The budget of a copy without a trace.
     pub const NOTHING: Self = Self { records: 0, threads: 0 };
 
     /// Returns the budget of an agent, as determined by the head.
@@ -57,7 +58,8 @@ impl Budget {
         Self { records: begin.trace, threads }
     }
 
-    /// Returns the budget of the head, which has three threads per lane.
+    /// Returns the budget of the head, which has three threads per lane; [`Self::NOTHING`] without
+    /// `tracing`.
     pub fn of_head(plan: &Plan, tracing: Option<Tracing>) -> Self {
         match tracing {
             Some(_) => Self { records: HEAD_RECORDS, threads: plan.lanes.len() * 3 },
@@ -65,9 +67,9 @@ impl Budget {
         }
     }
 
-    /// Returns the number of records that each node may send to the head. All traces arrive over
-    /// the head's link; except for small copies, together they stay below 1/400 of the bytes that
-    /// the copy moves over a link.
+    /// Returns the number of records that each node may send to the head; 0 without `tracing`. All
+    /// traces arrive over the head's link. Together they stay below 1/400 of the bytes that the
+    /// copy moves over a link, unless the copy is small.
     pub fn of_node(plan: &Plan, tracing: Option<Tracing>) -> u32 {
         /// The size of a record on the wire, in bytes.
         const PACKED: u64 = 24;
@@ -84,13 +86,13 @@ impl Budget {
         self.records as usize / self.threads.max(1)
     }
 
-    /// The number of records that may be samples.
+    /// Returns the number of records that may be samples.
     fn samples(self) -> usize {
         self.records as usize / 4
     }
 }
 
-/// The trace of a node while it is recorded.
+/// The trace of a copy on one node while it is recorded.
 #[derive(Debug)]
 pub struct Collector {
     budget: Budget,
@@ -109,8 +111,9 @@ struct Gathered {
 }
 
 impl Collector {
-    /// Returns the trace of `copy` on the node with index `place` in the plan; it begins at
-    /// `started_ns`. `device` is the device number of the node's disk, if known.
+    /// Returns an empty trace of `copy` on the node with index `place` in the plan. The trace
+    /// begins at `started_ns`, in monotonic nanoseconds. `device` is the device number of the
+    /// node's disk, if known.
     pub fn new(
         budget: Budget,
         copy: CopyId,
@@ -156,7 +159,7 @@ impl Collector {
     }
 
     /// Adds the calling thread, which does the work of `stage`. Returns the number of the thread
-    /// and the capacity of its ring; none if nothing is recorded.
+    /// and the capacity of its ring in records; none if nothing is recorded.
     pub(super) fn add_thread(&self, stage: Stage) -> Option<(u16, usize)> {
         if !self.is_on() {
             return None;
@@ -166,7 +169,7 @@ impl Collector {
         Some((thread, self.budget.ring()))
     }
 
-    /// Takes the ring of a thread that has ended.
+    /// Adds the ring of a thread that has ended.
     pub fn take_in(&self, ring: Ring) {
         self.gathered.lock().rings.push(ring);
     }
@@ -178,12 +181,12 @@ impl Collector {
         }
     }
 
-    /// Records that `stage` took from `begin_ns` until now.
+    /// Records that `stage` took from `begin_ns` until now, on a thread without a ring.
     pub fn took(&self, stage: Stage, at: At, begin_ns: u64) {
         self.note(at.span(stage, begin_ns, self.now()));
     }
 
-    /// Runs `work` and records the time it takes.
+    /// Runs `work`, records the time it takes as `stage` of the whole node, and returns its result.
     pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let begin_ns = self.now();
         let result = work();
@@ -191,7 +194,7 @@ impl Collector {
         result
     }
 
-    /// Samples the kernel's counters if the last sample is old enough.
+    /// Samples the kernel's counters unless that was done within the last 250 ms.
     pub fn sample(&self, lanes: &[Arc<LaneHandle>]) {
         let now = self.now();
         if now.saturating_sub(self.sampled_ns.load(Ordering::Relaxed)) >= SAMPLE_NS {
@@ -207,15 +210,15 @@ impl Collector {
         }
     }
 
-    /// Samples the counters of a lane's link which is about to be closed.
+    /// Samples the counters of a lane's links on one side, before one of them is closed.
     pub fn sample_link(&self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         if self.is_on() {
             self.gathered.lock().counters.sample_link(lane, handle, side);
         }
     }
 
-    /// Returns the whole trace. Must be called after all threads with a ring have ended; later
-    /// spans are lost.
+    /// Returns the whole trace, ordered by time. Call this after all threads with a ring have
+    /// ended; later spans are lost.
     pub fn finish(&self) -> Trace {
         let (rings, counters) = {
             let mut gathered = self.gathered.lock();

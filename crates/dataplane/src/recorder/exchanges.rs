@@ -6,7 +6,8 @@ use garland_core::trace::{Exchange, Stage};
 use super::at::{At, peer_index};
 use super::collector::Collector;
 
-/// The time at which each node was sent each order; 0 if no answer is awaited.
+/// For each node and kind of order, the time at which the order was sent, in monotonic nanoseconds;
+/// 0 if no answer is awaited.
 #[derive(Debug)]
 pub struct Exchanges(Vec<[u64; 4]>);
 
@@ -21,14 +22,15 @@ impl Exchanges {
         self.0.push([0; 4]);
     }
 
-    /// Records that an order is sent now.
+    /// Records that an order is sent to node `id` now.
     pub fn asked(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         if let Some(open) = self.open(id, exchange) {
             *open = trace.now();
         }
     }
 
-    /// Records that the answer to an order has arrived.
+    /// Records that the answer of node `id` to an order has arrived. Adds the time in between to
+    /// `trace`.
     pub fn answered(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
         if asked_ns > 0 {

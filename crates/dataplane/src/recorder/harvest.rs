@@ -4,17 +4,17 @@ use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Parcel, Trace};
 use garland_protocol::{CopyId, TRACE_MAX};
 
-/// The most records of one node: its budget, and the summaries of lost spans.
+/// The maximum number of records of one node: its budget, and the summaries of lost spans.
 const MOST: usize = TRACE_MAX as usize + 1024;
 
-/// Traces by their nodes' indexes in the plan.
+/// For each node, by its index in the plan, the part of its trace that has arrived.
 #[derive(Debug)]
 pub struct Harvest(Vec<Slot>);
 
 #[derive(Clone, Debug, Default)]
 struct Slot {
     trace: Option<Trace>,
-    /// Whether the trace is complete, or invalid.
+    /// Whether the trace is complete, or cannot be completed since a parcel was invalid.
     over: bool,
 }
 
@@ -29,7 +29,8 @@ impl Harvest {
         self.0.push(Slot::default());
     }
 
-    /// Adds a parcel of a trace; `more` tells whether others follow.
+    /// Adds a parcel of the trace of node `id`; `more` tells whether further ones follow. An
+    /// invalid parcel ends the trace.
     pub fn take(&mut self, id: NodeId, parcel: &[u8], more: bool) {
         let Some(slot) = self.0.get_mut(id.index()).filter(|slot| !slot.over) else { return };
         slot.over = !more;
@@ -49,7 +50,8 @@ impl Harvest {
         self.0.get(id.index()).is_some_and(|slot| !slot.over)
     }
 
-    /// Returns the traces of `copy`, complete or not, each with the index of its node.
+    /// Returns the traces that have arrived, complete or not, as those of `copy`. Each contains the
+    /// index of its node.
     pub fn into_traces(self, copy: CopyId) -> impl Iterator<Item = Trace> {
         let traces = (0..).zip(self.0).filter_map(|(place, slot)| Some((place, slot.trace?)));
         traces.map(move |(place, mut trace)| {

@@ -16,20 +16,20 @@ use crate::context::{Awaited, Flow};
 const WAITS: [Stage; 4] =
     [Stage::WaitUpstream, Stage::WaitDownstream, Stage::WaitBuffer, Stage::Control];
 
-/// Records the spans of a lane.
+/// Records the spans of a lane's thread, and counts its bytes and waits in a [`Flow`].
 #[derive(Debug, Default)]
 pub struct LaneTracer {
     recorder: Recorder,
     lane: u16,
-    /// The index of the upstream in the plan.
+    /// The index of the upstream in the plan, or `NONE`.
     up: u16,
-    /// The index of each downstream in the plan, and the nanoseconds of writes to it since the last
-    /// block.
+    /// For each downstream, its index in the plan, and the time in nanoseconds of writes to it
+    /// since the last block.
     downs: Vec<(u16, u64)>,
     meter: Meter,
-    /// Waits since the last block, by the stages of [`WAITS`].
+    /// For each stage of [`WAITS`], the waits since the last block.
     waits: [Wait; 4],
-    /// The waits so far, readable by other threads during the copy.
+    /// The bytes and waits so far, which other threads can read during the copy.
     flow: Arc<Flow>,
 }
 
@@ -40,7 +40,7 @@ struct Wait {
     busy_ns: u64,
 }
 
-/// The beginning of a span: by the clock, and by the thread's CPU time.
+/// The beginning of a span: the time, and the CPU time that the thread had used by then.
 #[derive(Clone, Copy, Debug)]
 pub struct Began {
     now_ns: u64,
@@ -60,18 +60,19 @@ impl LaneTracer {
         self.downs = route.downstreams.iter().map(|down| (peer_index(down.node), 0)).collect();
     }
 
-    /// Returns the lane and a neighbour, for a span.
+    /// Returns the place of a span that belongs to the lane and a neighbour, but to no block.
     pub fn neighbor(&self, peer: u16) -> At {
         At { lane: self.lane, peer, ..At::HERE }
     }
 
-    /// Returns the downstream with the slowest writes since the last block.
+    /// Returns the index in the plan of the downstream to which writes took longest since the last
+    /// block; `NONE` without a downstream.
     fn slowest(&self) -> u16 {
         let slowest = self.downs.iter().enumerate().max_by_key(|(at, (_, ns))| (*ns, Reverse(*at)));
         slowest.map_or(NONE, |(_, (peer, _))| *peer)
     }
 
-    /// Returns the thread's recorder, for other spans.
+    /// Returns the recorder of the thread, which also takes other spans.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
@@ -87,7 +88,7 @@ impl LaneTracer {
     }
 
     /// Records that the lane begins to wait for `what`, or begins a call that may block. Returns
-    /// the time.
+    /// the present time.
     pub fn awaits(&self, what: Awaited) -> u64 {
         let now = self.recorder.now();
         if self.recorder.is_on() {
@@ -96,21 +97,21 @@ impl LaneTracer {
         now
     }
 
-    /// Records the end of a wait for `what`.
+    /// Records a wait for `what` from `since_ns` to `now_ns`, after which the thread works.
     fn got(&self, what: Awaited, since_ns: u64, now_ns: u64) {
         self.flow.waited(what, now_ns.saturating_sub(since_ns));
         self.flow.works(now_ns);
     }
 
-    /// Records the end of a time in which the lane had no work.
+    /// Records that the lane had no work since `since_ns`.
     pub fn rested(&self, since_ns: u64) {
         if self.recorder.is_on() {
             self.got(Awaited::Rest, since_ns, self.recorder.now());
         }
     }
 
-    /// Records that a block which was requested at `began` from this node's own source or store is
-    /// ready. The time during which the thread did not run was a wait for the disk.
+    /// Records that the block which was requested at `began` from this node's own source or store
+    /// is ready. The thread waited for the disk during the time in which it used no CPU.
     pub fn prepared(&self, began: Began) {
         if self.recorder.is_on() {
             let end = self.begin();
@@ -119,7 +120,7 @@ impl LaneTracer {
         }
     }
 
-    /// Records a wait of the lane since `since_ns`.
+    /// Records that the lane has waited in `stage` since `since_ns`.
     pub fn waited(&mut self, stage: Stage, since_ns: u64) {
         if !self.recorder.is_on() {
             return;
@@ -135,7 +136,8 @@ impl LaneTracer {
         wait.busy_ns += now.saturating_sub(since_ns);
     }
 
-    /// Records a call that read `bytes` bytes from the upstream. Returns the time.
+    /// Records a call that began at `since_ns` and read `bytes` bytes from the upstream. Returns
+    /// the present time.
     pub fn received(&mut self, since_ns: u64, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -148,7 +150,8 @@ impl LaneTracer {
         now
     }
 
-    /// Records a call that wrote `bytes` bytes to the downstream `peer`. Returns the time.
+    /// Records a call that began at `since_ns` and wrote `bytes` bytes to the downstream `peer`.
+    /// Returns the present time.
     pub fn sent(&mut self, since_ns: u64, peer: u16, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -165,7 +168,8 @@ impl LaneTracer {
         now
     }
 
-    /// Records that a block was received and forwarded to the nodes `to`.
+    /// Records that block `index`, of `bytes` bytes on the wire, was received since `began` and
+    /// forwarded to the nodes `to`, given by their indexes in the plan.
     pub fn passed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if !self.recorder.is_on() {
             return;
@@ -189,7 +193,8 @@ impl LaneTracer {
         }
     }
 
-    /// Records that a block of this node's own source or store was sent to the nodes `to`.
+    /// Records that block `index` of this node's own source or store, of `bytes` bytes on the wire,
+    /// was sent since `began` to the nodes `to`, given by their indexes in the plan.
     pub fn fed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if to.len() == 1 {
             // With several downstreams `sent` counts the bytes.
@@ -214,7 +219,8 @@ impl LaneTracer {
         self.meter.part(0);
     }
 
-    /// Records the waits since the last block, and those within this one.
+    /// Records the waits since the last block, together with the waits during this block. `up_ns`
+    /// and `down_ns` are the times in which its calls waited for the upstream and the downstream.
     fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
         let (up, down) = (at.with(self.up), at.with(self.slowest()));
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);

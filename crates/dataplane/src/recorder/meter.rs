@@ -1,12 +1,13 @@
 //! Divides the time of a lane's block into work and waits, upstream and downstream.
 //!
-//! A call of a relay may block: its time includes both copying bytes and waiting for them. A check
+//! A call of a relay may block: its time includes both copying bytes and waiting for them. To check
 //! before each call whether it would block would cost more than the rest of the recorder. Instead
-//! the thread's CPU time is read once per block. The calls waited for the rest of their time. This
-//! wait is divided between the two sides in proportion to their excess: the time that the calls of
-//! a side took beyond that of the side's fastest call, which did not wait.
+//! the thread's CPU time is read once per block: the calls waited for the remaining time that they
+//! took. This wait is divided between the two sides in proportion to their excess. The excess of a
+//! side is the time that its calls took beyond the time at the rate of the side's fastest call,
+//! which did not wait.
 
-/// Sums over the calls for one block.
+/// The sums over the calls for one block, upstream and downstream.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     up: Side,
@@ -15,39 +16,40 @@ pub struct Meter {
 
 #[derive(Clone, Debug, Default)]
 struct Side {
-    /// The time of the calls for this block, in nanoseconds.
+    /// The total time in nanoseconds of the calls for the present block.
     spent_ns: u64,
-    /// The part of `spent_ns` that equally many calls of the fastest kind would not have taken.
+    /// The part of `spent_ns` in excess of the time at the rate of the fastest call.
     excess_ns: u64,
-    /// The fastest call of the lane so far, in nanoseconds per MiB; 0 before the first call.
+    /// The time of the lane's fastest call so far, in nanoseconds per MiB; 0 before the first call.
     fastest: u64,
 }
 
 /// The time of a block, divided into work and waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Nanoseconds of reading from the upstream.
+    /// The time in nanoseconds of reading from the upstream.
     pub receive_ns: u64,
-    /// Nanoseconds of waiting for the upstream.
+    /// The time in nanoseconds of waiting for the upstream.
     pub wait_up_ns: u64,
-    /// Nanoseconds of writing to the downstream.
+    /// The time in nanoseconds of writing to the downstreams.
     pub relay_ns: u64,
-    /// Nanoseconds of waiting for the downstream.
+    /// The time in nanoseconds of waiting for the downstreams.
     pub wait_down_ns: u64,
 }
 
 impl Meter {
-    /// Adds a call that read from the upstream.
+    /// Adds a call that read `bytes` bytes from the upstream in `ns` nanoseconds.
     pub fn received(&mut self, ns: u64, bytes: usize) {
         self.up.add(ns, bytes);
     }
 
-    /// Adds a call that wrote to the downstream.
+    /// Adds a call that wrote `bytes` bytes to a downstream in `ns` nanoseconds.
     pub fn sent(&mut self, ns: u64, bytes: usize) {
         self.down.add(ns, bytes);
     }
 
-    /// Divides the time since the last block, in which the thread used `cpu_ns` of CPU time.
+    /// Divides the time of the calls since the last block, during which the thread used `cpu_ns`
+    /// nanoseconds of CPU time. Then begins the next block.
     pub fn part(&mut self, cpu_ns: u64) -> Parts {
         let (up, down) = (self.up.take(), self.down.take());
         let asleep_ns = (up.spent_ns + down.spent_ns).saturating_sub(cpu_ns);
@@ -73,7 +75,7 @@ impl Meter {
 impl Side {
     fn add(&mut self, ns: u64, bytes: usize) {
         const MIB: u64 = 1 << 20;
-        /// Calls with fewer bytes are mostly overhead.
+        /// Calls with fewer bytes do not count for the fastest rate: they are mostly overhead.
         const ENOUGH: u64 = 4096;
         let bytes = bytes as u64;
         if bytes >= ENOUGH {

@@ -1,7 +1,9 @@
-//! Recording the trace of a copy on a node. Each thread writes into a ring of its own, which is
-//! allocated before its work begins: a span costs two readings of the clock and no lock. The
-//! heartbeat's thread samples the kernel's counters every 250 ms. A budget of 0 turns everything
-//! off, the readings of the clock included.
+//! Records the trace of a copy on a node.
+//!
+//! Each thread writes into a ring of its own, which is allocated before the thread's work begins. A
+//! span costs two readings of the clock and no lock. The thread that sends heartbeats samples the
+//! kernel's counters every 250 ms. A budget of 0 turns everything off, including the readings of
+//! the clock.
 
 mod at;
 mod clock_probes;

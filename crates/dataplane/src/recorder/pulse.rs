@@ -1,5 +1,5 @@
-//! Detects that the whole process was suspended: a thread that wakes up at intervals did so late,
-//! although it did not wait for a CPU.
+//! Detects that the whole process was suspended: a thread that wakes up at intervals woke up late,
+//! and not because it had to wait for a CPU.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use garland_sys::schedule::Account;
 use super::at::At;
 use super::collector::Collector;
 
-/// A delay below this, in nanoseconds, is normal for any thread.
+/// A delay of at most this time, in nanoseconds, is normal for any thread.
 const LATE_NS: u64 = 100_000_000;
 
 /// Measures the delays of a thread's heartbeats.
@@ -43,8 +43,8 @@ impl Pulse {
         self.last_ns = clock::now_ns();
     }
 
-    /// Records a heartbeat. Returns the time during which the process was suspended since the last
-    /// one, if it was.
+    /// Records a heartbeat. Returns the time during which the process has been suspended since the
+    /// last heartbeat; none if it was not.
     pub fn beat(&mut self) -> Option<Standstill> {
         let (now, waited) =
             (clock::now_ns(), self.account.times().map_or(0, |times| times.waiting_ns));
@@ -57,7 +57,7 @@ impl Pulse {
 }
 
 impl Standstill {
-    /// Records the suspension in `trace`.
+    /// Adds the suspension to `trace`.
     pub fn note(&self, trace: &Collector) {
         trace.note(At::HERE.span(Stage::Pause, self.begin_ns, self.end_ns));
     }

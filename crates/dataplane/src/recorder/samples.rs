@@ -11,7 +11,7 @@ use garland_sys::tcp_info::TcpInfo;
 
 use crate::context::LaneHandle;
 
-/// The kernel's counters of one copy on one node, and their samples.
+/// The kernel's counters that are sampled in one copy on one node, and the samples so far.
 #[derive(Debug, Default)]
 pub struct Counters {
     samples: Samples,
@@ -20,15 +20,17 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Returns counters without samples and with capacity for `room` records. The counters of the
-    /// disk are relative to this moment.
+    /// Returns counters without samples; at most `room` samples are kept. `device` is the device
+    /// number of the disk, if known. The disk's counters are recorded relative to their present
+    /// values.
     pub fn new(room: usize, device: Option<u64>) -> Self {
         let disk = device.and_then(BlockDevice::of);
         let disk = disk.and_then(|disk| disk.counters().map(|before| (disk, before)));
         Self { samples: Samples::new(room), threads: Vec::new(), disk }
     }
 
-    /// Adds a thread whose CPU time is sampled.
+    /// Adds a thread, with its number in the trace, whose CPU time is sampled. It does the work of
+    /// the stage `what`.
     pub fn add_thread(&mut self, thread: u16, what: Stage, account: Account) {
         self.threads.push((thread, what, account));
     }
@@ -57,7 +59,7 @@ impl Counters {
         }
     }
 
-    /// Samples the counters of a lane's links on one side: upstream or downstream.
+    /// Samples the counters of a lane's open links on one side.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         for (peer, info) in handle.ask(side, TcpInfo::of) {
             let Ok(info) = info else { continue };

@@ -8,11 +8,12 @@ use garland_sys::clock;
 use super::at::At;
 use super::collector::Collector;
 
-/// Shorter waits, in nanoseconds, are not recorded: they are the cost of reading the clock.
+/// Waits shorter than this, in nanoseconds, are not recorded: they are the cost of reading the
+/// clock.
 const SHORTEST_NS: u64 = 1_000;
 
-/// Records the spans of one thread in a ring of its own. Dropping it hands the ring to the
-/// collector. The default records nothing.
+/// Records the spans of one thread in a ring of its own. When the recorder is dropped, the
+/// collector gets the ring. A default recorder records nothing.
 #[derive(Debug, Default)]
 pub struct Recorder {
     work: Option<Work>,
@@ -26,7 +27,8 @@ struct Work {
 }
 
 impl Recorder {
-    /// Returns a recorder for the calling thread, which does the work of `stage`.
+    /// Returns a recorder for the calling thread, which does the work of `stage`. It records
+    /// nothing if the collector is off.
     pub fn new(collector: &Arc<Collector>, stage: Stage) -> Self {
         let work = collector.add_thread(stage).map(|(thread, room)| {
             let (collector, ring) = (Arc::clone(collector), Ring::new(room));
@@ -50,15 +52,15 @@ impl Recorder {
         if self.is_on() { clock::thread_cpu_ns() } else { 0 }
     }
 
-    /// Records that `stage` took from `begin_ns` until now for `bytes` bytes. Returns the present
-    /// time, at which the next stage begins.
+    /// Records that `stage` took from `begin_ns` until now, for `bytes` bytes. Returns the present
+    /// time, which is the beginning of the next stage.
     pub fn took(&mut self, stage: Stage, at: At, begin_ns: u64, bytes: usize) -> u64 {
         let now = self.now();
         self.note(Span { bytes: bytes as u64, ..at.span(stage, begin_ns, now) });
         now
     }
 
-    /// Records a span of this thread.
+    /// Records a span of this thread, unless it is a very short wait.
     pub fn note(&mut self, span: Span) {
         let Some(work) = &mut self.work else { return };
         if !span.stage.is_wait() || span.busy_ns >= SHORTEST_NS {

@@ -3,9 +3,10 @@
 //! reason.
 //!
 //! The command runs in a process group of its own, together with a guard: a second shell, which
-//! holds the pipe open and waits for a line. If the agent is killed the line never arrives; the
-//! guard then kills the group, before the command can take the closed pipe for the end of the
-//! bytes. The guard also keeps the number of the group from being reused.
+//! holds the write end of the command's input open and waits for a line from the agent. If the
+//! agent is killed, the line never arrives; the guard then kills the group, before the command can
+//! take the closed pipe for the end of its input. The guard also keeps the ID of the group from
+//! being reused.
 
 mod stderr;
 
@@ -24,16 +25,17 @@ use garland_sys::{limits, process, threads};
 
 use self::stderr::StderrTail;
 
-/// The guard's script: unless it reads `over` it kills its group, itself included.
+/// The guard's script: unless it reads the line `over`, it kills its process group, itself
+/// included.
 const GUARD: &str = "read -r word && [ \"$word\" = over ] || kill -s KILL 0";
 
-/// How long to wait for a killed command, which may hang in the kernel.
+/// How long to wait for a killed command to end; it may hang in the kernel.
 const DYING: Duration = Duration::from_secs(1);
 
-/// Called with the reason if a command fails.
+/// A function that is called with the reason if a command fails.
 pub type Watcher = Box<dyn FnOnce(String) + Send>;
 
-/// A running command; dropping it kills the command.
+/// A command that was started. Dropping it kills the command, unless it has succeeded.
 pub struct Shell {
     line: String,
     group: u32,
@@ -41,15 +43,15 @@ pub struct Shell {
     ending: Arc<Ending>,
 }
 
-/// The process that kills the group unless it is dismissed. The number of the group stays reserved
-/// until the guard has been reaped.
+/// The process that kills the group unless it is dismissed. The ID of the group stays reserved
+/// until the guard has been waited for.
 struct Guard {
     child: Child,
     word: Option<PipeWriter>,
     over: bool,
 }
 
-/// The result of a command, once it has ended.
+/// The result of a command, and what waits for it.
 #[derive(Default)]
 struct Ending {
     state: Mutex<State>,
@@ -58,14 +60,15 @@ struct Ending {
 
 #[derive(Default)]
 struct State {
-    /// The verdict once the command has ended: the reason if it failed.
+    /// The verdict, once the command has ended: success, or the reason of its failure.
     verdict: Option<Result<(), String>>,
-    /// Called when the command fails.
+    /// Called when the command fails, if set.
     watcher: Option<Watcher>,
 }
 
 impl Shell {
-    /// Starts a command that reads from the returned pipe.
+    /// Starts the command `line` in the directory `folder`, by default that of this process. The
+    /// command reads from the returned pipe.
     ///
     /// # Errors
     /// When the system cannot start it.
@@ -75,7 +78,8 @@ impl Shell {
         Ok((Self::start(line, folder, input.into(), Stdio::null(), held)?, writer))
     }
 
-    /// Starts a command that writes to the returned pipe.
+    /// Starts the command `line` in the directory `folder`, by default that of this process. The
+    /// command writes to the returned pipe.
     ///
     /// # Errors
     /// When the system cannot start it.
@@ -84,8 +88,8 @@ impl Shell {
         Ok((Self::start(line, folder, Stdio::null(), output.into(), None)?, reader))
     }
 
-    /// Starts the command `line`, by default in the working directory of this process. The guard
-    /// keeps `held`, the write end of the command's input, open.
+    /// Starts the command `line` in the directory `folder`, by default that of this process. `held`
+    /// is the write end of the command's input, which the guard keeps open.
     fn start(
         line: &[u8],
         folder: Option<&Path>,
@@ -129,12 +133,13 @@ impl Shell {
         Ok(Self { line, group, guard: Mutex::new(guard), ending })
     }
 
-    /// Returns the command line for messages.
+    /// Returns the command line for messages: printable, and shortened.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Calls `watcher` when the command fails, at once if it already has.
+    /// Calls `watcher` when the command fails, or at once if it has already failed. Not called
+    /// after [`Shell::kill`].
     pub fn watch(&self, watcher: Watcher) {
         let mut state = self.ending.state.lock();
         match state.verdict.clone() {
@@ -147,8 +152,8 @@ impl Shell {
         }
     }
 
-    /// Releases the guard's end of the pipe: once the caller closes its own end, the command sees
-    /// the end of its input.
+    /// Makes the guard close its end of the pipe. Once the caller has closed its own end, too, the
+    /// command sees the end of its input.
     pub fn release(&self) {
         self.guard.lock().dismiss();
     }
@@ -167,7 +172,8 @@ impl Shell {
         }
     }
 
-    /// Waits for the command, at most for `moment`. Returns its verdict if it has ended.
+    /// Waits for the command, no longer than `moment`. Returns its verdict, as [`Shell::wait`]
+    /// does; none if it has not ended.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
         let mut state = self.ending.state.lock();
@@ -175,8 +181,8 @@ impl Shell {
         state.verdict.clone()
     }
 
-    /// Kills the process group of the command unless the command has succeeded. The command does
-    /// not see the end of its input.
+    /// Kills the process group of the command, unless the command has succeeded, and waits a moment
+    /// for its end. The command does not see the end of its input.
     pub fn kill(&self) {
         let mut guard = self.guard.lock();
         let mut state = self.ending.state.lock();

@@ -8,27 +8,28 @@ use std::time::Duration;
 
 use garland_sys::threads;
 
-/// The number of bytes that are kept, and the number of lines and characters that are shown.
+/// The maximum number of bytes that are kept, then the maximum numbers of lines and of characters
+/// that are shown.
 const KEPT: usize = 2048;
 const LINES: usize = 3;
 const SHOWN: usize = 300;
 
-/// How long to wait for the end of the pipe after the command has ended. A process that the command
-/// left running may keep the pipe open.
+/// How long to wait for the end of the pipe once the command has ended: a process that the command
+/// has started may keep the pipe open.
 const LATE: Duration = Duration::from_millis(200);
 
-/// The end of a command's standard error, read by a thread of its own.
+/// The last bytes of a command's standard error, which a thread of its own reads.
 pub struct StderrTail(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// The last bytes, and whether the pipe has ended.
+    /// The last bytes, and whether the end of the pipe was reached.
     tail: Mutex<(Vec<u8>, bool)>,
     over: Condvar,
 }
 
 impl StderrTail {
-    /// Starts to read `pipe`.
+    /// Starts a thread that reads `pipe` to its end.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -58,7 +59,7 @@ impl StderrTail {
         Ok(Self(shared))
     }
 
-    /// Returns the last lines, joined by semicolons.
+    /// Waits briefly for the end of the pipe. Returns the last lines, joined by semicolons.
     pub fn into_text(self) -> String {
         let mut tail = self.0.tail.lock();
         let _ = self.0.over.wait_while_for(&mut tail, |(_, over)| !*over, LATE);

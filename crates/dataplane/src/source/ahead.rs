@@ -1,6 +1,6 @@
-//! Reads a source ahead of a lane: separate threads read, digest and seal blocks, so that sending
-//! does not wait for them. The distance, and the number of threads, grow while the sender has to
-//! wait.
+//! Reads a source ahead of a lane: separate threads read, hash and encrypt blocks, so that sending
+//! does not wait for them. While the sender has to wait, more blocks are prepared ahead, and
+//! threads are added.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
@@ -19,37 +19,37 @@ use crate::context::CopyContext;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
-/// The most bytes of blocks that are prepared ahead of a lane's sender.
+/// The maximum number of bytes that are prepared ahead of the sender of one lane.
 pub const AHEAD: u64 = 8 << 20;
 
-/// The most bytes of blocks that are prepared for all lanes together.
+/// The maximum number of bytes that are prepared ahead for all lanes together.
 const AHEAD_OF_ALL: u64 = 64 << 20;
 
 /// The initial number of blocks that are prepared ahead.
 const AHEAD_FIRST: u64 = 4;
 
-/// The initial number of threads in a copy with one lane: one thread reads and seals about 2 GB/s.
-/// In a copy with several lanes, each lane starts with one thread.
+/// The initial number of threads in a copy with one lane: one thread reads and encrypts about 2
+/// GB/s. In a copy with several lanes, each lane starts with one thread.
 const WORKERS: usize = 2;
 
-/// The maximum number of threads of a lane, reached if the disk is slow: that many reads are
-/// concurrent.
+/// The maximum number of threads of a lane. The number grows if the disk is slow: each thread has
+/// one read in progress.
 const WORKERS_MAX: usize = 4;
 
-/// How long a lane waits for the next block of a stream before it does other work.
+/// How long a lane waits for the next block of a stream before it turns to other work.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How often a waiting lane checks whether the copy is over.
+/// How often a lane that waits for a block checks whether the copy is over.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Prepares the blocks of one lane by reading the source.
 pub struct SourceFeeder {
     shared: Arc<Shared>,
-    /// Prepares blocks that are sent again, independent of the read-ahead.
+    /// Prepares blocks that are sent again, outside of the read-ahead.
     repairs: BlockMaker,
 }
 
-/// The tools with which one thread prepares blocks.
+/// The buffers and ciphers with which one thread prepares blocks.
 struct BlockMaker {
     wrapper: Wrapper,
     packer: Packer,
@@ -66,7 +66,7 @@ impl BlockMaker {
 struct Shared {
     member: Arc<CopyContext>,
     source: Arc<dyn Content>,
-    /// The name of the source.
+    /// The name of the source, for messages.
     name: Arc<str>,
     lane: u16,
     blocks: LaneBlocks,
@@ -74,19 +74,19 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The blocks that are being prepared: those of the lane from place `wanted` on, sealed under one
-/// incarnation.
+/// The blocks that are being prepared: those of the lane from place `wanted` on, encrypted under
+/// one incarnation.
 #[derive(Default)]
 struct Ahead {
     incarnation: u64,
-    /// The place in the lane of the next block for the sender.
+    /// The place in the lane of the block that the sender needs next.
     wanted: u64,
-    /// The place of the next block for a worker.
+    /// The place in the lane of the block that a worker prepares next.
     unclaimed: u64,
     ready: BTreeMap<u64, Result<Prepared, FeedError>>,
     spare: Vec<Vec<u8>>,
     over: bool,
-    /// The number of blocks that may be prepared ahead, now and at most.
+    /// The number of blocks that may be prepared ahead at present; `ahead_most` is its maximum.
     ahead: u64,
     ahead_most: u64,
     /// Whether the sender had to wait since the last thread was added.
@@ -95,7 +95,7 @@ struct Ahead {
 }
 
 impl SourceFeeder {
-    /// Starts to prepare the blocks of `lane`.
+    /// Starts threads that prepare `blocks`, those of `lane`, from `source`.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -146,7 +146,7 @@ impl Feeder for SourceFeeder {
 }
 
 impl SourceFeeder {
-    /// Prepares block `index` on the sender's own thread, independent of the read-ahead.
+    /// Prepares block `index` on the sender's own thread, outside of the read-ahead.
     fn repair(
         &mut self,
         index: u64,
@@ -160,7 +160,12 @@ impl SourceFeeder {
         shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
     }
 
-    /// Takes block `index`; waits until a worker has prepared it.
+    /// Takes block `index`; waits until a worker has prepared it. If the block is not the next one,
+    /// or `incarnation` has changed, the read-ahead begins anew there.
+    ///
+    /// # Errors
+    /// [`FeedError::NotYet`] if the copy ends meanwhile, or if a stream has not brought the block
+    /// in time; otherwise the error of preparing the block.
     fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
@@ -285,8 +290,8 @@ impl Shared {
         vec![0; self.member.layout.block_size as usize + TAG_LEN]
     }
 
-    /// Reads a block, sets its digest, and seals it under its incarnation; gives up when `stale`
-    /// returns true.
+    /// Reads block `index` into `buffer`, records its digest, and encrypts it under `incarnation`.
+    /// Gives up when `stale` returns true.
     fn make(
         &self,
         maker: &mut BlockMaker,
@@ -331,7 +336,8 @@ impl Shared {
         Ok(prepared)
     }
 
-    /// Compresses a block in place, if that is useful. Returns the encoding and the length.
+    /// Compresses the first `length` bytes of `buffer` in place, if that is useful. Returns the
+    /// encoding, and the length in it.
     fn compress(
         &self,
         maker: &mut BlockMaker,
@@ -359,7 +365,7 @@ impl Shared {
         (form, packed)
     }
 
-    /// Returns whether a block that is not prepared yet is no longer wanted.
+    /// Returns whether block `index` need not be prepared any more under `incarnation`.
     fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
         let state = self.state.lock();

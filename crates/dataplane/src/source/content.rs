@@ -5,7 +5,7 @@ use garland_protocol::Absence;
 
 use crate::feed::FeedError;
 
-/// The bytes of a source.
+/// A source, which is read by blocks.
 pub trait Content: Send + Sync {
     /// Reads block `index` of `layout` into `bytes`, whose length is that of the block. A block may
     /// be read several times, and must not change.
@@ -14,11 +14,11 @@ pub trait Content: Send + Sync {
     /// When it cannot be read, or has changed.
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
 
-    /// Waits until block `index` can be read, or `stale` returns true. Returns its length in bytes.
-    /// Only streams and remote sources wait here.
+    /// Waits until block `index` can be read, and returns its length in bytes. Gives up when
+    /// `stale` returns true. Only streams and remote sources wait here.
     ///
     /// # Errors
-    /// When the block is not available and no longer wanted, or the source ends before it.
+    /// When `stale` returned true, the source ends before the block, or a stream no longer has it.
     fn await_block(
         &self,
         layout: Layout,
@@ -28,12 +28,13 @@ pub trait Content: Send + Sync {
         Ok(layout.block_length(index))
     }
 
-    /// Returns whether block `index` lies in a hole of a file and reads as zeros.
+    /// Returns whether block `index` lies entirely in a hole of a file, so that it is zeros without
+    /// being read.
     fn is_hole(&self, _layout: Layout, _index: u64) -> bool {
         false
     }
 
-    /// Releases the blocks before `index`: all nodes have them, so they are not read again.
+    /// Allows the source to drop the blocks before `index`: all nodes have them.
     fn release(&self, _index: u64) {}
 
     /// Returns the length in bytes; for a stream, the number of bytes so far.
@@ -42,8 +43,8 @@ pub trait Content: Send + Sync {
     /// Returns the name of the source for messages.
     fn name(&self) -> String;
 
-    /// Returns the name of the changed file or source, for messages, after block `index` was found
-    /// to differ from an earlier reading.
+    /// Returns the name, for messages, of the file that has changed, after block `index` was found
+    /// to differ from an earlier reading. By default it is the name of the source.
     fn changed(&self, _layout: Layout, _index: u64) -> String {
         self.name()
     }
@@ -51,11 +52,12 @@ pub trait Content: Send + Sync {
     /// Returns whether the source is unchanged since it was opened.
     fn is_unchanged(&self) -> bool;
 
-    /// Returns the parts that cannot be read; none for a source that is copied whole or not at all.
+    /// Returns which parts of the source are not copied; none for a source that is copied whole or
+    /// not at all.
     fn absence(&self) -> Option<Absence> {
         None
     }
 
-    /// Returns the number of the block device that the source is on, if any.
+    /// Returns the device number of the disk that the source is on, if any.
     fn device(&self) -> Option<u64>;
 }

@@ -7,7 +7,7 @@ use garland_core::plan::Layout;
 use super::{Content, Source};
 use crate::feed::FeedError;
 
-/// Returns a source with the bytes of `files`, one after another.
+/// Returns a source that consists of the bytes of all `files`, one after another.
 pub fn join(mut files: Vec<Source>) -> Arc<dyn Content> {
     if files.len() == 1 {
         return Arc::new(files.remove(0));
@@ -29,7 +29,7 @@ struct FilesSource {
 }
 
 impl FilesSource {
-    /// Returns the files from the one with the byte at `offset` on.
+    /// Returns the files in order, beginning with the one that has the copy's byte at `offset`.
     fn from(&self, offset: u64) -> impl Iterator<Item = &(u64, Source)> {
         let after = self.files.partition_point(|(begin, _)| *begin <= offset);
         self.files.iter().skip(after.saturating_sub(1))

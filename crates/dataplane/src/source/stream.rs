@@ -1,5 +1,5 @@
 //! A source that can be read only once and whose length is not known before its end: standard
-//! input, a named pipe, a command's output. Blocks are kept until all nodes have them.
+//! input, a named pipe, a command's output. A block is kept until all nodes have it.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -18,21 +18,21 @@ use crate::feed::FeedError;
 use crate::shell::Shell;
 use garland_sys::error::reason;
 
-/// The most bytes that are kept for nodes that have yet to receive them. At this limit reading
-/// pauses: the slowest node then determines the rate.
+/// The maximum number of bytes that are kept for nodes that do not have them yet. At this limit
+/// reading pauses, so that the slowest node determines the rate.
 const WINDOW: usize = 256 << 20;
 
-/// The number of buffers that are kept for reuse.
+/// The maximum number of buffers that are kept for reuse.
 const SPARE: usize = 16;
 
 /// How often a waiting thread checks whether its block is still wanted.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A source that is a stream.
+/// A source that is read once, from a file descriptor: a pipe, or the output of a command.
 pub struct StreamSource {
     name: String,
     input: File,
-    /// The command which writes it, if any.
+    /// The command that writes the stream, if any.
     shell: Option<Shell>,
     /// The block size in bytes.
     block: usize,
@@ -42,21 +42,22 @@ pub struct StreamSource {
 
 #[derive(Default)]
 struct State {
-    /// The index of the first block that is kept.
+    /// The index of the first block in `kept`.
     first: u64,
     kept: VecDeque<Vec<u8>>,
-    /// The next block, and the number of its bytes so far.
+    /// The block that is being read, and the number of its bytes so far.
     begun: Option<(Vec<u8>, usize)>,
     spare: Vec<Vec<u8>>,
-    /// Whether a thread is reading.
+    /// Whether a thread is reading the stream.
     busy: bool,
     length: u64,
-    /// The number of blocks, or the error, once the stream has ended.
+    /// Once the stream has ended: the number of its blocks, or the reason of its failure.
     over: Option<Result<u64, String>>,
 }
 
 impl StreamSource {
-    /// Returns the bytes of `input`, in blocks of `layout`, as a source that messages call `name`.
+    /// Returns the bytes of `input` as a source. `name` is its name in messages; the block size is
+    /// that of `layout`.
     pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
         let (name, input) = (name.to_owned(), File::from(input));
         let block = layout.block_size as usize;
@@ -64,7 +65,7 @@ impl StreamSource {
         Self { name, input, shell: None, block, state, changed }
     }
 
-    /// Returns the bytes of the named pipe at `path` as a source.
+    /// Returns the bytes of the named pipe at `path` as a source. Does not wait for a writer.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -75,8 +76,8 @@ impl StreamSource {
         Ok(Self::of(input, &path.display().to_string(), layout))
     }
 
-    /// Starts the command `line` and returns its output as a source. The command must exit with
-    /// code 0.
+    /// Starts the command `line` in `folder`, by default the working directory, and returns its
+    /// output as a source. The output is complete only if the command exits with code 0.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -86,7 +87,8 @@ impl StreamSource {
         Ok(Self { shell: Some(shell), ..Self::of(OwnedFd::from(output), &name, layout) })
     }
 
-    /// Reads until a block is complete, the stream has ended, or the block is no longer wanted.
+    /// Reads until the present block is complete, the stream has ended, or `stale` returns true.
+    /// Unlocks the state meanwhile.
     fn read_on<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -117,8 +119,8 @@ impl StreamSource {
         state
     }
 
-    /// Waits for the command's result. Returns how the stream has ended; none if `stale` returns
-    /// true before that.
+    /// Waits for the command, if there is one. Returns how the stream has ended: with success, or
+    /// with the reason of the failure. Returns none if `stale` returns true before that.
     fn verdict(&self, stale: &dyn Fn() -> bool) -> Option<Result<(), String>> {
         let Some(shell) = &self.shell else { return Some(Ok(())) };
         loop {
@@ -129,7 +131,8 @@ impl StreamSource {
         }
     }
 
-    /// Reads into a block until it is full, the stream has ended, or `stale` returns true. Returns
+    /// Reads into `block` until it is full, the stream has ended, or `stale` returns true while
+    /// there is nothing to read. Adds to `filled`, the number of bytes in the block. Returns
     /// whether the stream has ended.
     fn fill(
         &self,
@@ -157,7 +160,7 @@ impl StreamSource {
 }
 
 impl State {
-    /// Returns the index of the first block that is not complete.
+    /// Returns the index of the first block that is not complete yet.
     fn end(&self) -> u64 {
         self.first + self.kept.len() as u64
     }

@@ -1,5 +1,5 @@
-//! The standard input of a command: a stream, so blocks are written in order and cannot be
-//! withdrawn.
+//! The standard input of a command as a destination. It is a stream: blocks are written in order
+//! and cannot be withdrawn.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,8 @@ use crate::recorder::Collector;
 use crate::shell::{Shell, Watcher};
 use garland_sys::error::reason;
 
-/// Writes blocks to a command, whose exit code shows whether it succeeded.
+/// Writes blocks to the standard input of a command. The exit code of the command shows whether it
+/// succeeded.
 pub struct CommandStore {
     input: Outflow,
     shell: Shell,
@@ -32,7 +33,8 @@ impl CommandStore {
 }
 
 impl Store for CommandStore {
-    /// As in a shell's pipe, a command may stop reading before the end: only its exit code counts.
+    /// Does not fail if the command stops reading before the end, as in a shell's pipe: only its
+    /// exit code counts.
     fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
         self.input.write_all(bytes)
     }

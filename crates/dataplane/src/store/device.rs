@@ -1,4 +1,5 @@
-//! A block device. It is written in place, so a copy that ends early leaves it partly overwritten.
+//! A block device as a destination. It is written in place, so a copy that ends early leaves it
+//! partly overwritten.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -20,8 +21,9 @@ pub struct DeviceStore {
 }
 
 impl DeviceStore {
-    /// Opens the device at `path` for `length` bytes, if that is known. A device in use is refused
-    /// unless `force` is set.
+    /// Opens the device at `path` below `root`. Fails if the device has fewer than `length` bytes,
+    /// if that is known, or if it is in use and `force` is not set. `fsync` tells whether the
+    /// commit makes it stable.
     pub fn open(
         root: &Root,
         path: &Path,

@@ -1,4 +1,4 @@
-//! A store on a disk: the calls on it are watched, and an emulated disk may limit their rate.
+//! Wraps a store on a disk: its calls are watched, and an emulated disk may limit their rate.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::calls::Calls;
 use crate::pace::{self, Pace};
 use crate::recorder::Collector;
 
-/// Returns `store` as a store on a disk. `pace` is the emulated disk of a lab's node.
+/// Returns `store` with its disk calls watched. `pace` is the node's emulated disk, in a lab.
 pub fn on_disk(pace: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
     let calls = Calls::default();
     calls.go_to(store.device());
@@ -25,7 +25,7 @@ struct DiskStore {
     pace: Option<Arc<Pace>>,
     calls: Calls,
     name: Arc<str>,
-    /// The number of bytes that were written and are not stable yet.
+    /// The number of bytes that were written and have not been made stable yet.
     unstable: AtomicU64,
 }
 
@@ -39,8 +39,8 @@ impl DiskStore {
         self.during(DiskCall::Write, length as u64, call)
     }
 
-    /// Runs `call`, and returns no earlier than the emulated disk would for `bytes` bytes. This
-    /// wait is not part of a watched call, since the real disk does not cause it.
+    /// Runs `call`, then waits until the emulated disk would have transferred `bytes` bytes. The
+    /// wait is outside of the watched call, since the real disk does not cause it.
     fn paced<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
         pace::on(self.pace.as_deref(), bytes, call)
     }

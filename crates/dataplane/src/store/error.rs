@@ -9,34 +9,34 @@ use thiserror::Error;
 /// Why a destination cannot be opened, written or committed.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// A system call on a path failed.
+    /// An operation on a path failed or is refused.
     #[error("cannot {operation} {path}: {reason}")]
     Path {
         /// The operation that failed, as an infinitive.
         operation: &'static str,
         /// The path, or another name of the destination.
         path: String,
-        /// Why it failed.
+        /// The reason.
         reason: String,
     },
-    /// The file system has less space than the source has bytes.
+    /// The file system has less free space than the copy needs.
     #[error("no space left on {path}: {needed} bytes needed, {free} free")]
     NoSpace {
-        /// The directory.
+        /// The directory of the destination.
         path: String,
         /// The number of bytes needed.
         needed: u64,
         /// The number of bytes that are free for this user.
         free: u64,
     },
-    /// The content of the destination is wrong, or the command failed; the text describes the
-    /// error.
+    /// Any other error, such as wrong content of the destination or a command that failed; the
+    /// message.
     #[error("{0}")]
     Failed(String),
 }
 
 impl StoreError {
-    /// Returns the error that `operation` on `path` failed with a system error.
+    /// Returns the error that `operation` on `path` failed with the system error `error`.
     pub(crate) fn path(
         operation: &'static str,
         path: impl fmt::Display,
@@ -45,7 +45,7 @@ impl StoreError {
         Self::refused(operation, path, reason(error))
     }
 
-    /// Returns the error that `operation` on `path` is refused.
+    /// Returns the error that `operation` on `path` is refused for `reason`.
     pub(super) fn refused(
         operation: &'static str,
         path: impl fmt::Display,

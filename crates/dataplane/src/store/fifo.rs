@@ -1,4 +1,5 @@
-//! A named pipe: a stream, so blocks are written in order and cannot be withdrawn.
+//! A named pipe as a destination. It is a stream: blocks are written in order and cannot be
+//! withdrawn.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,7 +16,8 @@ use super::outflow::Outflow;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// The number of attempts to open a pipe that has no reader, and the pause between two attempts.
+/// The maximum number of attempts to open a pipe that has no reader, and the pause between two of
+/// them.
 const ATTEMPTS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -28,7 +30,7 @@ pub struct FifoStore {
 }
 
 impl FifoStore {
-    /// Finds the pipe at `path`; its reader may open it later.
+    /// Finds the pipe at `path` without opening it: its reader may come later.
     pub fn open(root: &Root, path: &Path) -> Result<Self, StoreError> {
         let place = root.find(path);
         let place = place.map_err(|error| StoreError::path("open", path.display(), &error))?;
@@ -36,7 +38,7 @@ impl FifoStore {
         Ok(Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) })
     }
 
-    /// Returns the pipe, opened for writing; waits until it has a reader.
+    /// Returns the pipe, opened for writing. Waits 10 s at most until it has a reader.
     fn outflow(&self) -> io::Result<&Outflow> {
         if let Some(outflow) = self.outflow.get() {
             return Ok(outflow);

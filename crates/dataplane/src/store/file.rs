@@ -1,5 +1,5 @@
-//! A file that appears whole or not at all: it is written under a hidden name in the directory of
-//! its final name, made stable, then renamed.
+//! A file as a destination, which appears whole or not at all: it is written under a hidden name in
+//! its final directory, made stable, then renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,12 +24,12 @@ use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// The length of a file, and the disk space it needs, in bytes.
+/// The length of a file, and the disk space that it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// The length in bytes.
     pub length: u64,
-    /// The number of bytes on the disk, without holes.
+    /// The number of bytes that the file needs on the disk: fewer than `length` if it has holes.
     pub room: u64,
 }
 
@@ -46,7 +46,7 @@ impl Size {
     }
 }
 
-/// A file under its hidden name.
+/// A file that is written under its hidden name.
 pub struct FileStore {
     folder: OwnedFd,
     file: File,
@@ -54,13 +54,14 @@ pub struct FileStore {
     name: OsString,
     path: PathBuf,
     metadata: Metadata,
-    /// Whether the file has its final name, or is left for another copy to resume.
+    /// Whether the hidden name is gone or must stay: the file has its final name, was removed, or
+    /// is left for another copy to resume.
     settled: AtomicBool,
     /// Whether a write failed.
     failed: AtomicBool,
     /// Whether the metadata is set, and the file is stable if that was requested.
     prepared: AtomicBool,
-    /// The directories in which directories were created for the file.
+    /// The directories in which new directories were created for the file.
     parents: Vec<OwnedFd>,
 }
 
@@ -69,15 +70,16 @@ pub struct FileStore {
 pub struct Metadata {
     /// The permission bits.
     pub mode: u32,
-    /// The modification time, as seconds and nanoseconds. If it is given, the mode is set exactly;
-    /// otherwise the umask restricts the mode.
+    /// The modification time, as seconds and nanoseconds since 1970. If given, it becomes the
+    /// access time, too, and the mode is set exactly. Otherwise the times stay, and the umask
+    /// restricts the mode.
     pub times: Option<(i64, u32)>,
-    /// Whether the file is made stable.
+    /// Whether the file is made stable before it is renamed.
     pub fsync: bool,
 }
 
 impl Metadata {
-    /// Sets mode and times of an open file, where they differ.
+    /// Sets the mode and, if given, the times of an open file, unless it has them already.
     pub fn apply_to(&self, file: &File) -> io::Result<()> {
         let stat = fstat(file)?;
         let mode = match self.times {
@@ -99,8 +101,8 @@ impl Metadata {
 
 impl FileStore {
     /// Creates the hidden file for `path`, or for `name` in `path` if that is a directory, and
-    /// checks the free space. `suffix` is appended to the final name. A path that ends in a slash
-    /// is a directory, which is created if missing.
+    /// checks the free space. A `path` that ends in a slash is a directory, which is created if
+    /// missing. `suffix` is appended to the final name; the hidden name contains `tag`.
     pub fn create(
         root: &Root,
         path: &[u8],
@@ -126,8 +128,8 @@ impl FileStore {
         Self::create_in((folder, folder_path, parents), name, size, tag, None)
     }
 
-    /// Creates the hidden file for `name` in the directory `below` the directory `path`. Both are
-    /// created if missing; symbolic links in `below` are not followed.
+    /// Creates the hidden file for `name` in the directory `below` the directory `path`. Both
+    /// directories are created if missing; symbolic links in `below` are not followed.
     pub fn create_below(
         root: &Root,
         (path, below): (&[u8], &[u8]),
@@ -140,7 +142,8 @@ impl FileStore {
         Self::create_in(directory, name.to_owned(), size, tag, None)
     }
 
-    /// Resumes the partial file that an interrupted copy `left`.
+    /// Resumes `left`, the partial file that an interrupted copy left for `path`, or for `name` in
+    /// `path` if that is a directory. The hidden name then contains `tag`.
     pub fn resume(
         root: &Root,
         path: &[u8],
@@ -157,8 +160,8 @@ impl FileStore {
         Self::create_in(directory, name, Size::whole(length), tag, Some(left))
     }
 
-    /// Creates the hidden file for `name` in an open directory, or resumes the one that is `left`.
-    /// The caller has removed stale ones.
+    /// Creates the hidden file for `name` in an open directory, or resumes the partial file `left`.
+    /// The caller must have removed stale partial files.
     pub(super) fn create_in(
         (folder, folder_path, parents): Directory,
         name: OsString,
@@ -319,7 +322,8 @@ impl Store for FileStore {
         Some(&self.file)
     }
 
-    /// After a failed write the partial file is not kept: the disk may be full or broken.
+    /// Returns false after a failed write: then the disk may be full or broken, and the partial
+    /// file is not worth keeping.
     fn leave(&self) -> bool {
         if self.failed.load(Ordering::Acquire) || self.settled.load(Ordering::Acquire) {
             return false;
@@ -330,15 +334,16 @@ impl Store for FileStore {
     }
 }
 
-/// An open directory, its path, and the directories in which directories were created for it.
+/// An open directory, its path, and the directories in which new directories were created for it.
 type Directory = (OwnedFd, PathBuf, Vec<OwnedFd>);
 
-/// Returns the error of opening the directory `path`.
+/// Returns a function that makes the error of opening the directory `path`.
 pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |error| StoreError::path("open the directory", path.display(), &error)
 }
 
-/// Opens the directory `path`, or the directory `below` in it; creates missing directories.
+/// Opens the directory `path` below `root`, or the directory `below` in it if given. Missing
+/// directories are created.
 pub fn open_below(root: &Root, path: &[u8], below: Option<&[u8]>) -> Result<Directory, StoreError> {
     let path = Path::new(OsStr::from_bytes(path));
     let (folder, mut parents) = root.open_or_make_dir(path).map_err(unopened(path))?;
@@ -351,8 +356,8 @@ pub fn open_below(root: &Root, path: &[u8], below: Option<&[u8]>) -> Result<Dire
     Ok((inner, path, parents))
 }
 
-/// Returns the directory and the name of a destination file: `name` in `given` if that is a
-/// directory, else `given` itself.
+/// Returns the directory and the file name of a destination: `given` and `name` if `given` is a
+/// directory, else the two parts of `given`.
 pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
     let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
         || root.open_dir(given, false).is_ok()
@@ -370,8 +375,9 @@ impl Drop for FileStore {
     }
 }
 
-/// Reserves disk space, so that a full disk is detected before the copy and not during it. Does
-/// nothing on file systems in memory: they would write zeros, which costs as much as the copy.
+/// Reserves disk space for the first `length` bytes of a file, so that a full disk is detected
+/// before the copy and not during it. Does nothing where the file system does not support this, or
+/// exists only in memory: it would write zeros, which takes as long as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     if length == 0 || is_in_memory(file)? {
         return Ok(());
@@ -383,7 +389,8 @@ pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
-/// Returns why a file cannot replace `name`; none if it can, or if `name` does not exist.
+/// Returns why the existing `name` cannot be replaced by a file; none if it can, or if it does not
+/// exist.
 pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'static str>> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,

@@ -1,4 +1,4 @@
-//! Several files, which get the bytes of a copy one after another.
+//! Several files as the destination of one copy: each gets the next part of the bytes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use super::left::remove_stale_of;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// Several files under their hidden names. All are complete before the first one is renamed.
+/// Several files under their hidden names. All are complete before any of them is renamed.
 pub struct FilesStore {
     /// The files, each with the offset of its first byte in the copy.
     files: Vec<(u64, FileStore)>,
@@ -25,7 +25,8 @@ pub struct FilesStore {
 }
 
 impl FilesStore {
-    /// Creates the hidden files below `root`; their directories exist.
+    /// Creates the hidden files for `targets` below `root`. The directories of the files must
+    /// exist. Hidden names contain `tag`.
     pub fn create(
         root: &Root,
         targets: &[FileTarget],
@@ -49,8 +50,8 @@ impl FilesStore {
         Ok(Self { files, fsync })
     }
 
-    /// Returns the files with bytes in the range of `length` bytes at `offset`: each file, the
-    /// offset in it, and the number of bytes.
+    /// Returns the files that have bytes of the range of `length` bytes at the offset `offset` in
+    /// the copy. For each file: the offset of those bytes in the file, and their number.
     fn parts(&self, offset: u64, length: usize) -> impl Iterator<Item = (&FileStore, u64, usize)> {
         let end = offset + length as u64;
         let first = self.files.partition_point(|(begin, _)| *begin <= offset).saturating_sub(1);
@@ -64,8 +65,8 @@ impl FilesStore {
         })
     }
 
-    /// Makes everything stable that was written, if that was requested. One syncfs(2) takes a
-    /// fraction of the time of an fsync(2) for each file.
+    /// Makes the files and their present names stable, if that was requested. One syncfs(2) for
+    /// each file system takes a fraction of the time of an fsync(2) for each file.
     fn make_stable(&self, trace: &Collector) -> Result<(), StoreError> {
         let mut devices = BTreeMap::new();
         for file in self.files.iter().filter_map(|(_, file)| file.file()).filter(|_| self.fsync) {
@@ -139,7 +140,8 @@ fn split(path: &[u8]) -> Result<(&Path, &OsStr), StoreError> {
     Ok((path.parent().unwrap_or(Path::new("")), name))
 }
 
-/// Opens the directories of all files, and removes from them what interrupted copies left.
+/// Opens the directory of each file, and removes the partial files that interrupted copies left
+/// there.
 fn folders<'a>(
     root: &Root,
     targets: &'a [FileTarget],

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_sys::cache::{self, Residency};
 
-/// The number of attempts. Other readers may bring pages back from the medium meanwhile.
+/// The maximum number of attempts: other readers may bring pages back into the cache meanwhile.
 const TRIES: usize = 5;
 
 /// Returns whether a file is on a file system that exists only in memory.
@@ -17,11 +17,11 @@ pub fn is_in_memory(file: &File) -> io::Result<bool> {
     Ok(kind == TMPFS || kind == RAMFS)
 }
 
-/// Drops a stable file from the page cache and verifies that no page is left. Does nothing on file
-/// systems that exist only in memory.
+/// Drops a file, whose data must be stable, from the page cache, and verifies that no page of it is
+/// left. Does nothing if the file is on a file system that exists only in memory.
 ///
 /// # Errors
-/// When pages of it stay in memory, or the kernel does not report which ones do.
+/// When pages of the file stay in the cache, or the kernel does not report which ones do.
 pub fn forget(file: &File) -> io::Result<()> {
     let length = file.metadata()?.len();
     if length == 0 || is_in_memory(file)? {

@@ -15,22 +15,22 @@ use crate::shell::Watcher;
 /// The destination of a node's blocks. Several threads may write concurrently; each block is
 /// written once.
 ///
-/// The default methods are those of a destination that accepts blocks in any order, and that can be
-/// read back if it is a file. A store that wraps another one has the properties of the wrapped one.
+/// The default methods suit a destination that accepts blocks in any order, and that can be read
+/// back if it is a file. Methods that report properties ask the wrapped store, if there is one.
 pub trait Store: Send + Sync {
-    /// Returns the store that this one wraps.
+    /// Returns the store that this one wraps, if any.
     fn wrapped(&self) -> Option<&dyn Store> {
         None
     }
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Fills `bytes` with the bytes that were written at `offset`.
+    /// Fills `bytes` with the data that was written at `offset`.
     fn read_at(&self, _offset: u64, _bytes: &mut [u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Uses files that are already in place for the block of `length` bytes at `offset`. Returns
-    /// how many of the first bytes need not be written. The caller reads the others by
-    /// [`Store::read_at`] and writes them.
+    /// how many bytes at the beginning of the block need not be written. The caller reads the
+    /// others with [`Store::read_at`] and writes them.
     fn bring(&self, _offset: u64, _length: usize) -> io::Result<usize> {
         Ok(0)
     }
@@ -58,7 +58,7 @@ pub trait Store: Send + Sync {
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
     /// Makes the written data stable and drops it from the page cache, so that later reads come
     /// from the medium. A store that cannot be read by blocks compares its files with the digests
-    /// of the received bytes, until the copy is `over`.
+    /// of the received bytes instead; it fails if `over` returns true, since the copy has ended.
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         if let Some(wrapped) = self.wrapped() {
             return wrapped.prove(trace, over);
@@ -72,7 +72,7 @@ pub trait Store: Send + Sync {
     }
     /// Removes the written data, unless it was committed.
     fn abandon(&self) {}
-    /// Returns whether the written data can be read back.
+    /// Returns whether the written data can be read back with [`Store::read_at`].
     fn is_holder(&self) -> bool {
         self.wrapped().map_or_else(|| self.file().is_some(), |wrapped| wrapped.is_holder())
     }
@@ -82,35 +82,35 @@ pub trait Store: Send + Sync {
     }
     /// Returns the name of the destination for messages.
     fn name(&self) -> String;
-    /// Returns the path of a file, as raw bytes; for any other store, the name.
+    /// Returns the path of the destination as raw bytes if it is a file, else its name.
     fn path(&self) -> Vec<u8> {
         self.wrapped().map_or_else(|| self.name().into_bytes(), |wrapped| wrapped.path())
     }
-    /// Returns the number of the block device that the store is on, if any.
+    /// Returns the device number of the disk that the store is on, if any.
     fn device(&self) -> Option<u64> {
         match self.wrapped() {
             Some(wrapped) => wrapped.device(),
             None => fstat(self.file()?).ok().map(|stat| stat.st_dev),
         }
     }
-    /// Returns the file that has the source's bytes at the same offsets as the source, if there is
-    /// one.
+    /// Returns the file whose bytes have the same offsets as in the source, if there is one.
     fn file(&self) -> Option<&File> {
         self.wrapped()?.file()
     }
-    /// Leaves the written data for the next copy to resume, instead of removing it. Returns whether
-    /// it was left.
+    /// Leaves the partial file for the next copy to resume, instead of removing it. Returns whether
+    /// it did.
     fn leave(&self) -> bool {
         false
     }
-    /// Returns the number of names that were removed because the source does not have them.
+    /// Returns the number of files and directories that were removed from the destination because
+    /// the source does not have them.
     fn removed(&self) -> u64 {
         self.wrapped().map_or(0, |wrapped| wrapped.removed())
     }
     /// Removes the files that the commit replaced. Called after all nodes have committed.
     fn settle(&self) {}
     /// Restores the files that the commit replaced, unless they were removed by `settle`. Called
-    /// when the copy is given up.
+    /// when the copy fails.
     fn withdraw(&self) {}
     /// Returns a number that grows while a long call makes progress.
     fn steps(&self) -> u64 {
@@ -121,19 +121,21 @@ pub trait Store: Send + Sync {
     fn calls(&self) -> Option<&Calls> {
         self.wrapped()?.calls()
     }
-    /// Sets the text of the manifest, which is committed together with the store.
+    /// Sets the text of the manifest that is committed together with the data; ignored by stores
+    /// without a manifest.
     fn attach(&self, text: Vec<u8>) {
         if let Some(wrapped) = self.wrapped() {
             wrapped.attach(text);
         }
     }
-    /// Calls `watcher` if the store fails between two calls.
+    /// Sets `watcher` to be called if the store fails between two calls.
     fn watch(&self, watcher: Watcher) {
         if let Some(wrapped) = self.wrapped() {
             wrapped.watch(watcher);
         }
     }
-    /// Ends calls that wait in this store, and its command, if any. Called when the copy is over.
+    /// Ends waits in calls of this store, and kills its command, if any. Called when the copy is
+    /// over.
     fn stop(&self) {
         self.wrapped().into_iter().for_each(|wrapped| wrapped.stop());
     }

@@ -15,14 +15,14 @@ use crate::block_index::holding::Holding;
 use crate::block_index::{Existing, stamp};
 use crate::recorder::Collector;
 
-/// A store whose file is not written: only mode and times are set.
+/// A store for a file that is not written: the commit sets only its mode and times.
 pub struct KeptStore {
     old: Existing,
     metadata: Metadata,
 }
 
 impl KeptStore {
-    /// Returns a store for the file `old`, which sets `metadata` on commit.
+    /// Returns a store for the file `old`, whose commit sets `metadata`.
     pub fn new(old: Existing, metadata: Metadata) -> Self {
         Self { old, metadata }
     }

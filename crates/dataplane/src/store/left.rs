@@ -1,7 +1,7 @@
 //! Partial files under hidden names, which interrupted copies leave for the next copy to resume.
 //!
-//! A destination has one at most; it is locked by the copy that writes it. A partial file that is
-//! not resumed is removed by the next copy to the same name, and, once it is old, by any copy to
+//! A destination has at most one; the copy that writes it holds a lock on it. A partial file that
+//! is not resumed is removed by the next copy to the same name, and, once it is old, by any copy to
 //! its directory. On a file system without locks it is unknown whether a copy still runs: nothing
 //! is resumed, and only old files are removed.
 
@@ -16,13 +16,13 @@ use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, process};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
-/// The end of a partial file's name; its beginning is a dot and the final name.
+/// The end of a partial file's name. The name begins with a dot and the final name.
 const PARTIAL: &str = ".garland-part";
 
-/// Age from which any copy to the directory removes a partial file.
+/// The age from which on any copy to the directory removes a partial file.
 const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 
-/// The partial file of an interrupted copy, locked.
+/// The partial file of an interrupted copy, locked by this process.
 pub struct Left {
     /// The file, which holds the lock.
     pub(super) file: File,
@@ -31,7 +31,8 @@ pub struct Left {
 }
 
 impl Left {
-    /// Finds and locks the partial file of `name`, if no running copy holds it.
+    /// Finds and locks the partial file of `name`. Returns none if this user has none there, if a
+    /// running copy holds it, or if the file system does not support locks.
     pub fn find(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
         let start = [b".", name.as_bytes(), b"."].concat();
         let names = hidden(folder).into_iter().filter(|hidden| hidden.starts_with(&start));
@@ -42,24 +43,26 @@ impl Left {
         })
     }
 
-    /// Returns the file.
+    /// Returns the open file, which holds the lock.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Returns the number of bytes that the file already occupies on the disk.
+    /// Returns the number of bytes that the file occupies on the disk.
     pub fn allocated(&self) -> u64 {
         const BLOCK: u64 = 512;
         self.file.metadata().map_or(0, |stat| stat.blocks() * BLOCK)
     }
 }
 
-/// Removes partial files of `name` that no running copy holds, and old ones of any name.
+/// Removes the partial files of `name`, and old ones of any name, unless running copies hold them.
+/// Without locks only old ones are removed.
 pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
     remove_stale_of(folder, &[name]);
 }
 
-/// Removes partial files of all `names` that no running copy holds, and old ones of any name.
+/// Removes the partial files of all `names`, and old ones of any name, unless running copies hold
+/// them. Without locks only old ones are removed.
 pub fn remove_stale_of(folder: &OwnedFd, names: &[&OsStr]) {
     let starts = names.iter().map(|name| [b".", name.as_bytes(), b"."].concat());
     let starts: Vec<Vec<u8>> = starts.collect();
@@ -67,7 +70,8 @@ pub fn remove_stale_of(folder: &OwnedFd, names: &[&OsStr]) {
     remove_if(folder, |hidden, file| is_of_one(hidden) || is_old(file));
 }
 
-/// Removes all partial files that no running copy holds.
+/// Removes all partial files in `folder` unless running copies hold them. Without locks only old
+/// ones are removed.
 pub fn remove_all_stale(folder: &OwnedFd) {
     remove_if(folder, |_, _| true);
 }
@@ -93,20 +97,22 @@ fn hidden(folder: &OwnedFd) -> Vec<Vec<u8>> {
     names.filter(|name| is_partial_name(OsStr::from_bytes(name))).collect()
 }
 
-/// Returns whether `name` is that of a partial file.
+/// Returns whether `name` has the form of a partial file's name.
 pub fn is_partial_name(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())
 }
 
-/// Returns whether a partial file may be removed because of its age.
+/// Returns whether a partial file is so old that any copy to its directory may remove it.
 fn is_old(file: &File) -> bool {
     let now = i128::from(clock::wall_ns() / 1_000_000_000);
     let modified = file.metadata().map_or(i64::MAX, |stat| stat.mtime());
     now - i128::from(modified) > i128::from(WAITS.as_secs())
 }
 
-/// Opens and locks a partial file; returns none if a running copy holds it.
+/// Opens and locks a partial file. Returns none if a running copy holds the lock, or if it is not a
+/// regular file that this process can open. The lock is `Unsupported` on a file system without
+/// locks.
 fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty()).ok()?;
@@ -116,7 +122,8 @@ fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     Some((File::from(fd), lock))
 }
 
-/// Returns the hidden name for the file `name`, limited to the 255 bytes that file systems allow.
+/// Returns the hidden name for the file `name`. A long name is shortened, since file systems allow
+/// 255 bytes.
 pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
     const LONGEST: usize = 255;
     let room = LONGEST - 2 - tag.len() - PARTIAL.len();

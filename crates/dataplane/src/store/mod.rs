@@ -40,27 +40,27 @@ pub use file::{Metadata, target};
 pub use interface::Store;
 pub use kept::KeptStore;
 pub use left::{Left, is_partial_name, partial_name, remove_stale};
-/// The destination on the head, which reads the source and receives no blocks.
+/// The destination on a head that reads the source: it receives no blocks.
 pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;
 
-/// What is in place of a destination before the copy.
+/// What was found at a destination before the copy, and is used by it.
 pub enum Present {
     /// Nothing that the copy uses.
     Nothing,
     /// The partial file of an interrupted copy, which is resumed.
     Left(Left),
-    /// Parts of the tree.
+    /// The files of the tree that are in place.
     Tree(PreviousTree),
 }
 
-/// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden
-/// names contain `tag`; `disk` is the emulated disk of a lab's node. The time during which a
-/// scratch file is in use is added to `usage`.
+/// Opens the destination of a copy of `layout`, or of one `stripe` of the copy, below `root`.
+/// `present` is what the destination already has. Hidden names contain `tag`; `disk` is the node's
+/// emulated disk. The time during which a scratch file is in use is added to `usage`.
 ///
 /// # Errors
-/// When the path cannot be created, is not allowed, or has no space left.
+/// When the destination cannot be created, is not allowed, or has not enough space.
 pub fn open(
     destination: &Destination,
     root: &Root,

@@ -1,4 +1,4 @@
-//! `/dev/null`: bytes are verified and dropped, to measure the network alone.
+//! `/dev/null` as a destination: blocks are verified and dropped, to measure the network alone.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Writes into a pipe at the rate of its reader, until the writing is stopped.
+//! Writes into a pipe as fast as its reader reads, until told to stop.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use garland_sys::event::{self, Interest, Wake};
 
-/// The write end of a pipe.
+/// The write end of a pipe. A thread that waits in a write can be stopped.
 pub struct Outflow {
-    /// None once the pipe is closed.
+    /// The pipe; none once it is closed.
     pipe: Mutex<Option<File>>,
     stop: Arc<Wake>,
 }
 
 impl Outflow {
-    /// Writes into `pipe`.
+    /// Returns a writer into `pipe`, whose write end becomes non-blocking.
     pub fn into(pipe: OwnedFd) -> io::Result<Self> {
         event::never_block(pipe.as_fd())?;
         Ok(Self { pipe: Mutex::new(Some(File::from(pipe))), stop: Arc::new(Wake::new()?) })
     }
 
-    /// Writes all of `bytes`; waits while the pipe is full. Once the reader is gone all bytes are
-    /// dropped.
+    /// Writes all of `bytes`; waits while the pipe is full. Drops the bytes if the pipe has no
+    /// reader any more, or was closed. Fails if [`Self::stop`] ends a wait.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         let mut open = self.pipe.lock();
         while let Some(mut pipe) = open.as_ref().filter(|_| !bytes.is_empty()) {
@@ -38,18 +38,19 @@ impl Outflow {
         Ok(())
     }
 
-    /// Closes the write end. The reader sees the end of the bytes unless another process holds the
-    /// write end open.
+    /// Closes the write end. The reader then sees the end of the stream, unless another process
+    /// holds the write end open.
     pub fn close(&self) {
         *self.pipe.lock() = None;
     }
 
-    /// Returns whether the pipe was closed, here or by its reader.
+    /// Returns whether the pipe is closed: by [`Self::close`], or because its reader was found to
+    /// be gone.
     pub fn is_closed(&self) -> bool {
         self.pipe.lock().is_none()
     }
 
-    /// Makes the present and all later waits fail.
+    /// Makes the present wait for space fail, and all later ones.
     pub fn stop(&self) {
         self.stop.raise();
     }

@@ -1,5 +1,5 @@
-//! The agent's standard output: a stream, so blocks are written in order and cannot be
-//! withdrawn.
+//! The agent's standard output as a destination. It is a stream: blocks are written in order and
+//! cannot be withdrawn.
 
 use std::io::{self, Write};
 

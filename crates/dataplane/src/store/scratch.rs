@@ -1,5 +1,5 @@
-//! A file without a name: bytes are written to the disk as in any copy, and vanish when the copy
-//! ends.
+//! A file without a name as a destination: bytes are written to the disk as in any copy, and the
+//! file vanishes when the copy ends.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,9 @@ pub struct ScratchStore {
 }
 
 impl ScratchStore {
-    /// Creates a file of `length` bytes in the directory `path`; refuses to fill the file system.
+    /// Creates a file of `length` bytes in the directory `path` below `root`. Fails if too little
+    /// of the file system would stay free. `disk` is the node's emulated disk; the time of disk
+    /// calls is added to `usage`. `fsync` tells whether the commit makes the file stable.
     pub fn create(
         root: &Root,
         (path, fsync): (&[u8], bool),

@@ -1,4 +1,4 @@
-//! Opens existing destinations that are not files: devices and pipes.
+//! Opens existing destinations that are not regular files: devices and pipes.
 
 use std::path::Path;
 
@@ -12,10 +12,13 @@ use super::{Store, StoreError, on_disk};
 /// Paths of the agent's own standard streams.
 const OWN: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
 
-/// Opens `path` if it is a block device or a pipe; `length` is the number of bytes, if known.
+/// Opens `path` if it is a block device or a named pipe; returns none for a regular file, a
+/// directory, or a path that does not exist. `length` is the number of bytes to be written, if
+/// known. `force` allows a device that is in use.
 ///
 /// # Errors
-/// When it is something that cannot be written to.
+/// When it is a character device, a socket, or a standard stream of the agent, or when the device
+/// or pipe cannot be opened.
 pub fn open(
     root: &Root,
     path: &Path,

@@ -1,10 +1,10 @@
-//! One stripe of a file, its units packed without gaps, and its manifest.
+//! One stripe of a file as a destination: its units, packed without gaps, and its manifest.
 //!
 //! A stripe and its manifest replace an older pair in three steps. `prepare` writes both under
-//! hidden names and makes them stable. `commit` links the older pair to further names
-//! (`x.old-TAG.stripe-1of3`), then renames the new pair. `settle`, called after every server has
-//! committed, removes the older pair. At every moment one of the two pairs is whole, and `withdraw`
-//! restores the older one.
+//! hidden names and, if requested, makes them stable. `commit` links the older pair to further
+//! names (`x.old-TAG.stripe-1of3`), then renames the new pair. `settle`, called after every server
+//! has committed, removes the older pair. At every moment one of the two pairs is whole, and
+//! `withdraw` restores the older one.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::stripe_files::{Aside, StripeFiles};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// A store that writes the units of one server to a file, and its manifest.
+/// A store that writes the units of one server, and their manifest.
 pub struct StripeStore {
     stripe: Stripe,
     file: Box<dyn Store>,
@@ -31,23 +31,23 @@ pub struct StripeStore {
 enum Phase {
     /// Blocks are being written.
     Writing,
-    /// Stripe and manifest are stable under hidden names; this is the manifest.
+    /// The stripe and the manifest are complete under hidden names; this is the manifest.
     Prepared(Box<FileStore>),
-    /// Both have their final names, or are being renamed; the older pair is set aside.
+    /// Both have their final names, or are being renamed; this is the older pair.
     Committed(Aside),
     /// Nothing is left to be done or undone.
     Settled,
 }
 
 impl StripeStore {
-    /// Returns a store that writes `stripe` to `file`. `files` manages the manifest and the older
-    /// pair.
+    /// Returns a store that writes `stripe` to `file`. `files` renames and removes the manifest and
+    /// the older pair.
     pub fn new(stripe: Stripe, files: StripeFiles, file: Box<dyn Store>) -> Self {
         let (manifest, phase) = (Mutex::default(), Mutex::new(Phase::Writing));
         Self { stripe, file, files, manifest, phase }
     }
 
-    /// Runs a call on the manifest, watched like those on the file's disk.
+    /// Runs a call on the manifest or the older pair, watched like the calls on the stripe.
     fn during<T>(&self, call: impl FnOnce() -> T) -> T {
         match self.file.calls() {
             Some(calls) => calls.during(DiskCall::Finish, &self.name().into(), 0, call),
@@ -61,7 +61,7 @@ impl Store for StripeStore {
         Some(&*self.file)
     }
 
-    /// The bytes have other offsets than in the source.
+    /// Returns none: in the stripe the bytes have other offsets than in the source.
     fn file(&self) -> Option<&File> {
         None
     }
@@ -90,8 +90,8 @@ impl Store for StripeStore {
         Ok(())
     }
 
-    /// Removes the old manifest before the stripe is replaced, and renames the new manifest after
-    /// it, so that no manifest ever describes another stripe.
+    /// Sets the older pair aside. Then removes its manifest, renames the stripe, and renames the
+    /// new manifest, in this order: so no manifest ever describes another stripe.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;
         let mut phase = self.phase.lock();

@@ -1,5 +1,4 @@
-//! A stripe's files in their directory: the stripe, its manifest, and the older pair which they
-//! replace.
+//! The files of a stripe: the stripe itself, its manifest, and the older pair that they replace.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,26 +15,26 @@ use super::{Store, StoreError, remove_stale};
 use crate::log::log;
 use crate::recorder::Collector;
 
-/// The suffix that a manifest's name has in addition to the name of its stripe.
+/// The suffix that makes the name of a manifest from that of its stripe.
 pub const MANIFEST: &str = ".toml";
 
-/// The names of a stripe's files, and the directory which they are in.
+/// The names of a stripe's files, and their directory.
 pub struct StripeFiles {
     folder: OwnedFd,
     folder_path: PathBuf,
-    /// The part of the stripe's name that follows the name of the striped file.
+    /// The part of the stripe's name after the name of the striped file.
     suffix: OsString,
-    /// The stripe's name.
+    /// The name of the stripe.
     stripe: OsString,
-    /// The manifest's name.
+    /// The name of the manifest.
     manifest: OsString,
-    /// The tag of the copy, part of the names of files that are set aside.
+    /// The copy's tag, which is part of the names of files that are set aside.
     tag: String,
     /// The metadata of the manifest.
     metadata: Metadata,
 }
 
-/// The files of an older pair that are set aside: linked to further names.
+/// Which files of the older pair were set aside, that is, linked to further names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside {
     stripe: bool,
@@ -55,7 +54,8 @@ impl StripeFiles {
         Ok(Self { folder, folder_path, suffix, stripe, manifest, tag, metadata })
     }
 
-    /// Writes the manifest under a hidden name and makes it stable.
+    /// Writes `bytes` as the manifest under a hidden name, and makes it stable if the stripe is
+    /// made stable.
     pub fn prepare(&self, bytes: &[u8], trace: &Collector) -> Result<FileStore, StoreError> {
         let error = |error: io::Error| self.error("write", &self.manifest, &error);
         let folder = self.folder.try_clone().map_err(error)?;
@@ -69,14 +69,14 @@ impl StripeFiles {
         Ok(file)
     }
 
-    /// Removes the manifest.
+    /// Removes the manifest from its final name, if it exists.
     pub fn remove(&self) -> Result<(), StoreError> {
         self.unlink(&self.manifest)
             .map_err(|error| self.error("remove the old", &self.manifest, &error.into()))
     }
 
-    /// Links the present stripe and manifest to further names. A manifest is never set aside
-    /// without its stripe.
+    /// Links the present stripe and manifest, as far as they exist, to further names. After an
+    /// error neither has a further name.
     pub fn set_aside(&self) -> Result<Aside, StoreError> {
         let mut aside = Aside { stripe: false, manifest: false };
         let mut keep = || -> io::Result<()> {
@@ -97,7 +97,8 @@ impl StripeFiles {
         })
     }
 
-    /// Restores the files that were set aside, and removes those that replaced them.
+    /// Restores the files that were set aside, and removes those that replaced them. Errors are
+    /// logged.
     pub fn bring_back(&self, aside: Aside) {
         let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
         let back = || -> io::Result<()> {
@@ -116,7 +117,8 @@ impl StripeFiles {
         }
     }
 
-    /// Removes the files of this stripe that any copy has set aside, manifests first.
+    /// Removes all files of this stripe that copies have set aside, manifests first. Errors are
+    /// logged.
     pub fn remove_asides(&self) {
         let Ok(entries) = Dir::read_from(&self.folder) else { return };
         let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
@@ -137,7 +139,7 @@ impl StripeFiles {
         stripe.strip_suffix(self.suffix.as_bytes()).unwrap_or(stripe)
     }
 
-    /// Returns the name under which the stripe or manifest `name` is set aside.
+    /// Returns the further name of the stripe or manifest `name` when it is set aside.
     fn aside_name(&self, name: &OsStr) -> OsString {
         let file = self.file_name();
         let end = name.as_bytes().strip_prefix(file).unwrap_or_default();
@@ -154,8 +156,8 @@ impl StripeFiles {
         tag.is_some_and(|tag| tag.len() == self.tag.len() && tag.iter().all(u8::is_ascii_hexdigit))
     }
 
-    /// Links the file `from` to `to`, or renames it where links are not supported. Returns whether
-    /// the file exists.
+    /// Links the file `from` to the name `to`, or renames it where links are not supported. Returns
+    /// false if `from` does not exist.
     fn link(&self, from: &OsStr, to: &OsStr) -> Result<bool, Errno> {
         let folder = &self.folder;
         if let Err(Errno::NOENT) = statat(folder, from, AtFlags::SYMLINK_NOFOLLOW) {

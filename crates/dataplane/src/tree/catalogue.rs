@@ -9,17 +9,17 @@ use garland_protocol::{CATALOGUE_MAX, TreeOutline};
 use super::index::{Body, ENTRY, Index, Stamp, TOP};
 use super::place::name_of;
 
-/// The level of Zstandard: names and numbers compress well at any level.
+/// The compression level of Zstandard: names and numbers compress well at any level.
 const LEVEL: i32 = 1;
 
 /// The records of a tree in the form in which they are sent to nodes.
 pub struct Catalogue {
-    /// The records in parcels, each compressed separately.
+    /// The records in parcels, in order; each parcel is compressed separately.
     parcels: Vec<Vec<u8>>,
 }
 
-/// Returns the outline that is sent before the catalogue; none if two top-level entries have the
-/// same name, since an existing file could be either of them.
+/// Returns the outline that is sent before the catalogue. Returns none if two top-level entries
+/// have the same name: an existing file could belong to either of them.
 pub fn outline(index: &Index) -> Option<TreeOutline> {
     let mut seen = HashSet::new();
     let mut names = Vec::new();
@@ -46,37 +46,37 @@ impl Catalogue {
         Some(Self { parcels: parcels.collect::<Option<_>>()? })
     }
 
-    /// Returns the parcels, in order.
+    /// Returns the compressed parcels, in order.
     pub fn parcels(&self) -> &[Vec<u8>] {
         &self.parcels
     }
 
-    /// The length of all parcels in bytes.
+    /// Returns the length of all compressed parcels in bytes.
     pub fn packed(&self) -> u64 {
         self.parcels.iter().map(|parcel| parcel.len() as u64).sum()
     }
 }
 
-/// A catalogue that is being received.
+/// The part of a catalogue that has been received.
 pub struct Gathered {
     outline: TreeOutline,
     records: Vec<u8>,
 }
 
 impl Gathered {
-    /// Returns the memory in bytes that an index of the catalogue needs.
+    /// Returns the memory in bytes that it takes to receive the catalogue and to build its index.
     pub fn memory(outline: &TreeOutline) -> u64 {
         let records = u64::from(outline.records).saturating_mul(ENTRY);
         // While it is built the records exist twice.
         outline.bytes.saturating_mul(2).saturating_add(records)
     }
 
-    /// Returns a catalogue without records.
+    /// Returns a catalogue with this outline, of which nothing has been received.
     pub fn new(outline: &TreeOutline) -> Self {
         Self { outline: outline.clone(), records: Vec::new() }
     }
 
-    /// Adds a parcel. Returns false if it is invalid.
+    /// Adds a compressed parcel. Returns false if it is invalid, or exceeds the announced size.
     pub fn take(&mut self, parcel: &[u8]) -> bool {
         let Ok(bytes) = zstd::bulk::decompress(parcel, CATALOGUE_MAX) else { return false };
         let fits = (self.records.len() + bytes.len()) as u64 <= self.outline.bytes;
@@ -86,8 +86,8 @@ impl Gathered {
         fits
     }
 
-    /// Returns the index of a stream of `length` bytes, without stamps of the files; none if the
-    /// catalogue is invalid.
+    /// Returns the index of a stream of `length` bytes. Its files are marked as not examined yet.
+    /// Returns none if the catalogue is invalid.
     pub fn index(self, length: u64) -> Option<Index> {
         let Self { outline, records } = self;
         if records.len() as u64 != outline.bytes {

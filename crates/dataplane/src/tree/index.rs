@@ -1,45 +1,45 @@
-//! The positions of records and files in the stream of a tree.
+//! The records of a tree, and the positions of records and files in the tree's stream.
 
 use garland_core::tree::Record;
 use rustix::fs::Stat;
 
-/// The number of the directory of top-level entries.
+/// The directory number in records of top-level entries, which are in no directory of the tree.
 pub const TOP: u32 = u32::MAX;
 
-/// All records of a stream, in order.
+/// All records of a stream, in order. Their indexes are the record numbers.
 #[derive(Debug, Default)]
 pub struct Index {
     entries: Vec<Entry>,
-    /// The bytes of the records, one after another.
+    /// The encoded records, one after another.
     records: Vec<u8>,
     length: u64,
 }
 
-/// A record and the file that follows it.
+/// The position of a record, and what follows it in the stream.
 #[derive(Debug)]
 struct Entry {
-    /// The offset of the record in the stream.
+    /// The offset of the record in the stream, in bytes.
     at: u64,
-    /// The offset of the record in `Index::records`.
+    /// The offset of the record in `Index::records`, in bytes.
     record: u64,
-    /// The record number of its directory.
+    /// The record number of the directory that the record is in, or [`TOP`].
     folder: u32,
     body: Body,
 }
 
-/// What follows a record.
+/// What follows a record in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// No bytes.
+    /// Nothing.
     None,
-    /// The bytes of a file, which had this stamp when it was scanned, and an end mark.
+    /// The bytes of a file and an end mark. The file had this stamp when it was examined.
     File(Stamp),
-    /// Nothing. The record is a further name of the file of this record, and is void if that file
-    /// has failed.
+    /// Nothing. The record is a hard link to the file of the record with this number, and is void
+    /// if that file has failed.
     NameOf(u32),
 }
 
-/// Attributes of a file that differ after any change of it.
+/// Attributes of a file which differ after any change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
@@ -49,8 +49,8 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Returns the stamp of a file with the status `stat`. Its change time (ctime) changes with the
-    /// bytes, too, and cannot be set back.
+    /// Returns the stamp of a file with the status `stat`. It includes the change time (ctime),
+    /// which every change of the bytes updates and which cannot be set back.
     pub fn of(stat: &Stat) -> Self {
         Self {
             inode: stat.st_ino,
@@ -60,33 +60,35 @@ impl Stamp {
         }
     }
 
-    /// Returns the stamp of a file of which only the length is known.
+    /// Returns the stamp of a file that was not examined: only its length is known.
     pub fn unseen(length: u64) -> Self {
         Self { inode: 0, length, changed: 0, changed_nanos: 0 }
     }
 
-    /// Returns whether the file was examined.
+    /// Returns whether the file was examined, so that the stamp is more than a length.
     pub fn is_seen(&self) -> bool {
         self.inode != 0
     }
 
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 }
 
-/// The memory in bytes that the index needs for a record, besides the bytes of the record.
+/// The memory in bytes that the index needs for a record, not counting the encoded record.
 pub const ENTRY: u64 = size_of::<Entry>() as u64;
 
 impl Index {
-    /// An index with capacity for `records` records of `bytes` bytes together.
+    /// Returns an empty index with capacity for `records` records, which take `bytes` bytes
+    /// together.
     pub fn with_room(records: usize, bytes: usize) -> Self {
         let (entries, records) = (Vec::with_capacity(records), Vec::with_capacity(bytes));
         Self { entries, records, length: 0 }
     }
 
-    /// Sets the stamp of the file of record `number` if its length is the recorded one.
+    /// Sets the stamp of the file of record `number`, if the file has the length that the record
+    /// says.
     pub fn see(&mut self, number: u32, stamp: Stamp) {
         if let Body::File(own) = &mut self.entries[number as usize].body
             && own.length == stamp.length
@@ -102,17 +104,19 @@ impl Index {
         }
     }
 
-    /// The bytes of all records, one after another.
+    /// Returns the encoded records, one after another.
     pub fn records(&self) -> &[u8] {
         &self.records
     }
 
-    /// Adds a record in the directory `folder`. Returns its number.
+    /// Adds a record of an entry in the directory with the record number `folder`, or [`TOP`].
+    /// Returns the number of the new record.
     pub fn push(&mut self, folder: u32, record: &Record, body: Body) -> u32 {
         self.push_bytes(folder, &record.to_bytes(), body)
     }
 
-    /// Adds a record, given its encoded bytes. Returns its number.
+    /// Adds a record that is already encoded, as [`Self::push`] does. Returns the number of the new
+    /// record.
     pub fn push_bytes(&mut self, folder: u32, bytes: &[u8], body: Body) -> u32 {
         let (at, record) = (self.length, self.records.len() as u64);
         self.records.extend_from_slice(bytes);
@@ -131,25 +135,25 @@ impl Index {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Releases unused capacity; no record follows.
+    /// Releases unused capacity after the last record was added.
     pub fn close(&mut self) {
         self.entries.shrink_to_fit();
         self.records.shrink_to_fit();
     }
 
-    /// The length of the stream in bytes.
+    /// Returns the length of the stream in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Returns the number of the record that contains the stream's offset `at`, either in its own
-    /// bytes or in those of its file.
+    /// Returns the number of the record to which the stream's offset `at` belongs: it lies in the
+    /// encoded record, in the bytes of its file, or in the end mark.
     pub fn find(&self, at: u64) -> u32 {
         let after = self.entries.partition_point(|entry| entry.at <= at);
         u32::try_from(after.saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
-    /// The offsets in the stream at which record `number` and the next one begin.
+    /// Returns the offsets in the stream at which record `number` and the next record begin.
     pub fn span(&self, number: u32) -> (u64, u64) {
         let end = self.entries.get(number as usize + 1).map_or(self.length, |next| next.at);
         (self.entries[number as usize].at, end)
@@ -168,7 +172,8 @@ impl Index {
         self.entries[number as usize].body
     }
 
-    /// The record number of the directory of record `number`; none at the top.
+    /// Returns the record number of the directory that record `number` is in; none for a top-level
+    /// entry.
     pub fn folder(&self, number: u32) -> Option<u32> {
         Some(self.entries[number as usize].folder).filter(|folder| *folder != TOP)
     }

@@ -7,14 +7,15 @@ use std::path::PathBuf;
 
 use garland_protocol::{Absence, Absent, MAX_MESSAGE};
 
-/// A file that is not copied, and the reason.
+/// A file or directory that is not copied, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its path, as the user would write it.
+    /// The path, as the user would write it.
     pub path: PathBuf,
     /// Why it is not copied.
     pub reason: String,
-    /// Whether it should have been copied, unlike sockets and devices.
+    /// Whether it should have been copied. False for files of a kind that is never copied, such as
+    /// sockets.
     pub failed: bool,
 }
 
@@ -24,13 +25,14 @@ impl LeftOut {
         Self { path: PathBuf::from(OsStr::from_bytes(path)), reason, failed: true }
     }
 
-    /// Returns a file of a kind that is not copied.
+    /// Returns a file that is not copied because it is of the kind `is`.
     pub fn skipped(path: &[u8], is: &str) -> Self {
         Self { path: PathBuf::from(OsStr::from_bytes(path)), reason: is.to_owned(), failed: false }
     }
 }
 
-/// Returns the message that lists these files: failures first, and only as many as fit into it.
+/// Returns the message about these files: the number of failures and of skipped files, and the
+/// first files as far as they fit. Failures come first.
 pub fn absence(left_out: &[LeftOut]) -> Absence {
     let missed = left_out.iter().filter(|left| left.failed);
     let skipped = left_out.iter().filter(|left| !left.failed);

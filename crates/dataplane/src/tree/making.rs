@@ -7,16 +7,18 @@ use garland_core::tree::VOID;
 
 use super::index::{Body, Index, Stamp};
 
-/// Access to the files of a stream.
+/// The files of a stream, from which [`make`] takes their bytes and end marks.
 pub trait Bodies {
-    /// Returns whether a record is void because the file that it names has failed.
+    /// Returns whether a record with this body is void: it is a hard link to a file that has
+    /// failed.
     fn is_void(&mut self, body: Body) -> bool;
-    /// Reads bytes of the file of record `number` at `offset`.
+    /// Fills `bytes` with the bytes at `offset` of the file of record `number`.
     ///
     /// # Errors
     /// When they are not available.
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
-    /// Returns the end mark of the file of record `number`.
+    /// Returns the end mark of the file of record `number`, which had this stamp when it was
+    /// examined.
     fn mark(&mut self, number: u32, stamp: Stamp) -> u8;
 }
 

@@ -1,8 +1,9 @@
 //! Trees of files as the source of a copy. A scan determines the stream, which is then read like a
 //! file: lanes do not distinguish the two.
 //!
-//! Memory: 56 bytes and a record (its name and some 30 bytes) per file, directory or link, on this
-//! machine only; twice that during the scan. Nodes keep none of it.
+//! For each file, directory or link the source keeps 56 bytes and a record in memory; a record
+//! takes some 30 bytes and the name. During the scan it needs twice as much. Nodes need no such
+//! memory, unless parts of the tree are in place there.
 
 mod catalogue;
 mod index;

@@ -1,5 +1,5 @@
-//! The directories of a tree's sources, and opening the files in them name by name, without
-//! following symbolic links.
+//! Opens the directories and files of a tree's sources name by name, without following symbolic
+//! links.
 
 use std::fs::File;
 use std::io;
@@ -25,11 +25,11 @@ pub fn open_file(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
 /// One source of a tree.
 #[derive(Debug)]
 pub struct Place {
-    /// The directory that contains its top-level entries.
+    /// The directory that contains the top-level entries of the source.
     pub folder: OwnedFd,
     /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
-    /// The number of the source's first record.
+    /// The record number of the source's first record.
     pub first: u32,
 }
 
@@ -54,17 +54,18 @@ pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
     names
 }
 
-/// Opens the files of a tree; keeps the last directory and the last file open.
+/// Opens the files of a tree, and keeps open the directory and the file that were used last.
 #[derive(Debug, Default)]
 pub struct Opener {
-    /// The last directory: the index of its source, its record number, and its descriptor.
+    /// The directory used last: the index of its source, its record number (none for the top
+    /// directory), and its descriptor.
     last: Option<((usize, Option<u32>), OwnedFd)>,
-    /// The last file: its record number and its descriptor.
+    /// The file used last: its record number, and the open file.
     file: Option<(u32, File)>,
 }
 
 impl Opener {
-    /// Returns the file of record `number`, opened if it is not the last one.
+    /// Returns the file of record `number`; opens it unless it is the one used last.
     pub fn file(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&File> {
         if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
             let folder = self.folder(places, index, number)?;
@@ -73,18 +74,18 @@ impl Opener {
         self.file.as_ref().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Closes the last file: another one may have taken its name.
+    /// Closes the file used last. Needed when another file may have taken its name.
     pub fn close_file(&mut self) {
         self.file = None;
     }
 
-    /// Returns the status of the file of record `number`.
+    /// Returns the status of the file of record `number`; does not follow a symbolic link.
     pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
         let folder = self.folder(places, index, number)?;
         Ok(statat(folder, name_of(index, number), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Opens the directory of record `number`.
+    /// Returns the directory that record `number` is in; opens it unless it is the one used last.
     fn folder(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OwnedFd> {
         let at = place_of(places, number);
         let key = (at, index.folder(number));
@@ -100,12 +101,12 @@ impl Opener {
     }
 }
 
-/// Returns the index of the source that has record `number`.
+/// Returns the index in `places` of the source that record `number` belongs to.
 fn place_of(places: &[Place], number: u32) -> usize {
     places.partition_point(|place| place.first <= number).saturating_sub(1)
 }
 
-/// Returns the path of record `number` for messages.
+/// Returns the path of the entry of record `number`, for messages.
 pub fn path_of(places: &[Place], index: &Index, number: u32) -> Vec<u8> {
     [places[place_of(places, number)].path.clone(), names_to(index, number).join(&b'/')].concat()
 }

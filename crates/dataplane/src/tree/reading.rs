@@ -10,18 +10,18 @@ use super::index::{Body, Index, Stamp};
 use super::making::Bodies;
 use super::place::{Opener, Place};
 
-/// A reader of the files of a stream, all of which must be intact.
+/// Reads the bytes of a stream's files. All files that it reads must be intact.
 pub struct Reading<'a> {
     /// The records of the stream.
     pub index: &'a Index,
-    /// The directories of the files.
+    /// The directories that the sources' top-level entries are in.
     pub places: &'a [Place],
     /// Opens the files.
     pub opener: Opener,
-    /// A file that is still being written, under a hidden name: its record number, the file, and
-    /// the number of its bytes so far.
+    /// The file that is still being written under a hidden name, if any: its record number, the
+    /// file, and the number of bytes written so far.
     pub partial: Option<(u32, &'a File, u64)>,
-    /// The record number of the file that could not be read.
+    /// The record number of the last file that could not be read, if any.
     pub failed: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Bodies for Reading<'_> {
     }
 }
 
-/// Reads from a partial file. Bytes beyond its end are zeros.
+/// Fills `bytes` from a partial file. Bytes beyond the end of the file are a hole, that is, zeros.
 fn read_with_hole(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {

@@ -10,7 +10,7 @@ use super::index::Index;
 use super::left_out::LeftOut;
 use super::place::Place;
 
-/// Which parts of a tree are copied.
+/// The options of a scan: which parts of a tree are copied, and how.
 pub struct ScanOptions<'a> {
     /// Patterns of paths that are not copied.
     pub excludes: Vec<Pattern>,
@@ -20,7 +20,7 @@ pub struct ScanOptions<'a> {
     pub sweep: bool,
     /// The root of relative paths, and whether paths may leave it.
     pub root: &'a Root,
-    /// Returns whether the user has interrupted the scan.
+    /// Called repeatedly; returns true if the user has interrupted the scan.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -42,13 +42,13 @@ pub enum ScanError {
     Kind {
         /// The path of the source.
         path: String,
-        /// The kind of the file.
+        /// The kind of the file, such as `a socket`.
         is: &'static str,
     },
-    /// Two sources have the same name.
+    /// Two sources have this name.
     #[error("two sources are named {0}")]
     Twice(String),
-    /// There are more files than record numbers.
+    /// The tree has more entries than there are record numbers.
     #[error("the tree has more than 4 billion files, directories and links")]
     TooMany,
     /// The user interrupted the scan.
@@ -56,7 +56,7 @@ pub enum ScanError {
     Interrupted,
 }
 
-/// The number of files, directories and links to copy.
+/// The numbers of files, directories and links to copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The number of files.
@@ -73,8 +73,8 @@ pub struct Scan {
     pub index: Index,
     pub places: Vec<Place>,
     pub left_out: Vec<LeftOut>,
-    /// Directories in which nodes must not remove anything, since not all of their content was
-    /// read.
+    /// The directories in which nodes must not remove anything, since not everything in them is
+    /// copied.
     pub unswept: Vec<PathBuf>,
     pub tally: Tally,
 }

@@ -25,10 +25,12 @@ use crate::pace::{self, Pace};
 use crate::source::Content;
 use garland_sys::error::reason;
 
-/// The most bytes of blocks that are kept because a later block was requested first.
+/// The maximum number of bytes of blocks that are kept because a later block was requested before
+/// them.
 const EARLY: usize = 64 << 20;
 
-/// Files and directories of this machine, as one stream.
+/// Files and directories of this machine as one source: a stream that is generated while it is
+/// read.
 pub struct TreeSource {
     index: Index,
     places: Vec<Place>,
@@ -37,26 +39,26 @@ pub struct TreeSource {
     left_out: Vec<LeftOut>,
     /// Directories in which nodes remove nothing although removal was requested.
     unswept: Vec<PathBuf>,
-    /// The files that could not be read or have changed, by record number, and why.
+    /// For each file that could not be read or has changed, by its record number, the reason.
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
     disk: Option<Arc<Pace>>,
 }
 
-/// The first reading of the stream. The end mark of a file depends on all its bytes, so everything
-/// is read once in order.
+/// The state of the first reading of the stream. All blocks are read in order, since the end mark
+/// of a file depends on all bytes of the file.
 #[derive(Default)]
 struct FirstTime {
-    /// The index of the next block.
+    /// The index of the next block to be read.
     next: u64,
-    /// Blocks that were read before a later one that was requested first.
+    /// Blocks that had to be read because a later one was requested first, by their indexes.
     early: BTreeMap<u64, Vec<u8>>,
     open: Opener,
 }
 
 impl TreeSource {
-    /// Scans all `sources`. Of a source whose path ends in a slash only the content is copied; any
-    /// other one is copied under its own name.
+    /// Scans all `sources`. If the path of a source ends in a slash, only the content of that
+    /// directory is copied; any other source is copied under its own name.
     ///
     /// # Errors
     /// When a source does not exist, cannot be opened, or is of a kind that cannot be copied.
@@ -69,24 +71,24 @@ impl TreeSource {
         Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
     }
 
-    /// Puts the tree on the emulated disk that the copies of a node share.
+    /// Makes all reads go to the emulated disk that the copies of a node share, if there is one.
     #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// The number of files, directories and links.
+    /// Returns the numbers of files, directories and links to copy.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Returns the directories in which nodes remove nothing although removal was requested: not
-    /// all of their content could be read here.
+    /// Returns the directories in which nodes remove nothing although removal was requested, since
+    /// not everything in them is copied.
     pub fn unswept(&self) -> &[PathBuf] {
         &self.unswept
     }
 
-    /// Returns the outline that is sent before the catalogue; none if two sources have an entry of
+    /// Returns the outline that is sent before the catalogue; none if two top-level entries have
     /// the same name.
     pub fn outline(&self) -> Option<TreeOutline> {
         outline(&self.index)
@@ -97,7 +99,7 @@ impl TreeSource {
         Catalogue::of(&self.index)
     }
 
-    /// Returns the files that are left out, as far as they are known.
+    /// Returns the files that are not copied, as far as this is known before the end of the copy.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let failed = self.failed.lock();
         let path = |number| path_of(&self.places, &self.index, number);
@@ -121,16 +123,16 @@ impl TreeSource {
         self.failed.lock().entry(number).or_insert(reason);
     }
 
-    /// Fills `bytes` with the stream's bytes at the offset `at`. If `judge` is set the end marks of
-    /// files are determined; otherwise they are known already.
+    /// Fills `bytes` with the bytes of the stream from the offset `at` on. If `judge` is set,
+    /// checks each file at its end mark; otherwise that was done before.
     fn make(&self, open: &mut Opener, at: u64, bytes: &mut [u8], judge: bool) {
         let mut given = FirstReading { source: self, open, judge };
         // Errors have been recorded already; the bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
 
-    /// Reads bytes of a file. If that fails the bytes are zeros, and the file is recorded as
-    /// failed.
+    /// Fills `bytes` with the bytes at `offset` of a file. If that fails, fills them with zeros and
+    /// records that the file has failed.
     fn read_file(&self, open: &mut Opener, number: u32, offset: u64, bytes: &mut [u8]) {
         let read = self.file(open, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
@@ -145,7 +147,8 @@ impl TreeSource {
         }
     }
 
-    /// Checks that a file whose bytes have all been read is unchanged; otherwise it has failed.
+    /// Checks, after all bytes of a file were read, that the file is unchanged; otherwise records
+    /// that it has failed.
     fn judge(&self, open: &mut Opener, number: u32, stamp: Stamp) {
         let now = self.file(open, number).and_then(|file| Ok(fstat(file)?));
         match now {
@@ -156,7 +159,8 @@ impl TreeSource {
         open.close_file();
     }
 
-    /// Fails a file that has content although its length is 0, like those in /proc.
+    /// Records that a file has failed if it has content although its length is 0, like those in
+    /// /proc.
     fn look_behind(&self, open: &mut Opener, number: u32, stat: &Stat) {
         let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
         if stat.st_size == 0 && self.file(open, number).is_ok_and(has) {
@@ -232,7 +236,8 @@ impl Content for TreeSource {
         "the tree".to_owned()
     }
 
-    /// Returns the path of the first file that has changed; if there is none, the tree's name.
+    /// Returns the path of the first file in the block that has changed; if there is none, the name
+    /// of the tree.
     fn changed(&self, layout: Layout, index: u64) -> String {
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
         let mut open = Opener::default();
@@ -254,7 +259,8 @@ impl Content for TreeSource {
         Some(absence(&self.left_out()))
     }
 
-    /// Always true: each file is checked, and fails, separately.
+    /// Returns true: a file that has changed fails separately, and does not make the whole copy
+    /// fail.
     fn is_unchanged(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Scanning sources, directory by directory.
+//! Scans sources, directory by directory.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -21,8 +21,9 @@ use garland_sys::error::reason;
 /// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;
 
-/// Scans all `sources`, each directory in the order of its names. Of a source whose path ends in a
-/// slash only the content is copied; any other one is copied under its own name.
+/// Scans all `sources`. The entries of each directory are scanned in the order of their names. If
+/// the path of a source ends in a slash, only the content of that directory is copied; any other
+/// source is copied under its own name.
 pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
@@ -62,16 +63,17 @@ struct Walk<'a> {
     options: &'a ScanOptions<'a>,
     /// The result so far.
     scan: Scan,
-    /// The present path as the user would write it. That of a directory ends in a slash.
+    /// The present path, as the user would write it. The path of a directory ends in a slash.
     path: Vec<u8>,
-    /// The length of the prefix of `path` that is not part of the path on nodes.
+    /// The length in bytes of the beginning of `path` that does not belong to the path on nodes.
     top: usize,
     depth: usize,
     /// Whether an entry of the present directory is left out.
     incomplete: bool,
-    /// The user ID that reads the files.
+    /// The effective user ID of this process, which reads the files.
     user: u32,
-    /// The record numbers of this source's files with several hard links, by device and inode.
+    /// For each file of the present source with several hard links, by device and inode, its record
+    /// number.
     firsts: HashMap<(u64, u64), u32>,
 }
 
@@ -96,7 +98,8 @@ impl<'a> Walk<'a> {
         self.entry(&folder, name, TOP)
     }
 
-    /// Scans a directory whose content is copied; its metadata goes to the destination directory.
+    /// Scans a directory of which only the content is copied. The destination directory gets its
+    /// metadata.
     fn content(&mut self, source: &Path) -> Result<(), ScanError> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
@@ -109,7 +112,8 @@ impl<'a> Walk<'a> {
         self.inside(&folder, TOP)
     }
 
-    /// Opens the directory of a source, and begins its records.
+    /// Opens `folder`, the directory that contains the top-level entries of `source`, and begins
+    /// the records of that source.
     fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
         let opened = self.options.root.open_dir(folder, false);
         let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
@@ -121,7 +125,8 @@ impl<'a> Walk<'a> {
         Ok(fd)
     }
 
-    /// Scans the content of a directory. Nodes sweep it only if nothing in it is left out.
+    /// Scans the content of a directory with the record number `number`. Nodes remove other files
+    /// from it only if nothing in it is left out.
     fn inside(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
         let above = std::mem::take(&mut self.incomplete);
         self.entries(folder, number)?;
@@ -265,7 +270,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds a record and returns its number. A record longer than nodes accept is left out.
+    /// Adds a record of an entry in the directory `number`, and returns the number of the new
+    /// record. Leaves the entry out and returns none if the record is longer than nodes accept.
     fn push(&mut self, number: u32, record: &Record, body: Body) -> Option<u32> {
         let bytes = record.to_bytes();
         if bytes.len() > RECORD_MAX {
@@ -285,7 +291,7 @@ impl<'a> Walk<'a> {
         self.incomplete = true;
     }
 
-    /// Leaves the present file out because `operation` failed. The scan continues.
+    /// Leaves the present entry out because `operation` failed on it. The scan continues.
     fn fail(&mut self, operation: &str, error: &io::Error) -> Result<(), ScanError> {
         let reason = format!("cannot {operation} it: {}", reason(error));
         self.leave_out(LeftOut::failed(&self.path, reason));
@@ -299,7 +305,8 @@ fn meta(stat: &Stat, attributes: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
     Meta { mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), modified, attributes }
 }
 
-/// Returns the kind of a file that cannot be copied; none for files, directories and links.
+/// Returns the kind of a file that cannot be copied; none for regular files, directories and
+/// symbolic links.
 fn other_kind(stat: &Stat) -> Option<&'static str> {
     Some(match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile | FileType::Directory | FileType::Symlink => return None,

@@ -19,13 +19,13 @@ pub use transfer::{Done, Sent};
 /// The error of an order that needs an endpoint, before one is open.
 pub const NO_ENDPOINT: FabricError = FabricError::Order("no endpoint is open");
 
-/// An open endpoint. Pointers are null until their object is open.
+/// An endpoint, opened step by step: each pointer is null until its object is open.
 pub struct Port<'l> {
     library: &'l Library,
     offers: Offers<'l>,
     memory: Memory,
-    /// One context per operation in flight: gets, puts and sends first, then receives, then one
-    /// for the word that ends a round.
+    /// One context per operation that may be in flight: `depth` for gets, puts and sends, `depth`
+    /// for receives, and one for the word that ends a round.
     contexts: Box<[UnsafeCell<Context>]>,
     depth: usize,
     fabric: *mut Fabric,
@@ -40,7 +40,7 @@ pub struct Port<'l> {
     opened: Option<Opened>,
 }
 
-/// The peer.
+/// The endpoint of the peer, once [`Port::meet`] has been called.
 #[derive(Clone, Copy)]
 struct Remote {
     address: u64,
@@ -54,7 +54,7 @@ impl Port<'_> {
         &mut self.memory
     }
 
-    /// Whether it can sleep until a completion.
+    /// Returns whether a thread can sleep until an operation completes.
     pub fn sleeps(&self) -> bool {
         self.opened.as_ref().is_some_and(|opened| opened.sleeps)
     }

@@ -19,14 +19,15 @@ use super::{NO_ENDPOINT, Port, Remote};
 /// The key of the memory region, if the provider does not choose one.
 const KEY: u64 = 0x6761_726c;
 
-/// The minimum size of the completion queue.
+/// The minimum size of the completion queue, in completions.
 const COMPLETIONS: usize = 1024;
 
 impl<'l> Port<'l> {
-    /// Opens an endpoint as `wish` says.
+    /// Opens an endpoint with the properties `wish`.
     ///
     /// # Errors
-    /// When the provider is missing or does not support an operation.
+    /// When the provider is missing or does not support the properties, memory is short, or a call
+    /// of libfabric fails.
     pub fn open(library: &'l Library, wish: &Open) -> Result<Self, FabricError> {
         let (offers, delivers) = provider::find(library, &wish.provider, wish.source, wish.puts)?;
         let memory = Memory::new(wish.ring).ok_or(FabricError::Memory(wish.ring))?;
@@ -103,7 +104,8 @@ impl<'l> Port<'l> {
         self.check("opening the domain", answer)
     }
 
-    /// Opens the completion queue and the address vector; returns whether a thread can sleep on the queue.
+    /// Opens the completion queue and the address vector. Returns whether a thread can sleep on the
+    /// queue, which is requested by `sleep`.
     fn open_queue(&mut self, sleep: bool) -> Result<bool, FabricError> {
         let domain = self.domain;
         let mut open = |wait| {
@@ -215,10 +217,11 @@ impl<'l> Port<'l> {
         })
     }
 
-    /// Inserts the address of the peer.
+    /// Inserts the address of the peer, to which all further operations go.
     ///
     /// # Errors
-    /// When the address is not one of this provider's.
+    /// When no endpoint is open, the peer uses another provider, or its address is not one of this
+    /// provider.
     pub fn meet(&mut self, peer: &Peer) -> Result<(), FabricError> {
         let own = &self.opened()?.peer;
         if peer.provider != own.provider {

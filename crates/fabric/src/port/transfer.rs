@@ -10,7 +10,7 @@ use super::super::memory::Ring;
 use super::super::words::Kind;
 use super::{Port, Remote};
 
-/// The maximum number of completions that are read at a time.
+/// The maximum number of completions that one call reads.
 const BATCH: usize = 16;
 
 const EAGAIN: isize = -(libc::EAGAIN as isize);
@@ -19,9 +19,9 @@ const EINTR: isize = -(libc::EINTR as isize);
 /// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// The get, put or send of this slot.
+    /// The get or put of this slot, or the send with this number.
     Went(usize),
-    /// The receive of this slot.
+    /// The receive into this slot.
     Came(usize),
     /// The word that ends a round was sent or received.
     Word,
@@ -30,15 +30,15 @@ pub enum Done {
 /// The result of starting a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The queue is full.
+    /// It was not started, since the queue is full.
     Busy,
-    /// It is in flight, and will complete.
+    /// It is in flight; a completion follows.
     UnderWay,
-    /// Its bytes were copied; it has no completion.
+    /// It is done: its bytes were copied. No completion follows.
     Taken,
 }
 
-/// The buffer of a send or receive.
+/// The buffer of a send or receive, and the index of its context.
 #[derive(Clone, Copy)]
 struct Piece {
     offset: usize,
@@ -47,7 +47,8 @@ struct Piece {
 }
 
 impl Port<'_> {
-    /// Starts the get or put of slot `slot`; returns whether the queue had space.
+    /// Starts the get or put of `size` bytes of slot `slot`. Returns false if the queue has no
+    /// space.
     pub fn reach(&mut self, kind: Kind, slot: usize, size: u32) -> Result<bool, FabricError> {
         let Remote { address, base, key } = self.remote()?;
         let (near, far) = match kind {
@@ -75,7 +76,8 @@ impl Port<'_> {
         self.begun(if kind == Kind::Get { "a get" } else { "a put" }, answer)
     }
 
-    /// Sends the first `size` bytes of a slot; no other operation of slot `number` may be in flight.
+    /// Sends the first `size` bytes of slot `slot` of a ring. `number` identifies the send in
+    /// [`Done::Went`]; no other operation with this number may be in flight.
     pub fn send(
         &mut self,
         ring: Ring,
@@ -87,7 +89,7 @@ impl Port<'_> {
         self.send_piece(Piece { offset, size: size as usize, context: number })
     }
 
-    /// Sends the word that ends a round.
+    /// Sends the word that ends a round. Always has a completion, unless the queue is full.
     pub fn send_word(&mut self) -> Result<Sent, FabricError> {
         let piece = Piece { offset: self.memory.word(), size: 1, context: 2 * self.depth };
         // The send was not copied: it must make progress before this side stops polling.
@@ -117,14 +119,14 @@ impl Port<'_> {
         Ok(if begun { Sent::UnderWay } else { Sent::Busy })
     }
 
-    /// Posts a receive of `size` bytes into slot `slot`; returns whether the queue had space.
+    /// Posts a receive of `size` bytes into slot `slot`. Returns false if the queue has no space.
     pub fn receive(&mut self, slot: usize, size: u32) -> Result<bool, FabricError> {
         let offset = self.place(Ring::Sink, slot, size)?;
         let context = self.depth + slot;
         self.receive_piece(Piece { offset, size: size as usize, context })
     }
 
-    /// Posts the receive of the word that ends a round.
+    /// Posts the receive of the word that ends a round. Returns false if the queue has no space.
     pub fn receive_word(&mut self) -> Result<bool, FabricError> {
         let piece = Piece { offset: self.memory.word() + 8, size: 8, context: 2 * self.depth };
         self.receive_piece(piece)
@@ -181,7 +183,8 @@ impl Port<'_> {
         }
     }
 
-    /// The operation of a context; providers may report completions that weren't requested.
+    /// Returns the operation that a context belongs to. Returns none for other contexts: providers
+    /// may report completions that were not requested.
     fn done(&self, context: *mut c_void) -> Option<Done> {
         let first = self.contexts.as_ptr() as usize;
         let bytes = (context as usize).checked_sub(first)?;
@@ -194,7 +197,7 @@ impl Port<'_> {
         }
     }
 
-    /// Returns the reason why an operation failed.
+    /// Reads the error of a failed operation from the completion queue.
     fn failure(&mut self) -> FabricError {
         // SAFETY: it has only numbers and pointers, which can be zero.
         let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };

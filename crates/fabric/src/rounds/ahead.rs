@@ -1,10 +1,11 @@
-//! Posts receives ahead of the messages: one per slot, never more than messages are expected.
+//! Posts receives ahead of the messages: one per slot, and never more than the messages that are
+//! still expected.
 
 use super::super::error::FabricError;
 use super::super::port::Port;
 use super::super::words::Round;
 
-/// The slots for which a receive must be posted.
+/// The receives of a round that have yet to be posted, and the slots that are free for them.
 pub struct Ahead {
     idle: Vec<usize>,
     left: u64,
@@ -12,7 +13,8 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Creates the receives for all messages of a round; the first `depth` have a slot each.
+    /// Returns the receives for all messages of a round. There are `depth` slots, so that many
+    /// receives can be posted at a time.
     pub fn new(round: &Round) -> Self {
         Self {
             idle: (0..round.depth as usize).rev().collect(),
@@ -26,7 +28,8 @@ impl Ahead {
         self.idle.push(slot);
     }
 
-    /// Posts receives while the queue has space; returns whether all needed ones are posted.
+    /// Posts receives while there are free slots and the queue has space. Returns false if the
+    /// queue was full.
     pub fn arm(&mut self, port: &mut Port<'_>) -> Result<bool, FabricError> {
         while self.left > 0
             && let Some(&slot) = self.idle.last()

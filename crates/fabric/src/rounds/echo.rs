@@ -1,4 +1,4 @@
-//! Ping-pong messages, the target's part: each message is sent back from the slot that received it.
+//! Ping-pong messages at the target: each message is sent back from the slot that received it.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::super::port::{Done, Sent};
 use super::super::words::Round;
 use super::ahead::Ahead;
 
-/// Sends all messages of a round back.
+/// Receives all messages of a round, and sends each back.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<(), FabricError> {
     let mut ahead = Ahead::new(round);
     let mut owed = VecDeque::new();

@@ -1,5 +1,5 @@
-//! A round of operations, at its initiator and at its target. The target lets its provider make progress
-//! until a word from the initiator ends the round.
+//! Rounds of operations, at the initiator and at the target. The target lets its provider make
+//! progress until a word from the initiator ends the round.
 
 mod ahead;
 mod echo;
@@ -16,10 +16,12 @@ use super::words::{Kind, Ran, Round};
 
 pub use reach::attempt;
 
-/// Runs a round at the initiator.
+/// Runs a round at the initiator, verifies the received bytes, and tells the target that the round
+/// is over.
 ///
 /// # Errors
-/// When a call fails, the other node is silent, or bytes arrive changed.
+/// When a call fails, the other node is silent, the agent exits, or received bytes differ from
+/// those that were sent.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let memory = engine.port.memory();
     if round.kind != Kind::Get {
@@ -44,10 +46,12 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricErro
     if right { Ok(ran) } else { Err(FabricError::Changed("the received bytes")) }
 }
 
-/// Serves a round at the target; returns the nanoseconds that it was at work.
+/// Serves a round at the target until the initiator ends it. Returns the time in nanoseconds that
+/// this side was at work.
 ///
 /// # Errors
-/// When a call fails, the other node is silent, or bytes arrive changed.
+/// When a call fails, the other node is silent, the agent exits, or the bytes of puts differ from
+/// those that were sent.
 pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, FabricError> {
     if round.kind == Kind::Msg {
         echo::run(engine, round)?;
@@ -65,10 +69,10 @@ pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, FabricEr
     Ok(work_ns)
 }
 
-/// Sends the target the word that the round is over.
+/// Sends the target the word that ends the round.
 ///
 /// # Errors
-/// When a call fails, the other node is silent, or bytes arrive changed.
+/// When a call fails, the other node is silent, or the agent exits.
 pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), FabricError> {
     let mut now = clock::now_ns();
     loop {

@@ -1,4 +1,5 @@
-//! Gets and puts, the initiator's part. The target's part, if any, is its provider's.
+//! Gets and puts at the initiator. At the target they need no program; at most its provider has to
+//! make progress.
 
 use garland_sys::clock;
 
@@ -7,7 +8,7 @@ use super::super::error::FabricError;
 use super::super::port::Done;
 use super::super::words::{Ran, Round};
 
-/// Runs the gets or puts of a round.
+/// Runs the gets or puts of a round, and measures the latency of each.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let depth = round.depth as usize;
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
@@ -48,11 +49,11 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricErro
     Ok(Ran { elapsed_ns: now - start, posting_ns, work_ns: engine.work_ns(), samples })
 }
 
-/// Runs operations of a round one after the other for `millis` milliseconds; returns how many
-/// completed, and whether one is still in flight.
+/// Runs operations of a round one after the other, for at most `millis` milliseconds. Returns the
+/// number of operations that completed, and whether one is still in flight.
 ///
 /// # Errors
-/// When one fails.
+/// When a call fails or the agent exits.
 pub fn attempt(
     engine: &mut Engine<'_, '_>,
     round: &Round,

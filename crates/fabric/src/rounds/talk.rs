@@ -1,5 +1,5 @@
-//! Ping-pong messages, the initiator's part. All are sent from one slot; each answer is received in
-//! a slot of its own.
+//! Ping-pong messages at the initiator. All messages are sent from one slot; up to `depth` answers
+//! at a time are received, each in a slot of its own.
 
 use garland_sys::clock;
 
@@ -10,7 +10,7 @@ use super::super::port::{Done, Sent};
 use super::super::words::{Ran, Round};
 use super::ahead::Ahead;
 
-/// Sends the messages of a round, and waits for their answers.
+/// Sends the messages of a round, and measures the time until the answer to each.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricError> {
     let depth = u64::from(round.depth);
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));

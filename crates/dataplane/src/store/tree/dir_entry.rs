@@ -16,17 +16,17 @@ use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
 
-/// The final name of a file, link or directory, and its hidden name.
+/// An entry of a directory: the final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
     folder: &'a OwnedFd,
-    /// The known properties of the directory.
+    /// What is known of the directory.
     saved: &'a SavedAttributes,
     name: &'a OsStr,
     maker: &'a Maker,
     hidden: OnceCell<OsString>,
 }
 
-/// Values that all files of a copy share.
+/// Values that are the same for all files of a copy.
 #[derive(Debug)]
 pub struct Maker {
     /// The copy's tag, part of hidden names.
@@ -36,7 +36,8 @@ pub struct Maker {
 }
 
 impl<'a> DirEntry<'a> {
-    /// Returns the entry `name` in the directory `folder`, whose known properties are `saved`.
+    /// Returns the entry `name` in the directory `folder`; `saved` is what is known of that
+    /// directory.
     pub fn new(
         (folder, saved): (&'a OwnedFd, &'a SavedAttributes),
         name: &'a [u8],
@@ -46,10 +47,10 @@ impl<'a> DirEntry<'a> {
         Self { folder, saved, name, maker, hidden: OnceCell::new() }
     }
 
-    /// Checks that the name does not exist, or belongs to a file that may be replaced.
+    /// Checks that the name does not exist, or is that of a file that may be replaced.
     ///
     /// # Errors
-    /// When the existing file must not be replaced, or its status is unknown.
+    /// When the existing file must not be replaced, or its status cannot be read.
     pub fn check(&self) -> io::Result<()> {
         match unreplaceable(self.folder(), self.name)? {
             None => Ok(()),
@@ -57,11 +58,12 @@ impl<'a> DirEntry<'a> {
         }
     }
 
-    /// Checks that an existing file may be replaced, and that its name is exactly this one: on a
-    /// file system that ignores case a different file would be lost.
+    /// Checks that an existing file may be replaced, and that its name is exactly this one. On a
+    /// file system that ignores case, a file with another name would be lost otherwise.
     ///
     /// # Errors
-    /// When the existing file must not be replaced, or its status is unknown.
+    /// When the existing file must not be replaced, its status cannot be read, or the file has
+    /// another name.
     pub fn check_existing(&self) -> io::Result<()> {
         self.check()?;
         self.refuse_folded()
@@ -70,7 +72,7 @@ impl<'a> DirEntry<'a> {
     /// Checks that the name of the existing file is exactly this one, not one that differs in case.
     ///
     /// # Errors
-    /// When the file has another name, or the directory cannot be read.
+    /// When the file has another name or does not exist, or the directory cannot be read.
     pub fn refuse_folded(&self) -> io::Result<()> {
         match self.saved().folded(self.folder(), self.name.as_bytes())? {
             None => Ok(()),
@@ -87,18 +89,18 @@ impl<'a> DirEntry<'a> {
         self.folder
     }
 
-    /// Returns the known properties of the directory.
+    /// Returns what is known of the directory.
     pub fn saved(&self) -> &SavedAttributes {
         self.saved
     }
 
-    /// Learns the defaults of new files from one that was created here.
+    /// Learns the owner and mode of new files in the directory from one that was created there.
     pub fn learn(&self, file: &File) {
         self.saved().learn(self.folder(), file);
     }
 
-    /// Returns the mode for creating a file, if that mode gives the file all of `meta` except the
-    /// time.
+    /// Returns the mode with which to create a file so that it has all of `meta` except the time;
+    /// none if no mode achieves that, or if it is not known yet.
     pub fn initial_mode(&self, meta: &Meta) -> Option<u32> {
         self.saved().initial_mode(meta, self.maker.umask)
     }
@@ -108,7 +110,8 @@ impl<'a> DirEntry<'a> {
         self.hidden.get_or_init(|| partial_name(self.name, &self.maker.tag))
     }
 
-    /// Renames the file from its hidden name to its final name.
+    /// Renames the file from its hidden name to its final name. Replaces an existing file if that
+    /// may be replaced.
     pub fn show(&self) -> io::Result<()> {
         let folder = self.folder();
         match renameat_with(folder, self.hidden(), folder, self.name, RenameFlags::NOREPLACE) {
@@ -124,7 +127,8 @@ impl<'a> DirEntry<'a> {
         Ok(renameat(folder, self.hidden(), folder, self.name)?)
     }
 
-    /// Links a file without a name to the final name.
+    /// Gives a file without a name its final name. Replaces an existing file if that may be
+    /// replaced.
     pub fn name(&self, file: &File) -> io::Result<()> {
         match link(file, self.folder(), self.name) {
             Ok(()) => return Ok(()),
@@ -139,22 +143,22 @@ impl<'a> DirEntry<'a> {
         })
     }
 
-    /// Links a file without a name to the hidden name. Locks the file before, so that no other copy
-    /// removes it as one of a killed agent.
+    /// Gives a file without a name its hidden name. Locks the file first; otherwise another copy
+    /// would take it for that of a killed agent and remove it.
     pub fn hide(&self, file: &File) -> io::Result<()> {
         lock::try_lock(file)?;
         Ok(link(file, self.folder(), self.hidden())?)
     }
 
-    /// Removes the hidden name.
+    /// Removes the hidden name, if it exists.
     pub fn remove(&self) {
         // Fails if the name is gone already, which is usual.
         let _ = unlinkat(self.folder(), self.hidden(), AtFlags::empty());
     }
 }
 
-/// Links an open file without a name to `name`. Before Linux 6.10 an unprivileged process can do so
-/// only by the file's entry in /proc.
+/// Links an open file without a name to `name`. Before Linux 6.10 an unprivileged process can do
+/// that only through the file's entry in /proc.
 fn link(file: &File, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     match linkat(file, "", folder, name, AtFlags::EMPTY_PATH) {
         Err(Errno::NOENT | Errno::PERM) => {

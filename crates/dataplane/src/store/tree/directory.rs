@@ -7,10 +7,10 @@ use rustix::fs::{Mode, Stat, fchmod};
 
 use crate::tree::open_directory;
 
-/// The permission bits without which the owner cannot put files into a directory.
+/// The permission bits that the owner needs to create files in a directory.
 pub const OWNER: u32 = 0o700;
 
-/// Opens the directory with the path `names` below `top`.
+/// Opens the directory whose path below `top` consists of `names`.
 pub fn descend<'a>(
     top: &OwnedFd,
     names: impl IntoIterator<Item = &'a [u8]>,
@@ -22,7 +22,8 @@ pub fn descend<'a>(
     Ok(folder)
 }
 
-/// Gives the owner access to `folder`, whose status is `stat`.
+/// Adds the permissions [`OWNER`] to those of `folder`, whose status is `stat`. Errors are ignored:
+/// later calls report them.
 pub fn allow_owner(folder: &OwnedFd, stat: &Stat) {
     let mode = stat.st_mode & 0o7777;
     if mode & OWNER != OWNER {

@@ -25,14 +25,14 @@ use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
 use crate::tree::open_directory;
 
-/// The number of file systems that are remembered, to be made stable.
+/// The maximum number of file systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
 
-/// The number of failed files with hard links that are remembered.
+/// The maximum number of failed files with further hard links. If there are more, the copy fails.
 const FAILED: usize = 10_000;
 
-/// Extracts a tree into a directory. The memory needed grows with the depth of the tree, not with
-/// its size.
+/// Extracts the records of a tree into a directory. The memory that it needs grows with the depth
+/// of the tree, not with its size.
 pub struct TreeExtractor {
     maker: Maker,
     top: OwnedFd,
@@ -40,24 +40,24 @@ pub struct TreeExtractor {
     top_meta: Option<Meta>,
     /// The open directories, from the top down to the present one.
     folders: Vec<Inside>,
-    /// The number of nested directories of the present path that do not exist because the outermost
-    /// of them failed.
+    /// The number of nested directories on the present path that do not exist, since the outermost
+    /// of them could not be created.
     skipped: usize,
     partial: Option<PartialFile>,
-    /// The number of the last record.
+    /// The number of the present record.
     number: u32,
-    /// The parts of the tree which were in place before the copy.
+    /// The files of the tree that were in place before the copy.
     old: Option<Arc<PreviousTree>>,
-    /// The present file, if it is kept and its bytes are skipped.
+    /// The present file, if it stays in place and its bytes are skipped.
     kept: Option<Kept>,
     linked: Linked,
     /// Removes files that are not in the tree, if that was requested.
     sweeper: Option<Sweeper>,
-    /// The number of names that were removed.
+    /// The number of files and directories that were removed.
     removed: Arc<AtomicU64>,
     /// Paths of failed files that have further hard links later in the stream.
     failed: BTreeSet<Vec<u8>>,
-    /// A directory on each file system that was written to, by device number.
+    /// For each file system that was written to, by device number, a directory on it.
     devices: BTreeMap<u64, OwnedFd>,
     /// The digests of all files, if they are to be read back.
     proofs: Option<Proofs>,
@@ -72,9 +72,10 @@ struct Inside {
 }
 
 impl TreeExtractor {
-    /// Extracts a tree into the directory `top`, and keeps the files of `old` that are in place
-    /// already. Hidden names of partial files contain `tag`. If `verify` is set, records the
-    /// digests of all files, which [`Self::prove`] compares with the medium.
+    /// Returns an extractor into the directory `top` that keeps the files of `old`, if they are
+    /// unchanged. Hidden names of partial files contain `tag`. If `verify` is set, records the
+    /// digests of all files, which [`Self::prove`] compares with the medium. Removes stale partial
+    /// files from `top`.
     ///
     /// # Errors
     /// When the file for the digests cannot be created.
@@ -110,8 +111,8 @@ impl TreeExtractor {
         Ok(extractor)
     }
 
-    /// Returns the file that is being written: its record number, the file, and the number of its
-    /// bytes so far.
+    /// Returns the file that is being written, if any: its record number, the file, and the number
+    /// of bytes written so far.
     ///
     /// # Errors
     /// When the process has no file descriptors left.
@@ -121,20 +122,20 @@ impl TreeExtractor {
         Ok(Some((self.number, file, there)))
     }
 
-    /// Returns whether the next bytes are written to a file, not skipped.
+    /// Returns whether a file is being written, so that the next bytes are needed and not skipped.
     pub fn needs_bytes(&self) -> bool {
         self.partial.is_some()
     }
 
-    /// Sets the number of the next record.
+    /// Sets the number of the record that is applied next.
     pub fn set_record(&mut self, number: u32) {
         self.number = number;
     }
 
-    /// Applies a record.
+    /// Applies a record. An error that affects only one entry is recorded.
     ///
     /// # Errors
-    /// When the error affects the rest of the tree, too.
+    /// When the error also affects the rest of the tree.
     pub fn apply(&mut self, record: Record) -> io::Result<()> {
         if self.skipped > 0 {
             match record {
@@ -202,14 +203,14 @@ impl TreeExtractor {
         Ok(())
     }
 
-    /// Records that `name` in the present directory is part of the tree.
+    /// Records that `name` in the present directory is part of the tree, so that it is not removed.
     pub fn keep(&mut self, name: &[u8]) {
         if self.skipped == 0 {
             self.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
         }
     }
 
-    /// Returns the counter of removed names.
+    /// Returns the counter of removed files and directories.
     pub fn removed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.removed)
     }
@@ -221,9 +222,9 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Returns whether the file whose record is being applied exists already and is kept. Files
-    /// that are to be read back are always written: earlier reads may have come from the page
-    /// cache.
+    /// Decides whether the file of the present record is in place already and is kept. Returns true
+    /// if so. If files are to be read back, all are written: earlier reads may have come from the
+    /// page cache.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
@@ -234,10 +235,11 @@ impl TreeExtractor {
         self.kept.is_some()
     }
 
-    /// Writes the next bytes of the present file, if it could be created.
+    /// Writes the next bytes of the present file. Does nothing if the file could not be created or
+    /// is kept.
     ///
     /// # Errors
-    /// When the error affects the rest of the tree, too.
+    /// When the error also affects the rest of the tree.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(partial) = &mut self.partial else { return Ok(()) };
         let Err(error) = partial.write(bytes) else { return Ok(()) };
@@ -246,10 +248,11 @@ impl TreeExtractor {
         self.give_up(&name, linked, &error)
     }
 
-    /// Ends the present file, and gives it its final name if it is `whole`.
+    /// Ends the present file. Gives it its metadata and its final name if it is `whole`, else
+    /// removes it.
     ///
     /// # Errors
-    /// When the error affects the rest of the tree, too.
+    /// When the error also affects the rest of the tree.
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
@@ -271,7 +274,7 @@ impl TreeExtractor {
         self.note_if(&partial.name, applied)
     }
 
-    /// Records the digest of a file, if the file is to be read back.
+    /// Records the digest of a complete file, if files are to be read back.
     fn remember_digest(&mut self, partial: &mut PartialFile) -> io::Result<()> {
         let path = self.path_of(&partial.name);
         let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) else {
@@ -280,8 +283,8 @@ impl TreeExtractor {
         proofs.note(&path, length, digest)
     }
 
-    /// Makes all files stable and, if requested, reads them back from the medium. Records each file
-    /// that differs as an error.
+    /// Makes all files stable and, if requested, reads them back from the medium. Records an error
+    /// for each file that differs.
     ///
     /// # Errors
     /// When the digests cannot be read.
@@ -291,7 +294,7 @@ impl TreeExtractor {
         proofs.check(&self.top, over, &mut self.troubles)
     }
 
-    /// Removes the partial file.
+    /// Removes the file that is being written, if any.
     pub fn abandon(&mut self) {
         self.kept = None;
         if let Some(partial) = self.partial.take() {
@@ -300,7 +303,7 @@ impl TreeExtractor {
     }
 
     /// Makes all files stable. One syncfs(2) per file system takes a fraction of the time of an
-    /// fsync per file.
+    /// fsync(2) for each file.
     ///
     /// # Errors
     /// When a file system cannot be synced.
@@ -377,7 +380,7 @@ impl TreeExtractor {
         shown
     }
 
-    /// Remembers the file system of `folder`, to be made stable.
+    /// Remembers `folder` for its file system, so that the file system is made stable.
     fn remember(&mut self, folder: &OwnedFd) {
         let Ok(stat) = fstat(folder) else { return };
         if self.devices.len() < DEVICES
@@ -388,7 +391,8 @@ impl TreeExtractor {
         }
     }
 
-    /// Records that a file, and thereby its other hard links, cannot be put in place.
+    /// Records that the file `name` cannot be put in place. If it is `linked`, neither can its hard
+    /// links that follow in the stream.
     fn give_up(&mut self, name: &[u8], linked: bool, error: &io::Error) -> io::Result<()> {
         if linked {
             let path = self.path_of(name);

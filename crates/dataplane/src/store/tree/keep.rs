@@ -1,4 +1,5 @@
-//! A file that is in place already and is kept: the same inode, neither written nor read again.
+//! Files of a tree that are in place already and are kept. A kept file stays the same inode, and is
+//! neither written nor read again.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +14,10 @@ use super::metadata::apply_changes;
 use crate::attributes;
 use crate::tree::{Stamp, open_file};
 
-/// The number of files with hard links that are remembered.
+/// The maximum number of files with hard links that are remembered. Further ones are written again.
 const LINKED: usize = 10_000;
 
-/// A file that is kept.
+/// A file of the tree that is in place already and is kept.
 pub struct Kept {
     file: File,
     /// The name of the file in its directory.
@@ -24,14 +25,17 @@ pub struct Kept {
     meta: Meta,
 }
 
-/// The files that had several hard links before the copy and are kept under one name of the tree,
-/// by device and inode. Their other names become separate files, or links that are created later.
+/// Files that had several hard links before the copy, and that are kept under one name of the tree,
+/// by device and inode. Their other names become separate files, or hard links that the stream
+/// creates later.
 #[derive(Debug, Default)]
 pub struct Linked(Vec<(u64, u64)>);
 
 impl Kept {
-    /// Returns the file at `entry` if it still has the `stamp` that it had when it was read, and
-    /// can be given `meta`. Any other file is written again.
+    /// Returns the file at `entry` if it still has `stamp`, the stamp that it had when it was read,
+    /// and can be given `meta`. Otherwise returns none: the file is written again. `linked` tells
+    /// whether further hard links to the file follow in the stream, and which files with hard links
+    /// are already kept.
     pub fn find(
         entry: &DirEntry<'_>,
         name: &[u8],
@@ -51,18 +55,18 @@ impl Kept {
         may.then(|| Self { file, name: name.to_vec(), meta: meta.clone() })
     }
 
-    /// Sets the metadata where it differs.
+    /// Sets those metadata of the file that differ.
     ///
     /// # Errors
-    /// When some of it cannot be set.
+    /// When some of them cannot be set.
     pub fn apply_metadata(&self) -> io::Result<()> {
         apply_changes(&self.file, &self.meta)
     }
 }
 
 impl Linked {
-    /// Assigns a file to a name. Returns false if another name has the file, or too many files are
-    /// remembered.
+    /// Records that a file with hard links is kept under the present name. Returns false if it is
+    /// already kept under another name, or if too many files are recorded.
     fn take(&mut self, stat: &Stat) -> bool {
         let id = (stat.st_dev, stat.st_ino);
         match self.0.binary_search(&id) {
@@ -75,7 +79,7 @@ impl Linked {
     }
 }
 
-/// Returns whether all extended attributes of a file are among those in `meta`.
+/// Returns whether a file has no extended attributes except those in `meta`.
 fn has_no_others(file: impl AsFd, meta: &Meta) -> bool {
     let wanted = |name: &[u8]| meta.attributes.iter().any(|(of, _)| of == name);
     let has = attributes::read(file);

@@ -17,10 +17,11 @@ const SET_USER: u32 = 0o4000;
 const SET_GROUP: u32 = 0o2000;
 
 /// Applies `meta` to an open file or directory. If the agent may not change the owner, the file
-/// stays with the agent's user and gets no set-user-ID or set-group-ID bit.
+/// keeps the agent's user as its owner, and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
-/// When some of the metadata cannot be set; the rest is set.
+/// When some of the metadata cannot be set. If only an extended attribute cannot be set, the mode
+/// and the time are set nevertheless.
 pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
     // The order matters: chown(2) clears capabilities and bits of the mode.
@@ -35,7 +36,8 @@ pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
 /// file keeps its change time.
 ///
 /// # Errors
-/// When some of the metadata cannot be set; the rest is set.
+/// When some of the metadata cannot be set. If only an extended attribute cannot be set, the mode
+/// and the time are set nevertheless.
 pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
     let allowed = set_owner(fd, meta.owner)?;
@@ -60,7 +62,8 @@ fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
     one.len() == other.len() && one.iter().all(|attribute| other.contains(attribute))
 }
 
-/// Sets the time of a file that was created with its owner and mode and has no extended attributes.
+/// Sets the modification time of a file that already has its owner and mode and needs no extended
+/// attributes.
 ///
 /// # Errors
 /// When the time cannot be set.
@@ -68,7 +71,8 @@ pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     Ok(futimens(fd, &times(meta))?)
 }
 
-/// Applies owner and time to a symbolic link, which has no mode.
+/// Applies owner and modification time, as far as permitted and supported, to a symbolic link. A
+/// link has no mode.
 pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<()> {
     let (user, group) = ids(meta.owner);
     let itself = AtFlags::SYMLINK_NOFOLLOW;
@@ -83,7 +87,8 @@ pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<
     }
 }
 
-/// Sets the owner, if permitted. Returns the mask of mode bits which the file may have.
+/// Sets owner and group, as far as permitted. Returns a mask of the mode bits that the file may
+/// get: without the set-user-ID or set-group-ID bit if the respective ID is not the requested one.
 fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
     let stat = fstat(fd)?;
     if (stat.st_uid, stat.st_gid) == owner {

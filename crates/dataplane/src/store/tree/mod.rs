@@ -1,8 +1,10 @@
-//! A tree: a stream whose files appear in a directory one by one, each whole or not at all.
+//! A tree as a destination: a stream whose files appear in a directory one by one, each whole or
+//! not at all.
 //!
-//! Blocks are written in order and cannot be read back: a node that misses a block gets it from the
-//! head. If parts of the tree are in place already, the position of every file in the stream is
-//! known. Then blocks are generated from the files, old and new ones, also for other nodes.
+//! Blocks are written in order and cannot be read back: a node that lacks a block gets it from the
+//! head. Trees of which parts are in place already are an exception: the position of every file in
+//! the stream is known, and blocks are generated from the files, old and new ones, also for other
+//! nodes.
 
 mod dir_entry;
 mod directory;
@@ -37,10 +39,10 @@ pub struct TreeStore {
     name: String,
     device: Option<u64>,
     fsync: bool,
-    /// The parts of the tree which were in place before the copy.
+    /// The files of the tree that were in place before the copy.
     old: Option<Arc<PreviousTree>>,
     removed: Arc<AtomicU64>,
-    /// The number of steps of the stream that were completed.
+    /// The number of completed steps of the parser, which grows while a long call makes progress.
     steps: AtomicU64,
     state: Mutex<State>,
 }
@@ -52,8 +54,8 @@ struct State {
 }
 
 impl TreeStore {
-    /// Opens the directory of `destination`; created if missing. Hidden names of partial files
-    /// contain `tag`.
+    /// Opens the directory of `destination` below `root`; creates it if missing. `old` are the
+    /// files of the tree that are in place. Hidden names of partial files contain `tag`.
     pub fn open(
         root: &Root,
         destination: &TreeDestination,
@@ -82,7 +84,7 @@ impl TreeStore {
 }
 
 impl State {
-    /// Applies the next bytes of the stream. Adds the number of completed steps to `steps`.
+    /// Applies the next bytes of the stream. Increments `steps` for every step of the parser.
     fn apply(&mut self, mut bytes: &[u8], steps: &AtomicU64) -> io::Result<()> {
         let Self { parser, limits, extractor } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
@@ -107,7 +109,7 @@ impl Store for TreeStore {
         self.state.lock().apply(bytes, &self.steps)
     }
 
-    /// Skips files that stay in place, up to the first file that has to be written.
+    /// Skips records and files that stay in place, up to the first file that has to be written.
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         let Some(old) = &self.old else { return Ok(0) };
         let mut state = self.state.lock();
@@ -136,8 +138,8 @@ impl Store for TreeStore {
         old.read(partial.as_ref(), offset, bytes)
     }
 
-    /// Makes the files stable, which have their final names already. Fails if some could not be put
-    /// in place.
+    /// Makes the files stable, if that was requested; they have their final names already. Fails if
+    /// some files could not be put in place.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         let state = self.state.lock();
         if !state.parser.is_over() {

@@ -15,13 +15,13 @@ use super::dir_entry::DirEntry;
 use super::metadata::{apply, apply_time};
 use crate::store::file::reserve;
 
-/// Size in bytes from which disk space for a file is reserved.
+/// Files of at least this length in bytes have a hidden name, and their disk space is reserved.
 const LARGE: u64 = 1 << 20;
 
-/// Holes begin and end at multiples of this number of bytes.
+/// The unit of holes in bytes: they begin and end at multiples of it.
 const PAGE: usize = 4096;
 
-/// A file under its hidden name, or without a name.
+/// A file that is being written, under a hidden name or without a name.
 pub struct PartialFile {
     file: File,
     /// The final name of the file.
@@ -36,12 +36,14 @@ pub struct PartialFile {
     hidden: bool,
     /// Whether the file was created with its final owner and mode.
     final_mode: bool,
-    /// The digest so far, if the file is to be read back.
+    /// The digest of the bytes so far, if the file is to be read back.
     summing: Option<Summing>,
 }
 
 impl PartialFile {
-    /// Creates the file `name` of `length` bytes in the directory of `entry`.
+    /// Creates the file `name` of `length` bytes in the directory of `entry`. `sparse` tells
+    /// whether pages of zeros become holes, `linked` whether further hard links to the file follow
+    /// in the stream.
     pub fn create(
         entry: &DirEntry<'_>,
         name: &[u8],
@@ -64,17 +66,17 @@ impl PartialFile {
         Ok(Self { file, name, meta, length, written, sparse, linked, hidden, final_mode, summing })
     }
 
-    /// Sets whether the digest is computed while the file is written.
+    /// Sets whether the digest is computed. Called before the first write.
     pub fn digested(self, digested: bool) -> Self {
         Self { summing: digested.then(|| Summing::new(Checksum::B3)), ..self }
     }
 
-    /// Takes the length and the digest, if the digest was computed.
+    /// Returns the length and the digest of the file, if the digest was computed; only once.
     pub fn digest(&mut self) -> Option<(u64, [u8; 32])> {
         self.summing.take().map(|summing| (self.length, summing.finish()))
     }
 
-    /// Returns the file, and the number of bytes so far.
+    /// Returns the file, and the number of bytes that have been written.
     ///
     /// # Errors
     /// When the process has no file descriptors left.
@@ -82,7 +84,7 @@ impl PartialFile {
         Ok((self.file.try_clone()?, self.written))
     }
 
-    /// Writes the next bytes, without pages of zeros if the file is sparse.
+    /// Writes the next bytes. In a sparse file pages of zeros are skipped.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         if !self.sparse {
@@ -104,12 +106,13 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Sets the length of a sparse file, which may end in a hole.
+    /// Sets the length of a sparse file after the last write, since it may end in a hole.
     pub fn end(&self) -> io::Result<()> {
         if self.sparse { self.file.set_len(self.length) } else { Ok(()) }
     }
 
-    /// Applies the metadata.
+    /// Sets owner, mode, extended attributes and time, except those that the file has had since its
+    /// creation.
     pub fn apply_metadata(&self) -> io::Result<()> {
         if self.final_mode {
             apply_time(&self.file, &self.meta)
@@ -118,7 +121,7 @@ impl PartialFile {
         }
     }
 
-    /// Gives the file its final name.
+    /// Gives the file its final name, that of `entry`.
     pub fn show(&self, entry: &DirEntry<'_>) -> io::Result<()> {
         if self.hidden { entry.show() } else { entry.name(&self.file) }
     }
@@ -131,7 +134,8 @@ impl PartialFile {
     }
 }
 
-/// Creates a file without a name; none if the file system does not support that.
+/// Creates a file without a name in the directory of `entry`; returns none if the file system does
+/// not support that.
 fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
     if !entry.saved().takes_nameless() {
         return Ok(None);
@@ -148,9 +152,9 @@ fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
     }
 }
 
-/// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length`
-/// bytes. The file is locked: the lock shows that the copy is alive, and other copies remove
-/// unlocked files.
+/// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length` bytes
+/// for a large file. Locks the file: other copies remove unlocked files, which killed agents have
+/// left.
 fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     entry.check()?;
     let file = match nameless {
@@ -168,8 +172,8 @@ fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -
     Ok(file)
 }
 
-/// Creates a file under its hidden name and locks it. Another copy may remove the file before it is
-/// locked; then it is created again.
+/// Creates a file under its hidden name and locks it. If another copy removes the file before it is
+/// locked, creates it again.
 fn locked(entry: &DirEntry<'_>) -> io::Result<File> {
     const TRIES: usize = 10;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,5 +1,5 @@
-//! The files of a tree that were in place before the copy: the blocks of the stream that can be
-//! generated from them, and the files that are kept.
+//! The files of a tree that were in place before the copy. Blocks of the stream can be generated
+//! from them, and some of them are kept.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -11,30 +11,31 @@ use garland_core::tree::GOOD;
 
 use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
 
-/// The files of a stream that are in place already.
+/// The files of a tree that were in place before the copy.
 pub struct PreviousTree {
     index: Index,
-    /// The blocks that are generated from the files.
+    /// The blocks of the stream that can be generated from the files.
     present: BlockSet,
     layout: Layout,
-    /// The directory of the files, once the store has opened it.
+    /// The directory that contains the tree, once [`Self::below`] has set it.
     places: Vec<Place>,
     opener: Mutex<Opener>,
 }
 
 impl PreviousTree {
-    /// Returns the files that `index` describes, from which the blocks `present` can be generated.
+    /// Returns the files that `index` describes; the blocks `present` of the stream can be
+    /// generated from them.
     pub fn new(index: Index, present: BlockSet, layout: Layout) -> Self {
         Self { index, present, layout, places: Vec::new(), opener: Mutex::default() }
     }
 
-    /// Sets the directory of the files.
+    /// Sets the directory that contains the tree.
     pub fn below(self, folder: OwnedFd) -> Self {
         Self { places: vec![Place { folder, path: Vec::new(), first: 0 }], ..self }
     }
 
-    /// Returns the stamp of the file of record `number`, if all its bytes lie in blocks that are
-    /// present, so that none of them is sent.
+    /// Returns the stamp of the file of record `number`, if the file is in place and all its bytes
+    /// lie in present blocks, so that none of them is sent; none otherwise.
     pub fn kept(&self, number: u32) -> Option<Stamp> {
         let Body::File(stamp) = (number < self.index.len()).then(|| self.index.body(number))?
         else {
@@ -47,8 +48,8 @@ impl PreviousTree {
         (all && stamp.is_seen()).then_some(stamp)
     }
 
-    /// Returns the bytes of one record, or of one end mark, at the stream's offset `at`, which must
-    /// be outside of file contents; at most `most` bytes.
+    /// Returns the bytes of the stream from the offset `at` to the end of the record or end mark
+    /// there, at most `most` of them. `at` must not lie in the contents of a file.
     pub fn record_bytes(&self, at: u64, most: u64) -> &[u8] {
         let number = self.index.find(at);
         let (begin, _) = self.index.span(number);
@@ -59,8 +60,8 @@ impl PreviousTree {
         &rest[..rest.len().min(most)]
     }
 
-    /// Reads the stream's bytes at the offset `at`. `partial` is the file that is being written:
-    /// its record number, the file, and the number of its bytes so far.
+    /// Reads the stream's bytes at the offset `at`. `partial` is the file that is being written, if
+    /// any: its record number, the file, and the number of bytes written so far.
     ///
     /// # Errors
     /// When a file is missing.

@@ -1,5 +1,5 @@
-//! The digests of all files of a tree, stored in a file without a name until the files are read
-//! back. In memory they would grow with the tree.
+//! The digests of all files of a tree. They are stored in a file without a name until the files are
+//! read back: in memory they would take space in proportion to the tree.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -15,25 +15,26 @@ use crate::store::forget::forget;
 use crate::store::left::partial_name;
 use crate::tree::open_file;
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// The number of wrong files after which no further files are read.
+/// After this number of wrong files, no further files are read.
 const WRONG_MAX: usize = 5;
 
-/// The file with the digests.
+/// The records of all digests, in a file without a name.
 pub struct Proofs(BufWriter<File>);
 
-/// The digest of one file.
+/// A record: the digest of one file.
 struct Proof {
-    /// The path relative to the top.
+    /// The path of the file relative to the top directory.
     path: Vec<u8>,
     length: u64,
     digest: [u8; 32],
 }
 
 impl Proofs {
-    /// Creates the file for the digests, without a name, on the file system of `top`.
+    /// Creates the file for the records in the directory `top`, and removes its name, which
+    /// contains `tag`.
     pub fn create(top: &OwnedFd, tag: &str) -> io::Result<Self> {
         let name = partial_name("proofs".as_ref(), tag);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -43,7 +44,7 @@ impl Proofs {
         Ok(Self(BufWriter::new(File::from(fd))))
     }
 
-    /// Records the digest of a complete file.
+    /// Records path, length and digest of a complete file.
     pub fn note(&mut self, path: &[u8], length: u64, digest: [u8; 32]) -> io::Result<()> {
         let words = u32::try_from(path.len()).map_err(io::Error::other)?;
         self.0.write_all(&words.to_le_bytes())?;
@@ -52,8 +53,9 @@ impl Proofs {
         self.0.write_all(&digest)
     }
 
-    /// Reads every recorded file below `top` from the medium and compares its digest, until the
-    /// copy is `over`.
+    /// Reads every recorded file below `top` from the medium and compares its digest. Adds an error
+    /// to `troubles` for each file that differs. Fails if `over` returns true, since the copy has
+    /// ended.
     pub fn check(
         &mut self,
         top: &OwnedFd,
@@ -92,7 +94,7 @@ impl Proofs {
     }
 }
 
-/// Reads the records from the offset `at`, independent of the position of the file.
+/// A reader of the records from the offset `at` on. It does not use the position of `file`.
 struct Notes<'a> {
     file: &'a File,
     at: u64,
@@ -122,7 +124,7 @@ impl Proof {
         Ok(Some(Self { path, length: u64::from_le_bytes(length), digest }))
     }
 
-    /// The length of the record in bytes.
+    /// Returns the length of the record in bytes.
     fn size(&self) -> u64 {
         4 + self.path.len() as u64 + 8 + 32
     }
@@ -138,7 +140,8 @@ fn is_noted_again(file: &File, at: u64, path: &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Returns the digest of the file's bytes on the medium, if the length is unchanged.
+/// Returns the digest of the file's bytes on the medium. Fails if the type or length of the file
+/// has changed.
 fn digest_of(top: &OwnedFd, proof: &Proof) -> io::Result<[u8; 32]> {
     let mut names: Vec<&[u8]> = proof.path.split(|&byte| byte == b'/').collect();
     let name = names.pop().unwrap_or_default();

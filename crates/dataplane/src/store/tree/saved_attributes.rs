@@ -1,4 +1,5 @@
-//! Known properties of a directory in which files are created. They save system calls per file.
+//! Remembers properties of a directory in which files are created, to save system calls for each
+//! file.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -8,18 +9,18 @@ use garland_core::tree::Meta;
 use rustix::fs::{AtFlags, Dir, fgetxattr, fstat, statat};
 use rustix::io::Errno;
 
-/// Properties of a directory, as far as they have been observed.
+/// The properties of a directory that are known so far.
 #[derive(Debug, Default)]
 pub struct SavedAttributes {
-    /// The defaults of a new file.
+    /// The owner and mode that new files get.
     defaults: OnceCell<Defaults>,
-    /// Whether files without a name are not supported.
+    /// Whether files without a name are known to be unsupported.
     named_only: Cell<bool>,
-    /// Whether names that differ only in case mean one file, once it is known.
+    /// Whether names that differ only in case denote one file; none if that is not known yet.
     folds: Cell<Option<bool>>,
 }
 
-/// The owner and mode of files that the agent creates in a directory.
+/// What determines the owner and mode of files that the agent creates in a directory.
 #[derive(Clone, Copy, Debug)]
 struct Defaults {
     /// User and group ID.
@@ -29,7 +30,8 @@ struct Defaults {
 }
 
 impl SavedAttributes {
-    /// Learns the defaults from the first file that is created in the directory.
+    /// Learns the defaults of the directory `folder` from `file`, which was created in it. Only the
+    /// first call has an effect.
     pub fn learn(&self, folder: &OwnedFd, file: impl AsFd) {
         if self.defaults.get().is_some() {
             return;
@@ -40,8 +42,9 @@ impl SavedAttributes {
         let _ = self.defaults.set(Defaults { owner: (stat.st_uid, stat.st_gid), plain });
     }
 
-    /// Returns the mode for creating a file under this umask, if that mode gives the file all of
-    /// `meta` except the time; none if it does not, or if the defaults are not known yet.
+    /// Returns the mode with which to create a file under this umask so that it has all of `meta`
+    /// except the time. Returns none if no mode achieves that, or if the defaults are not known
+    /// yet.
     pub fn initial_mode(&self, meta: &Meta, umask: u32) -> Option<u32> {
         let defaults = self.defaults.get()?;
         let mode = meta.mode & 0o7777;
@@ -49,7 +52,7 @@ impl SavedAttributes {
         (whole && defaults.plain && defaults.owner == meta.owner).then_some(mode)
     }
 
-    /// Returns whether files without a name are supported, as far as it is known.
+    /// Returns whether files without a name are supported; true until a failure was recorded.
     pub fn takes_nameless(&self) -> bool {
         !self.named_only.get()
     }
@@ -59,11 +62,11 @@ impl SavedAttributes {
         self.named_only.set(true);
     }
 
-    /// Returns the actual name of the file that is found as `name`, if it differs: then the file
-    /// system ignores case.
+    /// Returns the actual name of the file that is found under `name` in `folder`, if it is another
+    /// one, since the file system ignores case; none if it is `name`.
     ///
     /// # Errors
-    /// When no file is found by that name, or the directory cannot be read.
+    /// When no file is found under `name`, or the directory cannot be read.
     pub fn folded(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
         if !self.may_fold(folder, name)? {
             return Ok(None);
@@ -83,10 +86,11 @@ impl SavedAttributes {
         Ok(other)
     }
 
-    /// Returns whether the directory may ignore case.
+    /// Returns whether the file system may ignore case in `folder`. `name` is an existing name,
+    /// under which this is tested.
     ///
     /// # Errors
-    /// When `name` does not exist, or its status is unknown.
+    /// When `name` does not exist, or the status of a file cannot be read.
     fn may_fold(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
         if let Some(folds) = self.folds.get() {
             return Ok(folds);

@@ -1,4 +1,4 @@
-//! Removes what is in a directory and not in the tree, without following symbolic links.
+//! Removes from a directory what is not part of the tree, without following symbolic links.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -18,21 +18,22 @@ use super::trouble::Troubles;
 use crate::store::left::is_partial_name;
 use crate::tree::open_directory;
 
-/// The number of names that are remembered of all open directories together: 24 MiB at most.
+/// The maximum number of names that are remembered of all open directories together; they take 24
+/// MiB at most.
 const NAMES: usize = 1 << 20;
 
-/// The names of the stream in each open directory, and the patterns of other paths that stay.
+/// The names of the tree in each open directory, and the patterns of other paths that stay.
 pub struct Sweeper {
     spared: Vec<Pattern>,
     folders: Vec<Swept>,
-    /// The number of names in all of them.
+    /// The total number of names in `folders`.
     names: usize,
     hashing: RandomState,
     removed: Arc<AtomicU64>,
 }
 
-/// An open directory. Its names are stored as hashes: a name that should be removed stays if it has
-/// the hash of a name in the stream.
+/// An open directory. Its names are stored as hashes: if a name that should be removed has the same
+/// hash as a name of the tree, it stays.
 #[derive(Default)]
 struct Swept {
     names: HashSet<u64>,
@@ -44,23 +45,24 @@ struct Swept {
 /// A directory from which names are removed.
 struct Site<'a> {
     folder: &'a OwnedFd,
-    /// The directory's device number.
+    /// The device number of the directory's file system.
     device: u64,
-    /// The directory's path relative to the top. It ends in a slash unless it is the top.
+    /// The path of the directory relative to the top. It ends in a slash; that of the top is empty.
     path: &'a [u8],
     depth: usize,
 }
 
 impl Sweeper {
-    /// Returns a sweeper at the top directory. Paths that match `spared` stay; `removed` counts the
-    /// removed names.
+    /// Returns a sweeper whose present directory is the top. Paths that match a pattern of `spared`
+    /// stay; `removed` counts the removed files and directories.
     pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>) -> Self {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
         let (folders, hashing) = (vec![Swept::default()], RandomState::new());
         Self { spared, folders, names: 0, hashing, removed }
     }
 
-    /// Records that `name` in the present directory is part of the tree.
+    /// Records that `name` in the present directory is part of the tree, so that it stays. If too
+    /// many names are recorded, nothing in the directory is removed.
     pub fn keep(&mut self, name: &[u8]) {
         let hash = self.hashing.hash_one(name);
         let Some(folder) = self.folders.last_mut() else { return };
@@ -71,12 +73,12 @@ impl Sweeper {
         }
     }
 
-    /// Enters a directory of the tree.
+    /// Makes a directory of the tree the present one.
     pub fn enter(&mut self) {
         self.folders.push(Swept::default());
     }
 
-    /// Leaves the present directory.
+    /// Makes the parent of the present directory the present one.
     pub fn leave(&mut self) {
         let left = self.folders.pop();
         self.names -= left.map_or(0, |left| left.names.len());
@@ -87,10 +89,12 @@ impl Sweeper {
         self.folders.last_mut().into_iter().for_each(|folder| folder.stays = true);
     }
 
-    /// Removes all names of the present directory that are not part of the tree.
+    /// Removes from the present directory all names that are not part of the tree, with everything
+    /// in them. `folder` is that directory and `path` its path. Errors of single names are added to
+    /// `troubles`.
     ///
     /// # Errors
-    /// When the error affects the rest of the tree, too.
+    /// When the error also affects the rest of the tree.
     pub fn sweep(&self, folder: &OwnedFd, path: &[u8], troubles: &mut Troubles) -> io::Result<()> {
         let Some(own) = self.folders.last().filter(|own| !own.stays) else { return Ok(()) };
         let device = match fstat(folder) {
@@ -131,7 +135,7 @@ impl Sweeper {
         Ok(all)
     }
 
-    /// Removes a name. Returns whether it was removed.
+    /// Removes the file or directory `name`, unless it is to stay. Returns whether it was removed.
     fn remove(
         &self,
         site: &Site<'_>,

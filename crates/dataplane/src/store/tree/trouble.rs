@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use garland_sys::error::reason;
 
-/// The number of errors that are reported in full; the others are only counted.
+/// The number of errors whose texts are kept; further ones are only counted.
 const REPORTED: usize = 5;
 
 /// The errors so far: the texts of the first ones, and the number of all.
@@ -20,7 +20,7 @@ impl Troubles {
     /// Records an error at `path`.
     ///
     /// # Errors
-    /// When the error affects the rest of the tree, too.
+    /// When the error also affects the rest of the tree; it is not recorded.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
         let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
         if is_for_all(error) {
