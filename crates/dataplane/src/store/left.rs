@@ -34,8 +34,7 @@ impl Left {
     /// Finds and locks the partial file of `name`. Returns none if this user has none there, if a
     /// running copy holds it, or if the file system does not support locks.
     pub fn find(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
-        let start = [b".", name.as_bytes(), b"."].concat();
-        let names = hidden(folder).into_iter().filter(|hidden| hidden.starts_with(&start));
+        let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
         names.map(OsString::from_vec).find_map(|name| {
             let (file, lock) = free(folder, &name)?;
             let own = file.metadata().ok()?.uid() == process::user_id();
@@ -64,9 +63,7 @@ pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
 /// Removes the partial files of all `names`, and old ones of any name, unless running copies hold
 /// them. Without locks only old ones are removed.
 pub fn remove_stale_of(folder: &OwnedFd, names: &[&OsStr]) {
-    let starts = names.iter().map(|name| [b".", name.as_bytes(), b"."].concat());
-    let starts: Vec<Vec<u8>> = starts.collect();
-    let is_of_one = |hidden: &[u8]| starts.iter().any(|start| hidden.starts_with(start));
+    let is_of_one = |hidden: &[u8]| names.iter().any(|name| is_of(hidden, name));
     remove_if(folder, |hidden, file| is_of_one(hidden) || is_old(file));
 }
 
@@ -103,6 +100,15 @@ pub fn is_partial_name(name: &OsStr) -> bool {
     name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())
 }
 
+/// Returns whether `hidden` is the name of a partial file of `name`, whatever the copy's tag. The tag
+/// has no dot, so that a copy to `a` leaves the partial file of `a.b` alone.
+fn is_of(hidden: &[u8], name: &OsStr) -> bool {
+    let stem = hidden.strip_suffix(PARTIAL.as_bytes());
+    let tag = stem.and_then(|stem| stem.rsplit(|&byte| byte == b'.').next());
+    let tag = tag.and_then(|tag| std::str::from_utf8(tag).ok());
+    tag.is_some_and(|tag| partial_name(name, tag).as_bytes() == hidden)
+}
+
 /// Returns whether a partial file is so old that any copy to its directory may remove it.
 fn is_old(file: &File) -> bool {
     let now = i128::from(clock::wall_ns() / 1_000_000_000);
@@ -130,4 +136,20 @@ pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
     let bytes = name.as_bytes();
     let kept = &bytes[..bytes.len().min(room)];
     OsString::from_vec([b".", kept, b".", tag.as_bytes(), PARTIAL.as_bytes()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_file_belongs_to_one_name_only() {
+        let of = |hidden: &OsStr, name: &str| is_of(hidden.as_bytes(), OsStr::new(name));
+        let hidden = partial_name(OsStr::new("a.b"), "0f3c");
+        assert!(of(&hidden, "a.b"));
+        assert!(!of(&hidden, "a") && !of(&hidden, "b") && !of(&hidden, "a.b.0f3c"));
+        let long = "x".repeat(250);
+        assert!(of(&partial_name(OsStr::new(&long), "0f3c"), &long));
+        assert!(!of(OsStr::new(".garland-part"), "a"));
+    }
 }
