@@ -32,8 +32,9 @@ pub struct Before {
     pub unread: Vec<(String, String)>,
 }
 
-/// Asks `agents` which parts of `given` their nodes have, if a file is copied to a file, or a tree
-/// to a directory. Ends the set-up phase if a node has any part.
+/// Asks `agents` which parts of the source `given` their nodes already have. Only a file that is
+/// copied to a file, and a tree that is copied to a directory, are compared. If a node has
+/// something to compare, the set-up phase ends at the start of the comparison.
 pub fn compare_first(
     request: &CopyRequest<'_>,
     given: &CopySource,
@@ -72,7 +73,8 @@ pub fn compare_first(
     Ok(Before { plan, agents, digests, unusable, unread })
 }
 
-/// Returns the parts of a shared source that nodes read themselves; `None` if it is not shared.
+/// Returns the parts of a shared source that nodes read themselves; `None` if the source is not
+/// shared.
 fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
     let path = std::path::absolute(path).or_nothing("making the source's path absolute")?;

@@ -26,15 +26,16 @@ pub struct Line {
 pub struct NodeLine {
     /// The node's name.
     pub name: String,
-    /// The node's state.
+    /// The node's state, such as `receiving`.
     pub state: &'static str,
     /// Bytes that the node has received or sent.
     pub bytes: u64,
 }
 
 impl Line {
-    /// Creates a line for the time `now_ns`, with the bytes of all nodes, the total length, and the
-    /// nodes that the copy waits for.
+    /// Creates a line for the time `now_ns`. If every node gets the same bytes, `length` is their
+    /// number, and `bytes` how many every node has; otherwise both are sums over all nodes. The
+    /// copy waits for the nodes `waiting`.
     pub fn new(
         now_ns: u64,
         (bytes, length): (u64, Option<u64>),

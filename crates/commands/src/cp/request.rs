@@ -37,6 +37,8 @@ pub struct CopyRequest<'a> {
 impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
     type Error = Failure;
 
+    /// Parses and checks the arguments.
+    ///
     /// # Errors
     /// When an option has no effect on this kind of copy, or its value cannot be parsed.
     fn try_from(args: &'a Cp) -> Result<Self, Failure> {
@@ -61,7 +63,7 @@ impl CopyRequest<'_> {
         self.args.checks.read_back()
     }
 
-    /// The patterns of `--exclude`, as bytes.
+    /// Returns the patterns of `--exclude`, as bytes.
     pub fn raw_excludes(&self) -> Vec<Vec<u8>> {
         self.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect()
     }
@@ -74,14 +76,14 @@ impl CopyRequest<'_> {
         }
     }
 
-    /// Returns the congestion control that links will use.
+    /// Returns the congestion control that links will use; `None` if it cannot be determined.
     pub fn congestion_in_force(&self) -> Option<String> {
         let names = self.congestion();
         tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
     }
 
-    /// The transport of data links. With a rate limit it is TCP: the kernel applies the limit to each
-    /// subflow of an MPTCP connection, so that their sum would exceed it.
+    /// Returns the transport of data links. With a rate limit it is TCP: the kernel applies the
+    /// limit to each subflow of an MPTCP connection, and the sum of the subflows would exceed it.
     pub fn transport(&self, lab: Option<&Lab>, lanes: usize) -> Transport {
         let args = self.args;
         Transport::mptcp_if(args.checks.pace() == 0 && args.launch.speaks_mptcp(lab, lanes))

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use crate::topology;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The most nodes of a topology, besides the first.
+/// The maximum number of nodes of a generated topology, besides the first.
 pub const MOST: u32 = 1000;
 
 /// The text of a topology, from which variants can be generated.
@@ -57,7 +57,8 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// Returns the topology with `nodes` nodes besides the first.
+    /// Returns the topology with `nodes` nodes besides the first. `nodes` is clamped to
+    /// 1..=[`MOST`].
     pub fn with(&mut self, nodes: u32) -> Result<&Topology, Failure> {
         let nodes = nodes.clamp(1, MOST);
         if !self.known.contains_key(&nodes) {

@@ -19,7 +19,7 @@ use garland_results::copied::Copied;
 
 /// The parameters that all copies of a command share.
 pub struct Common<'a> {
-    /// The options of all commands.
+    /// The options that every command has.
     pub context: &'a Context,
     /// The request of the user.
     pub request: &'a CopyRequest<'a>,
@@ -27,7 +27,7 @@ pub struct Common<'a> {
     pub transport: Transport,
     /// How copies are traced; `None` if they are not.
     pub tracing: Option<Tracing>,
-    /// Saves the traces of a copy.
+    /// Saves the traces of one copy. Called with the plan of the copy when it ends.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
     /// The user's interrupts.
     pub interrupts: &'a Interrupts,
@@ -36,7 +36,7 @@ pub struct Common<'a> {
 /// The progress of all copies.
 struct Shown {
     bars: Bars,
-    /// The nodes of each copy, with their progress.
+    /// For each copy, the progress of its nodes.
     nodes: Vec<Vec<NodeNow>>,
 }
 
