@@ -12,7 +12,7 @@ use garland_results::run::Run;
 use garland_results::traces::PEERS;
 use garland_terminal::failure::Failure;
 
-/// A mount's run.
+/// The run of a mount, which keeps its trace and its result.
 pub struct Kept {
     places: Places,
     run: Run,

@@ -74,7 +74,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// Formats a rate as Mbit/s with three digits.
+/// Formats a rate in bits per second as Mbit/s with three digits; `no bound` if it is infinite.
 fn megabits(rate: f64) -> String {
     match rate {
         rate if rate.is_infinite() => "no bound".to_owned(),

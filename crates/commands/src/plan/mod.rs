@@ -50,8 +50,8 @@ const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// The fan-outs of the trees that are tried.
 const FANOUTS: [usize; 4] = [2, 3, 4, 8];
 
-/// The assumed rate at which a node decrypts and writes, in bytes per second. It delays the end by the last
-/// block.
+/// The assumed rate at which a node decrypts and writes, in bytes per second. It delays the end of
+/// the copy by the time for one block.
 const OPENS: f64 = 2e9;
 
 /// The cost of a block at both ends (header, seal, system calls), in seconds.
@@ -166,7 +166,8 @@ impl Tried {
     }
 }
 
-/// Returns the options for `garland cp`, and the reasons.
+/// Returns the options for `garland cp` that select the fastest plan, and the reasons for these
+/// options.
 fn reasons(plans: &[Tried], length: u64) -> (String, String) {
     let best = &plans[0];
     let shape = if best.fanout == 1 { "chain" } else { "tree" };

@@ -13,14 +13,14 @@ const BUFFER: usize = 256 << 10;
 /// The output of an export.
 pub struct Target {
     output: BufWriter<Box<dyn Write>>,
-    /// The temporary name of the file, and its final one.
+    /// The temporary name of the file, and its final one; `None` if the output is written in place.
     names: Option<(PathBuf, PathBuf)>,
     what: String,
     written: u64,
 }
 
 impl Target {
-    /// Opens `path`, or standard output.
+    /// Opens `path` for writing; standard output if `path` is `None`.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let what =
             path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());

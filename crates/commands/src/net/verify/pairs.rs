@@ -2,7 +2,7 @@
 
 use garland_topology::NodeId;
 
-/// The most pairs; each takes about 30 ms.
+/// The maximum number of pairs, unless there are more nodes than that. Each pair takes about 30 ms.
 const MOST: usize = 400;
 
 /// Returns all ordered pairs of `nodes`; if these are too many, each node paired with an equal number of
