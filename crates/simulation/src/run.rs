@@ -26,21 +26,21 @@ pub struct Run {
 /// The result of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRun {
-    /// The verdict of the head.
+    /// The verdict of the head; `None` if the head had none when the run ended.
     pub verdict: Option<Verdict>,
-    /// When its first block had arrived.
+    /// When the node's first block had arrived.
     pub first_ns: Option<u64>,
-    /// When it held every block.
+    /// When the node held every block.
     pub complete_ns: Option<u64>,
-    /// When its file had its final name.
+    /// When the node's file had its final name.
     pub committed_ns: Option<u64>,
-    /// Whether it was told to drop blocks that its disk could not take.
+    /// Whether the node was told to drop blocks that its disk could not take.
     pub detached: bool,
-    /// Its rates, if its wire or machine slowed the others down and it was fed on the side.
+    /// The node's rates, if its wire or machine slowed the others down and it was fed on the side.
     pub slow: Option<Slow>,
-    /// The number of blocks that it held at the end.
+    /// The number of blocks that the node held at the end.
     pub held: u64,
-    /// Whether its bytes are those of the source (checked runs only).
+    /// Whether the node's bytes are those of the source; `None` in runs that are not checked.
     pub identical: Option<bool>,
 }
 

@@ -47,7 +47,8 @@ impl<W: Write> Canvas<W> {
     }
 }
 
-/// Returns a colour's code relative to that of black; `None` for the terminal's default.
+/// Returns the difference between the codes of a colour and of black; `None` for the terminal's
+/// default colour.
 fn code(colour: Color) -> Option<u32> {
     match colour {
         Color::Black => Some(0),

@@ -38,7 +38,7 @@ impl Exit {
         }
     }
 
-    /// The number of the code.
+    /// Returns the number of the exit code.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
