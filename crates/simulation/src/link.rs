@@ -33,7 +33,7 @@ pub(crate) struct Item {
     pub(crate) last: u64,
     /// Whether its bytes differ from those that were sealed.
     pub(crate) garbled: bool,
-    /// Its real bytes, in a checked run.
+    /// The real bytes of its block in a checked run; `None` in other runs.
     pub(crate) sealed: Option<Box<Sealed>>,
 }
 

@@ -27,8 +27,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code of work on several nodes: whether all of it succeeded, whether any of
-    /// it was done, and whether the user interrupted it.
+    /// Returns the exit code of work on several nodes. `all` says whether all of it succeeded, `any`
+    /// whether any of it was done, and `interrupted` whether the user interrupted it.
     pub fn of_work(all: bool, any: bool, interrupted: bool) -> Self {
         match (all, any) {
             _ if interrupted => Self::Interrupted,

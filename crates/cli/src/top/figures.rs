@@ -46,6 +46,7 @@ pub struct Nic {
 pub struct Lane {
     /// The first six hexadecimal digits of the copy's id.
     pub copy: String,
+    /// The path of the copy on the node, in which control characters are replaced.
     pub name: String,
     /// The lane's number in the copy.
     pub number: u16,
@@ -55,6 +56,7 @@ pub struct Lane {
     pub length: Option<u64>,
     /// Bytes received per second.
     pub received: f64,
+    /// Bytes sent per second.
     pub sent: f64,
     /// The resource for which the lane waits most.
     pub limiter: Limiter,

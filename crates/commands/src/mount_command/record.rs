@@ -48,7 +48,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Reads all records, in the order of their directories.
+    /// Reads all records, sorted by mount point. Files that are not valid records are skipped.
     pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
         let entries = std::fs::read_dir(places.folder("mounts")?).into_iter().flatten().flatten();
         let mut records: Vec<Self> = entries

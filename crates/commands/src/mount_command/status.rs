@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct StatusResult {
     #[serde(flatten)]
     head: Head,
-    /// The mounts, in the order of their directories.
+    /// The mounts, sorted by mount point.
     pub mounts: Vec<MountState>,
 }
 

@@ -172,7 +172,7 @@ impl Installation {
         let _ = fs::write(self.directory.join("reason"), reason);
     }
 
-    /// Returns why the installation was undone.
+    /// Returns why the installation was undone; `None` if no reason was stored.
     pub fn reason(&self) -> Option<String> {
         fs::read_to_string(self.directory.join("reason")).ok()
     }

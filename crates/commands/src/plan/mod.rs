@@ -22,7 +22,7 @@ struct SuggestResult {
     head: Head,
     bytes: u64,
     nodes: u32,
-    /// Options for `garland cp`.
+    /// The options for `garland cp` that select the fastest plan.
     options: String,
     why: String,
     /// The simulated plans, the fastest first.
@@ -54,7 +54,7 @@ const FANOUTS: [usize; 4] = [2, 3, 4, 8];
 /// the copy by the time for one block.
 const OPENS: f64 = 2e9;
 
-/// The cost of a block at both ends (header, seal, system calls), in seconds.
+/// The cost of a block at both ends (header, encryption, system calls), in seconds.
 const BLOCK: f64 = 20e-6;
 
 /// A plan is preferred to a simpler plan only if it takes less than this share of the simpler

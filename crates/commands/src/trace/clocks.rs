@@ -16,7 +16,7 @@ pub struct Clocks {
     errors: BTreeMap<u16, u64>,
 }
 
-/// The begin and end of a trace, on its node's clock.
+/// The start and end of a trace in nanoseconds of its node's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
     begin_ns: u64,
@@ -24,7 +24,7 @@ pub struct Stay {
 }
 
 impl Stay {
-    /// Returns the begin and end of a trace.
+    /// Returns the start and end of a trace.
     pub fn of(trace: &Trace) -> Self {
         let begin_ns = trace.origin.started_ns;
         let end = |record: &Record| match record {

@@ -160,7 +160,7 @@ fn write(
 }
 
 impl Survey {
-    /// Returns the begin of the first trace, in nanoseconds of the head's clock.
+    /// Returns the start of the first trace, in nanoseconds of the head's clock.
     pub(super) fn begin_ns(&self) -> u64 {
         let begins = self
             .known

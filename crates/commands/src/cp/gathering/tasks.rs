@@ -56,7 +56,7 @@ pub struct GatherTask {
     pub pipeline: Pipeline,
     /// How the head deals with slow and stuck nodes.
     pub policy: Policy,
-    /// The number of files in a tree; `None` for a single file.
+    /// The numbers of files and directories in a tree; `None` for a single file.
     pub tally: Option<Tally>,
 }
 
