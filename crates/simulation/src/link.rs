@@ -27,13 +27,13 @@ pub(crate) enum Side {
 pub(crate) struct Item {
     pub(crate) kind: Kind,
     pub(crate) index: u64,
-    /// When its header and first slice are at the far end.
+    /// When the frame's header and first slice are at the far end.
     pub(crate) first: u64,
-    /// When all of it is at the far end.
+    /// When the whole frame is at the far end; [`NEVER`] if the rest of it will not arrive.
     pub(crate) last: u64,
-    /// Whether its bytes differ from those that were sealed.
+    /// Whether the block's bytes differ from those that were sealed.
     pub(crate) garbled: bool,
-    /// The real bytes of its block in a checked run; `None` in other runs.
+    /// The real bytes of the block in a checked run; `None` in other runs.
     pub(crate) sealed: Option<Box<Sealed>>,
 }
 

@@ -11,7 +11,7 @@ use crate::link::LinkId;
 use crate::vault::Sealed;
 use crate::world::{NodeWorld, SinkKind};
 
-/// Whether a node is running.
+/// Whether the agent of a node is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Life {
     #[default]
@@ -70,7 +70,7 @@ pub(crate) enum Stage {
 /// The thread of a lane on a node, or of a side feed.
 #[derive(Debug, Default)]
 pub(crate) struct LaneThread {
-    /// The number of the lane.
+    /// The number of the lane that the thread serves.
     pub(crate) number: u16,
     pub(crate) relay: Relay,
     pub(crate) events: VecDeque<RelayEvent>,
@@ -97,7 +97,7 @@ pub(crate) struct Written {
     pub(crate) brought: bool,
 }
 
-/// A node.
+/// A node of the plan: the head or a receiver.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) life: Life,

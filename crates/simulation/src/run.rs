@@ -19,7 +19,7 @@ pub struct Run {
     /// The seals (node, incarnation, block) that covered two plaintexts or headers with one key and
     /// nonce (checked runs only). Always empty unless the protocol is broken.
     pub reused: Vec<(u32, u64, u64)>,
-    /// The number of events.
+    /// The number of events of the run.
     pub events: u64,
 }
 

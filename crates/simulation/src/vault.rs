@@ -62,7 +62,7 @@ impl Vault {
         content_digest(&self.disks[0][self.range(index)])
     }
 
-    /// Seals block `index` of `node`.
+    /// Seals block `index` as `node` has it, and records the use of key and nonce.
     pub(crate) fn seal(&mut self, node: usize, lane: u16, index: u64, incarnation: u64) -> Sealed {
         let sealer = u32::try_from(node).expect("a plan has fewer nodes");
         let mut bytes = self.disks[node][self.range(index)].to_vec();

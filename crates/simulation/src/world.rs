@@ -3,15 +3,15 @@
 /// What a receiver does with the received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkKind {
-    /// Writes them, and can read them back.
+    /// Writes the bytes, and can read them back.
     #[default]
     File,
-    /// Drops them.
+    /// Drops the bytes.
     Null,
-    /// Passes them on in order.
+    /// Passes the bytes on in order.
     Stream,
-    /// Extracts a tree from them in order. Blocks that it had before are used at their turn;
-    /// afterwards everything can be read back.
+    /// Extracts a tree from the bytes in order. Blocks that the receiver had before the copy are used
+    /// at their turn; afterwards all blocks can be read back.
     Tree,
 }
 
@@ -23,7 +23,7 @@ impl SinkKind {
     }
 }
 
-/// A receiver.
+/// The speed and the kind of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeWorld {
     /// The rate of the node's disk in bytes per second.

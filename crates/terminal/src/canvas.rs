@@ -20,7 +20,7 @@ pub struct Canvas<W> {
 }
 
 impl<W: Write> Canvas<W> {
-    /// Draws to `output`.
+    /// Creates a terminal that draws to `output`.
     pub fn new(output: W, coloured: bool) -> Self {
         Self { output, text: String::new(), coloured }
     }

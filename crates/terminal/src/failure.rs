@@ -10,17 +10,17 @@ use garland_sys::error::reason;
 /// The exit codes of commands, on which scripts rely (docs/scripts.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All done.
+    /// Everything was done (0).
     Done,
-    /// Some nodes failed.
+    /// Some nodes failed (1).
     SomeFailed,
-    /// Wrong usage or configuration.
+    /// The usage or the configuration is wrong (2).
     Usage,
-    /// Nothing done.
+    /// Nothing was done (3).
     Nothing,
-    /// A check found a fault.
+    /// A check found a fault (4).
     Fault,
-    /// Interrupted.
+    /// The user interrupted the command (130).
     Interrupted,
     /// The exit code of a program that was run for the user.
     Code(u8),

@@ -19,7 +19,7 @@ pub enum Key {
     Home,
     /// The End key.
     End,
-    /// Shift and Tab.
+    /// Tab pressed with Shift.
     BackTab,
 }
 

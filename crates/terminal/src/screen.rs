@@ -13,7 +13,7 @@ const EVERY_NS: u64 = 100_000_000;
 /// The time after the start of a command before lines are shown, in nanoseconds.
 const QUIET_NS: u64 = 1_000_000_000;
 
-/// The lines of one command.
+/// The lines that a command shows while it runs.
 pub struct Screen {
     hidden: bool,
     /// When lines may be drawn next, in nanoseconds of the monotonic clock.
@@ -65,7 +65,7 @@ impl Screen {
         self.due_ns = now_ns + EVERY_NS;
     }
 
-    /// Removes all lines.
+    /// Removes the drawn lines from the terminal.
     pub fn clear(&mut self) {
         if let Some((columns, _)) = terminal::size().filter(|_| !self.drawn.is_empty()) {
             show(&self.erasure(columns.into()));

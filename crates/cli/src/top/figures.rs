@@ -19,7 +19,7 @@ pub struct Figures {
     pub resent: f64,
     /// The lanes of all copies in which the node takes part.
     pub lanes: Vec<Lane>,
-    /// Running jobs.
+    /// The jobs that run on the node.
     pub jobs: Vec<Job>,
     /// The number of jobs that wait for a processor.
     pub waiting: u32,
@@ -87,7 +87,7 @@ pub enum Limiter {
     Unknown,
 }
 
-/// A running job.
+/// A job that runs on the node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub number: u32,

@@ -80,7 +80,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     })
 }
 
-/// The state of the command.
+/// The state of the display.
 struct Show {
     board: Board,
     panes: Panes,

@@ -40,7 +40,7 @@ pub struct Panes {
 }
 
 impl Panes {
-    /// The chosen pane.
+    /// Returns the chosen pane.
     pub fn chosen(&self) -> Pane {
         Pane::ALL[self.chosen]
     }

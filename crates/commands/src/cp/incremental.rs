@@ -18,9 +18,9 @@ use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The outcome of the comparison.
+/// The state of a copy after the comparison.
 pub struct Before {
-    /// The plan of the copy.
+    /// The plan of the copy; of a tree that was compared, over one lane.
     pub plan: Plan,
     /// The agents, in the order in which they were passed.
     pub agents: Vec<Result<Agent, String>>,

@@ -32,7 +32,7 @@ const NAME_MAX: usize = 24;
 /// The names of the states, in the order in which they are listed.
 const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
-/// The progress of one copy.
+/// The display of the progress of one or several copies.
 pub struct Bars {
     screen: Screen,
     names: Vec<String>,

@@ -21,9 +21,9 @@ use crate::cp::request::CopyRequest;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// An open source.
+/// The open source of a copy to nodes.
 pub enum CopySource {
-    /// One file.
+    /// A regular file or a block device, and its path.
     File(PathBuf, Arc<Source>),
     /// A remote object or URL.
     Elsewhere(Arc<Elsewhere>),

@@ -14,7 +14,7 @@ use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Timeout of a mount's status.
+/// How long to wait for the status of a mount before it is reported as silent.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The result object `garland.mount-status/2`.

@@ -16,7 +16,7 @@ pub struct Bound {
     load: TrafficPattern,
     /// The rate of each connection, in the order of the load's connections.
     each: Vec<f64>,
-    /// The sum of the rates.
+    /// The sum of `each`.
     total: f64,
     /// The expected sum of the rates if random hashes choose the paths of connections; `None` if no
     /// path is chosen by a hash.

@@ -16,9 +16,9 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub struct Change {
     /// The path of the file.
     pub path: PathBuf,
-    /// Its present content; `None` if it does not exist.
+    /// The present content of the file; `None` if it does not exist.
     pub old: Option<Content>,
-    /// Its planned content; `None` if it is to be removed.
+    /// The planned content of the file; `None` if it is to be removed.
     pub new: Option<Content>,
 }
 

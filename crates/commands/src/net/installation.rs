@@ -30,7 +30,7 @@ pub enum Stage {
     Applying,
     /// Installed, and waiting for a confirmation.
     Pending,
-    /// Confirmed: it is kept.
+    /// Confirmed: the installation is kept.
     Confirmed,
     /// The former state is being restored.
     Undoing,
@@ -50,7 +50,7 @@ impl Stage {
 /// Everything that is needed to install and to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The format's name.
+    /// The name of the configuration format.
     pub format: String,
     /// The files to change, with their former and planned contents.
     pub changes: Vec<Change>,
@@ -75,7 +75,7 @@ impl Record {
     }
 }
 
-/// The directory of an installation.
+/// An installation, by its directory.
 #[derive(Clone, Debug)]
 pub struct Installation {
     directory: PathBuf,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A command and its arguments.
+/// A command of the system: a program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     program: String,

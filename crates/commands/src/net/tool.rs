@@ -13,7 +13,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub struct DevicesPresent {
     /// The names of the NICs, in the order of the configuration.
     pub nics: Vec<String>,
-    /// The bonds' names.
+    /// The names of the bonds.
     pub bonds: Vec<String>,
     /// Whether the loopback device gets an address.
     pub loopback: bool,

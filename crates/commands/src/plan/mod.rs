@@ -29,7 +29,7 @@ struct SuggestResult {
     plans: Vec<Tried>,
 }
 
-/// A simulated plan.
+/// A plan that was simulated, and its times in seconds.
 #[derive(Clone, Serialize)]
 struct Tried {
     shape: String,
@@ -61,7 +61,7 @@ const BLOCK: f64 = 20e-6;
 /// plan's time.
 const BETTER: f64 = 0.98;
 
-/// Suggests a plan.
+/// Simulates plans for a copy; prints the fastest plans, and the options for the fastest one.
 pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     let PlanCommand::Suggest(asked) = command;
     let mut phases = Phases::begin();

@@ -30,7 +30,7 @@ use garland_terminal::output;
 /// The most bytes of traces that are read into memory at once.
 const SMALL: u64 = 128 << 20;
 
-/// A readable trace.
+/// What the first reading found in a readable trace.
 pub(super) struct Known {
     pub(super) path: PathBuf,
     pub(super) origin: Origin,
@@ -85,7 +85,7 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// Reads all traces once.
+/// Reads all traces once; fails if none can be read.
 pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
     let Traced { run, planned, peers, .. } = traced;
     let known_names = if planned.is_empty() { peers } else { planned };

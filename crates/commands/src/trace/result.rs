@@ -17,7 +17,7 @@ pub struct ExportResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// The file that was written.
+    /// The path of the output.
     pub file: PathBuf,
     /// The length of the output in bytes.
     pub bytes: u64,
@@ -30,7 +30,7 @@ pub struct ExportResult {
     pub viewer: &'static str,
 }
 
-/// A node's trace.
+/// What the export contains of a node.
 #[derive(Clone, Serialize)]
 pub struct NodeResult {
     /// The node's name.
@@ -46,7 +46,7 @@ pub struct NodeResult {
     pub clock_error_ns: Option<u64>,
 }
 
-/// The sums of a stage.
+/// The sums over all spans of a stage.
 #[derive(Serialize)]
 pub struct StageResult {
     stage: &'static str,

@@ -10,7 +10,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The size of the output buffer, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// The output of an export.
+/// The output of an export or a report.
 pub struct Target {
     output: BufWriter<Box<dyn Write>>,
     /// The temporary name of the file, and its final one; `None` if the output is written in place.

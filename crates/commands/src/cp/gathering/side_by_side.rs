@@ -21,7 +21,7 @@ use garland_results::copied::Copied;
 pub struct Common<'a> {
     /// The options that every command has.
     pub context: &'a Context,
-    /// The request of the user.
+    /// The copy that the user requested.
     pub request: &'a CopyRequest<'a>,
     /// The transport of data links.
     pub transport: Transport,
@@ -29,11 +29,11 @@ pub struct Common<'a> {
     pub tracing: Option<Tracing>,
     /// Saves the traces of one copy. Called with the plan of the copy when it ends.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
-    /// The user's interrupts.
+    /// The interrupts of the user, which end all copies.
     pub interrupts: &'a Interrupts,
 }
 
-/// The progress of all copies.
+/// The progress of all copies, as it is shown.
 struct Shown {
     bars: Bars,
     /// For each copy, the progress of its nodes.

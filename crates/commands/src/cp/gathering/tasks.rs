@@ -35,7 +35,7 @@ pub struct Here<'a> {
 
 /// A destination on this machine.
 pub enum Place<'a> {
-    /// A path.
+    /// The path of a file or a directory.
     Path(&'a Path),
     /// A destination that stores no file: `/dev/null`, standard output, or a command.
     Sink(Destination),
@@ -43,12 +43,12 @@ pub enum Place<'a> {
 
 /// One copy: from one node, or from all nodes that have stripes of the same file.
 pub struct GatherTask {
-    /// The plan.
+    /// The plan of the copy; the first node is this machine.
     pub plan: Plan,
     /// For each node in the plan's order, its agent, or why it has none. An error if the plan's
     /// only node cannot send anything.
     pub agents: Result<Vec<Result<Agent, String>>, String>,
-    /// The source and the destination.
+    /// The source on the nodes and the destination on this machine.
     pub ends: Ends,
     /// How the stripes on the nodes form one file; `None` if the nodes' files are not stripes.
     pub stripes: Option<Stripes>,

@@ -29,7 +29,7 @@ const MILLIS: u32 = 400;
 /// How often a measurement that differs from the plan is repeated, alone, before it is reported.
 const AGAIN: usize = 3;
 
-/// Datagrams in a burst.
+/// The number of datagrams in a burst.
 const COUNT: u32 = 200;
 
 /// The port of datagram probes: the number of the EtherType of frame probes.
