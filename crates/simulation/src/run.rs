@@ -36,7 +36,8 @@ pub struct NodeRun {
     pub committed_ns: Option<u64>,
     /// Whether the node was told to drop blocks that its disk could not take.
     pub detached: bool,
-    /// The node's rates, if its wire or machine slowed the others down and it was fed on the side.
+    /// The rates for which the node was fed on the side, if its wire or machine slowed the others
+    /// down.
     pub slow: Option<Slow>,
     /// The number of blocks that the node held at the end.
     pub held: u64,

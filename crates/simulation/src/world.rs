@@ -10,8 +10,8 @@ pub enum SinkKind {
     Null,
     /// Passes the bytes on in order.
     Stream,
-    /// Extracts a tree from the bytes in order. Blocks that the receiver had before the copy are used
-    /// at their turn; afterwards all blocks can be read back.
+    /// Extracts a tree from the bytes in order. Blocks that the receiver had before the copy are
+    /// used at their turn; afterwards all blocks can be read back.
     Tree,
 }
 

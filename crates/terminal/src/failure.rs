@@ -27,8 +27,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code of work on several nodes. `all` says whether all of it succeeded, `any`
-    /// whether any of it was done, and `interrupted` whether the user interrupted it.
+    /// Returns the exit code of work on several nodes. `all` says whether all of it succeeded,
+    /// `any` whether any of it was done, and `interrupted` whether the user interrupted it.
     pub fn of_work(all: bool, any: bool, interrupted: bool) -> Self {
         match (all, any) {
             _ if interrupted => Self::Interrupted,
@@ -127,8 +127,8 @@ impl fmt::Display for Failure {
 
 /// Converts errors to failures of an operation.
 pub trait OrFailure<T> {
-    /// Converts an error of `operation` to a failure with [`Exit::Nothing`], whose message begins
-    /// with the operation.
+    /// Converts an error of `operation` to a failure with [`Exit::Nothing`]. The message of the
+    /// failure begins with the operation.
     fn or_nothing(self, operation: impl fmt::Display) -> Result<T, Failure>;
 }
 

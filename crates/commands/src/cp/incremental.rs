@@ -112,7 +112,8 @@ fn asked<'a>(
     }
 }
 
-/// Records the digests of the source, so that the next copy of it need not compute them.
+/// Records the digests of the source's blocks, so that the next copy of the source need not compute
+/// them.
 pub fn remember(given: &CopySource, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
     let source = given.file().filter(|_| plan.layout.length > 0);
     if let (Some((_, source)), Some(digests)) = (source, digests) {

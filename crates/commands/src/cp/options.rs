@@ -87,8 +87,9 @@ const OF_ALL_COPIES: &str = "\
     checksum no-trace progress launcher stuck-after keep-traces mptcp lab from local-root \
     cluster";
 
-/// The rules of all other options. Conflicts that depend on values, on other options or on the type of a
-/// file are reported elsewhere: by the argument parser, or when the source is opened.
+/// The rules of the options that are not in [`OF_ALL_COPIES`]. Conflicts that depend on values, on
+/// other options or on the type of a file are reported elsewhere: by the argument parser, or when
+/// the source is opened.
 const RULES: &[Rule] = &[
     rule("join", JOIN, ""),
     rule("stripe", STRIPES | FROM_STRIPES, ""),

@@ -56,8 +56,8 @@ fn limit(text: &str) -> Result<Demand, Failure> {
     Ok(Demand { name: name.to_owned(), seconds })
 }
 
-/// Returns the resources that several nodes share, the busiest first: for how long the traffic
-/// between the first node and all others keeps each busy.
+/// Returns, for each resource that several nodes share, for how long the traffic between the first
+/// node and all others keeps it busy; the busiest resource first.
 fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<Demand>, NoWay> {
     let others = topology.nodes.len().saturating_sub(1).max(1);
     let mut network = Network::new();

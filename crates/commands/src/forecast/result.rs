@@ -11,7 +11,7 @@ use garland_results::head::{Head, Phases};
 pub struct ForecastResult {
     #[serde(flatten)]
     pub head: Head,
-    /// `fixed`: nodes share the work; `growing`: each node adds its own.
+    /// `fixed`: the nodes share a fixed amount of work; `growing`: each node adds its own work.
     pub work: &'static str,
     pub points: Vec<PointResult>,
     /// Bytes of each copy; `None` for a farm.

@@ -8,8 +8,8 @@ use garland_topology::bounds::{
 };
 use serde::Serialize;
 
-/// A load and its bounds, in bits per second of TCP payload. A bound is infinite (`null` in JSON)
-/// if no wire on the route has a rate limit.
+/// A traffic pattern and the bounds of its rates, in bits per second of TCP payload. A bound is
+/// infinite (`null` in JSON) if no wire on the route has a rate limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bound {
     #[serde(flatten)]
@@ -23,7 +23,8 @@ pub struct Bound {
     by_chance: Option<f64>,
 }
 
-/// Returns the bounds of all loads; those over several rails are last.
+/// Returns the bounds of all loads. If there are several rails, the bounds of the loads over all
+/// rails follow.
 pub fn bounds(topology: &Topology) -> Vec<Bound> {
     let loads = loads(topology);
     let mut all: Vec<Bound> = loads

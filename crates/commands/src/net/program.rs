@@ -45,7 +45,8 @@ impl fmt::Display for Command {
     }
 }
 
-/// Returns a command that removes the addresses of a device, and with them its routes.
+/// Returns a command that removes the addresses of a device. The kernel then removes the routes
+/// over these addresses.
 pub fn flush(device: &str) -> Command {
     Command::new("ip", ["-4", "address", "flush", "dev", device, "scope", "global"])
 }

@@ -125,8 +125,8 @@ fn owners(topology: &Topology) -> Owners {
     nics.chain(own).collect()
 }
 
-/// Formats addresses as a folded list of the nodes that have them. An address without a node is
-/// listed itself.
+/// Formats addresses as a folded list of the nodes that have them. An address that no node has is
+/// listed as it is.
 fn names(topology: &Topology, owners: &Owners, addresses: &[Ipv4Addr]) -> String {
     let name = |address: &Ipv4Addr| match owners.get(address) {
         Some(node) => topology.nodes[*node].name.clone(),

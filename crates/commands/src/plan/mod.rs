@@ -94,7 +94,8 @@ fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
     Ok((topology, nodes))
 }
 
-/// Simulates all plans that reach every node. The fastest is first; of nearly equal ones, the simplest.
+/// Simulates all plans that reach every node. Returns the fastest first; of nearly equal plans, the
+/// simplest.
 fn tried(topology: &Topology, length: u64, nodes: u32) -> Result<Vec<Tried>, NoWay> {
     let names: Vec<String> =
         topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();

@@ -17,8 +17,8 @@ use garland_topology::drawing;
 /// The most nodes that are drawn; a picture of more is too dense to read.
 const DRAWN: usize = 100;
 
-/// Reads the topology of a run in a lab; returns `None` for other runs. If it cannot be read, a
-/// note is added.
+/// Reads the topology of a run in a lab; returns `None` for other runs. If the topology cannot be
+/// read, returns `None` and adds a note.
 pub fn topology(run: &Run, notes: &mut Vec<String>) -> Option<Topology> {
     let text = fs::read(run.folder().join(TOPOLOGY)).ok()?;
     let topology = serde_json::from_slice::<Topology>(&text).ok();

@@ -63,8 +63,8 @@ impl NodeResult {
 }
 
 impl NodeResult {
-    /// Returns the verdict for the table: word, reason and name. If there is no other reason, it is
-    /// the place where the trace was cut.
+    /// Returns the verdict for the table: word, reason and name. Without another reason, the reason
+    /// is the place where the trace was cut.
     fn verdict(&self) -> (&str, Option<&str>, &str) {
         let (word, reason, name) = self.end.of(&self.name);
         (word, reason.or(self.cut.as_deref()), name)

@@ -285,7 +285,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Makes a thread that waits for a link check whether the link takes bytes.
+    /// If a thread waits until a link takes bytes, makes it check the link again.
     pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
         let work = self.nodes[place].lanes[lane].work.as_ref();
         if work.is_some_and(|work| work.to.contains(&number) && work.stage == Stage::Window) {

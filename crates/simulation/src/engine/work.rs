@@ -297,7 +297,7 @@ impl Engine<'_> {
         self.take_turns(place);
     }
 
-    /// Passes the blocks of a stream whose turn has come to the node's writer.
+    /// Passes to the node's writer the blocks of a stream whose turn has come.
     pub(super) fn take_turns(&mut self, place: usize) {
         while let Some(block) = self.nodes[place].in_turn() {
             self.enqueue(place, block);

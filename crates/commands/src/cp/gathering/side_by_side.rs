@@ -1,4 +1,5 @@
-//! Runs several copies at once. They are independent: the failure of one does not affect the others.
+//! Runs several copies at once. The copies are independent: the failure of one does not affect the
+//! others.
 
 use parking_lot::Mutex;
 

@@ -7,7 +7,7 @@ use garland_core::nic_facts::NicFacts;
 use garland_topology::verify::{Observed, Port};
 use serde::Serialize;
 
-/// The observations, and the evidence for them.
+/// The observations of a survey, and the kind of probes behind them.
 pub struct SurveyOutcome {
     /// Observations of NICs and wires.
     pub observed: Observed,

@@ -206,8 +206,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Measures the rate of every link. One that seems slow is measured again alone, since other measurements
-    /// may have slowed it.
+    /// Measures the rate of every link. A link that seems slow is measured again alone, since other
+    /// measurements may have slowed it.
     fn rates(&mut self, links: &[Link]) -> io::Result<()> {
         let mut best: BTreeMap<usize, RateSeen> = BTreeMap::new();
         let mut rounds = rounds(self.topology, links);
