@@ -129,7 +129,7 @@ pub(crate) struct Node {
     pub(crate) blocked_ns: u64,
     /// Whether the node's disk no longer answers.
     pub(crate) hangs: bool,
-    /// When the node was told to commit; `None` before, and again after the commit.
+    /// When the node was told to commit; `None` before that, and after the commit.
     pub(crate) commits: Option<u64>,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,

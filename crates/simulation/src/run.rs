@@ -11,7 +11,7 @@ pub struct Run {
     pub nodes: Vec<NodeRun>,
     /// The faults that the head reported.
     pub faults: Vec<Fault>,
-    /// The flips that took effect: the block, and the node where it arrived changed.
+    /// For each flip that took effect, the block, and the node where the block arrived changed.
     pub flipped: Vec<(u64, u32)>,
     /// The number of received blocks that no writer could use: duplicates, blocks without a slot,
     /// and changed blocks.
@@ -28,11 +28,11 @@ pub struct Run {
 pub struct NodeRun {
     /// The verdict of the head; `None` if the head had none when the run ended.
     pub verdict: Option<Verdict>,
-    /// When the node's first block had arrived.
+    /// When the node's first block had arrived; `None` if none did.
     pub first_ns: Option<u64>,
-    /// When the node held every block.
+    /// When the node held every block; `None` if it never did.
     pub complete_ns: Option<u64>,
-    /// When the node's file had its final name.
+    /// When the node's file had its final name; `None` if it never got the name.
     pub committed_ns: Option<u64>,
     /// Whether the node was told to drop blocks that its disk could not take.
     pub detached: bool,

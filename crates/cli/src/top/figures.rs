@@ -58,7 +58,7 @@ pub struct Lane {
     pub received: f64,
     /// Bytes sent per second.
     pub sent: f64,
-    /// The resource for which the lane waits most.
+    /// What the lane waits for most.
     pub limiter: Limiter,
     /// The share of the time in which the lane waits for `limiter`, from 0 to 1; `None` if unknown.
     pub share: Option<f64>,

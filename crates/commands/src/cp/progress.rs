@@ -85,7 +85,8 @@ impl NodeNow {
         states.map(now).collect()
     }
 
-    /// Returns the node's line; the name is padded or cut to `width` columns.
+    /// Returns the node's line. The name is padded or cut to `width` columns; the node gets
+    /// `length` bytes, which may be [`UNKNOWN`].
     fn line(&self, (name, width): (&str, usize), length: u64) -> String {
         let name: String = name.chars().take(width).collect();
         let held = bytes::format(self.held);

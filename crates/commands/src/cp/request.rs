@@ -27,8 +27,8 @@ pub struct CopyRequest<'a> {
     pub task: Task,
     /// The patterns of paths to skip in trees.
     pub excludes: Vec<Pattern>,
-    /// Bytes of a block; `None` if the user did not specify a size: it then depends on the length
-    /// of the source.
+    /// The size of a block in bytes; `None` if the user did not specify it. The size then depends
+    /// on the length of the source.
     pub block_size: Option<u32>,
     /// Buffers, operations and rate of each lane.
     pub pipeline: Pipeline,
@@ -95,8 +95,9 @@ impl CopyRequest<'_> {
         (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
     }
 
-    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. A node
-    /// of a stream cannot be detached, since a stream cannot be read again for it.
+    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. The
+    /// copy of a stream waits for slow nodes: it cannot detach them, since a stream cannot be read
+    /// again.
     pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         let below = self.args.slow_below;
         let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);

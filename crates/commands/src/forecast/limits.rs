@@ -36,8 +36,8 @@ pub fn demands(
     Ok(demands)
 }
 
-/// Returns the bytes that all jobs receive and send back: the values of `--in` and `--out`, or else
-/// those of the runs.
+/// Returns the bytes that all jobs receive, and those that they send back: the values of `--in` and
+/// `--out`, or else `moved`, the bytes of the runs.
 pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
     let amount = |text: &Option<String>, moved: u64| match text {
         Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),

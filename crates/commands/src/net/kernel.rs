@@ -20,7 +20,8 @@ pub struct Before {
     /// For each route, the arguments of `ip route replace`. Routes that the kernel derives from
     /// addresses are omitted.
     routes: Vec<String>,
-    /// The address that the installation adds to the loopback device, if it is new.
+    /// The address that the installation adds to the loopback device; `None` if it adds none, or a
+    /// device had the address before.
     loopback: Option<Ipv4Addr>,
     /// Kernel settings, each with its path, which begins with `/proc/sys/`, and its content.
     settings: Vec<(String, String)>,

@@ -58,7 +58,8 @@ pub(super) struct Engine<'a> {
     pub(super) links: Vec<Link>,
     pub(super) vault: Option<Vault>,
     pub(super) contents: Vec<[u8; 32]>,
-    /// Flips that have not taken effect yet: the block, and the node where it is to arrive changed.
+    /// For each flip that has not taken effect yet, the block, and the node where the block is to
+    /// arrive changed.
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,

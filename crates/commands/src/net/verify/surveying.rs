@@ -32,7 +32,7 @@ const AGAIN: usize = 3;
 /// The number of datagrams in a burst.
 const COUNT: u32 = 200;
 
-/// The port of datagram probes: the number of the EtherType of frame probes.
+/// The UDP port of datagram probes. It has the number of the EtherType of frame probes.
 const PORT: u16 = garland_sys::packet::EXPERIMENTAL;
 
 /// A survey in progress.
