@@ -17,9 +17,9 @@ pub fn log_name() -> String {
     random::bytes::<4>().map(|byte| format!("{byte:02x}")).concat() + ".log"
 }
 
-/// Starts this program with `arguments` in the background and writes its messages to `log`. Returns
-/// the process and the first line of its output; the line is empty if the process ended without
-/// output.
+/// Starts this program with `arguments` in the background. Its standard error is appended to the
+/// file `log`. Waits for the first line of its standard output, and returns the process and this
+/// line; the line is empty if the process ended without output.
 pub fn start(
     arguments: impl Iterator<Item = OsString>,
     log: &Path,

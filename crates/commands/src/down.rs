@@ -17,7 +17,7 @@ use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Ends standing agents. A node without one is skipped.
+/// Ends standing agents. A node without a standing agent is skipped.
 pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;

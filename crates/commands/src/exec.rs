@@ -151,12 +151,12 @@ fn without_name(output: &[u8], name: &str) -> Vec<u8> {
     replace(output, own_name(name).as_bytes(), OWN_NAME.as_bytes())
 }
 
-/// Returns the host name in a node's name: the part without a launcher's prefix and a user.
+/// Returns the host name in a node's name: the part after a launcher's prefix and a user's name.
 fn own_name(name: &str) -> &str {
     name.rsplit([':', '@']).next().unwrap_or(name)
 }
 
-/// Replaces `from` by `to` where `from` is a whole word.
+/// Returns `text` with `from` replaced by `to` where `from` is a whole word.
 fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let mut result = Vec::with_capacity(text.len());

@@ -41,7 +41,7 @@ pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns the specification of the lab, with warnings printed.
+/// Returns the specification of the lab, and prints its warnings.
 ///
 /// # Errors
 /// When such a lab cannot be built.

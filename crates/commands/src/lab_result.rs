@@ -18,7 +18,7 @@ pub struct UpResult {
     pub head: Head,
     /// The lab as it is now.
     pub lab: Status,
-    /// The measured rates of its media, with `--check`.
+    /// The measured rates of the lab's media; `None` without `--check`.
     pub check: Option<Report>,
 }
 
@@ -37,7 +37,7 @@ pub struct RunResult {
     pub head: Head,
     /// The lab's name.
     pub lab: String,
-    /// The measured rates of its media, with `--check`.
+    /// The measured rates of the lab's media; `None` without `--check`.
     pub check: Option<Report>,
     /// The command's exit code; `None` if it was not run.
     pub code: Option<u8>,

@@ -112,9 +112,9 @@ fn check_and_run(
     Ok(outcome)
 }
 
-/// Waits for the command and returns its exit code. Ctrl-C reaches the whole foreground of the terminal,
-/// so the command gets it too; a signal to this process alone is passed on as SIGTERM after a second,
-/// and a second signal kills the command.
+/// Waits for the command and returns its exit code. Ctrl-C reaches all foreground processes of the
+/// terminal, so the command gets it too; a signal to this process alone is passed on as SIGTERM
+/// after a second, and a second signal kills the command.
 fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
     let mut asked = None;
     loop {

@@ -1,7 +1,7 @@
-//! The commands. Each is a module with a function `run`, which turns arguments into a request (options
-//! without effect are refused), the request into a plan, and runs it in a session with agents, which
-//! gives a result. Arguments are in [`args`]. Commands that measure are in `garland-measure`, jobs in
-//! `garland-farm`.
+//! The commands, one module each. The function `run` of a module turns arguments into a request,
+//! and refuses options without effect. It turns the request into a plan, runs the plan in a session
+//! with agents, and prints the result. Arguments are in [`args`]. Commands that measure are in
+//! `garland-measure`, jobs in `garland-farm`.
 
 #![forbid(unsafe_code)]
 

@@ -31,8 +31,8 @@ pub const OWN: [(&str, &str); 19] = [
     ("switched-mesh-two-routes", include_str!("../../../scenarios/switched-mesh-two-routes.toml")),
 ];
 
-/// Loads the topology of a built-in scenario or of a file. A name with a `/`, or that ends in `.toml`, is
-/// a file.
+/// Loads the topology of a built-in scenario or of a file. A name that contains `/` or ends in
+/// `.toml` is that of a file.
 pub fn load(name: &str) -> Result<Topology, Failure> {
     let is_file = is_file(name);
     if let Some(text) = text(name).filter(|_| !is_file) {
@@ -56,7 +56,7 @@ pub fn all_of(name: &str) -> Vec<Topology> {
     named.iter().filter_map(|name| load(name).ok()).collect()
 }
 
-/// Whether a name is that of a file, and not of a built-in scenario.
+/// Whether a name is certainly that of a file: it contains `/` or ends in `.toml`.
 pub fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
@@ -75,7 +75,7 @@ pub fn text(name: &str) -> Option<&'static str> {
     OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
 }
 
-/// Returns the names of the topologies that a scenario compares, if it does.
+/// Returns the names of the topologies that a scenario compares; `None` if it defines its own.
 pub fn topologies(text: &str) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Named {

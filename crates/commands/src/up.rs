@@ -14,7 +14,8 @@ use garland_results::run::Run;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Starts standing agents on the nodes that have none, and links them.
+/// Starts standing agents on the nodes that have none, and opens the data links of a chain through
+/// all nodes, in their order, for the next copy.
 pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let inventory = Inventory::open(context)?;

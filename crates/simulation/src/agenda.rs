@@ -30,20 +30,21 @@ pub(crate) enum Event {
     FromNode(u32),
     /// The head learns that the control connection of a node is closed.
     Lost(u32),
-    /// A heartbeat of a node.
+    /// A heartbeat of a node is due.
     Heartbeat(u32),
     /// The file of a node gets its final name.
     Committed(u32),
-    /// The head's deadline.
+    /// A deadline of the head is due.
     Tick,
     /// A mishap of the schedule happens.
     Mishap(u32),
 }
 
-/// Events ordered by time; events with the same time are ordered by their addition.
+/// Events ordered by time; events with the same time are in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    /// The time, the serial number and the event.
+    /// For each event, its time in nanoseconds and its serial number. The earliest event is taken
+    /// first.
     heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
     serial: u64,
 }

@@ -27,13 +27,13 @@ pub(crate) enum Side {
 pub(crate) struct Item {
     pub(crate) kind: Kind,
     pub(crate) index: u64,
-    /// When its header and first slice are at the far end.
+    /// When the frame's header and first slice are at the far end.
     pub(crate) first: u64,
-    /// When all of it is at the far end.
+    /// When the whole frame is at the far end; [`NEVER`] if the rest of it will not arrive.
     pub(crate) last: u64,
-    /// Whether its bytes differ from those that were sealed.
+    /// Whether the block's bytes differ from those that were sealed.
     pub(crate) garbled: bool,
-    /// Its real bytes, in a checked run.
+    /// The real bytes of the block in a checked run; `None` in other runs.
     pub(crate) sealed: Option<Box<Sealed>>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Link {
     /// The index of the sending thread on the near end.
     pub(crate) thread: usize,
     pub(crate) epoch: u32,
-    /// The rate of the link in bytes per second: the lower one of both ends.
+    /// The rate of the link in bytes per second: the lower one of the rates of both ends' wires.
     pub(crate) rate: u64,
     pub(crate) near: usize,
     pub(crate) far: usize,
@@ -54,17 +54,17 @@ pub(crate) struct Link {
     pub(crate) far_closed: bool,
     /// Whether the far end has accepted the link.
     pub(crate) accepted: bool,
-    /// Whether nothing follows after `items`.
+    /// Whether no item follows those in `items`.
     pub(crate) ended: bool,
     /// Whether data no longer passes, and no end is notified.
     pub(crate) frozen: bool,
     /// Whether data in transit is lost when the near end closes.
     pub(crate) reset: bool,
-    /// When the wire will have carried everything that was sent.
+    /// When the wire will have carried everything that was sent, in nanoseconds.
     pub(crate) free: u64,
     /// The total length of all sent blocks except the last one, and the length of the last one.
     pub(crate) sent: (u64, u64),
-    /// When the last block's sending began.
+    /// When the sending of the last block began, in nanoseconds.
     pub(crate) began: u64,
     /// Nanoseconds in which the far end took nothing and nothing was in transit.
     pub(crate) blocked_ns: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Returns the time that the wire needs for `bytes`.
+    /// Returns the time that the wire needs for `bytes` bytes, in nanoseconds.
     pub(crate) fn wire_ns(&self, bytes: u64) -> u64 {
         nanoseconds(bytes, self.rate)
     }
@@ -86,7 +86,8 @@ impl Link {
         self.began = began;
     }
 
-    /// Returns the report of the near end.
+    /// Returns the report of the near end at the time `now`. The near end has waited for the far
+    /// end since `waits_since`; `None` if it does not wait.
     pub(crate) fn report(&self, now: u64, waits_since: Option<u64>) -> HopReport {
         let (before, last) = self.sent;
         let (all, gone) = (self.free.saturating_sub(self.began), now.saturating_sub(self.began));
@@ -96,7 +97,7 @@ impl Link {
         HopReport { epoch: self.epoch, sent, busy_ns: self.wire_ns(sent) + blocked_ns, blocked_ns }
     }
 
-    /// Returns the time since `since` for which the near end waited for the far end alone.
+    /// Returns the nanoseconds since `since` in which the near end waited for the far end alone.
     pub(crate) fn idle(&self, since: u64, now: u64) -> u64 {
         now.saturating_sub(since.max(self.free))
     }

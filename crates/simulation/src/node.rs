@@ -11,12 +11,12 @@ use crate::link::LinkId;
 use crate::vault::Sealed;
 use crate::world::{NodeWorld, SinkKind};
 
-/// Whether a node is running.
+/// Whether the agent of a node is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Life {
     #[default]
     Running,
-    /// Paused until this time.
+    /// Paused until this time in nanoseconds.
     Paused(u64),
     Stopped,
     Crashed,
@@ -42,15 +42,15 @@ pub(crate) struct Work {
     /// The incarnation under which a block from the sink is sealed.
     pub(crate) incarnation: u64,
     pub(crate) store: Store,
-    /// Whether the writer has a slot for it.
+    /// Whether the writer has a slot for the block.
     pub(crate) placed: bool,
     /// When the thread began to wait for a slot.
     pub(crate) since: u64,
     /// When the thread began to wait for a downstream to take bytes.
     pub(crate) waits_since: Option<u64>,
-    /// When the last byte can be on all wires, if it has arrived by then.
+    /// When the wires can have carried the last byte, if it has arrived by then.
     pub(crate) sent: u64,
-    /// When the upstream broke, if that was before all of the block had arrived.
+    /// When the upstream broke; `None` if it did not break before the whole block had arrived.
     pub(crate) cut_off: Option<u64>,
     /// The epochs of links that broke while the block was sent on them.
     pub(crate) lost: Vec<u32>,
@@ -58,28 +58,28 @@ pub(crate) struct Work {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Waits for a slot with the writer.
+    /// The block waits for a slot of the writer.
     #[default]
     Room,
-    /// Waits until the downstream takes bytes.
+    /// The block waits until the downstream takes bytes.
     Window,
-    /// Bytes are moving.
+    /// The bytes of the block are moving.
     Moving,
 }
 
 /// The thread of a lane on a node, or of a side feed.
 #[derive(Debug, Default)]
 pub(crate) struct LaneThread {
-    /// The number of the lane.
+    /// The number of the lane that the thread serves.
     pub(crate) number: u16,
     pub(crate) relay: Relay,
     pub(crate) events: VecDeque<RelayEvent>,
     pub(crate) work: Option<Work>,
     pub(crate) up: Option<LinkId>,
     pub(crate) downs: Vec<LinkId>,
-    /// Whether it has just sent a block of its own.
+    /// Whether the thread has just sent a block that it read from the sink.
     pub(crate) fed: bool,
-    /// When it began to wait for the node's own stream.
+    /// When the thread began to wait for the node's own stream; `None` if it does not wait.
     pub(crate) held_since: Option<u64>,
     /// The last route that the control thread received.
     pub(crate) route: Option<Route>,
@@ -87,7 +87,7 @@ pub(crate) struct LaneThread {
     pub(crate) early: Vec<LinkId>,
 }
 
-/// A block with the writer.
+/// A block that was passed to the writer.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) index: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Written {
     pub(crate) brought: bool,
 }
 
-/// A node.
+/// A node of the plan: the head or a receiver.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) life: Life,
@@ -106,10 +106,10 @@ pub(crate) struct Node {
     pub(crate) sink: Sink,
     /// The threads: one for each lane of the plan, followed by side feeds.
     pub(crate) lanes: Vec<LaneThread>,
-    /// When its wire will have carried what was sent, by lane of the plan.
+    /// For each lane of the plan, when the node's wire will have carried everything that was sent.
     pub(crate) sent: Vec<u64>,
     pub(crate) writing: VecDeque<Written>,
-    /// Blocks of a stream that arrived before their turn, or whose turn it is.
+    /// Blocks of a stream that arrived before their turn, or whose turn it is, by index.
     pub(crate) early: BTreeMap<u64, Written>,
     pub(crate) turn: u64,
     /// The number of written blocks of a stream.
@@ -121,13 +121,15 @@ pub(crate) struct Node {
     /// The number of writer slots that are in use or promised.
     pub(crate) places: usize,
     pub(crate) stalled_ns: u64,
-    /// When its disk began the present block, and when it finishes it.
+    /// When the node's disk began the present block, and when it finishes it; `None` if it writes
+    /// no block.
     pub(crate) disk: Option<(u64, u64)>,
-    /// Nanoseconds for which its writer slept while its disk took completed blocks.
+    /// The nanoseconds that the node's writer has slept while the disk took blocks, except the
+    /// present one.
     pub(crate) blocked_ns: u64,
-    /// Whether its disk no longer answers.
+    /// Whether the node's disk no longer answers.
     pub(crate) hangs: bool,
-    /// When the node was told to commit; `None` before, and again after the commit.
+    /// When the node was told to commit; `None` before that, and after the commit.
     pub(crate) commits: Option<u64>,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,
@@ -192,7 +194,7 @@ impl Node {
         self.disk.map_or(0, |(begin, due)| until(due).saturating_sub(begin))
     }
 
-    /// Returns the call on the node's disk that does not return, if there is one.
+    /// Returns a call that does not return because the node's disk hangs, if there is one.
     pub(crate) fn pending(&self, now: u64) -> Option<PendingCall> {
         let fed = self.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let fed = fed.filter(|work| work.from.is_none() && work.stage != Stage::Moving);
@@ -208,7 +210,7 @@ impl Node {
     }
 }
 
-/// Returns an index in the plan in the form that events have.
+/// Converts a node's index in the plan to the type that events use.
 pub(crate) fn id(place: usize) -> u32 {
     u32::try_from(place).expect("a plan has fewer nodes")
 }

@@ -11,7 +11,7 @@ pub struct Run {
     pub nodes: Vec<NodeRun>,
     /// The faults that the head reported.
     pub faults: Vec<Fault>,
-    /// The flips that took effect: the block, and the node where it arrived changed.
+    /// For each flip that took effect, the block, and the node where the block arrived changed.
     pub flipped: Vec<(u64, u32)>,
     /// The number of received blocks that no writer could use: duplicates, blocks without a slot,
     /// and changed blocks.
@@ -19,28 +19,29 @@ pub struct Run {
     /// The seals (node, incarnation, block) that covered two plaintexts or headers with one key and
     /// nonce (checked runs only). Always empty unless the protocol is broken.
     pub reused: Vec<(u32, u64, u64)>,
-    /// The number of events.
+    /// The number of events of the run.
     pub events: u64,
 }
 
 /// The result of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRun {
-    /// The verdict of the head.
+    /// The verdict of the head; `None` if the head had none when the run ended.
     pub verdict: Option<Verdict>,
-    /// When its first block had arrived.
+    /// When the node's first block had arrived; `None` if none did.
     pub first_ns: Option<u64>,
-    /// When it held every block.
+    /// When the node held every block; `None` if it never did.
     pub complete_ns: Option<u64>,
-    /// When its file had its final name.
+    /// When the node's file had its final name; `None` if it never got the name.
     pub committed_ns: Option<u64>,
-    /// Whether it was told to drop blocks that its disk could not take.
+    /// Whether the node was told to drop blocks that its disk could not take.
     pub detached: bool,
-    /// Its rates, if its wire or machine slowed the others down and it was fed on the side.
+    /// The rates for which the node was fed on the side, if its wire or machine slowed the others
+    /// down.
     pub slow: Option<Slow>,
-    /// The number of blocks that it held at the end.
+    /// The number of blocks that the node held at the end.
     pub held: u64,
-    /// Whether its bytes are those of the source (checked runs only).
+    /// Whether the node's bytes are those of the source; `None` in runs that are not checked.
     pub identical: Option<bool>,
 }
 

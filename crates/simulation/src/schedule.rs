@@ -8,7 +8,7 @@ pub struct Schedule {
     pub seed: u64,
     /// Whether real bytes are carried, sealed, and compared at the end. For small copies.
     pub checked: bool,
-    /// The mishaps.
+    /// The mishaps, in any order.
     pub mishaps: Vec<Mishap>,
 }
 
@@ -17,7 +17,7 @@ pub struct Schedule {
 pub struct Mishap {
     /// The time of the mishap in nanoseconds since the start of the run.
     pub at: u64,
-    /// The kind.
+    /// What happens, and to which node.
     pub what: What,
 }
 
@@ -36,9 +36,9 @@ pub enum What {
     Break(u16, u32),
     /// Block `index` arrives changed, once, at node `to`.
     Flip {
-        /// The block.
+        /// The index of the block.
         index: u64,
-        /// The node where it arrives.
+        /// The node where the block arrives changed.
         to: u32,
     },
     /// The disk of the node no longer answers: no call on it returns.

@@ -35,7 +35,7 @@ pub(crate) struct Vault {
     layout: Layout,
     copy: CopyId,
     keys: Keys,
-    /// The disks by node; the head's is the source.
+    /// For each node, the content of its disk; the head's is the source.
     disks: Vec<Vec<u8>>,
     uses: HashMap<(u32, u64, u64), Use>,
     reused: Vec<(u32, u64, u64)>,
@@ -62,7 +62,7 @@ impl Vault {
         content_digest(&self.disks[0][self.range(index)])
     }
 
-    /// Seals block `index` of `node`.
+    /// Seals block `index` as `node` has it, and records the use of key and nonce.
     pub(crate) fn seal(&mut self, node: usize, lane: u16, index: u64, incarnation: u64) -> Sealed {
         let sealer = u32::try_from(node).expect("a plan has fewer nodes");
         let mut bytes = self.disks[node][self.range(index)].to_vec();
@@ -85,7 +85,8 @@ impl Vault {
         Sealed { header, bytes }
     }
 
-    /// Opens a block and writes it to the disk of `node`. Returns whether it equals the source's.
+    /// Opens a block and, if it equals the source's, writes it to the disk of `node`. Returns
+    /// whether it equals the source's.
     pub(crate) fn open(&mut self, node: usize, sealed: &mut Sealed) -> bool {
         let Ok(frame) = Frame::parse(&sealed.header, &self.keys) else { return false };
         if self.keys.open(&frame, &sealed.header, &mut sealed.bytes).is_err() {
@@ -112,7 +113,7 @@ impl Vault {
         self.disks[node] == self.disks[0]
     }
 
-    /// Returns the seals that covered two plaintexts or headers.
+    /// Returns the seals (node, incarnation, block) that covered two plaintexts or headers.
     pub(crate) fn reused(&self) -> &[(u32, u64, u64)] {
         &self.reused
     }

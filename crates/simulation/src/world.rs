@@ -3,38 +3,40 @@
 /// What a receiver does with the received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkKind {
-    /// Writes them, and can read them back.
+    /// Writes the bytes, and can read them back.
     #[default]
     File,
-    /// Drops them.
+    /// Drops the bytes.
     Null,
-    /// Passes them on in order.
+    /// Passes the bytes on in order.
     Stream,
-    /// Extracts a tree from them in order. Blocks that it had before are used at their turn;
-    /// afterwards everything can be read back.
+    /// Extracts a tree from the bytes in order. Blocks that the receiver had before the copy are
+    /// used at their turn; afterwards all blocks can be read back.
     Tree,
 }
 
 impl SinkKind {
-    /// Whether it takes blocks in order.
+    /// Whether the receiver uses blocks in order.
     #[must_use]
     pub fn is_ordered(self) -> bool {
         matches!(self, Self::Stream | Self::Tree)
     }
 }
 
-/// A receiver.
+/// The speed and the kind of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeWorld {
-    /// The rate of its disk in bytes per second.
+    /// The rate of the node's disk in bytes per second.
     pub disk_rate: u64,
-    /// The rate at which its writer opens and writes blocks, in bytes per second of CPU time.
+    /// The rate at which the node's writer opens and writes blocks, in bytes per second of CPU
+    /// time.
     pub cpu_rate: u64,
-    /// The rate of its wire in each direction and lane, in bytes per second.
+    /// The rate of the node's wire in each direction and lane, in bytes per second.
     pub wire_rate: u64,
-    /// What it does with the bytes.
+    /// What the node does with the received bytes.
     pub sink: SinkKind,
-    /// The share of blocks that it has before the copy, in thousandths; for a file or a tree.
+    /// The share of blocks that the node has before the copy, in thousandths; only for a file or a
+    /// tree.
     pub has: u32,
 }
 
@@ -68,7 +70,7 @@ pub struct World {
     pub commit_ns: u64,
     /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeWorld>,
-    /// The time after which an unfinished run counts as stuck.
+    /// The time in nanoseconds after which an unfinished run counts as stuck.
     pub limit_ns: u64,
 }
 
@@ -98,7 +100,7 @@ impl World {
     }
 }
 
-/// Returns the time for `bytes` at `rate` bytes per second.
+/// Returns the time that `bytes` bytes need at `rate` bytes per second, in nanoseconds.
 pub(crate) fn nanoseconds(bytes: u64, rate: u64) -> u64 {
     let ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
     u64::try_from(ns).unwrap_or(u64::MAX)

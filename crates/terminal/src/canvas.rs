@@ -20,7 +20,7 @@ pub struct Canvas<W> {
 }
 
 impl<W: Write> Canvas<W> {
-    /// Draws to `output`.
+    /// Creates a terminal that draws to `output`.
     pub fn new(output: W, coloured: bool) -> Self {
         Self { output, text: String::new(), coloured }
     }
@@ -47,7 +47,8 @@ impl<W: Write> Canvas<W> {
     }
 }
 
-/// Returns a colour's code relative to that of black; `None` for the terminal's default.
+/// Returns the difference between the codes of a colour and of black; `None` for the terminal's
+/// default colour.
 fn code(colour: Color) -> Option<u32> {
     match colour {
         Color::Black => Some(0),

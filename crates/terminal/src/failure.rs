@@ -10,25 +10,25 @@ use garland_sys::error::reason;
 /// The exit codes of commands, on which scripts rely (docs/scripts.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All done.
+    /// Everything was done (0).
     Done,
-    /// Some nodes failed.
+    /// Some nodes failed (1).
     SomeFailed,
-    /// Wrong usage or configuration.
+    /// The usage or the configuration is wrong (2).
     Usage,
-    /// Nothing done.
+    /// Nothing was done (3).
     Nothing,
-    /// A check found a fault.
+    /// A check found a fault (4).
     Fault,
-    /// Interrupted.
+    /// The user interrupted the command (130).
     Interrupted,
     /// The exit code of a program that was run for the user.
     Code(u8),
 }
 
 impl Exit {
-    /// Returns the exit code of work on several nodes: whether all of it succeeded, whether any of
-    /// it was done, and whether the user interrupted it.
+    /// Returns the exit code of work on several nodes. `all` says whether all of it succeeded,
+    /// `any` whether any of it was done, and `interrupted` whether the user interrupted it.
     pub fn of_work(all: bool, any: bool, interrupted: bool) -> Self {
         match (all, any) {
             _ if interrupted => Self::Interrupted,
@@ -38,7 +38,7 @@ impl Exit {
         }
     }
 
-    /// The number of the code.
+    /// Returns the number of the exit code.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -127,8 +127,8 @@ impl fmt::Display for Failure {
 
 /// Converts errors to failures of an operation.
 pub trait OrFailure<T> {
-    /// Converts an error of `operation` to a failure with [`Exit::Nothing`], whose message begins
-    /// with the operation.
+    /// Converts an error of `operation` to a failure with [`Exit::Nothing`]. The message of the
+    /// failure begins with the operation.
     fn or_nothing(self, operation: impl fmt::Display) -> Result<T, Failure>;
 }
 

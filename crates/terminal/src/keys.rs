@@ -5,21 +5,21 @@
 pub enum Key {
     /// A character, control characters included.
     Char(char),
-    /// Escape.
+    /// The Escape key, or the escape that a key with Alt sends first.
     Escape,
-    /// The arrow up.
+    /// The up arrow key.
     Up,
-    /// The arrow down.
+    /// The down arrow key.
     Down,
-    /// A screen up.
+    /// The Page Up key.
     PageUp,
-    /// A screen down.
+    /// The Page Down key.
     PageDown,
-    /// Home.
+    /// The Home key.
     Home,
-    /// End.
+    /// The End key.
     End,
-    /// Shift and Tab.
+    /// Tab pressed with Shift.
     BackTab,
 }
 

@@ -1,5 +1,5 @@
-//! Output of commands: progress, tables of verdicts, and failures, whose kind determines the exit
-//! code (docs/scripts.md).
+//! Output of commands: progress, tables of verdicts, and failures. The kind of a failure determines
+//! the exit code (docs/scripts.md).
 
 #![forbid(unsafe_code)]
 

@@ -8,13 +8,15 @@ use garland_core::printable;
 
 use crate::failure::{Failure, OrFailure};
 
-/// Prints a line to standard output, like `println!`.
+/// Prints a line to standard output, like `println!`, but escapes control sequences and ignores
+/// errors.
 #[macro_export]
 macro_rules! outln {
     ($($words:tt)*) => { $crate::output::say(format_args!("{}\n", format_args!($($words)*))) };
 }
 
-/// Prints a line to standard error, like `eprintln!`.
+/// Prints a line to standard error, like `eprintln!`, but escapes control sequences and ignores
+/// errors.
 #[macro_export]
 macro_rules! errln {
     ($($words:tt)*) => { $crate::output::warn(format_args!("{}\n", format_args!($($words)*))) };
@@ -30,12 +32,12 @@ pub fn warn(text: impl Display) {
     let _ = io::stderr().write_all(printable::text(&text.to_string()).as_bytes());
 }
 
-/// Prints a JSON object to standard error; ignores errors.
+/// Prints a JSON object and a newline to standard error; ignores errors.
 pub fn warn_json(json: &str) {
     let _ = io::stderr().write_all(format!("{}\n", printable::json(json)).as_bytes());
 }
 
-/// Prints `bytes` unchanged; they need not be text.
+/// Prints `bytes` unchanged to standard output; they need not be text.
 ///
 /// # Errors
 /// Those of [`print`].
@@ -57,8 +59,8 @@ pub fn pass_on(bytes: &[u8], is_error: bool) {
     };
 }
 
-/// Prints `text`. A closed pipe (`garland cp .. | head -1`) is not an error: the reader needs no
-/// more output.
+/// Prints `text` to standard output. A closed pipe (`garland cp .. | head -1`) is not an error: the
+/// reader needs no more output.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason, such as a full disk.
@@ -66,7 +68,8 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
     written(io::stdout().write_all(printable::text(&text.to_string()).as_bytes()))
 }
 
-/// Prints a JSON object. Control characters in its strings become JSON escapes, so the values stay exact.
+/// Prints a JSON object and a newline to standard output. Control characters in its strings become
+/// JSON escapes, so the values stay exact.
 ///
 /// # Errors
 /// Those of [`print`].

@@ -13,7 +13,7 @@ const EVERY_NS: u64 = 100_000_000;
 /// The time after the start of a command before lines are shown, in nanoseconds.
 const QUIET_NS: u64 = 1_000_000_000;
 
-/// The lines of one command.
+/// The lines that a command shows while it runs.
 pub struct Screen {
     hidden: bool,
     /// When lines may be drawn next, in nanoseconds of the monotonic clock.
@@ -23,7 +23,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Returns a screen without lines; if `quiet`, it never shows lines.
+    /// Returns a screen without lines. It never shows any if `quiet`, or without a terminal that
+    /// supports control sequences.
     pub fn new(quiet: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
@@ -43,12 +44,12 @@ impl Screen {
         !self.hidden && now_ns >= self.due_ns
     }
 
-    /// Returns the number of lines that fit above the cursor.
+    /// Returns the number of lines that fit above the cursor; 0 without a terminal.
     pub fn room(&self) -> usize {
         terminal::size().map_or(0, |(_, rows)| usize::from(rows).saturating_sub(1))
     }
 
-    /// Replaces the lines, each cut to the width of the terminal.
+    /// Replaces the lines, if a redraw is due. Each line is cut to the width of the terminal.
     pub fn draw(&mut self, now_ns: u64, lines: &[String]) {
         let Some((columns, _)) = terminal::size().filter(|_| self.is_due(now_ns)) else { return };
         let mut text = self.erasure(columns.into());
@@ -64,7 +65,7 @@ impl Screen {
         self.due_ns = now_ns + EVERY_NS;
     }
 
-    /// Removes all lines.
+    /// Removes the drawn lines from the terminal.
     pub fn clear(&mut self) {
         if let Some((columns, _)) = terminal::size().filter(|_| !self.drawn.is_empty()) {
             show(&self.erasure(columns.into()));

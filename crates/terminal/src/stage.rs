@@ -23,7 +23,7 @@ pub struct Stage {
     unread: Vec<u8>,
 }
 
-/// The state to restore.
+/// The state of the terminal, which is restored when full-screen mode ends.
 struct Taken {
     keys: Option<terminal::Keys>,
     given_back: AtomicBool,
@@ -49,8 +49,8 @@ impl Drop for Taken {
 }
 
 impl Stage {
-    /// Enters full-screen mode; returns `None` if standard output is not a terminal, or one without control
-    /// sequences.
+    /// Enters full-screen mode; returns `None` if standard output is not a terminal, or the
+    /// terminal does not support control sequences.
     ///
     /// # Errors
     /// When the terminal cannot be written or configured.
@@ -76,12 +76,13 @@ impl Stage {
         Ok(Some(Self { terminal, taken, unread: Vec::new() }))
     }
 
-    /// Returns the descriptor that is readable when a key is pressed, if keys can be read.
+    /// Returns the descriptor that is readable when a key was pressed; `None` if keys cannot be
+    /// read.
     pub fn input() -> Option<BorrowedFd<'static>> {
         terminal::input()
     }
 
-    /// Returns the keys that were pressed since the last call.
+    /// Returns the keys that were pressed since the last call; none if keys cannot be read.
     ///
     /// # Errors
     /// When the terminal is closed.

@@ -11,7 +11,8 @@ use super::screen::Screen;
 /// Interval between updates.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs `work`, and shows meanwhile how many of `total` agents it has counted as ready.
+/// Runs `work`, which counts the agents that are ready, and shows meanwhile how many of `total`
+/// are.
 pub fn watch<R>(quiet: bool, total: usize, work: impl FnOnce(&AtomicUsize) -> R) -> R {
     let ready = &AtomicUsize::new(0);
     let mut screen = Screen::new(quiet);

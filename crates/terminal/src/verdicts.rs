@@ -6,9 +6,9 @@ use garland_core::cluster::nodelist;
 use garland_core::printable;
 
 /// Returns a line for each distinct verdict, such as `failed  n[003,017-020]: no space left on
-/// /scratch`. A verdict is a word, an optional reason, and the node's name; those without a reason
-/// come first. Reasons that differ only in the node's own name are equal; the reason of the first
-/// node is shown.
+/// /scratch`. A verdict is a word, an optional reason, and the node's name. Verdicts without a
+/// reason come first. Reasons that differ only in the node's own name are equal; the reason of the
+/// first node is shown.
 pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a str)>) -> String {
     let mut groups: BTreeMap<(bool, &str, String), (&str, Vec<&str>)> = BTreeMap::new();
     for (word, reason, name) in verdicts {
@@ -25,7 +25,7 @@ pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a 
     groups.into_iter().map(line).collect()
 }
 
-/// Returns a reason with the node's own name removed where it is a whole word.
+/// Returns a reason in which the node's own name, as a whole word, is replaced by a NUL character.
 fn without_name(reason: &str, name: &str) -> String {
     let is_inner = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_');
     let (mut text, mut rest) = (String::new(), reason);

@@ -13,7 +13,7 @@ use crate::{agent, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
 use garland_terminal::failure::{Exit, Failure};
 
-/// Runs the command.
+/// Runs the command that was parsed; refuses `--json` for a command without a result object.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.context.json && !has_result(&args.command) {
         return Err(Failure::usage("this command has no result object")

@@ -12,9 +12,10 @@ pub struct Board {
 /// The state of a watched node.
 pub struct Node {
     pub name: String,
-    /// The last sample; the next sample is compared with it.
+    /// The last sample, with which the next one is compared; `None` before the first sample.
     last: Option<Box<NodeView>>,
-    /// The figures from the last two samples.
+    /// The figures from the last two samples; `None` before the second sample, and if the node is
+    /// lost.
     pub figures: Option<Figures>,
     /// How often the figures were updated.
     pub updates: u32,
@@ -42,7 +43,7 @@ impl Board {
         is_new
     }
 
-    /// Marks a node as lost, and discards its figures.
+    /// Marks the node with index `at` as lost, and discards its figures.
     pub fn lose(&mut self, at: usize, reason: String) {
         let node = &mut self.nodes[at];
         (node.figures, node.last, node.lost) = (None, None, Some(reason));

@@ -21,7 +21,7 @@ const BAR: usize = 8;
 /// The minimum width of a terminal, in columns, for which bars are drawn.
 const ROOMY: u16 = 118;
 
-/// Lines of a pane besides its rows: the border and the heading.
+/// The number of lines of a pane in addition to its rows: the border and the heading.
 const AROUND: u16 = 3;
 
 const HELP: [&str; 12] = [

@@ -7,57 +7,60 @@ use garland_protocol::{CopyView, KernelCounts, LaneView, NodeView, Waits};
 pub struct Figures {
     /// All NICs except the loopback device.
     pub nics: Vec<Nic>,
-    /// The used share of the processors' time.
+    /// The share of the processors' time that was used, from 0 to 1.
     pub cpu: f64,
-    /// Bytes read from all disks.
+    /// Bytes read from all disks per second.
     pub read: f64,
-    /// Bytes written to all disks.
+    /// Bytes written to all disks per second.
     pub written: f64,
-    /// The share of the time in which the busiest disk was in use.
+    /// The share of the time in which the busiest disk was in use, from 0 to 1.
     pub disk: f64,
-    /// Retransmitted TCP segments.
+    /// Retransmitted TCP segments per second.
     pub resent: f64,
-    /// Lanes of copies.
+    /// The lanes of all copies in which the node takes part.
     pub lanes: Vec<Lane>,
-    /// Running jobs.
+    /// The jobs that run on the node.
     pub jobs: Vec<Job>,
-    /// Jobs that wait for a processor.
+    /// The number of jobs that wait for a processor.
     pub waiting: u32,
-    /// Lanes that did not fit into the node's report.
+    /// The number of lanes that did not fit into the node's report.
     pub more_lanes: u32,
-    /// Jobs that did not fit into the node's report.
+    /// The number of jobs that did not fit into the node's report.
     pub more_jobs: u32,
-    /// Agents on the node that did not answer.
+    /// The number of agents on the node that did not answer.
     pub silent: u32,
 }
 
-/// A NIC.
+/// The traffic of a NIC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
     pub name: String,
-    /// Bytes received.
+    /// Bytes received per second.
     pub received: f64,
-    /// Bytes sent.
+    /// Bytes sent per second.
     pub sent: f64,
 }
 
 /// A lane of a copy on the node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
-    /// The beginning of the copy's id, and the path of the copy on the node.
+    /// The first six hexadecimal digits of the copy's id.
     pub copy: String,
+    /// The path of the copy on the node, in which control characters are replaced.
     pub name: String,
     /// The lane's number in the copy.
     pub number: u16,
-    /// Bytes of the copy that the node has received or, as the source, sent; and the length of the
-    /// copy, which is `None` for a stream.
+    /// Bytes of the copy that the node has received or, as the source, sent.
     pub held: u64,
+    /// Bytes of the copy that belong to the node; `None` while the end of a stream is unknown.
     pub length: Option<u64>,
-    /// Bytes received and sent per second.
+    /// Bytes received per second.
     pub received: f64,
+    /// Bytes sent per second.
     pub sent: f64,
-    /// The resource that the lane waits for most, and the share of the time that it waits for it.
+    /// What the lane waits for most.
     pub limiter: Limiter,
+    /// The share of the time in which the lane waits for `limiter`, from 0 to 1; `None` if unknown.
     pub share: Option<f64>,
 }
 
@@ -84,7 +87,7 @@ pub enum Limiter {
     Unknown,
 }
 
-/// A running job.
+/// A job that runs on the node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub number: u32,
@@ -94,7 +97,7 @@ pub struct Job {
 }
 
 impl Figures {
-    /// Returns the activity between two samples; `None` if no time passed.
+    /// Returns the activity between two samples; `None` if no time passed between them.
     pub fn between(earlier: &NodeView, later: &NodeView) -> Option<Self> {
         let passed_ns = later.at_ns.checked_sub(earlier.at_ns).filter(|&ns| ns > 0)?;
         let mut figures = Self::of_kernel(&earlier.kernel, &later.kernel, passed_ns as f64 / 1e9);
@@ -146,12 +149,12 @@ impl Figures {
         figures
     }
 
-    /// Bytes received over all NICs.
+    /// Returns the bytes received per second over all NICs.
     pub fn received(&self) -> f64 {
         self.nics.iter().map(|nic| nic.received).sum()
     }
 
-    /// Bytes sent over all NICs.
+    /// Returns the bytes sent per second over all NICs.
     pub fn sent(&self) -> f64 {
         self.nics.iter().map(|nic| nic.sent).sum()
     }
@@ -196,7 +199,8 @@ impl Limiter {
     }
 }
 
-/// Returns what a lane waited for most, and which share of the known time it waited.
+/// Returns what a lane waited for most, and the share of the known time in which it waited for
+/// that; `None` if the share is unknown or without meaning.
 fn limiter(
     copy: &CopyView,
     now: &LaneView,

@@ -34,7 +34,7 @@ use garland_terminal::verdicts::folded;
 /// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
-/// Shows nodes until the user ends it.
+/// Shows nodes until the user ends the command, or `--count` updates were shown.
 pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
@@ -80,14 +80,14 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     })
 }
 
-/// The state of the command.
+/// The state of the display.
 struct Show {
     board: Board,
     panes: Panes,
     /// The full screen; without a terminal, lines are printed instead.
     stage: Option<Stage>,
     count: Option<u32>,
-    /// When the screen was last drawn, in nanoseconds.
+    /// When the screen was last drawn, in nanoseconds of the monotonic clock; 0 forces a redraw.
     drawn_ns: u64,
     /// Whether the user has ended the command.
     interrupted: bool,
@@ -96,7 +96,8 @@ struct Show {
 }
 
 impl Show {
-    /// Shows the news, and stops the view when the command is complete.
+    /// Handles the new samples of nodes and the user's keys, and stops `view` when the command is
+    /// complete.
     fn observe(&mut self, view: &mut View) {
         for (at, news) in view.take_news() {
             match news {

@@ -17,7 +17,7 @@ impl Pane {
 /// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The order of the node list.
+    /// The order of the node list; lanes by copy, then by number.
     #[default]
     Name,
     /// First the rows with the highest rates, or the jobs that have run longest.
@@ -40,7 +40,7 @@ pub struct Panes {
 }
 
 impl Panes {
-    /// The chosen pane.
+    /// Returns the chosen pane.
     pub fn chosen(&self) -> Pane {
         Pane::ALL[self.chosen]
     }

@@ -4,7 +4,7 @@ use super::board::{Board, Node};
 use super::figures::{Figures, Job, Lane};
 use super::panes::Order;
 
-/// Returns all nodes.
+/// Returns all nodes in the order `order`.
 pub fn nodes(board: &Board, order: Order) -> Vec<&Node> {
     let mut rows: Vec<&Node> = board.nodes.iter().collect();
     let moves = |node: &Node| {
@@ -17,7 +17,7 @@ pub fn nodes(board: &Board, order: Order) -> Vec<&Node> {
     rows
 }
 
-/// Returns the lanes on all nodes.
+/// Returns the lanes on all nodes, each with its node, in the order `order`.
 pub fn lanes(board: &Board, order: Order) -> Vec<(&Node, &Lane)> {
     let mut rows: Vec<_> = figures(board)
         .flat_map(|(node, it)| it.lanes.iter().map(move |lane| (node, lane)))
@@ -35,7 +35,7 @@ pub fn lanes(board: &Board, order: Order) -> Vec<(&Node, &Lane)> {
     rows
 }
 
-/// Returns all jobs on all nodes.
+/// Returns all jobs on all nodes, each with its node, in the order `order`.
 pub fn jobs(board: &Board, order: Order) -> Vec<(&Node, &Job)> {
     let mut rows: Vec<_> =
         figures(board).flat_map(|(node, it)| it.jobs.iter().map(move |job| (node, job))).collect();
@@ -45,7 +45,7 @@ pub fn jobs(board: &Board, order: Order) -> Vec<(&Node, &Job)> {
     rows
 }
 
-/// Returns the sum of a figure over all nodes.
+/// Returns the sum of a figure over all nodes that have figures.
 pub fn sum(board: &Board, of: impl Fn(&Figures) -> f64) -> f64 {
     figures(board).map(|(_, figures)| of(figures)).sum()
 }

@@ -6,7 +6,7 @@ use garland_protocol::{Checksum, ReadBack};
 
 use super::words::words;
 
-/// The kinds of digests.
+/// The values of `--checksum`: for each, its word, the digest and the help text.
 const KINDS: &[(&str, Checksum, &str)] =
     &[("sha256", Checksum::Sha256, "SHA-256"), ("b3", Checksum::B3, "BLAKE3")];
 
@@ -36,12 +36,13 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// The rate limit of a link in bytes per second; 0 for none.
+    /// Returns the rate limit of each link between two machines in bytes per second; 0 if there is
+    /// none.
     pub fn pace(&self) -> u64 {
         self.bwlimit.map_or(0, |rate| rate.bytes_per_second() as u64)
     }
 
-    /// The checks that read the file back.
+    /// Returns the checks that read the file back at the end of the copy.
     pub fn read_back(&self) -> ReadBack {
         ReadBack { verify: self.verify, checksum: self.checksum }
     }

@@ -43,7 +43,7 @@ const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>
        garland cp [OPTIONS] --join <RUN> <NODES>";
 
-/// `garland cp`.
+/// The arguments of `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(override_usage = USAGE)]
 pub struct Cp {
@@ -70,7 +70,8 @@ pub struct Cp {
         value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     paths: Vec<PathBuf>,
-    /// The options that were typed, by their long names, and their values.
+    /// For each option on the command line, its long name and its values, joined by commas. Options
+    /// that keep their default are not included.
     #[arg(skip)]
     pub typed: Vec<(String, String)>,
     /// Add NODES to the running copy RUN (`last`: the most recent one): garland cp --join RUN NODES.
@@ -193,7 +194,8 @@ pub struct Cp {
     /// file].
     #[arg(long, value_name = "SIZE", requires = "stripe")]
     pub op_size: Option<String>,
-    /// Operations that may be in progress besides the oldest one that the servers have not acknowledged as written.
+    /// Operations in progress beyond the oldest one; an operation ends when the servers have
+    /// acknowledged it as written.
     #[arg(long, value_name = "N", requires = "op_size", default_value_t = 0)]
     pub op_overlap: u64,
     /// Congestion control of data links [default: cubic, else reno].
@@ -232,17 +234,17 @@ pub struct Cp {
 }
 
 impl Cp {
-    /// The sources: all paths but the last.
+    /// Returns the sources: all paths but the last.
     pub fn sources(&self) -> &[PathBuf] {
         self.paths.split_last().map_or(&[][..], |(_, sources)| sources)
     }
 
-    /// The destination: the last path.
+    /// Returns the destination: the last path; empty if there is no path.
     pub fn destination(&self) -> &OsStr {
         self.paths.last().map_or(OsStr::new(""), |path| path.as_os_str())
     }
 
-    /// Records which options were typed, and their values.
+    /// Sets `typed` to the options that were given on the command line, and their values.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
         let command = Self::augment_args(Command::new("cp"));
         let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
@@ -279,7 +281,7 @@ pub enum ShapeName {
     Tree,
 }
 
-/// Parses a share such as `50%` or `12.5%`; returns thousandths.
+/// Parses a percentage from 0.1 to 90, such as `50%` or `12.5`; returns thousandths.
 fn share(text: &str) -> Result<u16, &'static str> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
@@ -298,7 +300,7 @@ fn stuck_after(text: &str) -> Result<u64, Box<dyn Error + Send + Sync>> {
     Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the minimum is 5s".into())
 }
 
-/// `garland exec`.
+/// The arguments of `garland exec`.
 #[derive(Debug, ClapArgs)]
 pub struct Exec {
     /// The nodes, such as 'n[01-20]'.

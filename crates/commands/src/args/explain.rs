@@ -4,7 +4,7 @@ use clap::Args as ClapArgs;
 
 use garland_results::run::LAST;
 
-/// `garland explain`.
+/// The arguments of `garland explain`.
 #[derive(Debug, ClapArgs)]
 pub struct Explain {
     /// The run: its name, its directory, or last.

@@ -2,7 +2,7 @@
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
 
-/// `garland forecast`.
+/// The arguments of `garland forecast`.
 #[derive(Debug, Default, ClapArgs)]
 pub struct Forecast {
     /// Runs of the same work on different node counts: names, directories, or last.
@@ -62,7 +62,7 @@ pub enum PlanName {
     Star,
 }
 
-/// The plans' commands.
+/// The subcommands of `garland plan`.
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
     /// Find the fastest plan for a copy: garland plan suggest 1GiB --topology switch --nodes 20
@@ -72,7 +72,7 @@ pub enum PlanCommand {
     Suggest(PlanSuggest),
 }
 
-/// `garland plan suggest`.
+/// The arguments of `garland plan suggest`.
 #[derive(Debug, ClapArgs)]
 pub struct PlanSuggest {
     /// Bytes of the file.

@@ -33,7 +33,7 @@ pub struct What {
     pub roots: Option<PathBuf>,
 }
 
-/// The lab's commands.
+/// The subcommands of `garland lab`.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
     /// Build a lab: a topology, or nodes n1.. and a head n0 on one switch

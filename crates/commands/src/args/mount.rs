@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 
 use garland_fleet::args::LAB_VARIABLE;
 
-/// `garland mount`.
+/// The arguments of `garland mount`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = MOUNT_HELP)]
 pub struct Mount {

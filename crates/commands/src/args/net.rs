@@ -8,7 +8,7 @@ use garland_topology::config::Format;
 use super::words::words;
 use garland_fleet::args::Launch;
 
-/// The formats of network configuration.
+/// The values of `--format`.
 const FORMATS: &[(&str, Format, &str)] = &[
     ("ifupdown", Format::Ifupdown, "Debian's ifup, /etc/network/interfaces.d"),
     ("networkd", Format::Networkd, "systemd-networkd"),
@@ -17,7 +17,7 @@ const FORMATS: &[(&str, Format, &str)] = &[
     ("iproute2", Format::Iproute2, "A script of ip commands"),
 ];
 
-/// The network's commands.
+/// The subcommands of `garland net`.
 #[derive(Debug, Subcommand)]
 pub enum NetCommand {
     /// Draw a topology; list its NICs, routes, parts to buy, and the rates that its wires allow
@@ -43,7 +43,7 @@ pub enum NetCommand {
     },
 }
 
-/// `garland net show`.
+/// The arguments of `garland net show`.
 #[derive(Debug, ClapArgs)]
 pub struct NetShow {
     /// A topology file, or a scenario's name.
@@ -56,7 +56,7 @@ pub struct NetShow {
     pub all: bool,
 }
 
-/// `garland net size`.
+/// The arguments of `garland net size`.
 #[derive(Debug, ClapArgs)]
 pub struct NetSize {
     /// The server's slots for cards.
@@ -85,7 +85,7 @@ pub struct NetSize {
     pub faster_price: f64,
 }
 
-/// `garland net config`.
+/// The arguments of `garland net config`.
 #[derive(Debug, ClapArgs)]
 pub struct NetConfig {
     /// A topology file, or a scenario's name.
@@ -124,7 +124,7 @@ pub struct NetConfig {
     pub root: PathBuf,
 }
 
-/// `garland net verify`.
+/// The arguments of `garland net verify`.
 #[derive(Debug, ClapArgs)]
 pub struct NetVerify {
     /// A topology file, or a scenario's name.

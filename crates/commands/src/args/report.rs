@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 
 use garland_results::run::LAST;
 
-/// `garland report`.
+/// The arguments of `garland report`.
 #[derive(Debug, ClapArgs)]
 pub struct Report {
     /// The runs: names, directories, or last. Several are compared with the first.

@@ -7,7 +7,7 @@ use garland_protocol::ClockFault;
 
 use garland_fleet::args::{LAB_VARIABLE, Launch};
 
-/// `garland up`.
+/// The arguments of `garland up`.
 #[derive(Debug, ClapArgs)]
 pub struct Up {
     /// The nodes, such as 'n[01-20]'.
@@ -20,7 +20,7 @@ pub struct Up {
     pub launch: Launch,
 }
 
-/// `garland down`.
+/// The arguments of `garland down`.
 #[derive(Debug, ClapArgs)]
 pub struct Down {
     /// The agents to end.
@@ -32,7 +32,7 @@ pub struct Down {
     pub forget: bool,
 }
 
-/// `garland status`, and which agents `garland down` ends.
+/// The arguments of `garland status`; `garland down` uses them to select the agents to end.
 #[derive(Debug, ClapArgs)]
 pub struct Standing {
     /// The nodes [default: all with a standing agent; those of a lab if --lab names one, or if no
@@ -43,7 +43,7 @@ pub struct Standing {
     pub lab: Option<String>,
 }
 
-/// `garland agent`.
+/// The arguments of `garland agent`.
 #[derive(Debug, ClapArgs)]
 pub struct Agent {
     /// A public key that may command, in hexadecimal.

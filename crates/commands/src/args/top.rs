@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, value_parser};
 
 use garland_fleet::args::Launch;
 
-/// `garland top`.
+/// The arguments of `garland top`.
 #[derive(Debug, ClapArgs)]
 pub struct Top {
     /// The nodes, such as 'n[01-20]'.

@@ -8,14 +8,14 @@ use garland_report::Kind;
 use super::words::words;
 use garland_results::run::LAST;
 
-/// The formats of a timeline.
+/// The values of `--format`.
 const FORMATS: &[(&str, Kind, &str)] = &[
     ("perfetto", Kind::Perfetto, "Perfetto's format, for ui.perfetto.dev"),
     ("chrome", Kind::Chrome, "JSON trace events, for chrome://tracing and many other programs"),
     ("csv", Kind::Csv, "A table of all spans and samples, for spreadsheets and scripts"),
 ];
 
-/// The traces' commands.
+/// The subcommands of `garland trace`.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     /// Write the timeline of a copy: when each node read, sent, received, wrote, and waited
@@ -26,7 +26,7 @@ pub enum TraceCommand {
     Export(TraceExport),
 }
 
-/// `garland trace export`.
+/// The arguments of `garland trace export`.
 #[derive(Debug, ClapArgs)]
 pub struct TraceExport {
     /// The run: its name, its directory, or last.

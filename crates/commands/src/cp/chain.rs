@@ -13,15 +13,15 @@ use garland_terminal::failure::Failure;
 
 /// Nodes in the order of a chain.
 pub struct Chain {
-    /// The nodes.
+    /// The nodes, in the order in which the chain visits them.
     pub nodes: Vec<Node>,
-    /// Why this order was chosen; `None` if the user specified it.
+    /// Why this order was chosen, for `--order rack` and `--order wires`; otherwise `None`.
     pub why: Option<String>,
 }
 
 impl Chain {
-    /// Sorts `nodes` by the value `asked` of `--order`. Racks are those of the cluster file; in a
-    /// lab, the nodes on one switch are a rack.
+    /// Sorts `nodes` as `asked`, the value of `--order`, specifies. Racks are those of the cluster
+    /// file; in a lab, the nodes on one switch are a rack.
     pub fn ordered(
         inventory: &Inventory,
         (places, lab): (&Places, Option<&Lab>),
@@ -54,7 +54,8 @@ impl Chain {
     }
 }
 
-/// Returns the name of the medium to which the first NIC of a lab's node is connected.
+/// Returns the name of the medium to which the first NIC of a lab's node is connected; `None` if
+/// the node is not one of the lab.
 fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
     let topology = &lab.spec().topology;
     let place = topology.node(node.name.strip_prefix(LAB_PREFIX)?)?;
@@ -62,7 +63,7 @@ fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
     Some(topology.media[nic.medium].name.clone())
 }
 
-/// Returns the last measurement that includes all of these nodes.
+/// Returns the last measurement that includes all of these nodes; an error if there is none.
 fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     wires_baseline::with_others(places, &names)?.ok_or_else(|| {
@@ -71,7 +72,8 @@ fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     })
 }
 
-/// Returns the rate from each node to each other node over all NICs, in bytes per second.
+/// Returns the rate from each node to each other node over all NICs, in bytes per second; `None`
+/// for a pair that was not measured.
 fn rates(baseline: &Baseline, count: usize) -> Rates {
     let rate = |from, to| {
         let rails = baseline.rates.iter().filter_map(|rail: &Matrix| rail.get(from, to));
@@ -81,7 +83,7 @@ fn rates(baseline: &Baseline, count: usize) -> Rates {
     (0..count).map(|from| (0..count).map(|to| rate(from, to)).collect()).collect()
 }
 
-/// Returns the explanation of an order that follows measured rates, with the slowest hop.
+/// Returns the explanation of an order that follows measured rates. It names the slowest hop.
 fn by_wires(run: &str, rates: &Rates, sequence: &[usize], nodes: &[Node]) -> String {
     let hops = sequence.windows(2).map(|ends| (ends[0], ends[1], rates[ends[0]][ends[1]]));
     let slowest = hops.min_by(|a, b| a.2.unwrap_or(0.0).total_cmp(&b.2.unwrap_or(0.0)));

@@ -12,14 +12,15 @@ use crate::args::Cp;
 use garland_fleet::launch::resolve::Lookup;
 use garland_terminal::failure::Failure;
 
-/// The permission bits of the copy if the source has none.
+/// The permission bits of a copy of a remote source, which has none itself.
 pub const MODE: u32 = 0o644;
 
 /// An open remote source. This machine reads the source once for all nodes.
 pub struct Elsewhere(Object);
 
 impl Elsewhere {
-    /// Opens the source if it is remote; a remote source must be the only source.
+    /// Opens the source if it is remote; returns `None` if it is not. A remote source must be the
+    /// only source, and excludes `-r`.
     pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Self>, Failure> {
         let Some(address) = address(cp.sources())? else { return Ok(None) };
         if cp.recursive || cp.sources().len() > 1 {
@@ -61,7 +62,7 @@ impl Elsewhere {
     }
 }
 
-/// Returns the address of the first source that is remote.
+/// Returns the address of the first source that is remote; `None` if no source is.
 pub fn address(sources: &[PathBuf]) -> Result<Option<Address>, Failure> {
     let address = |path: &PathBuf| Address::parse(path.to_str()?);
     let first = sources.iter().find_map(address);
@@ -106,7 +107,7 @@ impl Content for Elsewhere {
         self.0.address().to_string()
     }
 
-    /// Tests that reads check that the object has not changed since it was opened.
+    /// Always true: each read checks that the object has not changed since it was opened.
     fn is_unchanged(&self) -> bool {
         true
     }

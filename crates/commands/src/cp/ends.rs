@@ -26,7 +26,7 @@ pub fn destination(
     destination::destination(inventory, argument)
 }
 
-/// Opens the source.
+/// Opens the file `path` as the source of a copy.
 pub fn source(path: &Path) -> Result<Source, Failure> {
     Source::open(path).map_err(|error| {
         let failure = Failure::nothing(&error);

@@ -18,9 +18,9 @@ use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The outcome of the comparison.
+/// The state of a copy after the comparison.
 pub struct Before {
-    /// The plan of the copy.
+    /// The plan of the copy; of a tree that was compared, over one lane.
     pub plan: Plan,
     /// The agents, in the order in which they were passed.
     pub agents: Vec<Result<Agent, String>>,
@@ -32,8 +32,9 @@ pub struct Before {
     pub unread: Vec<(String, String)>,
 }
 
-/// Asks `agents` which parts of `given` their nodes have, if a file is copied to a file, or a tree
-/// to a directory. Ends the set-up phase if a node has any part.
+/// Asks `agents` which parts of the source `given` their nodes already have. Only a file that is
+/// copied to a file, and a tree that is copied to a directory, are compared. If a node has
+/// something to compare, the set-up phase ends at the start of the comparison.
 pub fn compare_first(
     request: &CopyRequest<'_>,
     given: &CopySource,
@@ -72,7 +73,8 @@ pub fn compare_first(
     Ok(Before { plan, agents, digests, unusable, unread })
 }
 
-/// Returns the parts of a shared source that nodes read themselves; `None` if it is not shared.
+/// Returns the parts of a shared source that nodes read themselves; `None` if the source is not
+/// shared.
 fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
     let path = std::path::absolute(path).or_nothing("making the source's path absolute")?;
@@ -110,7 +112,8 @@ fn asked<'a>(
     }
 }
 
-/// Records the digests of the source, so that the next copy of it need not compute them.
+/// Records the digests of the source's blocks, so that the next copy of the source need not compute
+/// them.
 pub fn remember(given: &CopySource, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
     let source = given.file().filter(|_| plan.layout.length > 0);
     if let (Some((_, source)), Some(digests)) = (source, digests) {

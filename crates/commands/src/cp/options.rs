@@ -80,15 +80,16 @@ const NONE_APART: &str = "no node can be fed on the side in this copy: each node
 const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
 const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 
-/// The options that have an effect on all copies. `whole` does, too: copies without a comparison
-/// send everything anyway.
+/// The names of the options that have an effect on all copies, separated by spaces. `whole` is one
+/// of them: a copy without a comparison sends everything anyway.
 const OF_ALL_COPIES: &str = "\
     whole no-fsync no-encrypt dry-run save-plan rails buffers congestion bwlimit verify \
     checksum no-trace progress launcher stuck-after keep-traces mptcp lab from local-root \
     cluster";
 
-/// The rules of all other options. Conflicts that depend on values, on other options or on the type of a
-/// file are reported elsewhere: by the argument parser, or when the source is opened.
+/// The rules of the options that are not in [`OF_ALL_COPIES`]. Conflicts that depend on values, on
+/// other options or on the type of a file are reported elsewhere: by the argument parser, or when
+/// the source is opened.
 const RULES: &[Rule] = &[
     rule("join", JOIN, ""),
     rule("stripe", STRIPES | FROM_STRIPES, ""),
@@ -138,7 +139,7 @@ fn rules() -> impl Iterator<Item = Rule> {
     RULES.iter().copied().chain(plain)
 }
 
-/// Returns the kind of copy that a command line with this task asks for.
+/// Returns the kind of copy that the arguments and their task ask for.
 ///
 /// # Errors
 /// When a source looks like a URL and cannot be parsed as one.

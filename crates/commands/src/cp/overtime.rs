@@ -49,7 +49,7 @@ impl Overtime {
         Ok(Self(over))
     }
 
-    /// Stops watching: the rest of the command does not block.
+    /// Stops watching. To be called when only steps that cannot block remain.
     pub fn end(&self) {
         self.0.store(true, Ordering::Release);
     }

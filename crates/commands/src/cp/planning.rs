@@ -14,8 +14,8 @@ use garland_terminal::failure::Failure;
 /// a thread and memory on every node.
 const READERS: u16 = 16;
 
-/// Plans the copy of `given` to `path` on `nodes`, in the order of `nodes`. The number of lanes is
-/// that of `--rails`, or else the number of the nodes' addresses or of the lab's rails.
+/// Plans the copy of the source `given` to `path` on `nodes`, in the order of `nodes`. The number
+/// of lanes is that of `--rails`, or else the number of the nodes' addresses or of the lab's rails.
 pub fn plan(
     request: &CopyRequest<'_>,
     (given, path): (&CopySource, &[u8]),

@@ -23,7 +23,7 @@ const POLL_NS: u64 = 200_000_000;
 /// The width of a bar, in columns.
 const BAR: u64 = 24;
 
-/// The length that stands for the unknown length of a stream, in bytes.
+/// Stands for the length of a stream, which is unknown until it ends.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The maximum width of a node's name, in columns.
@@ -32,23 +32,25 @@ const NAME_MAX: usize = 24;
 /// The names of the states, in the order in which they are listed.
 const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
-/// The progress of one copy.
+/// The display of the progress of one or several copies.
 pub struct Bars {
     screen: Screen,
     names: Vec<String>,
-    /// Bytes that each node receives or sends.
+    /// For each node, the bytes that it receives or sends.
     lengths: Vec<u64>,
     /// Bytes of the file if every node receives all of it; `None` if each node has a separate file
     /// or part.
     every: Option<u64>,
-    /// Times, and the bytes that the slowest node had at each time.
+    /// For recent redraws, the time in nanoseconds, and the bytes that the slowest node had, or the
+    /// sum over all nodes if `every` is `None`.
     past: VecDeque<(u64, u64)>,
     /// Whether to print nothing at all, not even the nodes that the copy waits for.
     silent: bool,
-    /// When the copy began to wait for busy nodes, in nanoseconds.
+    /// When the copy began to wait for busy nodes, in nanoseconds; `None` if it has not waited.
     waiting_since: Option<u64>,
-    /// The nodes that were reported as stuck, and the time of the last check.
+    /// The nodes that were reported as stuck.
     stuck: BTreeSet<NodeId>,
+    /// The time of the last check for stuck nodes, in nanoseconds.
     checked_ns: u64,
     /// The writer of progress reports for programs, if the user requested them.
     lines: Option<ProgressLines>,
@@ -83,7 +85,8 @@ impl NodeNow {
         states.map(now).collect()
     }
 
-    /// Returns the node's line; the name is padded or cut to `width` columns.
+    /// Returns the node's line. The name is padded or cut to `width` columns; the node gets
+    /// `length` bytes, which may be [`UNKNOWN`].
     fn line(&self, (name, width): (&str, usize), length: u64) -> String {
         let name: String = name.chars().take(width).collect();
         let held = bytes::format(self.held);
@@ -109,8 +112,8 @@ impl Bars {
         Self { every: all.then_some(every), ..bars }
     }
 
-    /// Creates the progress of nodes with a separate number of bytes each. If reports or a result
-    /// for programs are requested, no progress is shown on the terminal.
+    /// Creates the progress of `nodes`: for each, its name and the bytes that it receives or sends.
+    /// Nothing is shown on the terminal with `--quiet`, `--json` or `--progress`.
     pub fn of_parts(
         nodes: impl Iterator<Item = (String, u64)>,
         context: &Context,
@@ -280,13 +283,13 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
 }
 
-/// Returns a length; `None` for the length that stands for a stream.
+/// Returns `length`, or `None` if it is [`UNKNOWN`].
 fn known(length: u64) -> Option<u64> {
     Some(length).filter(|length| *length != UNKNOWN)
 }
 
-/// Formats a duration in whole seconds, or in minutes or hours if it is long: smaller units would
-/// flicker.
+/// Formats a duration in whole seconds, or in minutes or hours if it is long, rounded up. Smaller
+/// units would flicker.
 fn countdown(ns: u128) -> String {
     match ns.div_ceil(1_000_000_000) {
         seconds @ 0..100 => format!("{seconds} s"),

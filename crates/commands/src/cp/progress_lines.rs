@@ -9,7 +9,7 @@ use garland_terminal::output;
 /// Interval between lines, in nanoseconds.
 const EVERY_NS: u64 = 200_000_000;
 
-/// One line of progress.
+/// A report of the progress of a copy: one line of JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     schema: &'static str,
@@ -24,17 +24,18 @@ pub struct Line {
 /// The progress of one node.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeLine {
-    /// The node's name.
+    /// The node's name, with the prefix of a lab.
     pub name: String,
-    /// The node's state.
+    /// The node's state, such as `receiving`.
     pub state: &'static str,
     /// Bytes that the node has received or sent.
     pub bytes: u64,
 }
 
 impl Line {
-    /// Creates a line for the time `now_ns`, with the bytes of all nodes, the total length, and the
-    /// nodes that the copy waits for.
+    /// Creates a line for the time `now_ns`. If every node gets the same bytes, `length` is their
+    /// number, and `bytes` how many every node has; otherwise both are sums over all nodes. The
+    /// copy waits for the nodes `waiting`.
     pub fn new(
         now_ns: u64,
         (bytes, length): (u64, Option<u64>),
@@ -46,7 +47,7 @@ impl Line {
     }
 }
 
-/// The lines of one command.
+/// The reports of one command: at most one in 0.2 s, and the last one.
 #[derive(Debug, Default)]
 pub struct ProgressLines {
     /// When the next line may be written, in nanoseconds of the monotonic clock.

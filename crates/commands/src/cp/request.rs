@@ -27,8 +27,8 @@ pub struct CopyRequest<'a> {
     pub task: Task,
     /// The patterns of paths to skip in trees.
     pub excludes: Vec<Pattern>,
-    /// Bytes of a block; `None` if the user did not specify a size: it then depends on the length
-    /// of the source.
+    /// The size of a block in bytes; `None` if the user did not specify it. The size then depends
+    /// on the length of the source.
     pub block_size: Option<u32>,
     /// Buffers, operations and rate of each lane.
     pub pipeline: Pipeline,
@@ -37,6 +37,8 @@ pub struct CopyRequest<'a> {
 impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
     type Error = Failure;
 
+    /// Parses and checks the arguments.
+    ///
     /// # Errors
     /// When an option has no effect on this kind of copy, or its value cannot be parsed.
     fn try_from(args: &'a Cp) -> Result<Self, Failure> {
@@ -61,7 +63,7 @@ impl CopyRequest<'_> {
         self.args.checks.read_back()
     }
 
-    /// The patterns of `--exclude`, as bytes.
+    /// Returns the patterns of `--exclude`, as bytes.
     pub fn raw_excludes(&self) -> Vec<Vec<u8>> {
         self.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect()
     }
@@ -74,14 +76,14 @@ impl CopyRequest<'_> {
         }
     }
 
-    /// Returns the congestion control that links will use.
+    /// Returns the congestion control that links will use; `None` if it cannot be determined.
     pub fn congestion_in_force(&self) -> Option<String> {
         let names = self.congestion();
         tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
     }
 
-    /// The transport of data links. With a rate limit it is TCP: the kernel applies the limit to each
-    /// subflow of an MPTCP connection, so that their sum would exceed it.
+    /// Returns the transport of data links. With a rate limit it is TCP: the kernel applies the
+    /// limit to each subflow of an MPTCP connection, and the sum of the subflows would exceed it.
     pub fn transport(&self, lab: Option<&Lab>, lanes: usize) -> Transport {
         let args = self.args;
         Transport::mptcp_if(args.checks.pace() == 0 && args.launch.speaks_mptcp(lab, lanes))
@@ -93,8 +95,9 @@ impl CopyRequest<'_> {
         (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
     }
 
-    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. A node
-    /// of a stream cannot be detached, since a stream cannot be read again for it.
+    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. The
+    /// copy of a stream waits for slow nodes: it cannot detach them, since a stream cannot be read
+    /// again.
     pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         let below = self.args.slow_below;
         let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);

@@ -18,7 +18,8 @@ const USUAL_RATE: f64 = 117.7e6;
 /// wire.
 const HOP: Duration = Duration::from_micros(100);
 
-/// Returns the plan in the shape that `--shape` specifies; if it is a tree, with the reason.
+/// Returns `plan` in the shape that `--shape` specifies, with the reason if the shape is a tree.
+/// The plan of a stream is returned unchanged.
 pub fn shaped(request: &CopyRequest<'_>, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
     // The length of a stream is unknown, so the time of either shape cannot be predicted.
     if plan.layout.open {

@@ -21,9 +21,9 @@ use crate::cp::request::CopyRequest;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// An open source.
+/// The open source of a copy to nodes.
 pub enum CopySource {
-    /// One file.
+    /// A regular file or a block device, and its path.
     File(PathBuf, Arc<Source>),
     /// A remote object or URL.
     Elsewhere(Arc<Elsewhere>),
@@ -134,7 +134,8 @@ impl CopySource {
         }
     }
 
-    /// Returns the result of a tree on this machine: which files were read, and which were not.
+    /// Returns which files of a tree on this machine were read, and which were not; `None` if the
+    /// source is not a tree.
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
             Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
@@ -165,7 +166,7 @@ impl CopySource {
         Ok(Ends::Out { source: self.content(), destination, manifest })
     }
 
-    /// The destination at `path` on nodes.
+    /// Returns the destination at `path` on nodes.
     fn destination(&self, request: &CopyRequest<'_>, path: &[u8]) -> Result<Destination, Failure> {
         let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
         if streams {
@@ -221,8 +222,8 @@ impl CopySource {
         })
     }
 
-    /// Returns the bytes that the file needs on a disk; if its holes are unknown, `u64::MAX`, which
-    /// means that it needs its whole length.
+    /// Returns the number of bytes that the file needs on a disk. `u64::MAX` stands for its whole
+    /// length, if its holes are unknown.
     fn room(&self) -> u64 {
         match self {
             Self::File(_, source) => source.room(),
@@ -253,8 +254,8 @@ impl CopySource {
         }
     }
 
-    /// Returns the manifest that is stored with every stripe. The digests are not known yet and are
-    /// missing.
+    /// Returns the manifest that is stored with every stripe. The digests of the stripes are not
+    /// known yet and are zero.
     pub fn manifest(&self, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
         let FileFacts { name, mode, modified } = self.facts()?;
         let name = String::from_utf8(name).map_err(|_| {

@@ -1,4 +1,4 @@
-//! Topologies with other numbers of nodes, rates and NICs than in their file.
+//! Variants of topologies, whose numbers of nodes, rates and NICs differ from those of the file.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use toml::{Table, Value};
 use crate::topology;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The most nodes of a topology, besides the first.
+/// The maximum number of nodes of a generated topology, not counting the first.
 pub const MOST: u32 = 1000;
 
 /// The text of a topology, from which variants can be generated.
 pub struct Drawn {
     name: String,
     text: String,
-    /// The generated topologies, by their number of nodes besides the first.
+    /// The generated topologies, by their number of nodes, not counting the first.
     known: HashMap<u32, Topology>,
 }
 
@@ -57,7 +57,8 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// Returns the topology with `nodes` nodes besides the first.
+    /// Returns the topology with `nodes` nodes, not counting the first. `nodes` is clamped to
+    /// 1..=[`MOST`].
     pub fn with(&mut self, nodes: u32) -> Result<&Topology, Failure> {
         let nodes = nodes.clamp(1, MOST);
         if !self.known.contains_key(&nodes) {

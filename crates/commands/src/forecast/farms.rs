@@ -22,8 +22,9 @@ pub struct Jobs {
 
 impl Jobs {
     /// Creates the jobs from measurements. Times are scaled so that one node alone takes `alone`
-    /// seconds without shared resources: measured times of jobs that read through a mount include
-    /// the time for shared resources.
+    /// seconds without shared resources: the measured times of jobs that read through a mount
+    /// include the time for shared resources. `None` if there are no jobs or more than `JOBS`, or
+    /// if the times are not positive.
     pub fn measured(jobs: &[Job], alone: f64) -> Option<Self> {
         let all: f64 = jobs.iter().map(|job| job.seconds).sum();
         let sound = !jobs.is_empty() && jobs.len() <= JOBS && all > 0.0 && alone > 0.0;
@@ -33,8 +34,8 @@ impl Jobs {
         sound.then(|| Self { jobs: jobs.iter().map(own).collect(), slots: slots as u32 })
     }
 
-    /// Creates `count` similar jobs that compute for `seconds` in total and transfer these bytes in
-    /// total.
+    /// Creates `count` similar jobs that in total compute for `seconds` and transfer `bytes_in` and
+    /// `bytes_out`. `None` if `count` is 0 or more than `JOBS`, or `seconds` is negative.
     pub fn alike(count: u32, seconds: f64, (bytes_in, bytes_out): (f64, f64)) -> Option<Self> {
         let all = f64::from(count);
         let each = |place: u32| {
@@ -51,8 +52,9 @@ impl Jobs {
         sound.then(|| Self { jobs: (0..count).map(each).collect(), slots: 1 })
     }
 
-    /// Simulates the jobs on `nodes` nodes besides the first, which has the files. Returns `None` if the topology
-    /// cannot have that many, or the simulation would take too long.
+    /// Simulates the jobs on `nodes` nodes, not counting the first, which has the files. Returns
+    /// `None` if the topology cannot have that many nodes or lacks a route, or if the simulation
+    /// would take too long.
     pub fn on(&self, drawn: &mut Drawn, nodes: u32) -> Option<Floor> {
         if nodes > NODES.min(MOST) {
             return None;

@@ -36,8 +36,8 @@ pub fn demands(
     Ok(demands)
 }
 
-/// Returns the bytes that all jobs receive and send back: the values of `--in` and `--out`, or else
-/// those of the runs.
+/// Returns the bytes that all jobs receive, and those that they send back: the values of `--in` and
+/// `--out`, or else `moved`, the bytes of the runs.
 pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
     let amount = |text: &Option<String>, moved: u64| match text {
         Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
@@ -56,8 +56,8 @@ fn limit(text: &str) -> Result<Demand, Failure> {
     Ok(Demand { name: name.to_owned(), seconds })
 }
 
-/// Returns for how long the traffic between the first node and all others keeps each resource busy that
-/// several of them share.
+/// Returns, for each resource that several nodes share, for how long the traffic between the first
+/// node and all others keeps it busy; the busiest resource first.
 fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<Demand>, NoWay> {
     let others = topology.nodes.len().saturating_sub(1).max(1);
     let mut network = Network::new();
@@ -90,7 +90,7 @@ fn no_way(way: &NoWay) -> Failure {
     Failure::usage(format!("{way} in this topology"))
 }
 
-/// The shortest possible time of a copy to any number of nodes, by the simulator.
+/// Simulates the shortest possible time of a copy to any number of nodes.
 pub struct CopyFloor {
     drawn: RefCell<Drawn>,
     known: RefCell<HashMap<u32, Option<CopyRun>>>,
@@ -99,7 +99,10 @@ pub struct CopyFloor {
 }
 
 impl CopyFloor {
-    /// Copies of `length` bytes over a topology; fails if it cannot be varied, or lacks a route.
+    /// Creates the simulation of copies of `length` bytes over a topology.
+    ///
+    /// # Errors
+    /// If the topology's number of nodes cannot be changed, or a route is missing.
     pub fn new(mut drawn: Drawn, length: u64, plan: PlanName) -> Result<Self, Failure> {
         let run = simulate(drawn.with(2)?, length, plan, 2).map_err(|way| {
             no_way(&way).hint("use --plan star, or a topology whose nodes forward packets")
@@ -108,7 +111,8 @@ impl CopyFloor {
         Ok(Self { drawn: RefCell::new(drawn), known, length, plan })
     }
 
-    /// Returns the time that wires and disks alone need; beyond 1000 nodes it is extrapolated.
+    /// Returns the time that wires and disks alone need, and the bottleneck. Beyond [`MOST`] nodes
+    /// the time is extrapolated; it is 0 if the copy cannot be simulated.
     pub fn to(&self, nodes: u32) -> Floor {
         let floor = |nodes: u32| {
             let run = self.run(nodes);
@@ -136,7 +140,7 @@ impl CopyFloor {
     }
 }
 
-/// Simulates a copy to the first `nodes` nodes of a topology, after its head.
+/// Simulates a copy from the first node of a topology to the next `nodes` nodes.
 fn simulate(
     topology: &Topology,
     length: u64,

@@ -15,9 +15,9 @@ use garland_terminal::failure::Failure;
 /// Measured points, and facts about the measured work.
 #[derive(Default)]
 pub struct Measured {
-    /// The points.
+    /// The measured times, each with its number of nodes.
     pub points: Vec<Point>,
-    /// The source of each point.
+    /// For each point, the name of its run, or `given` if the user specified it.
     pub sources: Vec<String>,
     /// The bytes of a copy, if the points are of copies.
     pub copied: Option<u64>,
@@ -35,9 +35,10 @@ pub struct Measured {
 #[derive(Deserialize)]
 struct KeptFarm {
     nodes: Vec<NodeEnd>,
-    /// Seconds until the end of its last job; the numbers of all jobs and of completed ones.
+    /// Seconds until the end of the farm's last job.
     total: Option<f64>,
     jobs: Option<u32>,
+    /// The number of jobs that were completed.
     done: Option<u32>,
     #[serde(default)]
     records: Vec<KeptRecord>,
@@ -64,11 +65,11 @@ impl KeptRecord {
 /// The schema of a farm's result.
 const FARM: &str = "garland.farm/2";
 
-/// Copies count as the same work if their lengths differ by at most this share.
+/// Copies count as the same work if the relative difference of their lengths is at most this.
 const ALIKE: f64 = 0.01;
 
 impl Measured {
-    /// Reads runs and points.
+    /// Reads the results of `runs`, and parses `points`.
     pub fn read(places: &Places, runs: &[String], points: &[String]) -> Result<Self, Failure> {
         let mut measured = Self::default();
         for asked in runs {
@@ -190,9 +191,10 @@ fn plain(text: &str) -> Option<f64> {
     sound.then(|| text.parse().ok())?
 }
 
-/// Parses node counts such as `1..64`, `8,16,24` or `1..4,8,16`.
+/// Parses node counts such as `1..64`, `8,16,24` or `1..4,8,16`; returns them sorted and without
+/// duplicates.
 pub fn counts(text: &str) -> Result<Vec<u32>, Failure> {
-    /// The most node counts.
+    /// The maximum number of node counts.
     const MOST: usize = 10_000;
     let wrong = |part: &str| {
         Failure::usage(format!("{part:?} is not a node count"))

@@ -81,11 +81,12 @@ fn of_farm(
     Ok(result)
 }
 
-/// The maximum mean error of a simulation whose times are used, as a share.
+/// The maximum mean relative error of a simulation whose times are used.
 const OFF: f64 = 0.1;
 
-/// Simulates the farm job by job over the topology's wires. Returns the times of the node counts `ahead`,
-/// empty if the error is too large, and the mean error for the measured node counts, as a share.
+/// Simulates the farm job by job over the topology's wires. Returns the times for the node counts
+/// `ahead`, and the mean relative error for the measured node counts. The times are empty if the
+/// error exceeds [`OFF`], or nothing is known about the jobs.
 fn simulated(
     asked: &Forecast,
     measured: &Measured,
@@ -172,7 +173,7 @@ fn predict(
     })
 }
 
-/// Makes a forecast from runs of the same work on different node counts alone.
+/// Makes a forecast from runs of the same work on different node counts, without a topology.
 pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<>, Failure> {
     let mut phases = Phases::begin();
     let mut measured = Measured::read(places, runs, &[])?;

@@ -11,16 +11,17 @@ use garland_results::head::{Head, Phases};
 pub struct ForecastResult {
     #[serde(flatten)]
     pub head: Head,
-    /// `fixed`: nodes share the work; `growing`: each node adds its own.
+    /// `fixed`: the nodes share a fixed amount of work; `growing`: each node adds its own work.
     pub work: &'static str,
     pub points: Vec<PointResult>,
-    /// Bytes of each copy.
+    /// Bytes of each copy; `None` for a farm.
     pub bytes: Option<u64>,
     /// Shared resources, and how long the whole work keeps each busy.
     pub limits: Vec<Demand>,
-    /// `None` if nothing was measured.
-    pub forecast: Option<Forecast>,
     /// The forecast; `None` if nothing was measured.
+    pub forecast: Option<Forecast>,
+    /// The simulated copies or farms by number of nodes; empty without a topology, or if the
+    /// simulation is too inaccurate.
     pub simulated: Vec<Simulated>,
     pub notes: Vec<String>,
 }
@@ -38,14 +39,14 @@ pub struct PointResult {
 pub struct Simulated {
     pub nodes: u32,
     pub seconds: f64,
-    /// Bytes per second.
+    /// The rate of a copy to each node in bytes per second; 0 for a farm.
     pub rate: f64,
-    /// The bottleneck: the resource that is busy all the time.
+    /// The bottleneck: the resource that is busy longest.
     pub limit: String,
 }
 
 impl Simulated {
-    /// The simulated time of a copy of `length` bytes to `nodes` nodes.
+    /// Creates the result for a copy of `length` bytes to `nodes` nodes; `length` is 0 for a farm.
     pub fn new(nodes: u32, floor: &Floor, length: u64) -> Self {
         let rate = if floor.seconds > 0.0 { length as f64 / floor.seconds } else { 0.0 };
         Self { nodes, seconds: floor.seconds, rate, limit: floor.name.clone() }
@@ -53,7 +54,7 @@ impl Simulated {
 }
 
 impl ForecastResult {
-    /// Creates a result without a forecast.
+    /// Creates a result without a forecast. The notes of `measured` are moved to the result.
     pub fn new(
         phases: Phases,
         work: &'static str,

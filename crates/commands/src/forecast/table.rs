@@ -7,7 +7,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 
 use super::result::{ForecastResult, Simulated};
 
-/// The most rows of a curve that are all printed.
+/// The maximum number of rows of a curve that is printed completely.
 const ROWS: usize = 16;
 
 impl fmt::Display for ForecastResult {
@@ -57,12 +57,13 @@ impl ForecastResult {
     }
 }
 
-/// Formats a time.
+/// Formats a time, given in seconds.
 fn time(seconds: f64) -> String {
     Nanos((seconds * 1e9).round() as u64).to_string()
 }
 
-/// Returns the rows to print: all if they are few, else powers of two, multiples of 8 up to 64, and the last.
+/// Returns the rows to print: all if they are few; else those whose number of nodes is a power of
+/// two or a multiple of 8 up to 64, and the last row.
 fn chosen(count: usize, nodes: impl Fn(usize) -> u32) -> Vec<usize> {
     let is_shown = |row: &usize| {
         count <= ROWS

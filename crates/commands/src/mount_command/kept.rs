@@ -12,7 +12,7 @@ use garland_results::run::Run;
 use garland_results::traces::PEERS;
 use garland_terminal::failure::Failure;
 
-/// A mount's run.
+/// The run of a mount, which keeps its trace and its result.
 pub struct Kept {
     places: Places,
     run: Run,
@@ -50,17 +50,17 @@ impl Kept {
         Ok(Self { places: places.clone(), run, dir, nodes, sealed })
     }
 
-    /// The run's name.
+    /// Returns the name of the run.
     pub fn name(&self) -> &str {
         self.run.name()
     }
 
-    /// Stores the trace so far.
+    /// Stores the trace as it was recorded so far.
     pub fn keep(&self, trace: &Trace) {
         self.run.keep_traces(&self.places, None, std::slice::from_ref(trace));
     }
 
-    /// Stores the result.
+    /// Stores the result of the mount after its end.
     pub fn end(self, served: &Served, phases: Phases) -> Result<(), Failure> {
         let Self { run, dir, nodes, sealed, .. } = self;
         let ended = match served.ended {

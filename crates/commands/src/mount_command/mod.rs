@@ -61,8 +61,9 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Ends the process that served a mount. It ends by itself, unless another mount namespace that was created
-/// meanwhile, of a container or a lab, has a copy of the mount.
+/// Ends the process that served the mount on `path`. The process ends by itself, unless a mount
+/// namespace that was created meanwhile, such as that of a container or a lab, has a copy of the
+/// mount.
 fn end_server(path: &Path) -> Result<(), Failure> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let records = Record::all(&Places::open()?)?;
@@ -148,7 +149,7 @@ fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>,
     Ok(nodes)
 }
 
-/// Returns the name of this machine's node, if it is one of them.
+/// Returns the name of the node that is this machine; `None` if none of `nodes` is.
 fn here(nodes: &[Node]) -> Option<String> {
     let host = process::host_name();
     let host = host.split('.').next().unwrap_or_default();

@@ -11,23 +11,24 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 const SCHEMA: &str = "garland.mounted/1";
 
-/// A mount.
+/// The record of a mount.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     schema: String,
-    /// The directory.
+    /// The mount point.
     pub dir: PathBuf,
-    /// The process that serves it. `start` and `boot` tell it from a later one with the same id.
+    /// The id of the process that serves the mount. `start` and `boot` distinguish the process from
+    /// a later one with the same id.
     pub pid: u32,
     start: u64,
     boot: String,
-    /// The nodes, folded.
+    /// The nodes, as a node list such as `n[01-20]`.
     pub nodes: String,
-    /// When it was mounted, in nanoseconds since the beginning of 1970.
+    /// When the directory was mounted, in nanoseconds since the Unix epoch.
     pub since_ns: u64,
-    /// Its run, which keeps its trace.
+    /// The name of the mount's run, which has its trace.
     pub run: String,
-    /// This record's own file.
+    /// The file of this record.
     #[serde(skip)]
     file: PathBuf,
 }
@@ -47,7 +48,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Reads all records, in the order of their directories.
+    /// Reads all records, sorted by mount point. Files that are not valid records are skipped.
     pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
         let entries = std::fs::read_dir(places.folder("mounts")?).into_iter().flatten().flatten();
         let mut records: Vec<Self> = entries
@@ -61,18 +62,18 @@ impl Record {
         Ok(records)
     }
 
-    /// Removes it.
+    /// Removes the record's file.
     pub fn forget(&self) {
         // The file may be missing already.
         let _ = std::fs::remove_file(&self.file);
     }
 
-    /// Whether the process still runs.
+    /// Whether the process that serves the mount still runs.
     pub fn is_served(&self) -> bool {
         self.server().is_alive()
     }
 
-    /// The process that serves it.
+    /// Returns the identity of the process that serves the mount.
     pub fn server(&self) -> Identity {
         Identity { pid: self.pid, start: self.start, boot: self.boot.clone() }
     }

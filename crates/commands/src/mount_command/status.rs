@@ -14,7 +14,7 @@ use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Timeout of a mount's status.
+/// How long to wait for the status of a mount before it is reported as silent.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The result object `garland.mount-status/2`.
@@ -22,26 +22,26 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct StatusResult {
     #[serde(flatten)]
     head: Head,
-    /// The mounts, in the order of their directories.
+    /// The mounts, sorted by mount point.
     pub mounts: Vec<MountState>,
 }
 
-/// One mount.
+/// The state of one mount.
 #[derive(Serialize)]
 pub struct MountState {
-    /// The directory.
+    /// The mount point.
     pub dir: PathBuf,
-    /// The nodes, folded.
+    /// The nodes, as a node list such as `n[01-20]`.
     pub nodes: String,
-    /// The process that serves it.
+    /// The id of the process that serves the mount.
     pub pid: u32,
-    /// When it was mounted, in nanoseconds since the beginning of 1970.
+    /// When the directory was mounted, in nanoseconds since the Unix epoch.
     pub since_ns: u64,
-    /// Its run, which keeps its trace.
+    /// The name of the mount's run, which has its trace.
     pub run: String,
-    /// `up`, `silent` (its process does not answer) or `dead` (its process was killed).
+    /// `up`, `silent` (the process does not answer) or `dead` (the process was killed).
     pub state: &'static str,
-    /// Its status; `None` unless it is up.
+    /// The status that the mount reports; `None` unless `state` is `up`.
     pub account: Option<Account>,
 }
 
@@ -69,7 +69,8 @@ pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
     Ok(if all_up { Exit::Done } else { Exit::SomeFailed })
 }
 
-/// Reads the status of a mount; removes its record and returns `None` if it does not exist any more.
+/// Reads the status of a mount. If the mount no longer exists, removes its record and returns
+/// `None`.
 fn ask(record: Record) -> Result<Option<MountState>, Failure> {
     let (sender, receiver) = channel();
     let path = record.dir.join(STATUS_NAME);

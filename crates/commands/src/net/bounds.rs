@@ -8,22 +8,23 @@ use garland_topology::bounds::{
 };
 use serde::Serialize;
 
-/// A load and its bounds, in bits per second of TCP payload. A bound is infinite (`null` in JSON)
-/// if no wire on the route has a rate limit.
+/// A traffic pattern and the bounds of its rates, in bits per second of TCP payload. A bound is
+/// infinite (`null` in JSON) if no wire on the route has a rate limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bound {
     #[serde(flatten)]
     load: TrafficPattern,
     /// The rate of each connection, in the order of the load's connections.
     each: Vec<f64>,
-    /// The sum of the rates.
+    /// The sum of `each`.
     total: f64,
     /// The expected sum of the rates if random hashes choose the paths of connections; `None` if no
     /// path is chosen by a hash.
     by_chance: Option<f64>,
 }
 
-/// Returns the bounds of all loads; those over several rails are last.
+/// Returns the bounds of all loads. If there are several rails, the bounds of the loads over all
+/// rails follow.
 pub fn bounds(topology: &Topology) -> Vec<Bound> {
     let loads = loads(topology);
     let mut all: Vec<Bound> = loads
@@ -74,7 +75,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// Formats a rate as Mbit/s with three digits.
+/// Formats a rate in bits per second as Mbit/s with three digits; `no bound` if it is infinite.
 fn megabits(rate: f64) -> String {
     match rate {
         rate if rate.is_infinite() => "no bound".to_owned(),

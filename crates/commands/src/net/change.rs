@@ -14,20 +14,20 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// A file that differs from the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its present content; `None` if it does not exist.
+    /// The present content of the file; `None` if it does not exist.
     pub old: Option<Content>,
-    /// Its planned content; `None` if it is to be removed.
+    /// The planned content of the file; `None` if it is to be removed.
     pub new: Option<Content>,
 }
 
 /// A file's bytes and permission bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The bytes.
+    /// The content of the file.
     pub bytes: Vec<u8>,
-    /// The bits.
+    /// The permission bits, such as `0o644`.
     pub mode: u32,
 }
 
@@ -112,7 +112,8 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives the file `path` this content, and creates its directory; removes it if there is none.
+/// Writes `content` to the file `path`, whose directory is created if missing. If `content` is
+/// `None`, removes the file.
 pub fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
     match content {
         Some(content) => {
@@ -143,7 +144,8 @@ fn read(path: &Path) -> Result<Option<Content>, Failure> {
     }
 }
 
-/// Returns the existing files that belong to the format, as absolute paths relative to `root`.
+/// Returns the existing files below `root` that belong to the format. The paths begin with `/` and
+/// do not include `root`.
 fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
     let directory = below(root, format.folder())?;
     let entries = match fs::read_dir(&directory) {
@@ -158,8 +160,8 @@ fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
     Ok(paths)
 }
 
-/// Resolves an absolute path below `root`. Symbolic links are followed if `root` is `/`, and refused
-/// otherwise, since they could lead out of it.
+/// Resolves the absolute path `path` below `root`. Symbolic links are followed if `root` is `/`,
+/// and refused otherwise, since they could lead out of `root`.
 fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
     let mut whole = root.to_owned();
     for part in Path::new(path).components() {

@@ -43,7 +43,7 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes or prints the files of every node. Nothing is written unless all files can be made.
+/// Writes or prints the files of every node. Nothing is written unless all files can be generated.
 fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit, Failure> {
     let mut nodes = Vec::new();
     for (node, this) in topology.nodes.iter().enumerate() {
@@ -98,7 +98,7 @@ fn preview(options: &NetConfig, config: &NodeConfig, changes: &[Change]) {
     }
 }
 
-/// Returns the node that is named, else the one with this machine's name.
+/// Returns the node with the name `given`, or else the node with this machine's name.
 fn node(topology: &Topology, given: Option<&str>) -> Result<NodeId, Failure> {
     let host = process::host_name();
     let short = host.split('.').next().unwrap_or(&host);

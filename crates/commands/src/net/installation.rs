@@ -30,7 +30,7 @@ pub enum Stage {
     Applying,
     /// Installed, and waiting for a confirmation.
     Pending,
-    /// Confirmed: it is kept.
+    /// Confirmed: the installation is kept.
     Confirmed,
     /// The former state is being restored.
     Undoing,
@@ -50,9 +50,9 @@ impl Stage {
 /// Everything that is needed to install and to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The format's name.
+    /// The name of the configuration format.
     pub format: String,
-    /// The files, with their former contents.
+    /// The files to change, with their former and planned contents.
     pub changes: Vec<Change>,
     /// Commands to run before the files are changed.
     pub let_go: Vec<Command>,
@@ -69,13 +69,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// The format.
+    /// Returns the format; `None` if there is no format of that name.
     pub fn format(&self) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.name() == self.format)
     }
 }
 
-/// The directory of an installation.
+/// An installation, by its directory.
 #[derive(Clone, Debug)]
 pub struct Installation {
     directory: PathBuf,
@@ -136,24 +136,24 @@ impl Installation {
             && self.stage() != Some(Stage::Undone))
     }
 
-    /// Its directory.
+    /// Returns the directory of the installation.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The file for messages of its guard.
+    /// Returns the path of the file for the guard's messages.
     pub fn log(&self) -> PathBuf {
         self.directory.join("log")
     }
 
-    /// Reads its record.
+    /// Reads the record of the installation.
     pub fn record(&self) -> Result<Record, Failure> {
         let path = self.record_path();
         let bytes = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
         serde_json::from_slice(&bytes).or_nothing(format!("reading {}", path.display()))
     }
 
-    /// Its stage.
+    /// Returns the stage; `None` if the directory has no file of a stage.
     pub fn stage(&self) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| self.stage_path(*stage).exists())
     }
@@ -172,7 +172,7 @@ impl Installation {
         let _ = fs::write(self.directory.join("reason"), reason);
     }
 
-    /// Returns why the installation was undone.
+    /// Returns why the installation was undone; `None` if no reason was stored.
     pub fn reason(&self) -> Option<String> {
         fs::read_to_string(self.directory.join("reason")).ok()
     }

@@ -13,15 +13,17 @@ use super::program::{Command, flush, output};
 use super::tool::DevicesPresent;
 use garland_terminal::failure::Failure;
 
-/// The former state.
+/// The state of the kernel before an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     devices: Vec<Device>,
-    /// Arguments of `ip route replace`, without the routes that addresses create.
+    /// For each route, the arguments of `ip route replace`. Routes that the kernel derives from
+    /// addresses are omitted.
     routes: Vec<String>,
-    /// The address that the installation adds to the loopback device, if it is new.
+    /// The address that the installation adds to the loopback device; `None` if it adds none, or a
+    /// device had the address before.
     loopback: Option<Ipv4Addr>,
-    /// Kernel settings: paths below /proc/sys and their contents.
+    /// Kernel settings, each with its path, which begins with `/proc/sys/`, and its content.
     settings: Vec<(String, String)>,
 }
 
@@ -32,7 +34,7 @@ struct Device {
     is_there: bool,
     is_up: bool,
     mtu: u32,
-    /// Arguments of `ip address replace`.
+    /// For each address, the arguments of `ip address replace`.
     addresses: Vec<String>,
 }
 
@@ -60,15 +62,15 @@ impl Before {
         Ok(Self { devices, routes, loopback, settings })
     }
 
-    /// Restores the settings.
+    /// Restores the kernel settings; ignores errors.
     pub fn restore_settings(&self) {
         for (path, text) in &self.settings {
             let _ = fs::write(path, text);
         }
     }
 
-    /// Returns the commands that restore the former addresses and routes of the devices, and remove all
-    /// others. Commands that have nothing to do may fail.
+    /// Returns the commands that restore the former addresses and routes of the devices, and remove
+    /// all others. The failure of a command that may have nothing to do is ignored.
     pub fn restore(&self) -> Vec<Command> {
         let mut commands = Vec::new();
         if let Some(address) = self.loopback {
@@ -100,7 +102,7 @@ impl Before {
         commands
     }
 
-    /// Returns the bonds that did not exist before.
+    /// Returns the devices that did not exist before: bonds that the installation creates.
     pub fn new_devices(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().filter(|device| !device.is_there).map(|device| device.name.as_str())
     }
@@ -151,7 +153,7 @@ fn address(line: &str) -> Option<String> {
     Some(made.join(" "))
 }
 
-/// Converts a line of `ip -o route` to arguments: without its state flags.
+/// Converts a line of `ip -o route` to arguments of `ip route replace`: removes the state flags.
 fn route(line: &str) -> String {
     let line = line.replace('\\', " ");
     let words = line.split_whitespace();

@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A command and its arguments.
+/// A command of the system: a program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     program: String,
     words: Vec<String>,
-    /// Whether a failure is ignored, such as that of removing a device that does not exist.
+    /// Whether a failure is ignored, such as that of a command that removes a missing device.
     may_fail: bool,
 }
 
 impl Command {
-    /// A command that must succeed.
+    /// Creates a command whose failure is an error.
     pub fn new<'a>(program: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
         let words = words.into_iter().map(str::to_owned).collect();
         Self { program: program.to_owned(), words, may_fail: false }
     }
 
-    /// Ignores a failure of the command.
+    /// Returns the command with failures ignored.
     pub fn may_fail(self) -> Self {
         Self { may_fail: true, ..self }
     }
 
-    /// Runs it to its end.
+    /// Runs the command and waits for its end.
     pub fn run(&self) -> Result<(), Failure> {
         match output(self) {
             Err(_) if self.may_fail => Ok(()),
@@ -45,12 +45,14 @@ impl fmt::Display for Command {
     }
 }
 
-/// Returns a command that removes the addresses of a device, and with them its routes.
+/// Returns a command that removes the addresses of a device. The kernel then removes the routes
+/// over these addresses.
 pub fn flush(device: &str) -> Command {
     Command::new("ip", ["-4", "address", "flush", "dev", device, "scope", "global"])
 }
 
-/// Finds a program in the search path, and in the system directories that ordinary users often lack there.
+/// Returns the path of a program. It is searched in `PATH`, and then in the system directories,
+/// which the `PATH` of ordinary users often lacks.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -59,7 +61,10 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Runs a command to its end, and returns its output.
+/// Runs a command, waits for its end, and returns its standard output.
+///
+/// # Errors
+/// If the program is not installed, or its exit status is not 0.
 pub fn output(command: &Command) -> Result<String, Failure> {
     let program = find(&command.program).ok_or_else(|| {
         Failure::usage(format!("cannot run {}: it is not installed", command.program))

@@ -101,7 +101,7 @@ fn table(server: &Server, rows: &[Row]) -> String {
     text
 }
 
-/// Parses a price, to the hundredth.
+/// Checks the price `amount` of `option`, and rounds it to hundredths.
 fn price(option: &str, amount: f64) -> Result<Price, Failure> {
     if !(0.0..=1e9).contains(&amount) {
         return Err(Failure::usage(format!("{option} {amount}: a price is 0 to 1000000000")));

@@ -7,10 +7,11 @@ use std::net::Ipv4Addr;
 use garland_core::cluster::nodelist;
 use garland_topology::{Inventory, Nic, NicId, NodeId, Price, Reach, Route, Selector, Topology};
 
-/// The most rows of a table without `--all`.
+/// The number of rows to which a long table is cut without `--all`.
 const ROWS: usize = 40;
 
-/// Returns a table with a row for each NIC: node, name, medium, address, and what it reaches without a route.
+/// Returns a table with a row for each NIC: node, name, medium, address, and the addresses that the
+/// NIC reaches without a route.
 pub fn nics(topology: &Topology, all: bool) -> String {
     let rows = topology.nics.iter().enumerate().map(|(id, nic)| {
         let node = &topology.nodes[nic.node];
@@ -36,8 +37,8 @@ fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
     bond.map_or_else(String::new, |bond| format!("{} ({})", bond.address, bond.name))
 }
 
-/// Returns a table of routes, with one row for all nodes that have the same routes over the same next hops,
-/// that forward, or that have an address on lo. Empty if there are none.
+/// Returns a table of routes. A row is a route, or states that a node forwards packets or has its
+/// address on lo; nodes with equal rows share one. Empty if there are no rows.
 pub fn routes(topology: &Topology, all: bool) -> String {
     let owners = owners(topology);
     let mut by_node: Vec<Vec<&Route>> = vec![Vec::new(); topology.nodes.len()];
@@ -64,7 +65,8 @@ pub fn routes(topology: &Topology, all: bool) -> String {
     table(head, rows.collect(), "routes", all)
 }
 
-/// Returns the rows of one node: whether it forwards, and its routes, with those over the same hops in one.
+/// Returns the rows of one node: whether it forwards packets, whether its address is on lo, and its
+/// routes. Routes to single addresses over the same hops share a row.
 fn of_node(topology: &Topology, owners: &Owners, id: NodeId, routes: &[&Route]) -> Vec<String> {
     let node = &topology.nodes[id];
     let has = topology.nics_of(id).any(|(_, nic)| nic.address == Some(node.address))
@@ -114,7 +116,7 @@ fn hops(topology: &Topology, owners: &Owners, route: &Route) -> String {
     format!("{}{chosen}", hops.join(" or "))
 }
 
-/// Nodes by the addresses of their NICs and their own addresses.
+/// For each address of a NIC or a node, the node that has the address.
 type Owners = HashMap<Ipv4Addr, NodeId>;
 
 fn owners(topology: &Topology) -> Owners {
@@ -123,7 +125,8 @@ fn owners(topology: &Topology) -> Owners {
     nics.chain(own).collect()
 }
 
-/// Formats addresses as the nodes that have them, folded.
+/// Formats addresses as a folded list of the nodes that have them. An address that no node has is
+/// listed as it is.
 fn names(topology: &Topology, owners: &Owners, addresses: &[Ipv4Addr]) -> String {
     let name = |address: &Ipv4Addr| match owners.get(address) {
         Some(node) => topology.nodes[*node].name.clone(),

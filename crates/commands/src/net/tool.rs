@@ -11,16 +11,16 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The names of a node's devices on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevicesPresent {
-    /// The NICs' names.
+    /// The names of the NICs, in the order of the configuration.
     pub nics: Vec<String>,
-    /// The bonds' names.
+    /// The names of the bonds.
     pub bonds: Vec<String>,
     /// Whether the loopback device gets an address.
     pub loopback: bool,
 }
 
 impl DevicesPresent {
-    /// The devices with their names in the planned files.
+    /// Returns the devices under the names that they have in the planned files.
     pub fn planned(config: &NodeConfig) -> Self {
         let name = |device: &Device| device.name.clone();
         Self {
@@ -64,19 +64,20 @@ impl DevicesPresent {
         Ok(Self { nics: nics.collect::<Result<_, _>>()?, ..Self::planned(config) })
     }
 
-    /// The names of all NICs and bonds.
+    /// Returns the names of all NICs and bonds.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         self.nics.iter().chain(&self.bonds).map(String::as_str)
     }
 
-    /// The interfaces that ifupdown brings up: bonds, which bring up their NICs, and all other NICs.
+    /// Returns the interfaces that ifupdown brings up: bonds, which bring up their NICs, and the
+    /// NICs that have an address.
     fn stanzas(&self, config: &NodeConfig) -> Vec<String> {
         let own = config.interfaces.iter().zip(&self.nics).filter(|(nic, _)| nic.address.is_some());
         own.map(|(_, name)| name.clone()).chain(self.bonds.iter().cloned()).collect()
     }
 }
 
-/// Returns the programs that `format` needs, and their Debian package.
+/// Returns the programs that `format` needs, and the Debian package of its tool.
 pub fn needs(format: Format) -> (&'static [&'static str], &'static str) {
     match format {
         Format::Ifupdown => (&["ifup", "ifdown", "ip", "sysctl"], "ifupdown"),
@@ -137,8 +138,8 @@ pub fn let_go(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec
     }
 }
 
-/// Returns the commands that apply the former files after these are restored. `was_up` lists the
-/// interfaces or connections that were up before the installation.
+/// Returns the commands that apply the former files once these have been restored. `was_up` lists
+/// the interfaces or connections that were up before the installation.
 pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<Command> {
     match format {
         Format::Ifupdown => {
@@ -159,7 +160,8 @@ pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<
     }
 }
 
-/// Returns the interfaces or connections on the devices `live` that the tool has brought up.
+/// Returns what the tool has brought up on the devices `live`: interface names for ifupdown,
+/// connection UUIDs for NetworkManager. Empty for other formats.
 pub fn up_now(format: Format, live: &DevicesPresent) -> Vec<String> {
     let lines = |program: &str, words: &[&str]| {
         let said = output(&Command::new(program, words.iter().copied())).unwrap_or_default();

@@ -22,14 +22,14 @@ struct SuggestResult {
     head: Head,
     bytes: u64,
     nodes: u32,
-    /// Options for `garland cp`.
+    /// The options for `garland cp` that select the fastest plan.
     options: String,
     why: String,
     /// The simulated plans, the fastest first.
     plans: Vec<Tried>,
 }
 
-/// A simulated plan.
+/// A plan that was simulated, and its times in seconds.
 #[derive(Clone, Serialize)]
 struct Tried {
     shape: String,
@@ -50,18 +50,18 @@ const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// The fan-outs of the trees that are tried.
 const FANOUTS: [usize; 4] = [2, 3, 4, 8];
 
-/// The assumed rate at which a node decrypts and writes, in bytes per second. It delays the end by the last
-/// block.
+/// The assumed rate at which a node decrypts and writes, in bytes per second. It delays the end of
+/// the copy by the time for one block.
 const OPENS: f64 = 2e9;
 
-/// The cost of a block at both ends (header, seal, system calls), in seconds.
+/// The cost of a block at both ends (header, encryption, system calls), in seconds.
 const BLOCK: f64 = 20e-6;
 
 /// A plan is preferred to a simpler plan only if it takes less than this share of the simpler
 /// plan's time.
 const BETTER: f64 = 0.98;
 
-/// Suggests a plan.
+/// Simulates plans for a copy; prints the fastest plans, and the options for the fastest one.
 pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     let PlanCommand::Suggest(asked) = command;
     let mut phases = Phases::begin();
@@ -94,7 +94,8 @@ fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
     Ok((topology, nodes))
 }
 
-/// Simulates all plans that reach every node. The fastest is first; of nearly equal ones, the simplest.
+/// Simulates all plans that reach every node. Returns the fastest first; of nearly equal plans, the
+/// simplest.
 fn tried(topology: &Topology, length: u64, nodes: u32) -> Result<Vec<Tried>, NoWay> {
     let names: Vec<String> =
         topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();
@@ -166,7 +167,8 @@ impl Tried {
     }
 }
 
-/// Returns the options for `garland cp`, and the reasons.
+/// Returns the options for `garland cp` that select the fastest plan, and the reasons for these
+/// options.
 fn reasons(plans: &[Tried], length: u64) -> (String, String) {
     let best = &plans[0];
     let shape = if best.fanout == 1 { "chain" } else { "tree" };

@@ -14,7 +14,7 @@ use garland_results::run::{LAST, Run, TRACES};
 use garland_results::traces::Traced;
 use garland_terminal::failure::Failure;
 
-/// Returns the page's data of the run that `asked` names.
+/// Returns the data of the page about the run that `asked` names.
 pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     // A run that was named is reported even if it has no result.
     let needed = if asked == LAST { "result.json" } else { "." };
@@ -48,7 +48,8 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
     })
 }
 
-/// Returns the ledger, if all traces can be read at once, and the timeline.
+/// Returns the ledger and the timeline. The ledger is `None`, with a note, if the traces are too
+/// large to read at once, or it cannot be computed.
 fn from_traces(
     places: &Places,
     asked: &str,

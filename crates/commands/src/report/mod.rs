@@ -27,12 +27,12 @@ struct ReportResult {
     file: PathBuf,
     bytes: u64,
     runs: Vec<RunResult>,
-    /// Whether it has a forecast.
+    /// Whether the report has a forecast.
     forecast: bool,
     warnings: Vec<String>,
 }
 
-/// The parts of a run that are in the report.
+/// Which parts of a run are in the report.
 #[derive(Serialize)]
 struct RunResult {
     name: String,
@@ -52,7 +52,7 @@ pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes a report of these runs to a file; returns its summary.
+/// Writes a report of these runs to a file; returns a summary as text.
 pub fn of_runs(runs: &[String], file: &Path) -> Result<String, Failure> {
     Ok(write(&Places::open()?, runs, file, None, &mut Phases::begin())?.to_string())
 }

@@ -20,8 +20,9 @@ pub fn read(file: &Path) -> Result<Value, Failure> {
     })
 }
 
-/// Makes a forecast from the runs of the same work on different node counts; of the work with the most runs,
-/// if there are several. Problems are added to `warnings`.
+/// Makes a forecast from runs of the same work on different node counts. If the runs are of several
+/// works, the work with the most runs is used. Returns `None` if no work has two runs. Problems are
+/// added to `warnings`.
 pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Option<Value> {
     let mut works: Vec<(Work<'_>, Vec<String>)> = Vec::new();
     for sheet in sheets {

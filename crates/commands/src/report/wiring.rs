@@ -17,7 +17,8 @@ use garland_topology::drawing;
 /// The most nodes that are drawn; a picture of more is too dense to read.
 const DRAWN: usize = 100;
 
-/// Reads the topology of a run in a lab; returns `None` for other runs.
+/// Reads the topology of a run in a lab; returns `None` for other runs. If the topology cannot be
+/// read, returns `None` and adds a note.
 pub fn topology(run: &Run, notes: &mut Vec<String>) -> Option<Topology> {
     let text = fs::read(run.folder().join(TOPOLOGY)).ok()?;
     let topology = serde_json::from_slice::<Topology>(&text).ok();
@@ -57,7 +58,8 @@ fn picture(topology: &Topology) -> Picture {
 }
 
 /// Returns the NICs of a node; `lanes` are the indices of the addresses that the lanes use. The
-/// NICs of a lab have names; elsewhere NICs are numbered, and a single NIC has no name.
+/// NICs of a lab have names; elsewhere NICs are numbered, and a single NIC has no name. `is_moved`
+/// says whether the head ran on another node (`--from`).
 pub fn nics(topology: Option<&Topology>, lanes: &[u16], origin: &Origin, is_moved: bool) -> Nics {
     let most = lanes.iter().max().map_or(1, |rail| usize::from(*rail) + 1);
     let known = topology.and_then(|topology| {

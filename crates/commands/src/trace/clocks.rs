@@ -10,13 +10,13 @@ use garland_report::Moment;
 /// The clocks of a run's nodes.
 pub struct Clocks {
     known: clock::Clocks,
-    /// The assumed offsets of clocks that were not compared: the traces of these nodes are assumed
-    /// to begin at the same time as the first node's.
+    /// For each node whose clock was not compared, the assumed offset of its clock in nanoseconds.
+    /// Outside of a lab, its trace is assumed to begin at the same time as the first node's.
     shifts: BTreeMap<u16, i64>,
     errors: BTreeMap<u16, u64>,
 }
 
-/// The begin and end of a trace, on its node's clock.
+/// The start and end of a trace in nanoseconds of its node's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
     begin_ns: u64,
@@ -24,7 +24,7 @@ pub struct Stay {
 }
 
 impl Stay {
-    /// Returns the begin and end of a trace.
+    /// Returns the start and end of a trace.
     pub fn of(trace: &Trace) -> Self {
         let begin_ns = trace.origin.started_ns;
         let end = |record: &Record| match record {
@@ -37,7 +37,8 @@ impl Stay {
 }
 
 impl Clocks {
-    /// The `known` relations of clocks, for these nodes in the plan's order.
+    /// Creates the clocks of `nodes`, which are in the plan's order, from the `known` relations of
+    /// their clocks. Unknown ones are assumed.
     pub fn new<'a>(known: clock::Clocks, nodes: impl Iterator<Item = (&'a Origin, Stay)>) -> Self {
         let (mut shifts, mut errors) = (BTreeMap::new(), BTreeMap::new());
         let mut first_ns = None;
@@ -73,12 +74,13 @@ impl Clocks {
         Moment { at_ns: u64::try_from(at).unwrap_or(0), error_ns }
     }
 
-    /// The error of converted times at the ends of the node's trace, in nanoseconds; `None` if unknown.
+    /// Returns the error of converted times in nanoseconds: the larger one of those at the two ends
+    /// of the node's trace. `None` if the clock was not compared.
     pub fn error_ns(&self, place: u16) -> Option<u64> {
         self.errors.get(&place).copied()
     }
 
-    /// Describes the error of the node's times.
+    /// Describes how exact the node's times are on the head's clock.
     pub fn label(&self, place: u16) -> String {
         match self.error_ns(place) {
             Some(0) => "all times are on its clock".to_owned(),

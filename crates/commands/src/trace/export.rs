@@ -1,9 +1,10 @@
 //! `garland trace export`: writes a copy's timeline in a format that other programs read.
 //!
-//! Traces are read twice, one at a time: first for the nodes and their clocks, then to write them. So a run
-//! of a thousand nodes needs hardly more memory than its largest trace. Only if all traces together are
-//! small are clocks compared by every block, besides the round trips, and is the critical path written: the
-//! ledger needs all traces at once.
+//! Traces are read twice, one at a time: first for the nodes and their clocks, then to write them.
+//! So a run of a thousand nodes needs hardly more memory than its largest trace. If all traces
+//! together are small, clocks are also compared by the times of every block, in addition to round
+//! trips, and the critical path is written: it comes from the ledger, which needs all traces at
+//! once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +30,7 @@ use garland_terminal::output;
 /// The most bytes of traces that are read into memory at once.
 const SMALL: u64 = 128 << 20;
 
-/// A readable trace.
+/// What the first reading found in a readable trace.
 pub(super) struct Known {
     pub(super) path: PathBuf,
     pub(super) origin: Origin,
@@ -46,7 +47,7 @@ pub(super) struct Survey {
     names: BTreeMap<u16, String>,
     pub(super) clocks: Clocks,
     pub(super) path: Vec<Step>,
-    /// Whether all traces together are small.
+    /// Whether all traces together are at most [`SMALL`].
     pub(super) small: bool,
 }
 
@@ -84,7 +85,7 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// Reads all traces once.
+/// Reads all traces once; fails if none can be read.
 pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
     let Traced { run, planned, peers, .. } = traced;
     let known_names = if planned.is_empty() { peers } else { planned };
@@ -159,7 +160,7 @@ fn write(
 }
 
 impl Survey {
-    /// The begin of the first trace, on the head's clock.
+    /// Returns the start of the first trace, in nanoseconds of the head's clock.
     pub(super) fn begin_ns(&self) -> u64 {
         let begins = self
             .known
@@ -168,7 +169,7 @@ impl Survey {
         begins.min().unwrap_or(0)
     }
 
-    /// The labels of a node: its role, processors, clock, and where its trace was cut.
+    /// Returns the labels of a node: its role, processors, clock, and where its trace was cut.
     fn labels(&self, known: &Known) -> Vec<String> {
         let part = match known.origin.role {
             Role::Head => "head",
@@ -192,8 +193,8 @@ impl Survey {
     }
 }
 
-/// Returns a trace file's name without extension: the node's name, with the characters replaced that a file
-/// name cannot have.
+/// Returns the name of a trace file without its extension: the node's name, in which characters
+/// that a file name cannot have are replaced.
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,4 +1,5 @@
-//! The critical path of a copy, from the ledger: the cause of the time at every moment.
+//! The critical path of a copy, from the ledger: for every moment, what the end of the copy waited
+//! for.
 
 use garland_analysis::clock::Clocks;
 use garland_analysis::ledger::{self, Segment};

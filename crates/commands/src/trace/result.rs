@@ -17,36 +17,36 @@ pub struct ExportResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// The file.
+    /// The path of the output.
     pub file: PathBuf,
-    /// Its length.
+    /// The length of the output in bytes.
     pub bytes: u64,
     /// The nodes of the plan, in its order.
     pub nodes: Vec<NodeResult>,
     /// The sums of all nodes' spans, by stage.
     pub stages: Vec<StageResult>,
-    /// The program to open it with.
+    /// The program that can open the output.
     #[serde(skip)]
     pub viewer: &'static str,
 }
 
-/// A node's trace.
+/// What the export contains of a node.
 #[derive(Clone, Serialize)]
 pub struct NodeResult {
-    /// The node.
+    /// The node's name.
     pub name: String,
-    /// Whether it is in the export, and why not.
+    /// Whether the trace is in the export, and otherwise why it is not.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Where its trace was cut short.
+    /// Where the trace was cut short; `None` if it is complete.
     pub cut: Option<String>,
-    /// Its spans and samples.
+    /// The number of spans and samples in the trace.
     pub records: usize,
-    /// The error of its times on the head's clock; `None` if unknown.
+    /// The error of the node's times on the head's clock, in nanoseconds; `None` if unknown.
     pub clock_error_ns: Option<u64>,
 }
 
-/// The sums of a stage.
+/// The sums over all spans of a stage.
 #[derive(Serialize)]
 pub struct StageResult {
     stage: &'static str,
@@ -55,7 +55,7 @@ pub struct StageResult {
 }
 
 impl NodeResult {
-    /// A node whose trace is missing or cannot be read.
+    /// Creates the result for a node whose trace is missing or cannot be read.
     pub fn without(name: String, verdict: NodeVerdict, reason: String) -> Self {
         let end = NodeEnd::new(verdict, Some(reason));
         Self { name, end, cut: None, records: 0, clock_error_ns: None }
@@ -63,7 +63,8 @@ impl NodeResult {
 }
 
 impl NodeResult {
-    /// The verdict for the table, with the place of a cut as the reason if there is no other.
+    /// Returns the verdict for the table: word, reason and name. Without another reason, the reason
+    /// is the place where the trace was cut.
     fn verdict(&self) -> (&str, Option<&str>, &str) {
         let (word, reason, name) = self.end.of(&self.name);
         (word, reason.or(self.cut.as_deref()), name)
@@ -76,7 +77,8 @@ pub fn stages(totals: &Totals) -> Vec<StageResult> {
 }
 
 impl ExportResult {
-    /// How the command ends.
+    /// Returns [`Exit::Done`] if the traces of all nodes are in the export, else
+    /// [`Exit::SomeFailed`].
     pub fn exit(&self) -> Exit {
         let all = self.nodes.iter().all(|node| node.end.is_ok());
         if all { Exit::Done } else { Exit::SomeFailed }

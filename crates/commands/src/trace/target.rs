@@ -10,17 +10,17 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The size of the output buffer, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// The output of an export.
+/// The output of an export or a report.
 pub struct Target {
     output: BufWriter<Box<dyn Write>>,
-    /// The temporary name of the file, and its final one.
+    /// The temporary name of the file, and its final one; `None` if the output is written in place.
     names: Option<(PathBuf, PathBuf)>,
     what: String,
     written: u64,
 }
 
 impl Target {
-    /// Opens `path`, or standard output.
+    /// Opens `path` for writing; standard output if `path` is `None`.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let what =
             path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());

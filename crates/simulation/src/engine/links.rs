@@ -9,7 +9,8 @@ use crate::link::{Item, Link, LinkId, NEVER, Side};
 use crate::node::{Life, Stage, id};
 
 impl Engine<'_> {
-    /// Connects a node to the next one of a lane.
+    /// Opens a link from the thread with index `thread` of the node at `place` to the next node of
+    /// its lane, `node`.
     pub(super) fn open(&mut self, place: usize, thread: usize, node: NodeId, epoch: u32) {
         let far = node.index();
         let number = LinkId::try_from(self.links.len()).expect("links are few");
@@ -36,7 +37,7 @@ impl Engine<'_> {
         downs.find(|&link| self.links[link as usize].epoch == epoch)
     }
 
-    /// Handles a new link that reaches the kernel of the far end.
+    /// Handles the arrival of a new link at the kernel of the far end.
     pub(super) fn reach_far_end(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         if link.near_closed || link.frozen {
@@ -56,7 +57,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Checks, as the acceptor of a node, whether a link fits the node's route.
+    /// Accepts, keeps for later, or refuses a link, by the route of the node at its far end.
     pub(super) fn admit(&mut self, number: LinkId) {
         let Link { far, lane, epoch, near_closed, far_closed, .. } = self.links[number as usize];
         if near_closed || far_closed {
@@ -109,7 +110,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends a frame upstream.
+    /// Sends a request upstream. `asked` returns the request for the epoch of the link.
     pub(super) fn ask_up(
         &mut self,
         place: usize,
@@ -237,7 +238,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Marks a frame that is only partly sent on a link as never complete.
+    /// If a frame is sent on the link and only a part of it has been sent, marks the frame as never
+    /// complete.
     pub(super) fn truncate(&mut self, number: LinkId) {
         let (latency, now) = (self.world.latency_ns, self.now);
         let link = &mut self.links[number as usize];
@@ -250,7 +252,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Stops sending on a link by the thread of the near end. Returns whether it was sending.
+    /// Makes the thread at the near end stop sending on a link. Returns whether it was sending a
+    /// block on the link.
     fn let_go_down(&mut self, number: LinkId) -> bool {
         let Link { near, thread: at, epoch, .. } = self.links[number as usize];
         let thread = &mut self.nodes[near].lanes[at];
@@ -282,7 +285,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Makes a thread that waits for a link check whether the link takes bytes.
+    /// If a thread waits until a link takes bytes, makes it check the link again.
     pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
         let work = self.nodes[place].lanes[lane].work.as_ref();
         if work.is_some_and(|work| work.to.contains(&number) && work.stage == Stage::Window) {

@@ -9,7 +9,7 @@ use crate::link::{LinkId, NEVER, Side};
 use crate::node::{Life, Stage};
 use crate::schedule::What;
 
-/// The interval in nanoseconds at which a late node looks whether the others have begun.
+/// The interval at which a late node checks whether the others have begun, in nanoseconds.
 const BEGIN_NS: u64 = 10_000_000;
 
 impl Engine<'_> {
@@ -95,7 +95,7 @@ impl Engine<'_> {
         link.reset = reset;
     }
 
-    /// Delays what a node is sending.
+    /// Delays the end of the blocks that a node is sending by `how_long` nanoseconds.
     fn delay(&mut self, place: usize, how_long: u64) {
         for lane in 0..self.nodes[place].lanes.len() {
             let Some(work) = &mut self.nodes[place].lanes[lane].work else { continue };

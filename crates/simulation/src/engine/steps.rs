@@ -48,17 +48,18 @@ pub(super) struct Engine<'a> {
     pub(super) head: Head,
     /// Events that the head has not handled yet.
     pub(super) news: VecDeque<HeadEvent>,
-    /// The time of the head's next deadline on the agenda.
+    /// The time of the head's next deadline on the agenda, in nanoseconds.
     tick_at: u64,
     pub(super) source_read: bool,
-    /// The head no longer keeps blocks of a stream before this one.
+    /// The index of the first block of a stream that the head still keeps.
     pub(super) released: u64,
     finished: Option<u64>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
     pub(super) vault: Option<Vault>,
     pub(super) contents: Vec<[u8; 32]>,
-    /// Flips that have not taken effect yet.
+    /// For each flip that has not taken effect yet, the block, and the node where the block is to
+    /// arrive changed.
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,
@@ -116,8 +117,8 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    /// Gives receivers the blocks that they have before the copy, different ones each, and the
-    /// digests of blocks that they read themselves.
+    /// Gives each receiver the blocks that it has before the copy, a different set for each, and
+    /// the digests of blocks that it reads itself.
     fn give_holdings(&mut self) {
         // The contents of a stream are not known beforehand.
         if self.world.stream {

@@ -19,7 +19,8 @@ impl Engine<'_> {
         self.pump(far, lane);
     }
 
-    /// Runs a thread until it is busy or idle, and then those that may now be able to continue.
+    /// Runs a thread until it is busy or idle, and then the threads that may be able to continue
+    /// because of it.
     pub(super) fn pump(&mut self, place: usize, lane: usize) {
         self.run_thread(place, lane);
         let node = &mut self.nodes[place];

@@ -162,8 +162,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns the time at which a thread's block has arrived and is in the kernels of the next
-    /// links.
+    /// Returns the time at which a thread's block has arrived and has been passed to the kernel for
+    /// all links on which it is sent; [`NEVER`] if a cut wire blocks the thread.
     fn ready(&mut self, place: usize, lane: usize) -> u64 {
         let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work gets ready");
         let (received, to) = (work.from.is_some(), work.to.clone());
@@ -279,7 +279,7 @@ impl Engine<'_> {
     }
 
     /// Passes a block to a node's writer. A stream's block is opened at once, and written at its
-    /// turn. (The relay learns of that after it knows that the block has arrived.)
+    /// turn. The relay learns of the opening after it knows that the block has arrived.
     fn hand_over(&mut self, place: usize, block: Written) {
         if !self.nodes[place].world.sink.is_ordered() {
             return self.enqueue(place, block);
@@ -297,7 +297,7 @@ impl Engine<'_> {
         self.take_turns(place);
     }
 
-    /// Passes the next blocks of a stream to its writer.
+    /// Passes to the node's writer the blocks of a stream whose turn has come.
     pub(super) fn take_turns(&mut self, place: usize) {
         while let Some(block) = self.nodes[place].in_turn() {
             self.enqueue(place, block);
@@ -312,7 +312,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Opens a block. Returns whether it is what was sealed.
+    /// Opens a block. Returns whether its bytes are those that were sealed.
     fn opens(&mut self, place: usize, block: &Written) -> bool {
         let whole = match (&block.sealed, self.vault.as_mut()) {
             (Some(sealed), Some(vault)) => vault.open(place, &mut sealed.clone()),
@@ -362,7 +362,8 @@ impl Engine<'_> {
         lane.expect("each block has a lane")
     }
 
-    /// Lets a lane's block pass by the writer instead of waiting for a slot.
+    /// Lets a lane's block continue without being written, instead of waiting for a slot with the
+    /// writer.
     pub(super) fn give_up_place(&mut self, place: usize, lane: usize) {
         let work = self.nodes[place].lanes[lane].work.as_mut();
         let Some(work) = work.filter(|work| work.stage == Stage::Room) else { return };

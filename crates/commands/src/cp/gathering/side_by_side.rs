@@ -1,4 +1,5 @@
-//! Runs several copies at once. They are independent: the failure of one does not affect the others.
+//! Runs several copies at once. The copies are independent: the failure of one does not affect the
+//! others.
 
 use parking_lot::Mutex;
 
@@ -19,24 +20,24 @@ use garland_results::copied::Copied;
 
 /// The parameters that all copies of a command share.
 pub struct Common<'a> {
-    /// The options of all commands.
+    /// The options that every command has.
     pub context: &'a Context,
-    /// The request of the user.
+    /// The copy that the user requested.
     pub request: &'a CopyRequest<'a>,
     /// The transport of data links.
     pub transport: Transport,
     /// How copies are traced; `None` if they are not.
     pub tracing: Option<Tracing>,
-    /// Saves the traces of a copy.
+    /// Saves the traces of one copy. Called with the plan of the copy when it ends.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
-    /// The user's interrupts.
+    /// The interrupts of the user, which end all copies.
     pub interrupts: &'a Interrupts,
 }
 
-/// The progress of all copies.
+/// The progress of all copies, as it is shown.
 struct Shown {
     bars: Bars,
-    /// The nodes of each copy, with their progress.
+    /// For each copy, the progress of its nodes.
     nodes: Vec<Vec<NodeNow>>,
 }
 

@@ -25,7 +25,8 @@ const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
 pub struct Here<'a> {
     /// The path on the nodes, as bytes.
     pub source: &'a [u8],
-    /// The last component of the source path.
+    /// The last component of the source path; empty if the source is a directory whose path ends in
+    /// `/`.
     name: &'a OsStr,
     place: Place<'a>,
     /// Whether each node's file is stored in a separate directory.
@@ -34,7 +35,7 @@ pub struct Here<'a> {
 
 /// A destination on this machine.
 pub enum Place<'a> {
-    /// A path.
+    /// The path of a file or a directory.
     Path(&'a Path),
     /// A destination that stores no file: `/dev/null`, standard output, or a command.
     Sink(Destination),
@@ -42,11 +43,12 @@ pub enum Place<'a> {
 
 /// One copy: from one node, or from all nodes that have stripes of the same file.
 pub struct GatherTask {
-    /// The plan.
+    /// The plan of the copy; the first node is this machine.
     pub plan: Plan,
-    /// The agents in the plan's order; or why the only node of the plan cannot send anything.
+    /// For each node in the plan's order, its agent, or why it has none. An error if the plan's
+    /// only node cannot send anything.
     pub agents: Result<Vec<Result<Agent, String>>, String>,
-    /// The source and the destination.
+    /// The source on the nodes and the destination on this machine.
     pub ends: Ends,
     /// How the stripes on the nodes form one file; `None` if the nodes' files are not stripes.
     pub stripes: Option<Stripes>,
@@ -54,12 +56,12 @@ pub struct GatherTask {
     pub pipeline: Pipeline,
     /// How the head deals with slow and stuck nodes.
     pub policy: Policy,
-    /// The number of files in a tree; `None` for a single file.
+    /// The numbers of files and directories in a tree; `None` for a single file.
     pub tally: Option<Tally>,
 }
 
 impl<'a> Here<'a> {
-    /// Creates the ends of copies of `source` on `nodes` to `place`.
+    /// Describes the copies of the path `source` from each of `nodes` to `place`.
     pub fn new(
         place: Place<'a>,
         source: &'a Path,
@@ -88,8 +90,8 @@ impl<'a> Here<'a> {
         matches!(self.place, Place::Path(_))
     }
 
-    /// Returns the destination of a tree, with limits on what its stream may do there: only what
-    /// the user requested.
+    /// Returns the destination of a tree. Its limits allow the stream to do only what the user
+    /// requested.
     fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
         let path = match &self.place {
             Place::Path(path) => path,
@@ -135,14 +137,15 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// Returns the directory of a node's file, if each node has a separate directory.
+    /// Returns the name of the directory for a node's file; `None` if the nodes have no separate
+    /// directories.
     fn below(&self, node: &Node) -> Option<Vec<u8>> {
         self.by_node.then(|| directory_of(node).into_bytes())
     }
 }
 
-/// Returns an error if more than one file would be written to a pipe. Allowed are the file of one
-/// node, and the stripes of one file.
+/// Returns an error unless exactly one file would be written to the pipe: the file of one node, or
+/// the stripes of one file.
 fn refuse_unless_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
     if request.args.recursive {
         return Err(Failure::usage("a tree cannot be written to a pipe")
@@ -223,7 +226,8 @@ fn files(
     nodes.iter().zip(seen).map(plan).collect()
 }
 
-/// Checks that a node offers the kind of source that was requested.
+/// Returns a node's reply if it offers the kind of source that was requested; otherwise the reason
+/// for failing the node.
 fn asked_for(replies: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
     match replies.into_iter().next() {
         // If a file is expected, a tree would create names that the node chooses.

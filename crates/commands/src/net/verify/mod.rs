@@ -89,6 +89,10 @@ fn gave_up(error: std::io::Error) -> Failure {
 }
 
 /// Whether the lab of `--lab`, or the default lab, was built from this topology.
+///
+/// # Errors
+/// If a lab other than the default one is named, and cannot be opened or was built from another
+/// topology.
 fn is_of_lab(places: &Places, topology: &Topology, options: &NetVerify) -> Result<bool, Failure> {
     let name = options.launch.lab();
     match Lab::open(&lab::state(places)?, name) {
@@ -102,7 +106,8 @@ fn is_of_lab(places: &Places, topology: &Topology, options: &NetVerify) -> Resul
     }
 }
 
-/// Returns the topology's nodes with their names for the launcher.
+/// Returns the topology's nodes, under the names by which the launcher reaches them. `prefix` is
+/// that of the lab; empty for real nodes.
 fn nodes(inventory: &Inventory, topology: &Topology, prefix: &str) -> Result<Vec<Node>, Failure> {
     let own = process::host_name();
     let node = |name: &str| {

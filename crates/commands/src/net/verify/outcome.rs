@@ -7,13 +7,13 @@ use garland_core::nic_facts::NicFacts;
 use garland_topology::verify::{Observed, Port};
 use serde::Serialize;
 
-/// The observations, and the evidence for them.
+/// The observations of a survey, and the kind of probes behind them.
 pub struct SurveyOutcome {
     /// Observations of NICs and wires.
     pub observed: Observed,
     /// The kind of probes behind the verdict on the cabling.
     pub evidence: Evidence,
-    /// Why a node does not take part, for each node.
+    /// For each node, why it does not take part; `None` if it does.
     pub reasons: Vec<Option<String>>,
 }
 
@@ -28,7 +28,8 @@ pub enum Evidence {
     Datagrams,
 }
 
-/// Returns the NICs that have one of the addresses of their node's agent.
+/// Returns the NICs that have the address of an agent. `addresses` are pairs of a node's index and
+/// an address of its agent.
 pub fn management(
     addresses: &BTreeSet<(usize, IpAddr)>,
     nodes: &[Option<Vec<NicFacts>>],

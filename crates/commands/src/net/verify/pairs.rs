@@ -2,11 +2,11 @@
 
 use garland_topology::NodeId;
 
-/// The most pairs; each takes about 30 ms.
+/// The maximum number of pairs, unless there are more nodes than that. Each pair takes about 30 ms.
 const MOST: usize = 400;
 
-/// Returns all ordered pairs of `nodes`; if these are too many, each node paired with an equal number of
-/// others.
+/// Returns all ordered pairs of `nodes`; if there are too many of them, each node is paired with
+/// the same number of other nodes.
 pub fn pairs(nodes: &[NodeId]) -> Vec<(NodeId, NodeId)> {
     let count = nodes.len();
     let each = if count * count.saturating_sub(1) <= MOST { count } else { (MOST / count).max(1) };

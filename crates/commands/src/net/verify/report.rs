@@ -42,13 +42,15 @@ pub struct NodeResult {
 pub struct LinkResult {
     pub nics: Vec<NicName>,
     pub medium: String,
-    /// The NICs that were found at the other end instead of the planned ones; `None` if the cable
-    /// is as planned or nothing is known.
+    /// The NICs that were found at the other end instead of the planned ones; empty if none was
+    /// found. `None` if the cable is as planned or nothing is known.
     pub found: Option<Vec<NicName>>,
-    /// Bits per second of TCP payload: of the slower direction of a wire, or of a NIC with its best peer.
+    /// The measured rate in bits per second of TCP payload: of the slower direction of a wire, or
+    /// of a NIC with its best peer. `None` if nothing was measured.
     pub measured: Option<f64>,
     pub planned: Option<f64>,
-    /// The largest packet that passed, of the planned `mtu`.
+    /// The size in bytes of the largest packet that passed: in the worse direction of a wire, or
+    /// between a NIC and its best peer. `None` if none passed.
     pub passes: Option<u16>,
     pub mtu: u16,
     pub verdict: String,
@@ -70,7 +72,7 @@ impl From<Finding> for VerifyFinding {
 }
 
 impl VerifyResult {
-    /// How the command ends.
+    /// Returns the exit code, which is [`Exit::Fault`] if there are findings.
     pub fn exit(&self) -> Exit {
         let failed = self.nodes.iter().filter(|node| !node.end.is_ok()).count();
         match self.findings.is_empty() {
@@ -152,8 +154,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the unplanned NICs whose probes the ends receive; an empty list if they receive
-    /// none.
+    /// Returns the NICs whose probes arrive at `ends` although the plan does not connect them;
+    /// empty if no probes arrive. `None` if the cabling of `ends` is not at fault.
     fn elsewhere(&self, ends: &[NicId]) -> Option<Vec<NicName>> {
         if !ends.iter().any(|nic| self.cabling.accuses(*nic)) {
             return None;

@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use garland_topology::verify::Link;
 use garland_topology::{MediumKind, NodeId, Topology};
 
-/// The most links of a round: with more, the machine that emulates them, or the head, may be the bottleneck.
+/// The maximum number of links in a round: with more, the head, or the machine that emulates the
+/// links, may be the bottleneck.
 const MOST: usize = 8;
 
-/// Returns the indices of all links, round by round.
+/// Returns the rounds, each as the indices of its links.
 pub fn rounds(topology: &Topology, links: &[Link]) -> Vec<Vec<usize>> {
     let mut left: Vec<usize> = (0..links.len()).collect();
     let mut rounds = Vec::new();

@@ -29,10 +29,10 @@ const MILLIS: u32 = 400;
 /// How often a measurement that differs from the plan is repeated, alone, before it is reported.
 const AGAIN: usize = 3;
 
-/// Datagrams in a burst.
+/// The number of datagrams in a burst.
 const COUNT: u32 = 200;
 
-/// The port of datagram probes: the number of the EtherType of frame probes.
+/// The UDP port of datagram probes. It has the number of the EtherType of frame probes.
 const PORT: u16 = garland_sys::packet::EXPERIMENTAL;
 
 /// A survey in progress.
@@ -40,7 +40,7 @@ pub struct Surveying<'a> {
     topology: &'a Topology,
     survey: Survey<'a>,
     screen: Screen,
-    /// The UDP and TCP ports of each node's agent.
+    /// For each node that takes part, the UDP and TCP ports of its agent.
     ports: BTreeMap<NodeId, (u16, u16)>,
     seen: SurveyOutcome,
     cabling: Cabling,
@@ -49,7 +49,8 @@ pub struct Surveying<'a> {
 type Answers = BTreeMap<usize, Result<SurveyAnswer, String>>;
 
 impl<'a> Surveying<'a> {
-    /// A survey by the agents of all nodes, in their order; `reasons` say why an agent is missing.
+    /// Creates a survey by the agents of all nodes, in the order of the nodes. For each node,
+    /// `reasons` says why its agent is missing; `None` if it is not.
     pub fn new(
         topology: &'a Topology,
         survey: Survey<'a>,
@@ -63,7 +64,7 @@ impl<'a> Surveying<'a> {
         Self { topology, survey, screen, ports: BTreeMap::new(), seen, cabling }
     }
 
-    /// Returns the observations.
+    /// Returns the observations and the cabling that they show.
     pub fn into_seen(mut self) -> (SurveyOutcome, Cabling) {
         self.screen.clear();
         (self.seen, self.cabling)
@@ -205,8 +206,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Measures the rate of every link. One that seems slow is measured again alone, since other measurements
-    /// may have slowed it.
+    /// Measures the rate of every link. A link that seems slow is measured again alone, since other
+    /// measurements may have slowed it.
     fn rates(&mut self, links: &[Link]) -> io::Result<()> {
         let mut best: BTreeMap<usize, RateSeen> = BTreeMap::new();
         let mut rounds = rounds(self.topology, links);
@@ -279,7 +280,7 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Waits until the packets of earlier measurements have left all queues.
+    /// Waits until the packets of earlier measurements have left all queues, for at most about 2 s.
     fn settle(&mut self) -> io::Result<()> {
         const QUIET: u64 = 20;
         let mut before = self.counts(0)?.0;
@@ -295,7 +296,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Sends a burst, and reads every node's counters before and after.
+    /// Sends a burst, and reads every node's counters before and after. Returns `None` if the burst
+    /// could not be sent.
     fn burst(&mut self, from: NodeId, to: NodeId, number: u32) -> io::Result<Option<BurstSeen>> {
         let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(None) };
         let before = self.counts(0)?.0;
@@ -318,7 +320,8 @@ impl<'a> Surveying<'a> {
         Ok(Some(BurstSeen { from, to, sent: COUNT, arrived, carried }))
     }
 
-    /// Returns the frames that every NIC has sent, and the datagrams of a burst that every node has received.
+    /// Returns, for each NIC, the number of frames that it has sent, and, for each node, the number
+    /// of datagrams of `burst` that it has received.
     fn counts(&mut self, burst: u32) -> io::Result<(BTreeMap<Port, u32>, BTreeMap<NodeId, u32>)> {
         let (mut sent, mut arrived) = (BTreeMap::new(), BTreeMap::new());
         for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), PATIENCE)? {
@@ -331,7 +334,7 @@ impl<'a> Surveying<'a> {
     }
 }
 
-/// Returns the frames that each NIC sent between two readings.
+/// Returns, for each NIC, the number of frames that it sent between two readings.
 fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec<(Port, u64)> {
     let sent = after.iter().map(|(port, now)| {
         let then = before.get(port).copied().unwrap_or(*now);
@@ -340,5 +343,5 @@ fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec
     sent.collect()
 }
 
-/// Why a node is excluded whose agent sent an answer of the wrong kind.
+/// The reason for excluding a node whose agent sent an answer of the wrong kind.
 const UNEXPECTED: &str = "protocol error: unexpected answer to a survey request";
