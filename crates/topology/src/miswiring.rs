@@ -48,7 +48,7 @@ pub enum MiswiringError {
     /// The MTU is below the minimum of an IPv4 host.
     #[error("{0}: the MTU must be at least {LEAST_MTU}")]
     TooSmall(String),
-    /// The same NIC is given twice.
+    /// Both names are of one NIC.
     #[error("{0}: both NICs are the same; name two different ones")]
     Same(String),
 }
