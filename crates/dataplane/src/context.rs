@@ -342,6 +342,15 @@ impl CopyContext {
         self.all_lanes().get(usize::from(number))
     }
 
+    /// Notes the result of writing block `index`, which this node had before. It does not wait for the
+    /// lane's thread: that may itself wait for a buffer, which a block of another lane returns only
+    /// after this one counts as held.
+    pub fn land_own(&self, index: u64, landing: Landing) {
+        self.sink().landed(index, landing);
+        self.wake_all();
+        self.tell_if_complete();
+    }
+
     /// Passes the result of writing block `index` to the relay machine of the block's lane.
     pub fn land(&self, index: u64, landing: Landing) {
         if let Some(lane) = self.all_lanes().iter().find(|lane| lane.has(index)) {

@@ -135,7 +135,7 @@ fn bring(
     recorder.took(Stage::Write, At::HERE.of(index), began, length);
     let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
-    member.land(index, landing);
+    member.land_own(index, landing);
     Some(done)
 }
 

@@ -296,20 +296,6 @@ fn a_relay_waits_for_its_upstream_and_then_for_its_writer() {
     assert!(!middle.relay.is_behind_writer(&middle.sink), "all is written");
 }
 
-#[test]
-fn a_changed_block_of_the_node_itself_is_requested_and_no_neighbour_is_blamed() {
-    let mut middle = Middle::new(false);
-    middle.sink.bring(0);
-    middle.sink.bring(1);
-    middle.after(route(Some(1), None));
-    middle.after(Event::Opened(Up, 1));
-    middle.after(Event::Block(2, CONTENT));
-    middle.after(stored());
-    assert_eq!(middle.after(Event::Landed(0, Landing::Written)), []);
-    assert!(middle.sink.can_serve(0));
-    assert_eq!(middle.after(Event::Landed(1, Landing::Changed)), [again(1)]);
-}
-
 /// A relay with two downstreams, on links 2 and 3, both at the lane's start.
 fn forked() -> Middle {
     let mut middle = Middle::new(false);

@@ -144,7 +144,7 @@ impl Bringing {
             member.fail_to_write(&error);
             return false;
         }
-        member.land(index, if is_same { Landing::Written } else { Landing::Changed });
+        member.land_own(index, if is_same { Landing::Written } else { Landing::Changed });
         true
     }
 }

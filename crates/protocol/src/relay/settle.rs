@@ -41,12 +41,7 @@ impl Relay {
     }
 
     pub(super) fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
-        let brought = sink.is_brought(index);
         sink.landed(index, landing);
-        if brought {
-            // No neighbour sent it.
-            return;
-        }
         if landing == Landing::Opened {
             self.unverified.retain(|block| block.index != index);
             let unsettled = self.unsettled.iter_mut().filter(|block| block.index == index);

@@ -348,11 +348,25 @@ impl Engine<'_> {
             assert_eq!(block.index, node.streamed, "node {place} writes out of order");
             node.streamed += 1;
         }
-        let whole = block.brought || self.opens(place, &block);
+        if block.brought {
+            return self.landed_old(place, block.index);
+        }
+        let whole = self.opens(place, &block);
         let landing = if whole { Landing::Written } else { Landing::Changed };
         self.write(place);
         let lane = self.lane_of(block.index);
         self.happened(place, lane, RelayEvent::Landed(block.index, landing));
+        self.wake_waiting(place);
+    }
+
+    /// Handles the end of the write of a block that the node had before: all lanes check whether
+    /// they may continue.
+    fn landed_old(&mut self, place: usize, index: u64) {
+        self.nodes[place].sink.landed(index, Landing::Written);
+        self.nodes[place].landed = true;
+        self.write(place);
+        (0..self.nodes[place].lanes.len()).for_each(|lane| self.pump(place, lane));
+        self.check_complete(place);
         self.wake_waiting(place);
     }
 
