@@ -16,8 +16,8 @@ pub type NodeAddress = Vec<SocketAddr>;
 pub struct Route {
     /// The lane's number.
     pub lane: u16,
-    /// The feeder of this node, the epoch of that link, and the feeder's address if this node opens
-    /// the link.
+    /// The node that feeds this one, the epoch of the link from it, and its address if this node
+    /// opens that link. `None` if no node feeds this one.
     pub upstream: Option<(NodeId, u32, Option<SocketAddr>)>,
     /// The nodes that this node feeds.
     pub downstreams: Vec<Downstream>,

@@ -93,7 +93,7 @@ pub struct Nic {
     pub name: String,
     /// The medium it is plugged into.
     pub medium: MediumId,
-    /// Its address; `None` if it belongs to a bond that works below IP, which has the address.
+    /// The address of the NIC; `None` if the NIC is part of a bond below IP: then the bond has one.
     pub address: Option<Ipv4Addr>,
     /// The stations that it reaches without a route.
     pub reach: Reach,

@@ -86,9 +86,9 @@ pub fn sink_of(
     (sink, Some(bringing).filter(|bringing| !bringing.blocks.is_empty()))
 }
 
-/// Returns the sink of a tree, and the files of the tree that are in place. The sink takes blocks
-/// in order, and may have `window` of them in flight. Blocks that `tree` has are not requested:
-/// this node generates them itself.
+/// Returns the sink of a copy of a tree, and the files of the tree that were in place before the
+/// copy. The sink takes the blocks in order, and accepts at most `window` of them from the first
+/// unwritten one on. Blocks that can be generated from the files in `tree` are not requested.
 pub fn sink_of_tree(
     layout: Layout,
     digests: Vec<[u8; 32]>,

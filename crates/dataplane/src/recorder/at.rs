@@ -30,7 +30,7 @@ impl At {
         Self { lane, ..Self::HERE }.of(index)
     }
 
-    /// Returns the place of an order and its answer, without a peer.
+    /// Returns the place of a control exchange: its number stands for the block, and it has no peer.
     pub fn exchange(exchange: Exchange) -> Self {
         Self { block: exchange.number(), ..Self::HERE }
     }

@@ -26,7 +26,7 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Returns a reader of files that all have their final names.
+    /// Creates a reader without a partial file: every file of the stream has its final name.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
         Self { index, places, opener, partial: None, failed: None }
     }

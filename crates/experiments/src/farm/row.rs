@@ -36,7 +36,7 @@ impl Scaling {
     }
 }
 
-/// All jobs of a load over one topology, or on one machine.
+/// The result of running all jobs of a load over one topology, or on one machine alone.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The topology's name; `one` for one machine alone.

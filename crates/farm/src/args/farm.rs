@@ -34,7 +34,7 @@ pub enum FarmCommand {
     /// Kill an agent's jobs if the agent is killed (started by agents)
     #[command(hide = true)]
     Guard {
-        /// A mark in the environment of the jobs.
+        /// The value of the variable in the jobs' environment by which the guard finds them.
         mark: String,
     },
     /// Run jobs on a node that another engine has chosen (started by that engine)

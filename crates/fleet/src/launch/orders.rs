@@ -38,7 +38,7 @@ pub struct Orders {
     pub clock: Option<ClockFault>,
     /// The number of idle seconds after which a standing agent ends; none for other agents.
     pub stay: Option<u64>,
-    /// The cancellation of the start.
+    /// Tells whether the start of the agents is cancelled, for example by an interrupt.
     pub cancellation: Cancellation,
 }
 

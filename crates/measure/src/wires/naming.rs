@@ -38,7 +38,7 @@ impl Named {
         same && self.nodes == other.nodes && (self.rail.is_none() || self.rail == other.rail)
     }
 
-    /// Creates the fault that was found by the measure `by`; `names` are the names of all nodes.
+    /// Describes the fault `found`, which the measure `by` revealed; `names` are those of all nodes.
     pub fn new(found: &OnRails, by: &'static str, names: &[&str], survey: &Survey<'_>) -> Self {
         let OnRails { accusation, rail } = found;
         let of = |places: &[usize]| -> Vec<String> {

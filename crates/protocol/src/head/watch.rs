@@ -115,7 +115,7 @@ pub(super) struct Hop {
     pub(super) is_disk: bool,
 }
 
-/// The result of the trials in a window.
+/// What the trials have shown by the end of a window.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// The slow nodes, with their rate and that of the others, in bytes per second.
