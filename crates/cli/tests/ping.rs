@@ -90,7 +90,7 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
     refused(&["local1"], "ping needs two nodes or more");
-    refused(&["local[1-2]", "1TiB"], "at most 16.00 MiB are allowed");
+    refused(&["local[1-2]", "1TiB"], "at most 16.00 MiB is allowed");
     refused(&["local[1-2]", "64", "8"], "is above the largest");
     refused(&["local[1-2]", "-b", "0"], "from 1 to 4096");
     refused(&["local[1-2]", "-b", "9..2"], "N or N..M");
