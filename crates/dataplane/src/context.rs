@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
-    Begin, CopyId, CopyView, DigestKey, DigestWindows, Keys, Landing, LaneReport, LaneView,
+    Begin, CopyId, CopyView, DigestKey, DigestWindows, Frame, Keys, Landing, LaneReport, LaneView,
     PendingCall, RelayEvent, Report, Route, Secret, Sink, Summed,
 };
 use garland_sys::error::reason;
@@ -351,10 +351,10 @@ impl CopyContext {
         self.tell_if_complete();
     }
 
-    /// Passes the result of writing block `index` to the relay machine of the block's lane.
-    pub fn land(&self, index: u64, landing: Landing) {
-        if let Some(lane) = self.all_lanes().iter().find(|lane| lane.has(index)) {
-            lane.post(LaneCommand::Event(RelayEvent::Landed(index, landing)));
+    /// Passes the result of writing a block that came with `frame` to the relay machine of its lane.
+    pub fn land(&self, frame: &Frame, landing: Landing) {
+        if let Some(lane) = self.lane(frame.lane) {
+            lane.post(LaneCommand::Event(RelayEvent::Landed(frame.index, landing)));
         }
     }
 

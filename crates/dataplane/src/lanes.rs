@@ -30,7 +30,7 @@ pub fn start(
     let (arrived, arrivals) = channel();
     let (mut handles, mut lanes) = (Vec::new(), Vec::new());
     for (number, &blocks) in (0..).zip(all) {
-        let (handle, commands) = LaneHandle::new(blocks, on(number))?;
+        let (handle, commands) = LaneHandle::new(on(number))?;
         handles.push(Arc::clone(&handle));
         if handle.is_used {
             lanes.push((number, blocks, handle, commands));
@@ -81,7 +81,7 @@ fn side_starter(
         let number = route.lane;
         let blocks = all.get(usize::from(number)).copied().ok_or_else(gone)?;
         let epoch = route.epochs_down().next().ok_or_else(gone)?;
-        let (handle, commands) = LaneHandle::new(blocks, true)?;
+        let (handle, commands) = LaneHandle::new(true)?;
         let outside = Arc::clone(&handle);
         let relay = Relay::side_feed(blocks, epoch);
         let feeder = feeder(&member, source.as_ref(), number, blocks)?;

@@ -50,7 +50,7 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
         if !sound {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
-            member.land(arrived.frame.index, Landing::Changed);
+            member.land(&arrived.frame, Landing::Changed);
         } else if let Some(order) = &mut order {
             order.enter(member, arrived);
         } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
@@ -72,8 +72,8 @@ struct OrderedWrites {
     next: u64,
     early: BTreeMap<u64, Arrived>,
     /// If the next block was present before but has changed: the number of bytes at its beginning
-    /// that need not be written.
-    done: Option<usize>,
+    /// that need not be written; otherwise 0.
+    done: usize,
     /// A buffer for reading blocks that are already present.
     buffer: Vec<u8>,
 }
@@ -81,7 +81,7 @@ struct OrderedWrites {
 impl OrderedWrites {
     fn enter(&mut self, member: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
-            member.land(arrived.frame.index, Landing::Opened);
+            member.land(&arrived.frame, Landing::Opened);
         }
         self.early.insert(arrived.frame.index, arrived);
     }
@@ -95,7 +95,7 @@ impl OrderedWrites {
         recorder: &mut Recorder,
     ) -> bool {
         loop {
-            if self.done.is_none() && member.sink().is_brought(self.next) {
+            if member.sink().is_brought(self.next) {
                 if member.is_closing() {
                     return false;
                 }
@@ -103,11 +103,11 @@ impl OrderedWrites {
                     return false;
                 };
                 if done < member.block_length(self.next) as usize {
-                    self.done = Some(done);
+                    self.done = done;
                     continue;
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
-                let done = self.done.take().unwrap_or(0);
+                let done = std::mem::take(&mut self.done);
                 if !write(member, unwrapping, recorder, (arrived, done)) {
                     return false;
                 }
@@ -258,6 +258,6 @@ fn write(
     }
     member.pool.give(buffer);
     member.stages.write.leave();
-    member.land(frame.index, Landing::Written);
+    member.land(&frame, Landing::Written);
     true
 }

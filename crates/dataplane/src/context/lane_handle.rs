@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use garland_core::plan::LaneBlocks;
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
@@ -44,7 +43,6 @@ pub struct Link {
 
 /// The handle of a lane's thread.
 pub struct LaneHandle {
-    blocks: LaneBlocks,
     /// Whether this node is on the lane.
     pub is_used: bool,
     command: Sender<LaneCommand>,
@@ -65,19 +63,15 @@ pub struct LaneHandle {
 }
 
 impl LaneHandle {
-    /// Returns the handle of a lane that carries `blocks`, and the receiver of its commands.
-    /// `is_used` tells whether this node is on the lane.
+    /// Returns the handle of a lane, and the receiver of its commands. `is_used` tells whether this
+    /// node is on the lane.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
-    pub fn new(
-        blocks: LaneBlocks,
-        is_used: bool,
-    ) -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
+    pub fn new(is_used: bool) -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
         let (command, commands) = channel();
         let wake = Wake::new()?;
         let handle = Self {
-            blocks,
             is_used,
             command,
             wake,
@@ -88,11 +82,6 @@ impl LaneHandle {
             at_rest: AtomicBool::new(false),
         };
         Ok((Arc::new(handle), commands))
-    }
-
-    /// Returns whether block `index` belongs to the lane.
-    pub fn has(&self, index: u64) -> bool {
-        self.blocks.ordinal(index).is_some()
     }
 
     /// Sends a command to the thread and wakes it. A thread that has ended ignores it.
