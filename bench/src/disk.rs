@@ -166,7 +166,7 @@ fn notes(setting: &Setting<'_>, place: &Place) -> Result<Vec<String>> {
     Ok(vec![
         medians.to_owned(),
         format!(
-            "a file of {} below `{}` ({}), written anew right before each job; at most {SECONDS} s \
+            "a file of {} below `{}` ({}), written right before each job; at most {SECONDS} s \
          per job; 1 MiB per operation if the job is sequential, else 4 KiB",
             place.size,
             place.folder.strip_prefix(setting.root).unwrap_or(&place.folder).display(),

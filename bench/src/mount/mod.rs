@@ -76,7 +76,7 @@ pub(crate) const BENCHMARK: Benchmark<Stage> = Benchmark {
                 .to_owned(),
             format!(
                 "large: {} MiB by dd, 1 MiB at a time, until it is closed; small: 10 000 files of 4 KiB, \
-                 100 in a directory; mounted anew before each turn, the time of mounting is not counted",
+                 100 in a directory; mounted again before each turn, the time of mounting is not counted",
                 stage.bytes >> 20
             ),
             "encrypted by the default cipher of each tool: Garland by AES-256-GCM, ssh by its first choice"

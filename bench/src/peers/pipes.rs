@@ -21,7 +21,7 @@ impl Peer for Pipes {
     fn facts(&self) -> Facts {
         Facts {
             name: "pipes",
-            about: "the script of 2005 (pdist_file) written anew: a chain of named pipes, tee and netcat; \
+            about: "the script of 2005 (pdist_file), rewritten: a chain of named pipes, tee and netcat; \
          started one by one for every copy, straight in the nodes without a remote shell",
             needs: &[("netcat-openbsd", "nc.openbsd")],
             version: &["dpkg-query", "-W", "netcat-openbsd"],

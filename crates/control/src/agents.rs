@@ -69,7 +69,7 @@ impl Agents {
         self.silence.is_long(node)
     }
 
-    /// Starts to measure the silence of all agents anew.
+    /// Restarts the measurement of every agent's silence.
     pub fn restart_silence(&mut self) {
         self.silence = Silence::new(self.addresses.len(), clock::now_ns());
     }

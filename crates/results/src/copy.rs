@@ -431,7 +431,7 @@ impl CopyResult {
         for (already, names) in groups.iter().rev().take(SHOWN) {
             let (names, already) = (nodelist::fold(names), bytes::format(*already));
             match self.shared {
-                true => writeln!(f, "read    {names}: {already} by themselves")?,
+                true => writeln!(f, "read    {names}: {already} from the shared file system")?,
                 false => writeln!(f, "already {names}: {already}")?,
             }
         }

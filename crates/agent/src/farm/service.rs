@@ -95,7 +95,7 @@ impl JobService {
         root.as_ref().map_or_else(|| name.to_owned(), |root| root.join(name))
     }
 
-    /// Creates a job's own directory anew, with the subdirectories `folders`.
+    /// Creates a job's own empty directory with the subdirectories `folders`.
     fn make(&self, job: u32, folders: &[Text]) -> Result<(), OrderError> {
         let own = self.own.as_ref().ok_or("protocol error: a job without a run")?;
         let own = own.join(job.to_string());

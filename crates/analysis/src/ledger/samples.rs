@@ -20,8 +20,8 @@ impl<const N: usize> Samples<N> {
     /// Adds a sample. If a counter is below its previous sample, the counters were reset, as by a
     /// new connection: the sums do not change at this sample, and grow from there on.
     pub fn push(&mut self, at: i64, values: [f64; N]) {
-        let anew = self.last.iter().zip(&values).any(|(last, value)| value < last);
-        if anew && let Some((_, sums)) = self.read.last() {
+        let restarted = self.last.iter().zip(&values).any(|(last, value)| value < last);
+        if restarted && let Some((_, sums)) = self.read.last() {
             self.before = std::array::from_fn(|i| sums[i] - values[i]);
         }
         self.last = values;

@@ -1,4 +1,4 @@
-//! A file written, read, cut and opened anew at random, against a copy in memory; also while agents
+//! A file written, read, truncated and reopened at random, against a copy in memory; also while agents
 //! are killed: no byte is ever read that wasn't written there.
 
 use std::fs::{self, File, OpenOptions};

@@ -37,7 +37,7 @@ fn sent(result: &Value, node: &str) -> u64 {
     node["bytes"].as_u64().unwrap() - node["already"].as_u64().unwrap()
 }
 
-/// What all files below `folder` are, by their paths: who wrote one anew has made another.
+/// The inode and change time of every file below `folder`, by path; a rewritten file has others.
 fn inodes(folder: &Path) -> BTreeMap<String, (u64, i64, i64)> {
     let files = paths(folder).into_iter().filter(|path| !path.ends_with('/'));
     let plain = files.filter(|path| !folder.join(path).is_symlink());

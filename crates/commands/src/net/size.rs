@@ -79,7 +79,7 @@ fn rows(server: &Server, prices: &Prices, nodes: Option<u64>) -> Result<Vec<Row>
 fn table(server: &Server, rows: &[Row]) -> String {
     let Server { slots, ports, onboard } = server;
     let mut text = format!(
-        "a server of {slots} slots, {ports} ports a card and {onboard} on board has {} ports\n\n",
+        "a server with {slots} slots, {ports} ports per card and {onboard} on board has {} ports\n\n",
         server.all_ports()
     );
     let priced = rows.iter().any(|row| row.size.price != Price::default());

@@ -161,7 +161,7 @@ impl SourceFeeder {
     }
 
     /// Takes block `index`; waits until a worker has prepared it. If the block is not the next one,
-    /// or `incarnation` has changed, the read-ahead begins anew there.
+    /// or `incarnation` has changed, the read-ahead restarts there.
     ///
     /// # Errors
     /// [`FeedError::NotYet`] if the copy ends meanwhile, or if a stream has not brought the block

@@ -63,7 +63,7 @@ impl Table {
         };
         let nameless = || {
             let none = self.common.prediction.forecast.knee.is_none();
-            none.then(|| "the forecast has no knee, so it names no shared resource".to_owned())
+            none.then(|| "the forecast found no shared resource that limits the speed-up".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
     }

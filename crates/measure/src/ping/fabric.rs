@@ -81,7 +81,7 @@ impl fmt::Display for FabricResult {
         write!(f, "{} of libfabric {}", self.provider, self.libfabric)?;
         let say = |one_sided| match one_sided {
             true => "one-sided: the other CPU is not used",
-            false => "emulated: the other CPU serves it",
+            false => "emulated: the other CPU answers",
         };
         match self.tries[..] {
             [] => Ok(()),

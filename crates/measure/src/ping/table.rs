@@ -50,7 +50,7 @@ impl Table<'_> {
         let fabric = pair.fabric.as_ref();
         let means = match (request.task.means, kind, fabric) {
             (PingTransport::Tcp, PingKind::Msg, _) => "tcp".to_owned(),
-            (PingTransport::Tcp, ..) => "tcp (emulated: the other CPU serves it)".to_owned(),
+            (PingTransport::Tcp, ..) => "tcp (emulated: the other CPU answers)".to_owned(),
             (PingTransport::Shm, PingKind::Msg, _) => "shared memory".to_owned(),
             (PingTransport::Shm, ..) => "shared memory (one-sided: loads and stores)".to_owned(),
             (PingTransport::Fabric, _, Some(way)) => way.to_string(),

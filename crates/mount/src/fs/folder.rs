@@ -22,7 +22,7 @@ const FEW: usize = 256;
 /// The number of read entries that are kept for readers that seek back.
 const BACK: usize = 1024;
 
-/// The age in nanoseconds above which a listing is requested anew when a reader starts over.
+/// The age in nanoseconds above which a listing is requested again when a reader starts over.
 const OLD_NS: u64 = 1_000_000_000;
 
 /// The number of offsets before the first entry, which belong to `.` and `..`.

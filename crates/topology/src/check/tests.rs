@@ -258,7 +258,7 @@ fn routes_must_lead_there() {
     the route of n0 to 10.88.0.10/32: it leads to the node itself: remove it
     packets from n0 to n1 do not arrive: n0 has no route to 10.88.0.11; add one
     the route of n0 to 10.88.0.14/32: no neighbour on eth0 has this address: set the next hop `via`
-    packets from n0 to n4 loop: n0, n1, n0; change one of these routes
+    a routing loop for packets from n0 to n4: n0, n1, n0; change one of these routes
     the route of n0 to 10.88.0.14/32: it has the same next hop twice: remove one
     ");
 }

@@ -120,7 +120,7 @@ impl Walk<'_> {
                 let round = self.way.iter().rev().map(|node| name(*node));
                 let way: Vec<String> = round.chain([name(again)]).collect();
                 return TopologyFault::Structure(format!(
-                    "packets from {} to {} loop: {}; change one of these routes",
+                    "a routing loop for packets from {} to {}: {}; change one of these routes",
                     name(from),
                     name(self.to),
                     way.join(", ")
