@@ -28,7 +28,7 @@ use garland_dataplane::pace::Pace;
 use garland_dataplane::usage::Usage;
 use garland_transport::link_pool::LinkPool;
 
-/// The idle time after which an agent exits if none is configured.
+/// The time without a session after which an agent exits, unless another time is configured.
 const LONELY: Duration = Duration::from_secs(60);
 
 /// A running agent: its configuration, and the state that all its sessions share.
@@ -37,14 +37,14 @@ pub struct Agent {
     pub config: AgentConfig,
     /// The key pair with which the agent authenticates to controllers.
     pub keys: KeyPair,
-    /// The directory that contains all paths of the agent.
+    /// The directory below which the agent resolves all paths.
     pub root: Root,
     /// The rate limit of the node's emulated disk; `None` if no disk is emulated.
     pub disk: Option<Arc<Pace>>,
     /// The time during which copies of this agent used the disk.
     pub usage: Arc<Usage>,
-    /// The longest time that any thread of the agent's copies was awake; each balance round resets
-    /// it.
+    /// The longest time that a single thread of the agent's copies ran or waited for a CPU, since
+    /// the start of the current balance round.
     pub awake: Arc<Awake>,
     /// The copies and jobs in progress, for reports of the node's activity.
     pub activity: Arc<Activity>,
@@ -99,7 +99,7 @@ impl Agent {
         })
     }
 
-    /// Logs a refused connection. After 100 of them, further ones are not logged.
+    /// Logs a refused connection, unless the agent has logged 100 of them already.
     pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
         const LINES: usize = 100;
         let before = self.strangers.fetch_add(1, Ordering::Relaxed);

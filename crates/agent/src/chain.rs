@@ -11,7 +11,7 @@ use garland_transport::link::{self, Dial, Hop};
 /// The maximum number of links that one order may request.
 const MOST: usize = 64;
 
-/// Opens standing links to those agents at `addresses` to which none exists, and accepts links from
+/// Opens a standing link to each of `addresses` that has none yet, and accepts links from
 /// neighbours that know `secret`. Returns an error message for each link that failed. Addresses
 /// beyond the maximum are ignored.
 pub fn stand(

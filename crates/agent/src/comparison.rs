@@ -29,7 +29,7 @@ use garland_dataplane::leaving::after;
 use garland_dataplane::store::{Left, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 
-/// How often progress is reported to the head.
+/// The minimum interval between two reports of progress to the head.
 const TELL: Duration = Duration::from_secs(1);
 
 /// Memory for digests per block in bytes: those of the existing file, of the partial file, of the
@@ -52,7 +52,7 @@ struct State {
     tree: Option<FoundTree>,
     /// The digests of the source's blocks, as far as they were received.
     told: Vec<[u8; 32]>,
-    /// The memory of the comparison, released when the copy begins or this is dropped.
+    /// The memory of the comparison, released when the copy begins or this value is dropped.
     share: Option<Reservation>,
 }
 
@@ -63,7 +63,7 @@ struct Found {
     old: Option<Existing>,
     /// The partial file of an interrupted copy, if there is one.
     left: Option<(Holding, Left)>,
-    /// The part of a shared source that this node has read, to spare the head reading it.
+    /// The part of a shared source that this node has read, so that the head need not read it.
     shared: Option<Holding>,
 }
 
@@ -87,7 +87,7 @@ impl Comparison {
         controller.spawn("compare", work, |_| FromAgent::Compared(Compared::Nothing));
     }
 
-    /// Stops reading: the result is no longer needed.
+    /// Makes the comparison stop reading, because its result is no longer needed.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }

@@ -51,11 +51,11 @@ impl Watch {
 
     /// If the wall clock was set since the start, returns the size of the change as a condition.
     pub fn end(&self) -> Option<(String, String)> {
-        /// Slewing changes a clock by less than this during a meeting.
+        /// The smallest reported change, in nanoseconds: slewing causes smaller ones.
         const STEP_NS: u128 = 100_000_000;
         let step = (apart_ns() - self.apart_ns).unsigned_abs();
         let step = u64::try_from(step).ok().filter(|&step| u128::from(step) >= STEP_NS)?;
-        Some(("clock".to_owned(), format!("was set by {} meanwhile", Nanos(step))))
+        Some(("clock".to_owned(), format!("was changed by {} during the measurement", Nanos(step))))
     }
 }
 
@@ -119,8 +119,8 @@ impl Conditions {
     }
 }
 
-/// Returns whether `/sys/class/net` shows this interface: sysfs shows the network namespace in
-/// which it was mounted, which may be another one.
+/// Returns whether `/sys/class/net` shows this process's interface `name`. sysfs shows the network
+/// namespace in which it was mounted, where another interface may have this name.
 fn is_of_this_network(name: &str) -> bool {
     let path = format!("/sys/class/net/{name}/address");
     let Some(shown) = fs::read_to_string(path).ok().filter(|_| !name.contains('/')) else {

@@ -58,8 +58,8 @@ struct Finishing {
 }
 
 impl CopyTask {
-    /// Opens the files and starts the lanes. `share` is the memory that the head obtained through
-    /// the queue, if any; `compared` is the comparison that preceded the copy, if any.
+    /// Opens the files and starts the lanes. `share` is the memory that the agent's queue granted
+    /// to the copy, if any; `compared` is the comparison that preceded the copy, if any.
     pub fn begin(
         controller: &Controller,
         begin: Begin,

@@ -76,8 +76,8 @@ impl Running {
     }
 }
 
-/// Sends the output of a command as it arrives, and its exit code or, negated, the signal that
-/// ended it.
+/// Sends the output of a command as it arrives, then its exit code or the negated number of the
+/// signal that killed it.
 fn wait(mut child: Child, mut pipes: Pipes, session: &Session) {
     while pipes.open().next().is_some() {
         let fds: Vec<BorrowedFd<'_>> = pipes.open().map(AsFd::as_fd).collect();

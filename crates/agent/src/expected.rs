@@ -46,7 +46,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Returns the operation `id`. Waits up to `patience` for it to be added; `None` if it was not.
+    /// Returns the operation `id`, waiting up to `patience` until it is added; `None` on timeout.
     pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
         let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
         let mut expected = self.expected.lock();
@@ -54,13 +54,13 @@ impl Expectations {
         expected.get(&id).cloned()
     }
 
-    /// Accepts peers that know the secret of `id`.
+    /// Accepts connections for the operation `id` from peers that know its secret.
     pub fn add(&self, id: CopyId, what: Expected) {
         self.expected.lock().insert(id, what);
         self.added.notify_all();
     }
 
-    /// Accepts no more connections for `id`.
+    /// Accepts no more connections for the operation `id`.
     pub fn remove(&self, id: CopyId) {
         self.expected.lock().remove(&id);
     }

@@ -20,7 +20,7 @@ use garland_dataplane::image::Image;
 use garland_dataplane::leaving::after;
 use garland_transport::limits;
 
-/// Length of a ticket on the wire in bytes. It is hexadecimal, because shells print it.
+/// Length of a ticket on the wire in bytes. Tickets are hexadecimal, because shells print them.
 pub const TICKET_LEN: usize = 64;
 
 /// The number of nodes that are served at a time; further ones are refused.
@@ -48,7 +48,8 @@ struct Ticket {
     until_ns: u64,
 }
 
-/// The permission to receive the program, once.
+/// The permission to send the program once, to the node that redeemed a ticket. Dropping this lets
+/// another node be served.
 pub struct Leave<'a>(&'a AtomicUsize);
 
 impl Drop for Leave<'_> {

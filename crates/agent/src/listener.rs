@@ -1,5 +1,5 @@
 //! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program, and
-//! spends little on other peers.
+//! limits the resources spent on other peers.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -53,7 +53,8 @@ pub fn attend_parked(agent: &Arc<Agent>) {
     });
 }
 
-/// Greets and serves a peer in a separate thread. `place` is released after the greeting.
+/// Greets and serves a peer in a separate thread. `place` counts against the limit of concurrent
+/// greetings, and is released after the greeting.
 fn begin(agent: &Arc<Agent>, stream: TcpStream, peer: SocketAddr, place: Option<Place>) {
     let its = Arc::clone(agent);
     let begun = threads::spawn("peer", move || {
@@ -113,7 +114,7 @@ fn greet<'a>(agent: &'a Agent, stream: &TcpStream) -> Result<Peer<'a>, LinkError
 /// Serves a peer.
 ///
 /// # Errors
-/// When its first frame does not fit the connection.
+/// When the peer's first frame is not valid for this kind of connection.
 fn serve(
     agent: &Arc<Agent>,
     greeted: Peer<'_>,

@@ -51,7 +51,7 @@ fn read(
     let source = Source::open_in(&agent.root, path)?.on_disk(agent.disk.as_ref());
     let shown = path.display();
     if (source.length(), source.modified()) != (layout.length, asked.modified) {
-        return Err(format!("{shown} has another length or modification time on this node").into());
+        return Err(format!("{shown} differs in length or modification time on this node").into());
     }
     let failed = |error| cannot(format!("read {shown}"))(error);
     let file = source.file().try_clone().map_err(failed)?;

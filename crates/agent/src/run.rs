@@ -23,7 +23,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         log(&format!("cannot raise the limit of open files: {}", reason(&error)));
     }
     if let Err(error) = dumpable::hide() {
-        log(&format!("cannot hide the agent's memory: {}", reason(&error)));
+        log(&format!("cannot protect the agent's memory from debuggers: {}", reason(&error)));
     }
     let (port, stays) = (config.port, config.stay.is_some());
     let transport = config.transport;

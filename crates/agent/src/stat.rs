@@ -70,7 +70,7 @@ fn tree(
         return file(&agent.root, path);
     }
     let length = Some(tree.length());
-    let number = session.keep(tree).ok_or("too many trees were scanned over this connection")?;
+    let number = session.keep(tree).ok_or("too many trees in one session: copy fewer at a time")?;
     let tree = Some(TreeStat { number, files, folders, links });
     let (suffix, manifest) = (Vec::new(), Vec::new());
     Ok(StatReply { suffix, length, modified: (0, 0), mode: 0, manifest, tree })
@@ -110,8 +110,8 @@ fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
     Ok(sights)
 }
 
-/// Returns the suffixes of the stripes in `folder` of the file with the name `start`. A suffix
-/// follows the file's name. Stripes that a newer copy was replacing have a tag before the suffix.
+/// Returns the suffixes of the stripes of the file `start` in `folder`: what follows `start` in
+/// their names. The suffix of a stripe that a newer copy was replacing begins with a tag.
 fn suffixes(folder: &OwnedFd, start: &[u8]) -> Result<Vec<Vec<u8>>, OrderError> {
     let entries =
         Dir::read_from(folder).map_err(|error| cannot("read the directory")(error.into()))?;

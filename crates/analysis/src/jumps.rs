@@ -10,9 +10,9 @@ const OFF: f64 = 0.25;
 /// The minimum number of points that define a line.
 const FEWEST: usize = 3;
 
-/// Returns the indices in `points` (size, time; sizes ascending) from which on times follow another
-/// line. At such an index, the point and the next one are off the previous line by more than a
-/// quarter, in the same direction. A single point that is off is noise.
+/// Returns the indices in `points` (size, time; sizes ascending) at which times begin to follow
+/// another line. At such an index, the point and the next one are off the previous line by more
+/// than a quarter, in the same direction. A single point that is off is noise.
 pub fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
     let mut jumps = Vec::new();
     // The points of the current line.

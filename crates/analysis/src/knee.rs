@@ -1,7 +1,7 @@
 //! The knee of a depth sweep: the depth beyond which more operations in flight only add latency,
 //! and the bottleneck there.
 
-/// The measurements at one depth.
+/// The measurements with one number of operations in flight (the depth).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadPoint {
     /// The number of operations in flight.

@@ -28,7 +28,7 @@ pub struct Network<'a> {
     pub sending_ns: f64,
     /// Whether the target's CPU takes part in an operation.
     pub is_served: bool,
-    /// Nanoseconds per operation at the best depth.
+    /// Nanoseconds per operation with the best number of operations in flight.
     pub best_each_ns: f64,
     /// For each measured size in bytes, the size and the one-way time in nanoseconds.
     pub sizes: &'a [(f64, f64)],

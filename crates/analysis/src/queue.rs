@@ -3,8 +3,8 @@
 //! or gets that are in flight together.
 
 /// Returns the duration of a cycle in seconds for each number of nodes from 1 to `most`. A cycle is
-/// a node's own work and one use of each shared resource, with waiting. `own` is the time of the
-/// own work, and `demands` are the times on the resources, in seconds.
+/// a node's own work and one use of each shared resource, with waiting. `own` is the time of a
+/// node's own work, and `demands` are the times of one use of each resource, in seconds.
 pub fn cycles(own: f64, demands: &[f64], most: u32) -> Vec<f64> {
     let mut waiting = vec![0.0; demands.len()];
     let cycle = |nodes: u32| {

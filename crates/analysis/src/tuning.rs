@@ -1,8 +1,8 @@
 //! Advice on a disk's settings from measurements. In 1996 these settings were 32-bit transfers and
 //! DMA (`hdparm -c1 -d1`).
 
-/// The settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`); `None`
-/// if unknown.
+/// The settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`). Unknown
+/// settings are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// The name of the active scheduler.
@@ -21,7 +21,7 @@ pub struct Queue {
     pub device_request_kib: Option<u64>,
 }
 
-/// The measurements that settings are judged by; `None` if not measured.
+/// The measurements that settings are judged by. What was not measured is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// The rate of sequential reads of an uncached file through the page cache, in bytes per
@@ -42,7 +42,7 @@ pub struct Evidence {
 /// The minimum fraction of the direct rate that buffered reads reach with sufficient read-ahead.
 const LOSS: f64 = 0.8;
 
-/// The minimum ratio of an SSD's concurrent reads per second to its single ones.
+/// Concurrent random reads of an SSD are at least this many times as fast as single ones.
 const PARALLEL: f64 = 4.0;
 
 /// A stable write that takes longer than this, in nanoseconds, waits for a flush.
@@ -81,7 +81,7 @@ fn scheduler(queue: &Queue, evidence: &Evidence) -> Option<String> {
         )),
         (true, "bfq" | "mq-deadline", Some((gain, depth))) if gain >= PARALLEL => Some(format!(
             "queue/rotational is 1, but the disk behaves like an SSD: {gain:.1} \
-             times the random reads at depth {depth} as at 1; try scheduler none"
+             times as many random reads at depth {depth} as at depth 1; try scheduler none"
         )),
         _ => None,
     }
@@ -181,7 +181,7 @@ mod tests {
         };
         let advice = advice(&queue, &evidence);
         assert_eq!(advice.len(), 5, "{advice:#?}");
-        assert!(advice[0].contains("20.0 times the random reads at depth 64"), "{advice:#?}");
+        assert!(advice[0].contains("20.0 times as many random reads at depth 64"), "{advice:#?}");
         assert!(advice[1].contains("25 % of direct ones (100.0 of 400.0 MB/s); try 1024"));
     }
 }

@@ -14,7 +14,7 @@ use garland_commands::background;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Runs an agent until it ends.
+/// Runs an agent in this process until it ends, or in the background with `--detach`.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     if agent.detach {
         return detach(agent);
@@ -52,8 +52,8 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Starts the same agent as a background process, prints the agent's ready line, and returns, so that a
-/// launching ssh ends.
+/// Starts the agent with the same arguments as a background process, prints its ready line and
+/// returns, so that an ssh that launched it ends.
 fn detach(agent: &Agent) -> Result<Exit, Failure> {
     let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
     let path = match &agent.log {
@@ -70,7 +70,7 @@ fn detach(agent: &Agent) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Creates a log below Garland's state directory, removes all but the newest of the older logs, and
+/// Creates a log below Garland's state directory, removes old logs except the newest ones, and
 /// returns the path of the new log.
 fn own_log() -> Result<PathBuf, Failure> {
     const KEPT: usize = 50;

@@ -15,7 +15,7 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints one manual page, writes all of them to a directory, or prints the book's page of all commands.
+/// Prints a manual page, writes all of them to a directory, or prints the book's reference page.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
     if man.markdown {

@@ -105,7 +105,7 @@ fn what_cannot_be_is_said_before_anything_is_copied() {
         (["--sizes", "1MB", "local[1-3]"], "balance needs an even number of nodes, not 3"),
         (["--sizes", "0", "local[1-2]"], "--sizes 0: the size must be from 1.00 KiB to"),
         (["--sizes", "1MB,many", "local[1-2]"], "many"),
-        (["--remote", "2", "local[1-2]"], "--remote 2: 2 nodes make 1 copy"),
+        (["--remote", "2", "local[1-2]"], "--remote 2: 2 nodes make only 1 copy"),
         (["--sizes", "1MB", "/tmp"], "`/tmp` is a path on this machine"),
         (["--sizes", "1MB", "local[1-2]:/dev/null"], "balance copies between disks"),
     ] {

@@ -478,7 +478,7 @@ fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
 fn a_command_without_a_result_object() {
     let scratch = Scratch::new("no-object");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["demo", "--json"])), @r"
-    error: this command has no result object
+    error: cannot use --json: this command has no result object
     hint: omit --json; docs/results.md lists the commands with result objects
     [exit 2]
     ");

@@ -119,7 +119,7 @@ fn every_fault_of_a_star_is_named_by_both_ends() {
         ],
     );
     let said = stage.garland.run(&["net", "verify", &stage.file]).with_code(4);
-    assert!(said.out.contains("hint: exchange their cables at one end"), "{}", said.out);
+    assert!(said.out.contains("hint: exchange the cables of these NICs"), "{}", said.out);
     // Another topology isn't that lab's.
     let other = write(&scratch, &STAR.replace('6', "5"));
     let named = ["net", "verify", &other, "--lab", "other"];

@@ -12,7 +12,7 @@ use garland_sys::random;
 use garland_fleet::launch::own_binary;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Returns a random name for a log.
+/// Returns a random file name for the log of a background process.
 pub fn log_name() -> String {
     random::bytes::<4>().map(|byte| format!("{byte:02x}")).concat() + ".log"
 }

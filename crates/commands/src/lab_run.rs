@@ -37,7 +37,7 @@ struct Outcome {
     interrupted: bool,
 }
 
-/// Builds the lab, checks it when asked to, runs the command, and tears the lab down.
+/// Builds the lab, checks it if `check` is set, runs the command, and tears the lab down.
 pub fn run(
     context: &Context,
     spec: Spec,

@@ -11,7 +11,7 @@ use crate::copy::Agent;
 use crate::query::Query;
 use crate::session::Session;
 
-/// Timeout for agents to end.
+/// Timeout for standing agents to exit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a command ended on a node.

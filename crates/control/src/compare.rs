@@ -89,7 +89,7 @@ enum Stand {
     /// The node has a file or the remains of a copy, and waits for the digests of the source: the
     /// file's length, and its root digest.
     Found(Option<u64>, [u8; 32]),
-    /// The node receives the digests of the source: the number sent so far.
+    /// The node receives the digests of the source: the number of digests sent so far.
     ReceivingDigests(usize),
     /// No further message of the node is expected.
     Over,
@@ -193,8 +193,8 @@ impl<'a> Comparison<'a> {
         self.parts.fail(node, "it did not report its digests".to_owned());
     }
 
-    /// Returns whether to compute the digests of the source now: a node waits for them, or was sent
-    /// the catalogue, and all parts that nodes read have been reported.
+    /// Returns whether to compute the digests of the source now: once no part is still being read
+    /// by a node, and there is a catalogue to send or a node that waits for digests.
     fn needs_digests(&self) -> bool {
         if self.shared.is_some() && !self.parts.are_settled() {
             return false;

@@ -18,7 +18,7 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The trace of the head, followed by those of the nodes that sent one.
     pub traces: Vec<Trace>,
-    /// The number of blocks that each of this machine's pipeline stages held at a time.
+    /// For each pipeline stage on this machine, the mean and maximum number of blocks that it held.
     pub depths: Vec<StageDepth>,
     /// The digests of all blocks, if all are known.
     pub digests: Option<Vec<[u8; 32]>>,

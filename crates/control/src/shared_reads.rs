@@ -1,4 +1,5 @@
-//! The head's side of a source that nodes can read themselves: the digests of the parts they read.
+//! The head's side of a source that nodes can read themselves: the digests of the parts that they
+//! read.
 
 use garland_core::plan::{LaneBlocks, Layout};
 
@@ -85,7 +86,7 @@ impl Parts {
                     reported.any(|(index, digest)| digests[index as usize] != *digest)
                 };
                 let differs = digests.is_some_and(wrong);
-                differs.then(|| "the file at this path differs there".to_owned())
+                differs.then(|| "its file at this path differs from the source".to_owned())
             }
             None => Some("it did not report its digests".to_owned()),
         };
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(digests, [some(1), some(2), some(9), some(9), None, None]);
         assert_eq!(samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);
         let digests = [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]);
-        let another = "the file at this path differs there";
+        let another = "its file at this path differs from the source";
         let wanted = [(1, another.to_owned()), (2, "no such file".to_owned())];
         assert_eq!(parts.unread(Some(&digests)), wanted);
     }

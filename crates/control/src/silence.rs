@@ -1,10 +1,10 @@
-//! Silence of agents, measured in time in which this process ran.
+//! How long agents have sent nothing, not counting times in which this process was suspended.
 
 /// Silence after which an agent is considered dead, in nanoseconds.
 pub const SILENCE_NS: u64 = 5_000_000_000;
 
-/// The longest part of a turn that counts as silence, in nanoseconds. A longer turn means that this
-/// process was suspended or blocked: nothing was read, so no agent was silent.
+/// The longest part of a turn that counts as silence, in nanoseconds. In a longer turn, this
+/// process was suspended or blocked, and did not read what agents sent.
 const TURN_MAX_NS: u64 = 1_000_000_000;
 
 /// How long each agent has sent nothing.

@@ -8,7 +8,7 @@ use crate::form::FileError;
 use crate::plan::{LayoutError, OrderError, PlanError, StripesError};
 use crate::units::UnitError;
 
-/// The kind of an error that ends a command. The exit code follows from it (docs/scripts.md).
+/// The kind of an error that ends a command; the kind determines the exit code (docs/scripts.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Wrong usage or configuration: an argument or a file of the user is invalid.
@@ -19,7 +19,7 @@ pub enum ErrorKind {
 
 /// An error that ends a command. Its text is the command's error message.
 pub trait CommandError: Display {
-    /// Returns the kind; by default the user wrote something invalid.
+    /// Returns the kind, which determines the exit code; [`ErrorKind::Usage`] by default.
     fn kind(&self) -> ErrorKind {
         ErrorKind::Usage
     }

@@ -9,7 +9,7 @@ pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// Escapes text for a single line: as [`text`], and also line feeds and tabs.
+/// Escapes text for a single line: all characters that [`text`] escapes, and line feeds and tabs.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
@@ -27,7 +27,7 @@ pub fn bytes(bytes: &[u8]) -> String {
 }
 
 /// Escapes the characters of a JSON document that control a terminal. JSON escapes are used, so
-/// that its strings keep their values.
+/// that the strings in the document keep their values.
 pub fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

@@ -13,12 +13,13 @@ const MOST: usize = 64 << 10;
 /// The size in bytes of the buffer for a first, cheap check whether there are any names.
 const FEW: usize = 128;
 
-/// Prefixes of the attributes that are copied: those of users, access control lists, file
-/// capabilities, and those of root. All other attributes describe the machine.
+/// Prefixes of the attributes that are copied: those of users and of root, access control lists,
+/// and file capabilities. All other attributes, such as SELinux labels, describe the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
 
-/// Returns the names and values of the extended attributes of an open file or directory that are
-/// copied. The list is empty if the file system does not support extended attributes.
+/// Returns the extended attributes of an open file or directory that begin with a prefix in `KEPT`,
+/// as pairs of name and value. The list is empty if the file system does not support extended
+/// attributes.
 ///
 /// # Errors
 /// When the attributes cannot be read.
@@ -43,8 +44,8 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
-/// Sets extended attributes, given as names and values, of an open file or directory. Stops at the
-/// first error.
+/// Sets extended attributes of an open file or directory; `attributes` are pairs of name and value.
+/// Stops at the first error.
 ///
 /// # Errors
 /// When an attribute cannot be set; the message names it.

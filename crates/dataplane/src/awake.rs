@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_sys::schedule::Account;
 
-/// For the threads that were watched and have ended, the longest time that one of them was awake,
-/// in nanoseconds.
+/// The longest time in nanoseconds that any watched thread was awake. A thread counts when its
+/// [`Watch`] is dropped.
 #[derive(Debug, Default)]
 pub struct Awake(AtomicU64);
 
-/// Measures the thread that created it until it is dropped.
+/// Measures how long the thread that created this value is awake, until the value is dropped.
 #[derive(Debug)]
 pub struct Watch {
     awake: Arc<Awake>,
@@ -20,15 +20,15 @@ pub struct Watch {
 }
 
 impl Awake {
-    /// Starts to measure the calling thread, until the returned value is dropped.
+    /// Measures the calling thread until the returned value is dropped.
     #[must_use]
     pub fn watch(self: &Arc<Self>) -> Watch {
         let account = Account::of_this_thread();
         Watch { awake: Arc::clone(self), before_ns: account.awake_ns(), account }
     }
 
-    /// Returns the longest time in nanoseconds that one thread was awake, of the watched threads
-    /// that have ended since the last call.
+    /// Returns the longest time in nanoseconds that a thread was awake, among those whose [`Watch`]
+    /// was dropped since the last call; 0 if there are none.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::AcqRel)
     }

@@ -25,7 +25,7 @@ pub struct Budget {
 struct State {
     taken: usize,
     copies: u32,
-    /// The numbers of the tickets that wait, the oldest first.
+    /// The numbers of the waiting tickets, the oldest first.
     queue: VecDeque<u64>,
     next: u64,
 }
@@ -107,7 +107,7 @@ impl QueueTicket {
         }
     }
 
-    /// Leaves the queue, and ends the wait.
+    /// Leaves the queue, and makes [`Self::wait`] return none in the thread that waits.
     pub fn leave(&self) {
         self.budget.state.lock().queue.retain(|&number| number != self.number);
         self.budget.changed.notify_all();

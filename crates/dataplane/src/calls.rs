@@ -12,8 +12,8 @@ use garland_sys::thread_io::Thread;
 /// Calls that make no progress for this time, in nanoseconds, are reported.
 const NOTED_NS: u64 = 1_000_000_000;
 
-/// If more than this time in nanoseconds passes between two polls, the process was suspended. The
-/// time does not count as time without progress.
+/// If more than this time in nanoseconds passes between two polls, the process was suspended, and
+/// the time between them does not count as time without progress.
 const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The rate in bytes per second of a very slow disk: a call may take the time that its bytes need
@@ -27,7 +27,7 @@ const PATH_MAX: usize = 300;
 #[derive(Debug, Default)]
 pub struct Calls {
     state: Mutex<State>,
-    /// Set by [`Self::go_to`]: the disk that all calls go to; none if there is no single disk or
+    /// The disk that all calls go to, set by [`Self::go_to`]; none if there is no single disk or
     /// its counters cannot be read.
     disk: OnceLock<Option<BlockDevice>>,
 }
@@ -71,7 +71,7 @@ impl Calls {
         self.disk.get_or_init(|| device.and_then(BlockDevice::of));
     }
 
-    /// Runs `call` and watches it meanwhile. The call transfers `bytes` bytes of the file `path`.
+    /// Runs and watches `call`, which transfers `bytes` bytes of the file `path`.
     pub fn during<T>(
         &self,
         operation: DiskCall,

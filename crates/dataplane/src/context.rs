@@ -38,15 +38,15 @@ use crate::store::Store;
 use crate::writing::Writing;
 use garland_transport::link_pool::LinkPool;
 
-/// Once a call is overdue by this many nanoseconds, the node's disk is considered to hang, and the
-/// end of a copy does not wait for its threads.
+/// A disk call that is overdue by this many nanoseconds counts as hanging; a copy then ends without
+/// waiting for its threads.
 const HANGS_NS: u64 = 1_000_000_000;
 
 /// The state of one copy on one node.
 pub struct CopyContext {
     /// The parameters of the copy.
     pub config: CopyConfig,
-    /// For each lane, by its number, the signed digests of its blocks.
+    /// The signed digests of each lane's blocks, by lane number.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
     /// The keys to authenticate frames and to encrypt blocks.
     pub keys: Arc<Keys>,
@@ -112,7 +112,7 @@ pub struct CopyConfig {
     pub packing: Packing,
     /// The number of lanes that this node is on.
     pub lane_count: usize,
-    /// The destination of the bytes.
+    /// The destination of the blocks on this node.
     pub store: Box<dyn Store>,
     /// The congestion control algorithms to use for links, best first.
     pub congestion: Vec<String>,
@@ -128,7 +128,7 @@ pub struct CopyConfig {
     pub faults: Faults,
     /// Measures how long the busiest thread of the agent's copies is awake.
     pub awake: Arc<Awake>,
-    /// Called with the reports of the threads, on the reporting thread.
+    /// Called with each report of a thread of the copy, on that thread.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
 
@@ -212,8 +212,8 @@ impl CopyContext {
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
-    /// Returns the length in bytes of block `index`, which must be present: the last block of a
-    /// stream may be shorter than the layout says.
+    /// Returns the length in bytes of block `index`. The block must be present, since the last
+    /// block of a stream may be shorter than the layout says.
     pub fn block_length(&self, index: u64) -> u32 {
         let short = self.short.get().filter(|(last, _)| *last == index);
         short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
@@ -245,7 +245,7 @@ impl CopyContext {
     /// once, and only if the root digest is known.
     ///
     /// A node that had all blocks before the copy waits until its lanes have ended. Otherwise the
-    /// copy could be over before its links were greeted, and these links would be lost.
+    /// copy could end before its links are established, and these would be closed.
     pub fn tell_if_complete(&self) {
         let had_all = self.had > 0 && self.had == self.layout.blocks();
         if had_all && !self.all_lanes().iter().all(|lane| lane.ended.load(Ordering::Relaxed)) {
@@ -311,7 +311,7 @@ impl CopyContext {
         }
     }
 
-    /// Ends the copy on this node. Ends all waits of its threads, now and later.
+    /// Ends the copy on this node. Its threads stop waiting, and later waits end at once.
     pub fn close(&self) {
         // A lane first stores that it is at work and then checks whether the copy is over. So it
         // either sees this flag, or its links are cut below.
@@ -322,7 +322,7 @@ impl CopyContext {
         self.side_feeds.close();
     }
 
-    /// Makes the copy fail when its store fails between two calls.
+    /// Makes the copy fail if its store fails between two calls, as a command may.
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
         self.config.store.watch(Box::new(move |reason| {
@@ -342,9 +342,9 @@ impl CopyContext {
         self.all_lanes().get(usize::from(number))
     }
 
-    /// Notes the result of writing block `index`, which this node had before. It does not wait for the
-    /// lane's thread: that may itself wait for a buffer, which a block of another lane returns only
-    /// after this one counts as held.
+    /// Records the result of writing block `index`, which this node had before the copy. Does so
+    /// without the lane's thread, to avoid a deadlock: that thread may be waiting for a buffer that
+    /// becomes free only after block `index` counts as held.
     pub fn land_own(&self, index: u64, landing: Landing) {
         self.sink().landed(index, landing);
         self.wake_all();
@@ -358,8 +358,8 @@ impl CopyContext {
         }
     }
 
-    /// Cuts the links downstream whose wire seems to be dead, if this node is on several lanes. If
-    /// it is on one lane only, the head detects the failure, since the node itself becomes silent.
+    /// Cuts the links downstream whose wire seems to be dead, if this node is on several lanes. On
+    /// only one lane, the node as a whole becomes silent, and the head detects that.
     pub fn cut_silent_links(&self) {
         if self.config.lane_count > 1 {
             self.all_lanes().iter().for_each(|lane| lane.cut_silent());
@@ -387,7 +387,7 @@ impl CopyContext {
         self.all_lanes().iter().for_each(|lane| lane.wake.raise());
     }
 
-    /// Allows the blocks before `bound` to be sent; requests for later ones wait.
+    /// Allows blocks with indexes below `bound` to be sent; requests for other blocks wait.
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
         self.wake_all();
@@ -451,7 +451,7 @@ impl CopyContext {
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 
-    /// Returns whether the node's disk hangs. If so, the end of its threads must not be awaited.
+    /// Returns whether the node's disk hangs. If so, the copy's threads may never end.
     pub fn hangs(&self) -> bool {
         self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)
     }

@@ -33,7 +33,7 @@ pub enum FeedError {
     Changed(String),
     /// The block is no longer available: a stream has passed it, or files of a tree are missing.
     /// The name of the source or store, and the index of the block.
-    #[error("{0} cannot be read twice, and block {1} is no longer kept")]
+    #[error("cannot read block {1} of {0}: it is no longer available")]
     Gone(String, u64),
     /// A stream has ended early, or a remote source has failed; the message.
     #[error("{0}")]
@@ -41,15 +41,15 @@ pub enum FeedError {
     /// The block has not arrived from a remote source yet; it may be requested again.
     #[error("the block has not arrived yet")]
     NotYet,
-    /// The block does not exist: the source has ended. The number of its blocks.
-    #[error("the source has only {0} blocks")]
+    /// The block does not exist: the source has ended after this number of blocks.
+    #[error("cannot read the block: the source has only {0} blocks")]
     Ended(u64),
 }
 
 /// Prepares the blocks that a lane sends.
 pub trait Feeder: Send {
     /// Prepares block `index`, encrypted under `incarnation`, and records the time. `again` tells
-    /// that the block was sent before, so that it is out of the lane's order.
+    /// whether the block was sent before and is now out of the lane's order.
     fn prepare(
         &mut self,
         index: u64,

@@ -67,7 +67,7 @@ impl Gauge {
         Some(StageDepth { stage, mean: u32::try_from(mean).unwrap_or(u32::MAX), most: state.most })
     }
 
-    /// Locks the state, adds the time since the last update to its sums, and returns it.
+    /// Locks and returns the state, after adding the time since the last update to its sums.
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.0.lock();
         let now_ns = clock::now_ns();

@@ -14,7 +14,7 @@ const HEADER: usize = 64;
 /// The length in bytes of an entry of the program header table.
 const PROGRAM_HEADER: usize = 56;
 
-/// A program that is read from its beginning to its end.
+/// A program that is read once from beginning to end, without its debug sections.
 pub struct Image {
     length: u64,
     head: Cursor<Vec<u8>>,

@@ -40,8 +40,7 @@ pub struct Lane {
     feeder: Box<dyn Feeder>,
     writer: Option<Sender<Arrived>>,
     forwarder: Forwarder,
-    /// The signed digests of the lane's blocks. The threads that feed on the side of the lane share
-    /// them.
+    /// The signed digests of the lane's blocks. The side-feed threads of the lane share them.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
     /// Whether this is a side-feed whose downstream is no longer to be fed.

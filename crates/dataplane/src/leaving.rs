@@ -54,8 +54,8 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits until a thread has ended, or `over` returns true. Returns whether it has ended. `over` is
-/// not called during the first milliseconds, since most threads end at once.
+/// Waits until a thread has ended, or `over` returns true. Returns whether the thread has ended.
+/// `over` is not called during the first milliseconds, since most threads end at once.
 fn until<T>(thread: &JoinHandle<T>, mut over: impl FnMut() -> bool) -> bool {
     let mut nap = Duration::from_micros(20);
     while !thread.is_finished() {

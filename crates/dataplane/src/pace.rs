@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-/// The maximum delay in nanoseconds that an emulated disk makes up for, if it returned too late
-/// from a request.
+/// The maximum delay in nanoseconds that an emulated disk makes up for after a request that
+/// returned too late.
 const MOST_LATE_NS: u64 = 100_000_000;
 
 /// An emulated disk, which executes one request after another, reads and writes alike, at a given
@@ -18,10 +18,10 @@ pub struct Pace {
     queue: Mutex<Queue>,
 }
 
-/// The requests of a disk, in monotonic nanoseconds.
+/// The state of an emulated disk; times are in monotonic nanoseconds.
 #[derive(Debug, Default)]
 struct Queue {
-    /// The time at which all present requests will be done.
+    /// The time at which all current requests will be done.
     free_ns: u64,
     /// How much later than `free_ns` the last request returned. Lack of CPU time caused this delay,
     /// and the delay postponed the caller's next request. So the next request counts as made that
@@ -29,8 +29,8 @@ struct Queue {
     late_ns: u64,
 }
 
-/// Runs `work`, which reads or writes `bytes` bytes, on the emulated `disk`; without a delay if
-/// there is none.
+/// Runs `work`, which reads or writes `bytes` bytes, on the emulated `disk`, or without a delay if
+/// `disk` is none.
 pub fn on<T>(disk: Option<&Pace>, bytes: usize, work: impl FnOnce() -> T) -> T {
     match disk {
         Some(disk) => disk.pass(bytes, work),
@@ -44,7 +44,7 @@ impl Pace {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
 
-    /// Returns an idle disk with a rate of `bytes_per_second`; none without a rate.
+    /// Returns an idle disk with a rate of `bytes_per_second`; none if no rate is given.
     pub fn of(bytes_per_second: Option<u64>) -> Option<Arc<Self>> {
         bytes_per_second.map(|rate| Arc::new(Self::new(rate)))
     }

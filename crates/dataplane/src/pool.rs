@@ -27,7 +27,7 @@ struct State {
 /// The memory limit for all buffers of a copy, in bytes.
 const BUDGET: usize = 24 << 20;
 
-/// How often a wait for a buffer checks whether to continue.
+/// The interval at which a wait for a buffer checks whether to continue.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The minimum number of buffers of a pool.
@@ -76,7 +76,7 @@ impl Pool {
         buffer
     }
 
-    /// Begins to measure a wait for the writer, and returns the present time. Pass it to
+    /// Begins to measure a wait for the writer, and returns the current time. Pass it to
     /// [`Self::end_waiting`] at the end of the wait.
     #[must_use]
     pub fn begin_waiting(&self) -> u64 {
@@ -94,13 +94,13 @@ impl Pool {
         self.returned.notify_one();
     }
 
-    /// Closes the pool: ends the present waits for a buffer, and all later ones at once.
+    /// Closes the pool: ends the current waits for a buffer, and all later ones at once.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.returned.notify_all();
     }
 
-    /// Returns the total time of all waits in nanoseconds, present ones included.
+    /// Returns the total time of all waits in nanoseconds, current ones included.
     pub fn waited_ns(&self) -> u64 {
         let now = clock::now_ns();
         let state = self.state.lock();

@@ -11,8 +11,8 @@ use crate::store::{Store, StoreError};
 /// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// As `wanted` says, compares the blocks of the copy `member` on the medium with those that were
-/// received, computes the digest of the file, or both. The digest becomes part of the node's
+/// Compares the blocks of the copy `member` on the medium with those that were received, computes
+/// the digest of the file, or does both, as `wanted` says. The digest becomes part of the node's
 /// report.
 ///
 /// # Errors
@@ -73,7 +73,7 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Inverts the written byte at the offset `place`, to emulate a medium that corrupts data.
+/// Inverts the byte at the offset `place` of the store, to emulate a medium that corrupts data.
 fn spoil(store: &dyn Store, place: u64) {
     let mut byte = [0];
     if store.read_at(place, &mut byte).is_ok() {

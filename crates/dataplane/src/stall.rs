@@ -18,17 +18,17 @@ pub struct Faults {
     flip: Mutex<Option<u64>>,
 }
 
-/// Pauses of one part of the node, after given numbers of bytes.
+/// Pauses of one activity (reading, writing or sending), each after a number of bytes.
 #[derive(Debug)]
 struct Stalling {
     stall: Stall,
-    /// The number of bytes until the next pause. It stays locked during a pause, so that all
+    /// The number of bytes until the next pause. The mutex stays locked during a pause, so that all
     /// threads wait.
     left: Mutex<u64>,
 }
 
 impl Faults {
-    /// Returns the faults of `injections`. Of several of one kind, only the last one counts.
+    /// Returns the faults of `injections`. Of each kind only the last one counts.
     pub fn new(injections: &[Injection]) -> Self {
         let mut faults = Self::default();
         let stalling = |stall: Stall| Some(Stalling { stall, left: Mutex::new(stall.first) });
@@ -46,17 +46,17 @@ impl Faults {
         faults
     }
 
-    /// Pauses before `bytes` bytes are read from the source, if a pause is injected there.
+    /// Pauses before `bytes` bytes are read from the source, if an injected pause is due.
     pub fn before_reading(&self, bytes: usize) {
         self.source.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Pauses before `bytes` bytes are written, if a pause is injected there.
+    /// Pauses before `bytes` bytes are written, if an injected pause is due.
     pub fn before_writing(&self, bytes: usize) {
         self.sink.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Pauses before `bytes` bytes are sent, if a pause is injected there.
+    /// Pauses before `bytes` bytes are sent, if an injected pause is due.
     pub fn before_sending(&self, bytes: usize) {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }

@@ -10,10 +10,10 @@ pub struct Usage(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of threads that use the disk at present.
+    /// The number of threads that currently use the disk.
     users: u32,
-    /// The time since which it has been in use, in monotonic nanoseconds; meaningless without
-    /// users.
+    /// The time at which the current use began, in monotonic nanoseconds; meaningless if `users` is
+    /// 0.
     since_ns: u64,
     /// The total time of earlier uses in nanoseconds.
     used_ns: u64,
@@ -39,7 +39,7 @@ impl Usage {
         result
     }
 
-    /// Returns the total time of use in nanoseconds, the present use included.
+    /// Returns the total time of use in nanoseconds, the current use included.
     pub fn used_ns(&self) -> u64 {
         let state = self.0.lock();
         let present = match state.users {

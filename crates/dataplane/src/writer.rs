@@ -71,8 +71,8 @@ fn at(frame: &Frame) -> At {
 struct OrderedWrites {
     next: u64,
     early: BTreeMap<u64, Arrived>,
-    /// If the next block was present before but has changed: the number of bytes at its beginning
-    /// that need not be written; otherwise 0.
+    /// The number of bytes at the beginning of the next block that need not be written; 0 unless
+    /// the block was present before and has changed.
     done: usize,
     /// A buffer for reading blocks that are already present.
     buffer: Vec<u8>,
@@ -120,9 +120,9 @@ impl OrderedWrites {
 }
 
 /// Makes the store take block `index` from files that were present before. Bytes that the store
-/// does not take by itself are read into `buffer`, verified and written. Returns the number of
-/// bytes at the beginning of the block that need not be written any more. If it is less than the
-/// length of the block, the block has changed and must be sent. Returns none if the store failed.
+/// leaves to the caller are read into `buffer`, verified and written. Returns the number of bytes
+/// at the beginning of the block that need not be written any more. If it is less than the length
+/// of the block, the block has changed and must be sent. Returns none if the store failed.
 fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -139,8 +139,8 @@ fn bring(
     Some(done)
 }
 
-/// The part of [`bring`] that uses the store. Returns the number of bytes at the beginning of the
-/// block that have been written or need not be.
+/// Does the part of [`bring`] that uses the store. Returns the number of bytes at the beginning of
+/// the block that have been written or need not be.
 fn bring_bytes(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -235,7 +235,7 @@ fn write(
     let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
         // It was decompressed before, to compare its digest.
-        let reason = format!("cannot decompress block {} a second time", frame.index);
+        let reason = format!("cannot decompress block {} again after it was verified", frame.index);
         member.tell(Notice::Failed(reason));
         return false;
     };

@@ -1,5 +1,5 @@
-//! Measures how long a copy's writer sleeps in its writes, since it waits for the disk or for the
-//! reader of a pipe. A writer that waits for a CPU does not count as asleep.
+//! Measures how long a copy's writer sleeps in its writes, waiting for the disk or for the reader
+//! of a pipe. Time spent waiting for a CPU does not count.
 
 use parking_lot::Mutex;
 
@@ -12,7 +12,7 @@ pub struct Writing(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The times of the writer's thread; none before [`Writing::begin`].
+    /// The CPU accounting of the writer's thread; none before [`Writing::begin`].
     account: Option<Account>,
     /// The time asleep in completed writes, in nanoseconds.
     blocked_ns: u64,
@@ -40,7 +40,7 @@ impl Writing {
         written
     }
 
-    /// Returns the total time asleep in writes in nanoseconds, the present write included.
+    /// Returns the total time asleep in writes in nanoseconds, the current write included.
     pub fn blocked_ns(&self) -> u64 {
         let state = self.0.lock();
         state.blocked_ns + state.asleep_now()

@@ -25,7 +25,7 @@ pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure
             }
             if *all && context.json {
                 return Err(Failure::usage("--all and --json cannot be combined")
-                    .hint("each run keeps its result; garland report reads several"));
+                    .hint("omit --json, and read the results with garland report"));
             }
             let wanted = match name {
                 Some(name) => vec![crate::find(name)?],

@@ -23,8 +23,8 @@ struct KindOfJob {
     kind: Kind,
 }
 
-/// Defines `Experiment` and `Table` from one line per kind: its name, its module, in which
-/// `Table` is the table, and the type of the sections of its file.
+/// Defines `Experiment` and `Table` from one line per kind: its name, its module (with a type
+/// `Table`), and the type of the sections of its file.
 macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident: $module:ident::$sections:ident,)*) => {
         /// An experiment, as the sections of its file describe it.
@@ -70,14 +70,14 @@ macro_rules! kinds {
         }
 
         impl Table {
-            /// Returns the predicted figures with the emulated ones.
+            /// Returns the predicted figures, each with the figure measured in the lab.
             pub fn predictions(&self) -> Vec<Prediction> {
                 match self {
                     $(Self::$kind(table) => table.predictions(),)*
                 }
             }
 
-            /// Describes the first result that is out of tolerance; `None` if all are within it.
+            /// Describes the first result that is out of tolerance; `None` if there is none.
             pub fn miss(&self) -> Option<String> {
                 match self {
                     $(Self::$kind(table) => table.miss(),)*
@@ -98,9 +98,9 @@ macro_rules! kinds {
 kinds! {
     /// Copies within and between pairs of nodes, over several topologies.
     Balance: balance::Balance,
-    /// A file to several nodes, by several tools.
+    /// Copies of a file to several nodes, by several tools.
     Broadcast: broadcast::Broadcast,
-    /// A file to one node, over several topologies.
+    /// Copies of a file to one node, over several topologies.
     Copy: copy::CopyExperiment,
     /// Many jobs on a few nodes, over several topologies.
     Farm: farm::Farm,
@@ -110,8 +110,9 @@ kinds! {
     Ping: ping::Ping,
     /// One list of jobs on nodes of unequal speed, with several placements.
     Placements: placements::Placements,
-    /// One list of jobs on a growing number of nodes, forecast from few of them.
+    /// One list of jobs on growing numbers of nodes, with forecasts from the small numbers.
     Scaling: scaling::Scaling,
-    /// A file to one server in operations, with injected pauses that `garland explain` must find.
+    /// Copies of a file to one server in operations, with injected pauses that `garland explain`
+    /// must find.
     Stripes: stripes::Stripes,
 }

@@ -223,11 +223,11 @@ mod tests {
             (pairs, "\"n15\"", "\"n16\"", "no node n16"),
             (pairs, "counts = [1,", "counts = [0,", "must be above 0"),
             (pairs, "counts = [1,", "counts = [9,", "9 pairs are needed"),
-            (pairs, "name = \"local\"", "name = \"remote\"", "given wire in bonded-dual-net"),
+            (pairs, "name = \"local\"", "name = \"remote\"", "its kind of wire in bonded-dual-net"),
             (balance, "remote = [0,", "remote = [8,", "there are only 7 pairs"),
             (balance, "\"2.06MB/s\"", "\"0MB/s\"", "`disk` must be above 0"),
             (balance, "\"2MB\", ", "", "2MB are published, but not in `sizes`"),
-            (balance, "best = 1", "best = 9", "9 remote copies are compared"),
+            (balance, "best = 1", "best = 9", "has 9, which is not in `remote`"),
             (balance, "block = \"", "block = \"x", "x16KiB"),
         ] {
             assert!(text.contains(from), "{from}");

@@ -11,8 +11,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The length of the file whose copy measures the start-up time, in bytes.
 pub const NEXT_TO_NOTHING: u64 = 1;
 
-/// Returns the simulated seconds in which a file of `length` bytes passes a chain of nodes:
-/// `places`, the head first.
+/// Returns the simulated seconds of a copy of a file of `length` bytes along a chain of nodes;
+/// `places` are these nodes, the head first.
 pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64, Failure> {
     let receivers = places.iter().skip(1);
     let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
@@ -56,7 +56,7 @@ pub fn balance(
     Ok(transfers(&network, &all).into_iter().fold(0.0, f64::max))
 }
 
-/// Returns the failure of a node that cannot be reached in a topology.
+/// Returns the failure for a node that the simulator cannot reach in a topology.
 pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
     Failure::usage(format!("in {} {way}", topology.name))
 }

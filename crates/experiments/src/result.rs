@@ -16,11 +16,11 @@ pub struct ScenarioResult {
     scenario: Scenario,
     #[serde(flatten)]
     table: Table,
-    /// The predicted figures with the emulated ones.
+    /// The predicted figures, each with the figure measured in the lab.
     predictions: Vec<Prediction>,
     /// The relative errors of the predictions; `None` if there are none.
     agreement: Option<Agreement>,
-    /// A description of the first result that is out of tolerance; `None` if all are within it.
+    /// A description of the first result that is out of tolerance; `None` if there is none.
     miss: Option<String>,
     /// Whether every result is within the tolerance.
     reproduced: bool,

@@ -336,8 +336,8 @@ pub struct Context {
     pub internal: [*mut c_void; 8],
 }
 
-/// Checks the offsets of fields against those of a C compiler on 64-bit Linux. A change of a
-/// declaration above that moves one of these fields does not compile.
+/// Checks the offsets of fields against those of a C compiler on 64-bit Linux. If a change of a
+/// declaration above moves one of these fields, this does not compile.
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(Info, fabric_attr) == 104);

@@ -1,5 +1,5 @@
-//! Waits within a round until an operation completes or the next one is due, either by polling or
-//! asleep.
+//! Waits within a round until an operation completes or the next one is due. The thread either
+//! polls or sleeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,25 +13,25 @@ use super::port::{Done, Port};
 /// nanoseconds.
 const SILENCE_NS: u64 = 8_000_000_000;
 
-/// After this number of unsuccessful polls the thread yields its CPU at every further one: the
-/// thread that it waits for may need that CPU.
+/// After this number of unsuccessful polls, the thread yields its CPU after each poll: the thread
+/// that it waits for may need that CPU.
 const PATIENT_LOOKS: u32 = 1000;
 
-/// The longest sleep. After each sleep the helper checks whether the agent is still alive.
+/// The maximum duration of a sleep, after which the helper checks whether the agent is alive.
 const NAP: Duration = Duration::from_millis(100);
 
-/// What ends a wait, besides the completion of an operation.
+/// The event that ends a wait if no operation completes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Nothing else.
+    /// None: only the completion of an operation ends the wait.
     Done,
-    /// This time, in monotonic nanoseconds, at which the next operation is due.
+    /// The time at which the next operation is due, in monotonic nanoseconds.
     Due(u64),
-    /// One poll: the queue was full, and may have space now.
+    /// An unsuccessful poll, which may have made space in a queue that was full.
     Room,
 }
 
-/// Runs the waits of one round on a port.
+/// Performs the waits of one round on a port.
 pub struct Engine<'p, 'l> {
     /// The port that the round uses.
     pub port: &'p mut Port<'l>,
@@ -46,8 +46,8 @@ pub struct Engine<'p, 'l> {
 }
 
 impl<'p, 'l> Engine<'p, 'l> {
-    /// Returns the engine of a round that begins now. If `over` is set, its waits fail, since the
-    /// agent has exited.
+    /// Returns the engine of a round that begins now. Its waits fail once `over` is set, which
+    /// means that the agent has exited.
     pub fn new(port: &'p mut Port<'l>, over: &'p AtomicBool) -> Self {
         let now = clock::now_ns();
         Self {
@@ -64,8 +64,8 @@ impl<'p, 'l> Engine<'p, 'l> {
 
     /// Waits until an operation completes or `until` occurs. Completed operations are then in
     /// `done`. `now` is the present time, just read from the clock; the returned value is the time
-    /// after the wait, both in monotonic nanoseconds. `busy` tells that operations are in flight,
-    /// so that the other node must not be silent.
+    /// after the wait, both in monotonic nanoseconds. If `busy`, operations are in flight, and the
+    /// wait fails if the other node is silent.
     pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, FabricError> {
         self.done.clear();
         if self.sleeps && until != Until::Room {

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FabricError {
     /// The helper, the library, a provider or the other node's endpoint is missing or unsuitable.
-    /// The message tells what was found, or what to do.
+    /// The text says what was found, or what to do.
     #[error("{0}")]
     Unsuitable(String),
     /// A call of libfabric failed: the operation, and the library's text for the error number.
@@ -15,22 +15,22 @@ pub enum FabricError {
     /// The other node completed no operation for this number of seconds.
     #[error("libfabric: timed out after {0} s waiting for the other node")]
     Silent(u64),
-    /// Bytes differ from those that were sent; which bytes.
+    /// Bytes differ from those that were sent. The text says which bytes.
     #[error("libfabric: {0} differ from those that were sent")]
     Changed(&'static str),
     /// The agent has exited.
     #[error("the agent has exited")]
     AgentExited,
-    /// There is not enough memory for two rings of this number of bytes.
-    #[error("cannot allocate two rings of {0} bytes")]
+    /// There is not enough memory for two rings, each of this number of bytes.
+    #[error("cannot allocate memory for two rings of {0} bytes each")]
     Memory(u64),
-    /// An order is invalid for the endpoint; the reason.
+    /// An order is invalid for the endpoint. The text is the reason.
     #[error("protocol error: {0}")]
     Order(&'static str),
-    /// A message has this number of bytes, more than the limit.
-    #[error("a message of {0} bytes")]
+    /// A message exceeds the maximum length. The number is its length in bytes.
+    #[error("a message of {0} bytes exceeds the limit")]
     Length(usize),
     /// A message cannot be decoded.
-    #[error("an unknown message")]
+    #[error("cannot decode a message")]
     Message,
 }

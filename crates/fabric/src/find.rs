@@ -8,17 +8,17 @@ use crate::error::FabricError;
 /// The file name of the helper.
 const NAME: &str = "garland-fabric";
 
-/// The directory of a user's own programs, relative to the home directory. ssh logins rarely have it in PATH.
+/// The directory of a user's own programs in the home directory; rarely in PATH in ssh logins.
 const OWN: &str = ".local/bin";
 
-/// The environment variable that contains the path of the helper, and so replaces the search.
+/// The environment variable with the path of the helper. If it is set, nothing is searched.
 const VARIABLE: &str = "GARLAND_FABRIC";
 
 /// Returns the path of the helper: the one in the environment variable, or else the first such file
 /// next to this program, in PATH, or in the directory of the user's own programs.
 ///
 /// # Errors
-/// When there is none; the message tells the places that were searched, and what to do.
+/// When there is no such file; the message lists the searched places and says what to do.
 pub fn find() -> Result<PathBuf, FabricError> {
     let beside = std::fs::read_link("/proc/self/exe").ok();
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
@@ -46,7 +46,7 @@ fn look(
         FabricError::Unsuitable(format!(
             "there is no {NAME} on this node ({beside}in PATH, in ~/{OWN}, or named by {VARIABLE}), \
              which a fabric needs besides libfabric: `make fabric` builds it, beside garland on the \
-             head, which brings it to nodes that lack it; without it there are: tcp, shm"
+             head, which copies it to nodes that lack it; usable without it: tcp, shm"
         ))
     })
 }

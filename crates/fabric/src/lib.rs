@@ -1,9 +1,9 @@
 //! Uses libfabric for `garland ping`.
 //!
-//! The agent is a static executable and cannot load a library. So it starts a helper, the dynamic
-//! executable `garland-fabric`, and exchanges messages with it over its standard input and output
-//! (`words`). All unsafe code is in `abi`, `library`, `provider`, `memory`, `port` and the exit of
-//! the helper; the rounds that use them are safe code.
+//! The agent is a static executable and cannot load a library. Therefore it starts a helper, the
+//! dynamic executable `garland-fabric`, and exchanges messages with the helper over the helper's
+//! standard input and output (`words`). All unsafe code is in `abi`, `library`, `provider`,
+//! `memory`, `port` and the exit of the helper; the rounds that use them are safe code.
 
 #![allow(unsafe_code)]
 

@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use super::abi::{API, Fabric, FabricAttr, Info};
 use super::error::FabricError;
 
-/// The file name of the library. It has been the same since version 1.0, also in 2.x.
+/// The file name of the library. All versions from 1.0 to 2.x have this name.
 const NAME: &str = "libfabric.so.1";
 
-/// The environment variable that contains the name or path of another file.
+/// The environment variable that contains the name or path of the library, if not [`NAME`].
 const VARIABLE: &str = "GARLAND_LIBFABRIC";
 
 type GetInfo = unsafe extern "C" fn(
@@ -45,7 +45,8 @@ impl Library {
         let shown = String::from_utf8_lossy(name).into_owned();
         let file = CString::new(name)
             .map_err(|_| FabricError::Unsuitable(format!("{shown}: not a file name")))?;
-        // SAFETY: the name ends with a zero byte; what the library does as it is loaded is its own.
+        // SAFETY: the name ends with a zero byte; the initializers of libfabric have no
+        // preconditions.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) };
         if handle.is_null() {
             return Err(FabricError::Unsuitable(format!(
@@ -65,15 +66,14 @@ impl Library {
     }
 
     fn find(handle: *mut c_void) -> Option<Self> {
-        // Where the structures have changed, the library has a function for each of their versions:
-        // these are the ones that go with `abi`.
+        // Functions whose structures have changed have versions: these match `abi`.
         let function = |name: &CStr, version: &CStr| {
             // SAFETY: the handle is open, the names end with a zero byte.
             let exact = unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) };
             if !exact.is_null() {
                 return Some(exact);
             }
-            // SAFETY: as above. A library that was built without versions has one of each.
+            // SAFETY: as above. A library without symbol versions has one function of each name.
             let only = unsafe { libc::dlsym(handle, name.as_ptr()) };
             (!only.is_null()).then_some(only)
         };

@@ -1,6 +1,6 @@
 //! The memory that operations read and write: two rings of slots, and space for the words that end
-//! rounds. It is no slice, since NICs and other processes access it, too. Bytes are copied into it
-//! and out of it between rounds.
+//! rounds. It is not a slice, since NICs and other processes access it as well. Bytes are copied
+//! into it and out of it between rounds.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
@@ -10,8 +10,8 @@ use super::words::stride;
 /// The alignment of the memory and of its parts, in bytes.
 const PAGE: usize = 4096;
 
-/// The period of a pattern in bytes. Its bytes are 1 to 251: none is zero, so that memory that was
-/// never written differs.
+/// The period of a pattern in bytes. The bytes of a pattern are 1 to 251, never 0, so that memory
+/// that was never written differs.
 const PERIOD: usize = 251;
 
 /// The memory of an endpoint.
@@ -24,9 +24,9 @@ pub struct Memory {
 /// One of the two rings of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ring {
-    /// Bytes that the peer reads from here, or that are sent to it.
+    /// The ring of bytes that the peer reads, or that are sent to the peer.
     Source,
-    /// Bytes that the peer writes here, or that are received from it.
+    /// The ring of bytes that the peer writes, or that are received from the peer.
     Sink,
 }
 
@@ -60,8 +60,8 @@ impl Memory {
         (at.checked_add(size as usize)? <= self.ring).then_some(base + at)
     }
 
-    /// Returns the offset in bytes of the word that ends a round. The word is received 8 bytes
-    /// after it.
+    /// Returns the offset in bytes from which the word that ends a round is sent. The word is
+    /// received 8 bytes further on.
     pub fn word(&self) -> usize {
         2 * self.ring
     }
@@ -72,11 +72,11 @@ impl Memory {
     /// If `offset` is not inside the memory.
     pub fn at(&self, offset: usize) -> *mut c_void {
         assert!(offset < self.length(), "an offset that `slot` or `word` has given");
-        // SAFETY: it is inside.
+        // SAFETY: the offset is inside the allocation.
         unsafe { self.start.add(offset) }.cast()
     }
 
-    /// Writes the pattern of round `serial` into the first slot of a ring, which has `size` bytes.
+    /// Writes the pattern of round `serial` into the first slot, of `size` bytes, of a ring.
     pub fn stamp(&mut self, ring: Ring, size: u32, serial: u32) {
         self.write(ring, &pattern(size, serial));
     }
@@ -87,7 +87,7 @@ impl Memory {
         self.write(ring, &pattern(length, 0));
     }
 
-    /// Fills the first slot of a ring, which has `size` bytes, with zeros.
+    /// Fills the first slot, of `size` bytes, of a ring with zeros.
     pub fn clear(&mut self, ring: Ring, size: u32) {
         self.write(ring, &vec![0; size as usize]);
     }
@@ -95,13 +95,13 @@ impl Memory {
     fn write(&mut self, ring: Ring, bytes: &[u8]) {
         let base = if ring == Ring::Source { 0 } else { self.ring };
         let length = bytes.len().min(self.ring);
-        // SAFETY: so many bytes from there on are this value's own; nobody else touches them now,
-        // and if one did, only bytes of no meaning would be mixed.
+        // SAFETY: these bytes belong to this value. No operation accesses them between rounds; if
+        // one did, only bytes without a meaning would be mixed.
         unsafe { self.start.add(base).copy_from_nonoverlapping(bytes.as_ptr(), length) };
     }
 
-    /// Returns whether the first slot of a ring, which has `size` bytes, contains the pattern of
-    /// round `serial`.
+    /// Returns whether the first slot, of `size` bytes, of a ring contains the pattern of round
+    /// `serial`.
     pub fn holds(&self, ring: Ring, size: u32, serial: u32) -> bool {
         let length = (size as usize).min(self.ring);
         let base = if ring == Ring::Source { 0 } else { self.ring };
@@ -114,7 +114,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it is this value's own, of this layout; the endpoint that knew of it is closed.
+        // SAFETY: this value allocated it with this layout; the endpoint that used it is closed.
         unsafe { dealloc(self.start, self.layout) };
     }
 }

@@ -38,7 +38,7 @@ pub fn run() -> ExitCode {
     }
     match obey(output, &orders, &over) {
         Ok(()) => ExitCode::SUCCESS,
-        // It fails if the agent has exited.
+        // An answer cannot be written if the agent has exited.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -63,8 +63,8 @@ fn introduce() -> ExitCode {
     }
 }
 
-/// Returns a descriptor of standard output for answers alone. Whatever a library prints to standard
-/// output then goes to standard error.
+/// Returns a duplicate of standard output, for answers only, and redirects standard output to
+/// standard error, since libraries may print to it.
 fn keep_output() -> io::Result<File> {
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
@@ -83,8 +83,8 @@ fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     over.store(true, Ordering::Relaxed);
     drop(orders);
     std::thread::sleep(LAST);
-    // A call hangs in the library, and has had its time to finish.
-    // SAFETY: _exit only ends the process.
+    // A call hangs in the library, and has not finished in time. SAFETY: _exit only ends the
+    // process.
     unsafe { libc::_exit(1) };
 }
 
@@ -100,7 +100,7 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
     output.write_all(&words::frame(&Answer::Hello(VERSION)))?;
     let library = Library::load();
     let mut session = HelperSession { library: library.as_ref(), port: None, pending: false, over };
-    // No more orders: the agent has exited or is done.
+    // The loop ends when the agent has exited or closed the input.
     while let Ok(order) = orders.recv() {
         let answer =
             session.obey(&order).unwrap_or_else(|error| Answer::Refused(error.to_string()));
@@ -109,11 +109,11 @@ fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Re
     Ok(())
 }
 
-/// What the helper keeps between orders.
+/// The state that the helper keeps between orders.
 struct HelperSession<'l> {
     library: Result<&'l Library, &'l FabricError>,
     port: Option<Port<'l>>,
-    /// Whether an operation of a trial is still in flight.
+    /// Whether [`Order::Try`] has left an operation in flight.
     pending: bool,
     over: &'l AtomicBool,
 }

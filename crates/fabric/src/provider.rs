@@ -50,11 +50,11 @@ pub fn names(library: &Library, source: Option<IpAddr>) -> Result<Vec<String>, F
     Ok(names)
 }
 
-/// Returns the offers of `provider`, if possible at the address `source`. Also returns whether it
-/// acknowledges puts only once they are in the target's memory, which is requested by `puts`.
+/// Returns the offers of `provider`, if possible at the address `source`, and whether the provider
+/// acknowledges puts only once they are in the target's memory, as requested by `puts`.
 ///
 /// # Errors
-/// When it offers nothing suitable; the message lists the providers that do.
+/// When the provider has no suitable offer; the message lists the providers that have one.
 pub fn find<'l>(
     library: &'l Library,
     provider: &str,
@@ -100,12 +100,12 @@ fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, 
         0 if first.is_null() => Ok(None),
         0 => Ok(Some(Offers { library, first })),
         error if -error == libc::ENODATA as isize || -error == libc::ENOSYS as isize => Ok(None),
-        error => Err(library.error("asking for providers", error)),
+        error => Err(library.error("listing providers", error)),
     }
 }
 
 fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, FabricError> {
-    // SAFETY: a duplicate of nothing is a new one with all its parts.
+    // SAFETY: for a null pointer, the function allocates a new structure with all its parts.
     let first = unsafe { (library.dupinfo)(ptr::null()) };
     if first.is_null() {
         return Err(FabricError::Unsuitable("not enough memory for libfabric".to_owned()));
@@ -114,8 +114,8 @@ fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, Fabric
     let name = wish.provider.map(CString::new).transpose();
     let name = name.map_err(|_| FabricError::Order("a provider's name has a zero byte"))?;
     let modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-    // SAFETY: the library has made all parts of it, and nobody else has it; the name is a copy by
-    // the C library, whose `free` libfabric calls on it.
+    // SAFETY: the library has allocated all its parts, and nothing else refers to it; the name is a
+    // copy by the C library, whose `free` libfabric calls on it.
     unsafe {
         (*first).caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV;
         (*first).caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -136,7 +136,7 @@ fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, Fabric
 }
 
 impl Offers<'_> {
-    /// Returns the best offer. The pointer is never null, nor are those to its parts.
+    /// Returns the best offer. The pointer and the pointers to its parts are never null.
     pub fn best(&self) -> *mut Info {
         self.first
     }
@@ -154,7 +154,7 @@ impl Offers<'_> {
     }
 }
 
-/// Returns a copy of a text of the library; none if the pointer is null.
+/// Returns a copy of a text of the library; `None` if the pointer is null.
 pub fn text(start: *const c_char) -> Option<String> {
     if start.is_null() {
         return None;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::FabricError;
 
-/// The version of these messages; agent and helper must have the same.
+/// The version of these messages, which must be the same in agent and helper.
 pub const VERSION: u16 = 1;
 
 /// The maximum length of an order in bytes.
@@ -40,10 +40,10 @@ pub fn stride(size: u32) -> u64 {
 /// An order of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// List the providers that support `garland ping`, those first that can use this address of the
-    /// node.
+    /// List the providers that support `garland ping`, beginning with those that can use this
+    /// address of the node.
     List(Option<IpAddr>),
-    /// Open an endpoint with these properties; closes the previous one.
+    /// Close the open endpoint, if any, and open one with these properties.
     Open(Open),
     /// Insert the address of the peer's endpoint, to which all operations go.
     Meet(Peer),
@@ -54,8 +54,8 @@ pub enum Order {
     /// Run operations of a round one after the other for at most this many milliseconds, while the
     /// target does nothing.
     Try(Round, u32),
-    /// Wait for the operation that a trial left in flight, and tell the target that the round is
-    /// over.
+    /// Wait for the operation that [`Order::Try`] left in flight, and tell the target that the
+    /// round is over.
     Settle,
     /// Report the CPU time that the helper has used.
     Rest,
@@ -66,9 +66,9 @@ pub enum Order {
 pub struct Open {
     /// The name of the provider in libfabric.
     pub provider: String,
-    /// The address of the node to use, if the provider selects by address.
+    /// The address of the node to use, if the provider selects a device by address.
     pub source: Option<IpAddr>,
-    /// Whether to sleep while waiting, if the provider can.
+    /// Whether to sleep while waiting, if the provider supports this.
     pub sleeps: bool,
     /// Whether the provider should acknowledge puts only once they are in the target's memory.
     pub puts: bool,
@@ -83,12 +83,12 @@ pub struct Open {
 /// What a peer needs to know of an endpoint: its address and its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// The provider; both sides must use the same.
+    /// The name of the provider, which must be the same on both sides.
     pub provider: String,
     /// The address in the provider's format.
     pub address: Vec<u8>,
-    /// The address at which the peer's gets and puts find the first byte of the memory; 0 if the
-    /// provider counts from there.
+    /// The address of the memory's first byte in gets and puts of the peer; 0 if the provider uses
+    /// offsets from this byte.
     pub base: u64,
     /// The key that gives access to the memory.
     pub key: u64,
@@ -116,7 +116,7 @@ pub enum Kind {
     Get,
     /// A write to the target's memory.
     Put,
-    /// A message to the target and one back.
+    /// A message to the target, and the answer.
     Msg,
 }
 
@@ -131,7 +131,7 @@ pub struct Round {
     pub depth: u32,
     /// The number of operations.
     pub count: u64,
-    /// The rate of operations per second; `None` for as fast as possible.
+    /// The number of operations to start per second; `None` for as fast as possible.
     pub rate: Option<u32>,
     /// The number of the round in the meeting. The pattern of the transferred bytes depends on it.
     pub serial: u32,
@@ -184,7 +184,7 @@ pub enum Answer {
     Refused(String),
 }
 
-/// The names of providers that reach only their own machine contain one of these.
+/// Parts of the names of providers that reach only their own machine.
 const LOCAL: [&str; 2] = ["shm", "sm2"];
 
 /// Returns whether a provider reaches only its own machine.
@@ -197,7 +197,7 @@ pub fn is_local(provider: &str) -> bool {
 #[must_use]
 pub fn frame(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![0; PREFIX];
-    // Writing plain values to memory fails for lack of it only, which is no error but an end.
+    // Encoding these values to memory cannot fail; if memory is short, the process aborts.
     bytes = postcard::to_extend(message, bytes).unwrap_or_default();
     if let Some(length) = bytes.len().checked_sub(PREFIX) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -206,10 +206,10 @@ pub fn frame(message: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the length of a message, from the bytes before it.
+/// Returns the length of a message, which is encoded in the `prefix` before it.
 ///
 /// # Errors
-/// When it exceeds `most`.
+/// When the length exceeds `most`.
 pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, FabricError> {
     let length = u32::from_le_bytes(prefix) as usize;
     if length <= most { Ok(length) } else { Err(FabricError::Length(length)) }
@@ -218,7 +218,7 @@ pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, FabricError> {
 /// Returns the message that `bytes` encode.
 ///
 /// # Errors
-/// When they are not exactly one valid message.
+/// When `bytes` are not exactly one valid message.
 pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FabricError> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),

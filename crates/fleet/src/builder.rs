@@ -1,4 +1,4 @@
-//! Connects a command to an agent on each of its nodes: a standing agent, or one that is started.
+//! Connects a command to the agents of its nodes; starts agents on nodes without a standing agent.
 
 mod late;
 
@@ -76,15 +76,15 @@ type Started = Result<(Agent, Option<LaunchedChild>), LaunchError>;
 
 /// The agents of all nodes, in the nodes' order.
 pub struct Fleet {
-    /// The agent of each node, or the reason why it has none, as results state it.
+    /// The agent of each node, or the reason why the node has none, as text for results.
     pub agents: Vec<Result<Agent, String>>,
     /// The processes that keep the agents alive.
     pub children: Children,
 }
 
-/// The processes that keep agents alive. There is one element per node, in the nodes' order, which
-/// is none for a standing agent. Elements for shared processes and for nodes that joined follow.
-/// Dropping this ends the agents.
+/// The processes that keep agents alive: one element per node, in the nodes' order (none for a
+/// standing agent), followed by elements for shared processes and for nodes that joined. Dropping
+/// this ends the agents.
 #[derive(Default)]
 pub struct Children(Vec<Option<LaunchedChild>>);
 
@@ -173,8 +173,8 @@ impl FleetBuilder<'_> {
         Ok(fleet)
     }
 
-    /// Starts or finds the agents of `nodes`, and counts in `ready` the nodes for which this has
-    /// ended. Returns the agents, and the process that all of them share, if there is one.
+    /// Starts or finds the agents of `nodes`. Adds one to `ready` for each node that has an agent
+    /// or has failed. Returns the agents, and the process that all of them share, if there is one.
     fn start_all(
         &self,
         nodes: &[Node],
@@ -206,13 +206,13 @@ impl FleetBuilder<'_> {
         Ok((results, launchers.into_child()))
     }
 
-    /// Returns whether a node is a real machine: neither a lab's node nor a process of this machine.
+    /// Returns whether a node is a real machine, not a lab's node or a process of this machine.
     fn is_real(&self, node: &Node) -> bool {
         self.lab.is_none() && !inventory::is_local(&node.name)
     }
 
     /// Rejects the agents of nodes whose names resolve to a loopback address on this machine, if
-    /// other nodes take part: these could not connect to such an address.
+    /// other nodes take part: the other nodes could not connect to such an address.
     fn reject_loopbacks(&self, fleet: &mut Fleet, records: &RecordDir) {
         let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
         if self.out_of_band {

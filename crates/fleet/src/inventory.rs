@@ -18,7 +18,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Reads the cluster file that the user names, or else the first default one that exists. A
+    /// Reads the cluster file that the user names, or else the first default file that exists. A
     /// file in the working directory must belong to the user, and its ssh options must run no
     /// program here.
     pub fn open(context: &Context) -> Result<Self, Failure> {
@@ -79,7 +79,7 @@ impl Sources for Inventory {
                 .map_err(|error| SourceError::Unreadable(reason(&error))),
             (Origin::Group(name), Some(cluster)) => Ok(cluster.group_list(name)),
             (Origin::Group(_), None) => Err(SourceError::Forbidden(
-                "groups are defined in the cluster file, and there is none",
+                "groups are defined in the cluster file, but there is no cluster file",
             )),
             (Origin::Given | Origin::Slurm, _) => Ok(std::env::var("SLURM_JOB_NODELIST").ok()),
         }

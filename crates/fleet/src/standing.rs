@@ -69,7 +69,7 @@ impl Standing {
         all
     }
 
-    /// Writes the record.
+    /// Writes the agent's record to `records`.
     pub fn keep(&self, records: &RecordDir) -> Result<(), LaunchError> {
         let path = records.path(&self.name);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
@@ -77,7 +77,7 @@ impl Standing {
             .map_err(cannot(format!("write {}", path.display()), ""))
     }
 
-    /// Removes the record.
+    /// Removes the agent's record from `records`.
     pub fn forget(&self, records: &RecordDir) {
         // The file may have been removed already.
         let _ = std::fs::remove_file(records.path(&self.name));
@@ -98,7 +98,7 @@ impl Standing {
     /// Connects to the agent at `address` instead of its recorded addresses.
     ///
     /// # Errors
-    /// As [`Standing::connect`].
+    /// When the agent does not answer, or another process listens at `address`.
     pub fn connect_at(&self, address: IpAddr, keys: &KeyPair) -> Result<Agent, Unreached> {
         Self { addresses: vec![address], ..self.clone() }.connect(keys)
     }

@@ -9,10 +9,10 @@ use crate::LabError;
 use crate::step::{Place, Step};
 use crate::tool::Tool;
 
-/// The directory of the files by which `ip netns` finds network namespaces. The keeper mounts a
-/// tmpfs of its own at `/run`.
+/// The directory of the files that name network namespaces, as `ip netns` expects them. It is on a
+/// tmpfs in the keeper's mount namespace.
 const NETWORKS: &str = "/run/netns";
-/// The directory of the corresponding files of UTS namespaces.
+/// The directory of the files that name UTS namespaces.
 const HOST_NAMES: &str = "/run/utsns";
 
 /// Returns the path of the file that keeps a node's namespace alive, as the keeper sees it.
@@ -38,8 +38,8 @@ pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Whether one process of a tool can execute both steps: they are of the same kind, for the same
-/// place.
+/// Whether both steps can be executed together: they use the same tool, or both write settings, in
+/// the same namespaces.
 fn same_batch(one: &Step, other: &Step) -> bool {
     match (one, other) {
         (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// and include the headers of a large segment only once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PortCounters {
-    /// Bytes from the station.
+    /// Bytes that the station sent through the port.
     pub sent: u64,
-    /// Bytes to the station.
+    /// Bytes that the station received through the port.
     pub received: u64,
     /// Frames to the station that were dropped because the port's buffer was full.
     pub lost: u64,
@@ -22,7 +22,7 @@ pub(crate) struct QueueCounters {
     /// Bytes sent, as the kernel counts them.
     #[serde(default)]
     pub(crate) bytes: u64,
-    /// Frames sent; the kernel may count a large segment as one.
+    /// Frames sent; the kernel may count a large segment as one frame.
     #[serde(default)]
     pub(crate) packets: u64,
     /// Frames dropped.

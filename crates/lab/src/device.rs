@@ -19,8 +19,8 @@ pub fn shared(medium: MediumId) -> String {
     format!("ifb{medium}")
 }
 
-/// Returns the names of the ports at both ends of uplink `place`: at its medium `from`, and at its
-/// medium `to`.
+/// Returns the names of the ports at both ends of the uplink with index `place`: at its medium
+/// `from`, and at its medium `to`.
 pub fn uplink(place: usize) -> [String; 2] {
     [format!("u{place}from"), format!("u{place}to")]
 }

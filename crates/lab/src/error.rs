@@ -7,7 +7,7 @@ use garland_core::command_error::{CommandError, ErrorKind};
 /// do where the user can do something about it.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The description is invalid or cannot be emulated.
+    /// The description of the lab is invalid, or the lab cannot be emulated.
     #[error("lab {name}: {reason}")]
     Spec {
         /// The lab's name as given.
@@ -38,9 +38,9 @@ pub enum LabError {
     NoSuchNode {
         /// The lab's name.
         lab: String,
-        /// The node as given.
+        /// The node's name as given.
         node: String,
-        /// Its nodes, as a node list.
+        /// The lab's nodes, as a node list.
         nodes: String,
     },
     /// The node has no such NIC.
@@ -50,7 +50,7 @@ pub enum LabError {
         lab: String,
         /// The node's name.
         node: String,
-        /// The NIC that was asked for.
+        /// The name of the NIC as given.
         nic: String,
     },
     /// The kernel lacks a feature that the lab needs, or does not permit its use.
@@ -74,7 +74,7 @@ pub enum LabError {
     Tool {
         /// The tool's name.
         tool: &'static str,
-        /// The node that it configured, or `_media`.
+        /// The node that the tool configured, or `_media` for the media.
         place: String,
         /// The error message of the tool.
         reason: String,

@@ -105,10 +105,10 @@ fn port_state(lab: &Lab, node: &str, nic: Option<&str>, state: u8) -> Result<(),
 }
 
 /// Returns the nftables rules for [`flip`]. The rule of the second chain counts the long segments
-/// modulo 2^32 - 1, so only one of them jumps to the first chain, which sets the byte. The byte is
-/// byte 90 of the payload, in the MAC of a frame of the data links if one begins there; its offset in
-/// bits follows 32 bytes of TCP header with time stamps. A
-/// frame on a veth device can hold a segment of up to 64 KiB, which makes no difference.
+/// modulo 2^32 - 1, so only one segment jumps to the first chain, which sets the byte. The byte is
+/// byte 90 of the payload, after 32 bytes of TCP header with time stamps. If a frame of a data link
+/// begins with the payload, the byte is in the frame's MAC. A segment on a veth device can have up
+/// to 64 KiB, which makes no difference.
 fn flip_rules(nic: &str, hook: &str, after: u32) -> String {
     let chain = format!("{hook}_{nic}_{after}");
     format!(

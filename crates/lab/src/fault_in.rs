@@ -16,7 +16,7 @@ pub(crate) fn topology(topology: &Topology) -> Option<String> {
     bond::fault(topology).or_else(|| cabling(topology))
 }
 
-/// Returns the first fault of the devices and media of a topology, which may be a miswired one.
+/// Returns the first fault of the devices and media of a topology, which may have cabling faults.
 pub(crate) fn cabling(topology: &Topology) -> Option<String> {
     devices(topology).or_else(|| media(topology))
 }

@@ -21,7 +21,7 @@ pub(crate) enum Feature {
     Mptcp,
 }
 
-/// The name of the device that trials create.
+/// The name of the device that the trials of kernel features create.
 const TRIAL: &str = "gtrial";
 
 impl Feature {
@@ -45,9 +45,9 @@ impl Feature {
         }
     }
 
-    /// Returns a tool, input that it accepts only with this feature, and input that undoes the
-    /// effect. The trials can use the device `lo`: it exists from the start, and nothing uses it
-    /// yet.
+    /// Returns a tool, input that the tool accepts only if the kernel has this feature, and input
+    /// that undoes the effect. Trials can use the device `lo`: it always exists, and nothing uses
+    /// it yet.
     fn trial(self) -> (Tool, &'static str, &'static str) {
         const LINK: &str = "link del gtrial";
         const ROOT: &str = "qdisc del dev lo root";
@@ -121,7 +121,7 @@ pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
     features
 }
 
-/// Returns those of `features` that the kernel lacks. They are tried in the caller's network
+/// Returns those of `features` that the kernel lacks. Each is tried in the caller's network
 /// namespace.
 ///
 /// # Errors
@@ -139,7 +139,7 @@ pub(crate) fn missing(features: &[Feature]) -> Result<Vec<Feature>, LabError> {
     Ok(missing)
 }
 
-/// Returns the error for missing features. It says what works without them.
+/// Returns the error for missing features, which says what works without them.
 pub(crate) fn unavailable(missing: &[Feature]) -> LabError {
     let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
     let works = if missing.iter().any(|it| matches!(it, Feature::Veth | Feature::Bridge)) {

@@ -57,8 +57,8 @@ fn refuse(reason: &impl ToString) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Reaps processes as long as the lab runs. If hubs have collisions, a second process adjusts their
-/// rates; it ends with this one, like all processes of the lab.
+/// Reaps processes as long as the lab runs. If hubs have collisions, a second process adjusts the
+/// hubs' rates; like all processes of the lab, it ends with the keeper.
 fn serve(spec: &Spec) -> ExitCode {
     if collisions::are_wanted(&spec.topology) {
         match init::fork() {
@@ -103,8 +103,8 @@ pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
 }
 
 fn converse(child: &mut Child, spec: &Spec) -> io::Result<(ChildStdin, Reply)> {
-    let mut input = child.stdin.take().expect("standard input was asked for");
-    let output = child.stdout.take().expect("standard output was asked for");
+    let mut input = child.stdin.take().expect("standard input is a pipe");
+    let output = child.stdout.take().expect("standard output is a pipe");
     role::write_line(&mut input, spec)?;
     Ok((input, role::read_line(&mut io::BufReader::new(output))?))
 }

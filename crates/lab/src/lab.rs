@@ -18,7 +18,7 @@ use crate::tool::Tool;
 use crate::warden::{Charge, Warden};
 use crate::{LabError, Record, Spec, apply, bond, keeper, share};
 
-/// The maximum time until a killed keeper and all processes of its lab have ended.
+/// The timeout for a killed keeper and all processes of its lab to end.
 const END: Duration = Duration::from_secs(10);
 
 /// A running lab.
@@ -50,7 +50,7 @@ impl Lab {
         })
     }
 
-    /// Starts a lab. `watch` is called when the lab is built but does not yet outlive this program.
+    /// Starts a lab. Calls `watch` when the lab is built but does not yet outlive this program.
     fn raise<T>(
         state: &StateDir,
         mut spec: Spec,
@@ -282,7 +282,7 @@ impl Lab {
         Ok(Entry { user: self.user_namespace("_media")?, net: Some(net), ..Entry::default() })
     }
 
-    /// Returns the control group of a node; `None` if the lab has no CPU limits.
+    /// Returns the control group of a node; `None` if no node of the lab has a CPU limit.
     fn group(&self, node: &str) -> Option<Group> {
         share::of_node(self.keeper.shares.as_ref(), node)
     }
@@ -303,7 +303,7 @@ impl Lab {
         Ok((!inside).then(|| self.keeper_file("ns/user")))
     }
 
-    /// Converts a path in the keeper's mount namespace to one that works outside of it.
+    /// Converts a path in the keeper's mount namespace to a path for processes outside of it.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         let relative = path.strip_prefix("/").unwrap_or(path);
         self.keeper_file("root").join(relative)

@@ -90,7 +90,7 @@ fn plug_in(nic: &Nic, one_frame_at_a_time: bool, write: &Writer) -> Vec<Step> {
     steps
 }
 
-/// Returns the token bucket of a NIC, which sends at the rate of its port.
+/// Returns the token bucket that limits a NIC to the rate of its port; `None` without a rate.
 fn nic_bucket(topology: &Topology, shaping: &Shaping, nic: NicId) -> Option<shaping::Tbf> {
     let id = topology.nics[nic].medium;
     let ports = medium::ports(topology, id);

@@ -1,6 +1,6 @@
-//! Converts the description of a lab to the steps that build it, in the order of execution.
+//! Converts the description of a lab to the steps that build the lab, in the order of execution.
 //!
-//! Steps have no inverse: they change only namespaces of the keeper, which disappear when the
+//! Steps are never undone: they change only namespaces of the keeper, which disappear when the
 //! keeper ends.
 
 use crate::shaping::Shaping;

@@ -70,7 +70,7 @@ fn hop_words(topology: &Topology, hop: &NextHop) -> String {
     }
 }
 
-/// Whether `via` is on the network of the NIC of `hop`, or of its bond.
+/// Whether `via` is on the network of the NIC of `hop`, or of the NIC's bond.
 fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
     let nic = &topology.nics[hop.nic];
     let (reach, address) = match bond::above(topology, hop.nic) {

@@ -18,9 +18,9 @@ use garland_topology::{Medium, MediumId, MediumKind, Topology};
 /// The maximum rate of a link whose frames are counted one by one, in bits per second.
 const EXACT_UP_TO: u64 = 200_000_000;
 
-/// The maximum total rate, in bits per second, up to which frames are counted one by one, with two
-/// CPUs. Measured above it: a chain through 20 nodes at 100 Mbit/s took 10.5 s for a copy that
-/// takes 7.6 s on real wires.
+/// The maximum total rate of all links, in bits per second, up to which frames are counted one by
+/// one. Above this limit two CPUs are too slow: a copy through a chain of 20 nodes at 100 Mbit/s
+/// took 10.5 s, and 7.6 s on real wires.
 const EXACT_IN_ALL: u64 = 1_200_000_000;
 
 /// How the media of one topology are shaped.
@@ -85,7 +85,7 @@ pub(crate) fn load(topology: &Topology) -> u64 {
 /// For each medium, returns whether it is a hub or is joined to one by uplinks.
 fn beside_hubs(topology: &Topology) -> Vec<bool> {
     let mut beside: Vec<bool> = topology.media.iter().map(|medium| medium.kind.is_hub()).collect();
-    // Every round extends it by one uplink.
+    // Every round reaches the media that are one uplink farther from a hub.
     for _ in &topology.media {
         for uplink in &topology.uplinks {
             let either = beside[uplink.from] || beside[uplink.to];
@@ -111,8 +111,8 @@ const PAYLOAD: u64 = 1448;
 pub(crate) const FRAME: u64 = 1514;
 /// Bytes of wire time that a full frame takes.
 pub(crate) const WIRE: u64 = 1538;
-/// Bytes of wire time that acknowledgements take per full frame: every second frame is answered by
-/// one of 66 bytes (90 on the wire).
+/// Bytes of wire time that acknowledgements take per full frame: every second frame is acknowledged
+/// by a frame of 66 bytes (90 on the wire).
 const ACKNOWLEDGEMENT: u64 = 45;
 /// The mean length of a flow's frames on the wire, in bytes: two full frames and one
 /// acknowledgement.
@@ -143,8 +143,8 @@ impl fmt::Display for Tbf {
 }
 
 impl Tbf {
-    /// Sets the buffer to `bytes`, or to the burst if that is larger. Keeps the size if `bytes` is
-    /// `None`.
+    /// Sets the size of the buffer to `bytes`, or to the burst if the burst is larger. Keeps the
+    /// size if `bytes` is `None`.
     pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
         Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }
@@ -159,7 +159,7 @@ pub fn qdisc(rate: u64, exact: bool) -> Tbf {
     } else {
         let scaled = u128::from(rate) * u128::from(FRAME) / u128::from(WIRE);
         Tbf {
-            rate: u64::try_from(scaled).expect("less than the rate it was scaled from"),
+            rate: u64::try_from(scaled).expect("the scaled rate is less than `rate`"),
             burst: millisecond.max(131_072),
             limit: (4 * millisecond).max(524_288),
             overhead: 0,
@@ -167,10 +167,10 @@ pub fn qdisc(rate: u64, exact: bool) -> Tbf {
     }
 }
 
-/// Returns how many bytes a TCP socket may have in the queue of its own node
-/// (`tcp_limit_output_bytes`): those of 2 ms at `rate` bits per second, 16 KiB to 4 MiB. With the
-/// kernel's default of 4 MiB the queue of the token bucket would overflow, which does not happen on
-/// real NICs, and acknowledgements would wait behind data.
+/// Returns the maximum number of bytes that a TCP socket may have in the queues of its own node
+/// (`tcp_limit_output_bytes`): what takes 2 ms to send at `rate` bits per second, 16 KiB to 4 MiB.
+/// With the kernel's default of 4 MiB the queue of the token bucket would overflow, which does not
+/// happen on real NICs, and acknowledgements would wait behind data.
 pub fn socket_share(rate: u64) -> u64 {
     (rate / 8 / 500).clamp(16_384, 4_194_304)
 }

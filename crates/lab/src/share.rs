@@ -38,8 +38,8 @@ impl Shares {
     }
 }
 
-/// Creates the control groups; returns `None` if no node has a CPU limit. An error names the paths
-/// that were tried.
+/// Creates the control groups of the lab `lab`; returns `None` if no node has a CPU limit. An error
+/// names the paths that were tried.
 pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, LabError> {
     if topology.nodes.iter().all(|node| node.cpu.is_none()) {
         return Ok(None);

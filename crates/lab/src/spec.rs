@@ -17,9 +17,9 @@ pub struct Spec {
     pub name: String,
     /// The topology to emulate.
     pub topology: Topology,
-    /// The directory for the root directories of the nodes, which are created below
-    /// `garland-lab-NAME` in it; `None` for the lab's own directory. With `/dev/shm`, for instance,
-    /// a benchmark uses no disk.
+    /// The directory in which `garland-lab-NAME` is created, with the root directories of the
+    /// nodes; `None` for the lab's own directory. With `/dev/shm`, for instance, a benchmark uses
+    /// no disk.
     pub roots: Option<PathBuf>,
     /// Differences of the cabling from the topology. Addresses and routes stay as in the topology.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,8 +56,8 @@ impl Spec {
     }
 
     /// Returns warnings about properties that the lab emulates badly on a machine with `cpus` CPUs:
-    /// media that carry more than the machine can move, and latencies. Measured: two CPUs of 2.6
-    /// GHz can emulate at most 20 relays at 1 Gbit/s each, which is 10 Gbit/s of links per CPU.
+    /// media that carry more than the machine can move, and latencies. Two CPUs of 2.6 GHz can
+    /// emulate at most 20 relays at 1 Gbit/s each (measured), which is 10 Gbit/s of links per CPU.
     pub fn cautions(&self, cpus: usize) -> Vec<String> {
         let mut cautions = Vec::new();
         let all = shaping::load(&self.cabled());
@@ -97,7 +97,7 @@ impl Spec {
     }
 }
 
-/// Returns the fault of a lab's name, which becomes the name of a directory.
+/// Returns why `name` is not a valid name of a lab and its directory; `None` if it is valid.
 pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > LONGEST_NAME {

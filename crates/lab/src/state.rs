@@ -49,7 +49,7 @@ impl StateDir {
         }
     }
 
-    /// Locks the labs of this state directory: no other process can start or end one until the
+    /// Locks the labs of this state directory: no other process can start or end a lab until the
     /// returned file is dropped. Creates the directory if missing.
     pub(crate) fn lock(&self) -> Result<File, LabError> {
         let labs = self.labs();
@@ -79,8 +79,8 @@ pub(crate) fn make_private(folder: &Path) -> Result<(), LabError> {
     DirBuilder::new().mode(0o700).create(folder).map_err(LabError::file("create directory", folder))
 }
 
-/// Removes a directory and its contents. Symbolic links are removed, never followed. A missing
-/// directory is not an error.
+/// Removes a directory and its contents. Symbolic links are removed and never followed. Succeeds if
+/// the directory does not exist.
 pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
     let removed = match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -71,7 +71,7 @@ impl Tool {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
-        let mut pipe = child.stdin.take().expect("standard input was asked for");
+        let mut pipe = child.stdin.take().expect("standard input is a pipe");
         // A tool that fails early closes the pipe. Its error message is more useful than this write
         // error.
         let written = pipe.write_all(input.as_bytes());
@@ -86,7 +86,7 @@ impl Tool {
     }
 }
 
-/// Adds the line of `input` that failed to a tool's error message, which ends with its number
+/// Appends the failed line of `input` to a tool's error message, which ends with the line's number
 /// ("Command failed -:3").
 fn blame(words: &str, input: &str) -> String {
     let line = words

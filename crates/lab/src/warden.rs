@@ -1,9 +1,9 @@
 //! The warden: a process that ends a lab whose command was killed.
 //!
-//! A command that starts a lab for itself also ends it. If the command is killed before, the warden
-//! ends the lab and removes the given directories: it reads from a pipe whose other end the command
-//! holds, and acts when the pipe closes without a message. The warden has a session of its own, so
-//! that it survives when all processes of a terminal or a shell are killed.
+//! A command that starts a lab for itself also ends the lab. If the command is killed before that,
+//! the warden ends the lab and removes the given directories: it reads from a pipe whose other end
+//! the command holds, and acts when the pipe closes without a message. The warden has a session of
+//! its own, so that it survives when all processes of a terminal or a shell are killed.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) struct Charge {
     pub(crate) state: PathBuf,
     /// The lab's name.
     pub(crate) name: String,
-    /// The keeper. It distinguishes the lab from one with the same name that was started later.
+    /// The keeper. It distinguishes the lab from a later lab with the same name.
     pub(crate) keeper: Keeper,
     /// The directories to remove.
     pub(crate) folders: Vec<PathBuf>,
@@ -47,7 +47,7 @@ impl Warden {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()?;
-            let mut pipe = child.stdin.take().expect("standard input was asked for");
+            let mut pipe = child.stdin.take().expect("standard input is a pipe");
             role::write_line(&mut pipe, charge)?;
             Ok(Warden { child, pipe })
         };

@@ -1,11 +1,11 @@
-//! Creates the steps of one place.
+//! Creates steps that are all executed in the same namespaces.
 
 use garland_topology::{NodeId, Topology};
 
 use crate::step::{Place, Step};
 use crate::tool::Tool;
 
-/// Creates steps that are executed in one place.
+/// Creates steps that are executed in the namespaces of a [`Place`].
 pub(crate) struct Writer(Place);
 
 /// The writer for the namespace of the media.

@@ -38,7 +38,7 @@ pub struct Gathered {
 pub enum Talk {
     /// Over the lab's wires, as on a real network. Few messages are sent while wires are measured.
     OverWires,
-    /// Bypassing the lab's wires: on slow ones, control messages would distort the measurement.
+    /// Bypassing the lab's wires: on slow wires, control messages would distort the measurement.
     /// Data between agents still goes over the wires.
     BesideWires,
 }
@@ -85,7 +85,7 @@ pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
 const BUSY: f64 = 0.9;
 
 /// Returns a warning if the nodes are emulated and the CPUs of this machine may have been the
-/// bottleneck. `cpu` is the fraction of their time that was used, and `remedy` the advice to give.
+/// bottleneck. `cpu` is the fraction of CPU time that was used, and `remedy` the advice to give.
 pub fn emulator<'a>(
     mut names: impl Iterator<Item = &'a str>,
     cpu: f64,
@@ -116,8 +116,8 @@ pub fn shared_disks<'a>(
     shared.map(|((_, device), names)| (device, nodelist::fold(&names))).collect()
 }
 
-/// Replaces the addresses of an agent, whose control channel bypasses the lab's wires, by those at
-/// which other nodes reach it over the wires.
+/// Replaces the addresses of an agent, which bypass the lab's wires, with those at which other
+/// nodes reach the agent over the wires.
 fn on_wires(agent: Agent, lab: &Lab, node: &Node) -> Result<Agent, String> {
     let Some(first) = agent.addresses.first() else { return Ok(agent) };
     let name = node.name.strip_prefix(LAB_PREFIX).unwrap_or(&node.name);

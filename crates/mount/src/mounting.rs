@@ -32,7 +32,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// lacks at most the last interval.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// The number of attempts to unmount a directory that is in use. [`LOOK`] is the pause after each.
+/// The number of attempts to unmount a directory in use before it is detached, [`LOOK`] apart.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(40);
 
@@ -42,7 +42,7 @@ pub struct MountJob {
     pub dir: PathBuf,
     /// The names of the nodes, in the order of the node list.
     pub names: Vec<String>,
-    /// The name of the node that is this machine; `None` if no node is.
+    /// The name of the node that is this machine; `None` if this machine is none of the nodes.
     pub here: Option<String>,
     /// Finds the agent of a node and connects to it.
     pub reach: Reach,
@@ -56,16 +56,16 @@ pub struct MountJob {
 #[derive(Debug, Error)]
 pub enum MountError {
     /// The directory is not suitable; the path and the reason.
-    #[error("mounting on {0}: {1}")]
+    #[error("cannot mount on {0}: {1}")]
     Folder(String, String),
     /// A FUSE operation failed; what was tried, and the error.
     #[error("{0}: {1}")]
     Fuse(String, FuseError),
     /// The initial handshake with the kernel's FUSE failed.
-    #[error("negotiating with the kernel's FUSE: {0}")]
+    #[error("cannot negotiate with the kernel's FUSE: {0}")]
     Greeting(io::Error),
     /// Handling the kernel's calls failed; the directory, and the error.
-    #[error("serving {0}: {1}")]
+    #[error("cannot serve {0}: {1}")]
     Serving(String, io::Error),
 }
 
@@ -80,13 +80,13 @@ impl MountError {
 /// How a mount has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was unmounted; no process was using it.
+    /// The mount was unmounted; no process was using it.
     Unmounted,
-    /// It was detached while in use. Processes that still use it get errors.
+    /// The mount was detached while in use. Processes that still use it get errors.
     InUse,
 }
 
-/// What is known of a mount that has ended.
+/// The result of serving a mount until it ended.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// How the mount has ended.
@@ -95,7 +95,7 @@ pub struct Served {
     pub account: Account,
 }
 
-/// A mount that is not served yet. Accesses to it block until it is.
+/// A mount that is not served yet. Accesses block until [`Mounted::serve`] serves them.
 pub struct Mounted {
     dir: PathBuf,
     session: Session<Files>,
@@ -104,7 +104,7 @@ pub struct Mounted {
     recording: Arc<Recording>,
 }
 
-/// Mounts on the directory of `job`. If a killed process left a dead mount on it, that is removed
+/// Mounts on the directory of `job`. A dead mount that a killed process left there is removed
 /// first.
 ///
 /// # Errors
@@ -122,14 +122,14 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let mount = Mount::new(peers, top, tell, Arc::clone(&recording));
     let shown = dir.display().to_string();
     let device = fuse::mount(&dir)
-        .map_err(|error| MountError::Fuse(format!("mounting on {shown}"), error))?;
+        .map_err(|error| MountError::Fuse(format!("cannot mount on {shown}"), error))?;
     let mut config = Config::default();
     config.acl = SessionACL::Owner;
     config.n_threads = Some(THREADS);
     let files = Files(Arc::clone(&mount));
     let session = Session::from_fd(files, device, SessionACL::Owner, config);
     let session = session.map_err(|error| {
-        // It would never be served.
+        // The mount would never be served.
         let _ = fuse::unmount(&dir, true);
         MountError::Greeting(error)
     })?;
@@ -142,8 +142,8 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
 /// # Errors
 /// When nothing is mounted there, or the mount belongs to another user.
 pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
-    let failed = |error| MountError::Fuse(format!("unmounting {}", dir.display()), error);
-    // A short access ends soon.
+    let failed = |error| MountError::Fuse(format!("cannot unmount {}", dir.display()), error);
+    // Try again: a short access ends soon.
     for _ in 0..LOOKS {
         match fuse::unmount(dir, false) {
             Ok(()) => return Ok(Ended::Unmounted),
@@ -161,7 +161,7 @@ impl Mounted {
         &self.dir
     }
 
-    /// Serves the kernel until the directory is unmounted or a signal arrives by `interrupts`.
+    /// Serves the kernel's calls until the directory is unmounted or `interrupts` has a signal.
     /// Calls `ready` when accesses no longer block. Calls `keep` with the recording every ten
     /// seconds if it has grown, and at the end.
     ///
@@ -201,11 +201,11 @@ impl Mounted {
             }
             if interrupts.pending() {
                 if device(&dir) != own {
-                    // It is unmounted here; a copy in another mount namespace does no harm.
+                    // The directory is unmounted; a copy in another mount namespace is harmless.
                     return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
                 }
                 ended = unmount(&dir)?;
-                // Processes that still use it would keep this process otherwise.
+                // Limit the wait: processes may use the detached mount forever.
                 let left = event::wait_readable(&both[..1], Some(FAREWELL)).map_err(failed)?;
                 if left != [true] {
                     return Ok(finish(&mount, &recording, Ended::InUse, keep));
@@ -238,7 +238,7 @@ fn read_in_large_steps(device: Option<u64>) {
     let Some(device) = device else { return };
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
-    // Only root may.
+    // Fails unless this user is root.
     let _ = std::fs::write(path, "1024");
 }
 
@@ -257,12 +257,12 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     {
         // The process that served it was killed.
         fuse::unmount(dir, true).map_err(|error| {
-            MountError::Fuse(format!("removing the dead mount on {shown}"), error)
+            MountError::Fuse(format!("cannot remove the dead mount on {shown}"), error)
         })?;
     }
     let path = dir.canonicalize().map_err(|error| refuse(garland_sys::error::reason(&error)))?;
     if !path.is_dir() {
-        return Err(refuse("it is no folder".to_owned()));
+        return Err(refuse("it is not a directory".to_owned()));
     }
     if is_mounted(&path) {
         return Err(refuse("another file system is mounted there already".to_owned()));
@@ -273,7 +273,7 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
 /// Returns whether `dir` is a mount point.
 fn is_mounted(dir: &Path) -> bool {
     let Ok(own) = std::fs::symlink_metadata(dir) else {
-        // A dead mount is there.
+        // stat(2) fails on a dead mount.
         return true;
     };
     let above = dir.parent().and_then(|above| std::fs::metadata(above).ok());

@@ -1,6 +1,6 @@
-//! The recording of a mount: a span for each request to a node, and for each time that a caller
-//! waited for one, in bounded memory. Its trace resembles that of a copy's head, except that spans
-//! of concurrent requests overlap.
+//! The recording of a mount: a span for each request to a node and for each wait of a caller, in
+//! bounded memory. Its trace resembles that of a copy's head, except that spans of concurrent
+//! requests overlap.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stag
 use garland_protocol::Ask;
 use garland_sys::{clock, random};
 
-/// The maximum number of spans of all nodes together, which make a trace file of 1 MiB. If a node
-/// has more than its share of them, adjacent spans of one stage are merged.
+/// The maximum number of spans of all nodes together, which make a trace file of 1 MiB. If a node's
+/// share is full, adjacent spans of one stage are merged.
 const SPANS: usize = 16384;
 
-/// The minimum share of a node, whatever the number of nodes.
+/// The minimum number of spans for a node, whatever the number of nodes.
 const LEAST: usize = 256;
 
-/// The recording of a mount, to which all its threads add.
+/// The recording of a mount. All threads of the mount add spans to it.
 pub struct Recording {
     origin: Origin,
     /// For each node, the spans of its requests.

@@ -6,9 +6,9 @@ use garland_topology::{NodeId, Topology};
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
 
-/// The number of slices in which a relay forwards a block (`SLICES`), and the maximum length of a
-/// slice in bytes (`SLICE_MAX`).
+/// The number of slices in which a relay forwards a block.
 const SLICES: u32 = 4;
+/// The maximum length of a slice in bytes.
 const SLICE_MAX: u32 = 64 << 10;
 
 /// The number of bytes on the wire per byte of payload, with headers and acknowledgements.
@@ -54,13 +54,13 @@ pub struct CopyTry<'a> {
 /// The result of a simulated copy. All times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyRun {
-    /// The duration of the copy: the sum of the four times below.
+    /// The duration of the copy: `set_up` + `fill` + `stream` + `drain`.
     pub seconds: f64,
     /// The time for starting and ending, from the costs.
     pub set_up: f64,
-    /// The time until the first byte reaches the last node.
+    /// The time until the first slice reaches the last node.
     pub fill: f64,
-    /// The time from then until all bytes have been sent.
+    /// The time from the end of `fill` until all bytes have been sent.
     pub stream: f64,
     /// The time in which a node receives, opens and writes the last block.
     pub drain: f64,
@@ -247,7 +247,7 @@ mod tests {
         let chain = run(&switch(&basis, None), &plan);
         let wire = f64::from(1 << 30) / 117.7e6;
         assert!((chain.stream / wire - 1.0).abs() < 0.01, "{}", chain.stream);
-        // 10 000 hops of a slice of 64 KiB, and what a node needs for each.
+        // 10 000 hops of a slice of 64 KiB, each with the delay of a node.
         let fill = 10_000.0 * (65_536.0 / 117.7e6 + 1e-4);
         assert!((chain.fill / fill - 1.0).abs() < 0.01, "{}", chain.fill);
     }

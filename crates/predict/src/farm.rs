@@ -50,7 +50,8 @@ pub struct Machine {
 pub struct Farm<'a> {
     /// The jobs, in the order in which they are pulled.
     pub jobs: &'a [Job],
-    /// The machines, in the order in which they pull. Each pulls one job before any pulls a second.
+    /// The machines, in the order in which they pull. Each machine pulls one job before any machine
+    /// pulls a second.
     pub machines: &'a [Machine],
     /// The resources that the machines share.
     pub network: &'a Network,
@@ -61,7 +62,7 @@ pub struct Farm<'a> {
 pub struct Ran {
     /// The index of the job.
     pub job: usize,
-    /// The index of the machine that completed it.
+    /// The index of the machine that completed the job.
     pub machine: usize,
     /// The time at which the job was pulled.
     pub pulled: f64,

@@ -11,14 +11,14 @@ use garland_topology::{NodeId, Resource, Topology};
 /// to the head.
 pub type ThereAndBack = (Vec<Use>, Vec<Use>);
 
-/// The factor by which a connection uses more of a hub if its packets take several paths in turn.
-/// Packets overtake each other, so each is acknowledged instead of every second one: a frame takes
-/// 1538 bytes and its acknowledgement with selective acknowledgements 102, instead of 1538 and 45.
+/// The factor by which the use of a hub grows if the packets of a connection take several paths in
+/// turn. They overtake each other, so each packet is acknowledged instead of every second packet: a
+/// frame has 1538 bytes, and the acknowledgement (selective) per frame 102 bytes instead of 45.
 const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
 
-/// The factor by which a connection uses more of all resources if its packets take several paths in
-/// turn that are longer than one medium. Queues of different lengths let packets overtake by more
-/// than TCP tolerates, so TCP retransmits some. Measured in labs (`garland scenario run
+/// The factor by which the use of all resources grows if the packets of a connection take several
+/// paths in turn that are longer than one medium. Queues of different lengths reorder packets by
+/// more than TCP tolerates, so TCP retransmits some. Measured in labs (`garland scenario run
 /// beowulf-pairs-1996` with two routes): 1.12 to 1.3.
 const SENT_AGAIN: f64 = 1.2;
 
@@ -29,7 +29,7 @@ enum Thing {
     Disk(NodeId),
 }
 
-/// The resources, with their names and rates. A resource is given by its index.
+/// The resources, with their names and rates. A resource is identified by its index.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     names: Vec<String>,
@@ -90,8 +90,8 @@ impl Network {
         &self.capacity
     }
 
-    /// Returns the use of the resources per byte on each of these connections, which are pairs of
-    /// sender and receiver. A connection from a node to itself uses none.
+    /// Returns the use of the resources per byte for each connection in `hops`, a pair of sender
+    /// and receiver. A connection from a node to itself uses no resource.
     ///
     /// # Errors
     /// If there is no route to a receiver.
@@ -109,7 +109,7 @@ impl Network {
     }
 
     /// Returns for each of these nodes the use of the resources per byte from the head to the node,
-    /// and per byte back, as needed for staging. Bytes from the head to itself use none.
+    /// and per byte back, as needed for staging. Bytes from the head to itself use no resource.
     ///
     /// # Errors
     /// If there is no route to a node or back.
@@ -200,8 +200,8 @@ impl Network {
     }
 }
 
-/// Returns whether packets of a connection overtake each other on paths of one medium, and whether
-/// they do on longer paths.
+/// Returns whether packets of a connection overtake each other on paths within one medium, and
+/// whether packets overtake each other on longer paths.
 fn overtaking(streams: &[Stream]) -> (bool, bool) {
     let in_turn = streams.iter().flat_map(|stream| &stream.there).filter(|way| way.legs.len() > 1);
     let mut legs = in_turn.flat_map(|way| &way.legs).peekable();

@@ -1,6 +1,5 @@
-//! Messages of the balance test, in which a node copies from its own disk. The node's agent creates
-//! a file, feeds copies of that file (the head decides), and reports the resources that the node
-//! used.
+//! Messages of the balance test. A node's agent creates a file, copies it to other nodes as the
+//! head orders, and reports the resources that the node used.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +17,8 @@ pub const BALANCE_SIZES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 46;
 /// An order to an agent in a balance test.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum BalanceOrder {
-    /// Create the file that all following copies read, and leave space for a second file of the
-    /// same length.
+    /// Create the file that all following copies read. Fails unless the disk has space for a second
+    /// file of the same length.
     Stock {
         /// The directory to create the files in (raw bytes).
         path: Vec<u8>,
@@ -34,8 +33,8 @@ pub enum BalanceOrder {
         /// Whether to evict the bytes (true) or to read them in (false).
         cold: bool,
     },
-    /// Feed a copy of the file's first bytes, in place of the head. The layout contains the number
-    /// of bytes; the destination is ignored.
+    /// Feed a copy of the file's first bytes, in place of the head. Their number is the length of
+    /// the layout; the destination is ignored.
     Feed(Box<Begin>),
     /// The first hop of a copy that this agent feeds has changed.
     Route(CopyId, Route),
@@ -51,7 +50,7 @@ pub enum BalanceEvent {
     /// The file was created on this disk. The pairs are conditions of the node that may affect
     /// copies: names and values.
     Stocked(Box<DiskPlace>, Vec<(String, String)>),
-    /// The page cache was prepared; the cached part of the file, if known.
+    /// The page cache was prepared; contains the cached part of the file, if known.
     Prepared(Option<DiskCached>),
     /// An event of a copy that this agent feeds.
     Fed(CopyId, FeedEvent),
@@ -72,7 +71,7 @@ pub enum FeedEvent {
     BadFrame(u16, u32),
     /// The node cannot continue to feed the copy, and why.
     Failed(String),
-    /// The copy is over on this node; the kernel's statistics of those lanes that use TCP.
+    /// The copy is over on this node; contains the kernel's statistics of each lane that uses TCP.
     Ended(Vec<TxStats>),
 }
 

@@ -18,8 +18,8 @@ pub enum Destination {
     File {
         /// The path as the user wrote it (raw bytes).
         path: Vec<u8>,
-        /// The name of a directory in the directory `path` that the file goes into. It is created
-        /// if missing, and never followed if it is a symbolic link.
+        /// If given, the file goes into the directory of this name in `path`. The directory is
+        /// created if missing, and must not be a symbolic link.
         below: Option<Vec<u8>>,
         /// The file's name if `path` is a directory.
         name: Vec<u8>,
@@ -43,9 +43,9 @@ pub enum Destination {
     Null,
     /// The agent's standard output.
     Output,
-    /// An unnamed file that vanishes with the copy, to measure the disk as well.
+    /// An unnamed temporary file, which is removed when the copy ends, to measure network and disk.
     Scratch {
-        /// The directory of that file (raw bytes).
+        /// The directory of the unnamed file (raw bytes).
         path: Vec<u8>,
         /// Whether the file must be on stable storage before the node reports completion.
         fsync: bool,
@@ -81,19 +81,19 @@ pub struct FileTarget {
 pub struct TreeDestination {
     /// The directory as the user wrote it (raw bytes); it is created if missing.
     pub path: Vec<u8>,
-    /// The name of a directory in `path` that the tree goes into instead. It is created if missing,
-    /// and never followed if it is a symbolic link.
+    /// If given, the tree goes into the directory of this name in `path`. The directory is created
+    /// if missing, and must not be a symbolic link.
     pub below: Option<Vec<u8>>,
     /// Whether the whole tree must be on stable storage before the node reports completion.
     pub fsync: bool,
     /// Whether every file is read back from the medium and compared with the received bytes.
     pub verify: bool,
-    /// What the stream may do in the directory.
+    /// The changes that the tree's stream may make in the directory.
     pub limits: TreeLimits,
 }
 
 /// Limits of a tree's stream at its destination (`garland_core::tree::LimitCheck`). The default
-/// allows any name and nothing else.
+/// allows all names, but neither removals nor extended attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeLimits {
     /// Whether names may be removed.
@@ -106,7 +106,7 @@ pub struct TreeLimits {
     pub excludes: Vec<Vec<u8>>,
 }
 
-/// A file that a node sends, and its length and time when it was examined.
+/// A file or tree that a node sends, with its length and modification time when it was examined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The path as the user wrote it (raw bytes); a stripe's path includes its suffix.
@@ -152,9 +152,9 @@ pub struct Begin {
     pub end: End,
     /// The stripe of the file that this node has; `None` for the whole file.
     pub stripe: Option<Stripe>,
-    /// The digest of the source, if it is known before anything is sent. The node then reuses
-    /// blocks that it already has, and digests that it received in the comparison, if they match
-    /// this digest. `None`: the node receives every block.
+    /// The root digest of the source, if known before anything is sent. If the digests from the
+    /// comparison match this digest, the node reuses them and the blocks that it already has.
+    /// `None`: the node receives every block.
     pub known: Option<[u8; 32]>,
     /// The number of blocks that each lane of the node may keep in memory; 0 derives it from the
     /// block size.
@@ -165,7 +165,7 @@ pub struct Begin {
     pub routes: Vec<Route>,
     /// The congestion controls to ask the kernel for on data links, best first.
     pub congestion: Vec<String>,
-    /// Whether new data links ask for MPTCP.
+    /// Whether new data links use MPTCP if the kernel supports it.
     pub mptcp: bool,
     /// The maximum rate of each link in bytes per second; 0 if unlimited.
     pub pace: u64,
@@ -218,7 +218,7 @@ impl Begin {
         if let Some(lengths) = self.lengths() {
             within("files", lengths.len(), 1..=FILES_MAX)?;
             let sum = lengths.iter().try_fold(0_u64, |sum, next| sum.checked_add(*next));
-            let differs = || "the files together have another length than the copy";
+            let differs = || "the lengths of the files do not add up to the length of the copy";
             ensure(sum == Some(length) && !open && !is_divided, differs)?;
         }
         let undivided = || "a stream of unknown length cannot be divided among nodes";

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Checks that `value`, which counts `what`, is within `bounds`.
+/// Checks that `value`, a number of `what`, is within `bounds`.
 pub(super) fn within<T: PartialOrd + Display>(
     what: &str,
     value: T,
@@ -13,7 +13,7 @@ pub(super) fn within<T: PartialOrd + Display>(
     ensure(bounds.contains(&value), || format!("{value} {what}: must be {least} to {most}"))
 }
 
-/// Checks that a value is acceptable; `reason` says why it is not.
+/// Returns the error `reason` unless `is_sound` is true.
 pub(super) fn ensure<R: Into<String>>(
     is_sound: bool,
     reason: impl FnOnce() -> R,

@@ -1,6 +1,6 @@
-//! Handshakes of the Noise protocol (crate `snow`): of the control channel between two known key
-//! pairs (pattern KK), and of a connection between two nodes that know a secret (pattern NNpsk0).
-//! There is no handshake of our own design. The frames that follow are those of [`Line`].
+//! Handshakes of the Noise protocol (crate `snow`): on control channels between peers that know
+//! each other's public keys (pattern KK), and on links between nodes that share a secret (pattern
+//! NNpsk0). [`Line`] defines the frames after the handshake.
 
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
@@ -48,7 +48,7 @@ impl KeyPair {
     /// Panics if the system provides no random numbers.
     #[must_use]
     pub fn generate() -> Self {
-        let pair = builder(CONTROL, &[]).generate_keypair().expect("the system gives randomness");
+        let pair = builder(CONTROL, &[]).generate_keypair().expect("the system has random numbers");
         let key = |bytes: Vec<u8>| bytes.try_into().expect("a 25519 key has 32 bytes");
         Self { private: Secret(key(pair.private)), public: key(pair.public) }
     }
@@ -61,7 +61,7 @@ pub struct Handshake {
 
 impl Handshake {
     /// Starts the control channel's handshake between `ours` and the holder of `theirs`. `prologue`
-    /// is what both sides sent before it.
+    /// is what both sides sent before the handshake.
     ///
     /// # Errors
     /// Fails if `theirs` is not a valid key.
@@ -77,10 +77,10 @@ impl Handshake {
         Self::build(builder, role)
     }
 
-    /// Starts the greeting of a link between two nodes of the session with `secret`.
+    /// Starts the handshake of a link between two nodes that share the session's `secret`.
     ///
     /// # Errors
-    /// Never fails for a secret of the right length, which the type ensures.
+    /// Never fails: the type ensures that the secret has the right length.
     pub fn link(role: Role, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
         Self::build(builder(LINK, prologue).psk(0, &secret.0), role)
     }
@@ -145,7 +145,7 @@ pub struct Channel {
 }
 
 fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
-    let params = pattern.parse().expect("the pattern is one that snow knows");
+    let params = pattern.parse().expect("snow supports the pattern");
     Builder::new(params).prologue(prologue).expect("the prologue is set once")
 }
 

@@ -9,8 +9,8 @@ use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 /// The maximum number of digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
 
-/// The number of bytes of a catalogue that are compressed into one message; the result may be
-/// slightly longer.
+/// The maximum number of a catalogue's bytes in one message, before compression. Bytes that cannot
+/// be compressed get slightly longer.
 pub const CATALOGUE_MAX: usize = 60_000;
 
 /// A comparison that a node is asked to make.
@@ -41,16 +41,16 @@ pub struct SharedPart {
     pub blocks: LaneBlocks,
 }
 
-/// The outline of a tree. It is sent before the catalogue, which has all records of the tree's
-/// stream.
+/// A summary of a tree, which is sent before the tree's catalogue: all records of its stream,
+/// without the contents of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeOutline {
     /// The length of the catalogue in bytes.
     pub bytes: u64,
     /// The number of records in the catalogue.
     pub records: u32,
-    /// Some of the names at the top of the tree: if none of them exists, there is nothing to
-    /// compare.
+    /// Some of the names at the top of the tree. If none of them exists at the destination, there
+    /// is nothing to compare.
     pub names: Vec<Vec<u8>>,
 }
 
@@ -93,7 +93,7 @@ pub enum CompareOrder {
 pub enum Compared {
     /// There is nothing at the destination to compare with the source.
     Nothing,
-    /// Parts of this tree exist: the node needs the catalogue.
+    /// Parts of the tree exist at the destination: the node needs the catalogue.
     Wants,
     /// The node is reading the existing files.
     Reading,
@@ -102,7 +102,7 @@ pub enum Compared {
     Part(Vec<[u8; 32]>, bool),
     /// The node cannot read its part of a shared source, and why.
     Unseen(String),
-    /// A file, or the remains of an interrupted copy, exists, and all its digests are known.
+    /// The destination has a file or the remains of an interrupted copy, and its digests are known.
     Found {
         /// The length of the existing file in bytes; `None` if there are only remains of an
         /// interrupted copy.
@@ -110,12 +110,12 @@ pub enum Compared {
         /// The root digest of the existing bytes, in the source's block layout.
         root: [u8; 32],
     },
-    /// The number of blocks that the node has, of those whose digests were sent.
+    /// The reply to `Digests`: how many of the source's blocks the node has.
     Has {
-        /// The number of blocks that the node has.
+        /// The number of blocks that the node has, of those whose digests were sent.
         blocks: u64,
-        /// The number of these `blocks` that come from an interrupted copy; `None` if there are no
-        /// remains of one.
+        /// The part of `blocks` that an interrupted copy left; `None` if there are no remains of
+        /// one.
         left: Option<u64>,
     },
 }

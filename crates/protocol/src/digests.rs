@@ -2,8 +2,8 @@
 //!
 //! All nodes of a copy know its secret, so encryption and MACs only keep outsiders out. Only the
 //! source can authenticate the contents of blocks: it signs the digests of consecutive blocks of a
-//! lane (Ed25519), and sends each such window down the data links before the blocks. Nodes forward
-//! windows unchanged, so the source sends each window once.
+//! lane (a window) with Ed25519, and sends each window down the data links before its blocks. Nodes
+//! forward windows unchanged, so the source sends each window once.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const DIGEST_LEN: usize = 32;
 /// The maximum length of a window on the wire in bytes: digests and signature.
 pub const WINDOW_BYTES_MAX: usize = WINDOW_MAX * DIGEST_LEN + SIGNATURE_LEN;
 
-/// The source's signing key, or the part of it that a node knows.
+/// The source's signing key, or its public key, which the other nodes know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum DigestKey {
     /// The public key: this node checks signatures.
@@ -81,8 +81,8 @@ pub struct DigestWindows {
     copy: CopyId,
     lane: u16,
     key: Key,
-    /// The windows by the ordinal of their first block: the ordinal after the last one, and the
-    /// signature.
+    /// For each window, by the ordinal of its first block: the ordinal after its last block, and
+    /// its signature.
     windows: BTreeMap<u64, (u64, [u8; SIGNATURE_LEN])>,
 }
 
@@ -106,7 +106,7 @@ impl DigestWindows {
     /// `sink`, which may serve these blocks from then on.
     ///
     /// # Errors
-    /// Fails if it cannot be a window of `blocks`, has no valid signature, or contradicts an
+    /// Fails if `bytes` cannot be a window of `blocks`, have no valid signature, or contradict an
     /// earlier window.
     pub fn accept(
         &mut self,
@@ -192,15 +192,15 @@ impl DigestWindows {
         Some(first)
     }
 
-    /// Returns the first ordinal of the window that contains the digest of the block at `place`,
-    /// and the ordinal after its last block.
+    /// Returns the ordinals of the window that contains the digest of the block with ordinal
+    /// `place`: the first one, and the one after the last.
     fn covering(&self, place: u64) -> Option<(u64, u64)> {
         let (first, (end, _)) = self.windows.range(..=place).next_back()?;
         (*end > place).then_some((*first, *end))
     }
 
-    /// Returns the signed bytes. They contain the copy's identity, so a window of one copy is not
-    /// valid in another.
+    /// Returns the bytes that the signature of a window covers. They contain the copy's identity,
+    /// so a window is not valid in another copy.
     fn message(&self, first: u64, digests: &[u8]) -> Vec<u8> {
         let lane = self.lane.to_le_bytes();
         [b"garland/1 digests", &self.copy.0[..], &lane, &first.to_le_bytes(), digests].concat()

@@ -136,8 +136,8 @@ pub struct DiskFigures {
     pub sync_ns: u64,
     /// The durations of operations.
     pub times: DiskTimes,
-    /// The sum of the durations of all operations in nanoseconds: divided by `elapsed_ns` it is the
-    /// mean number in flight.
+    /// The sum of the durations of all operations in nanoseconds. Divided by `elapsed_ns`, it is
+    /// the mean number of operations in flight.
     pub busy_ns: u64,
     /// The cached part of the file just before the measurement; `None` if the kernel does not
     /// report it.
@@ -146,7 +146,7 @@ pub struct DiskFigures {
     pub after: Option<DiskCached>,
 }
 
-/// The file system and the disk of a node's test.
+/// The file system and the disk that a node tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskPlace {
     /// The type of the file system, such as `ext4`.

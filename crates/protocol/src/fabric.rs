@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum length of a provider's name in bytes.
 pub const PROVIDER_MAX: usize = 64;
 
-/// How gets, puts and messages are carried over a fabric.
+/// The libfabric provider that carries gets, puts and messages, and its properties.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricWay {
     /// The provider, as libfabric names it.
@@ -14,13 +14,13 @@ pub struct FabricWay {
     pub domain: String,
     /// The version of libfabric on the initiator.
     pub library: (u16, u16),
-    /// Whether the initiator and the target sleep while they wait; some providers cannot.
+    /// Whether the initiator and the target sleep while they wait; some providers only poll.
     pub sleeps: (bool, bool),
     /// Whether a put completes when its bytes are in the target's memory; otherwise it completes
     /// when the provider has sent them.
     pub delivers: bool,
-    /// Sizes of gets or puts in bytes, and whether they complete while the target's CPU does
-    /// nothing for them.
+    /// Sizes of gets or puts in bytes, each with whether such an operation completes without the
+    /// target's CPU.
     pub one_sided: Vec<(u32, bool)>,
 }
 

@@ -11,7 +11,7 @@ use garland_core::farm::{Command, Outcome, Text};
 /// The maximum length of a job's command in bytes, so that the command fits into a message.
 pub const COMMAND_MAX: usize = 32 << 10;
 
-/// The number of bytes of a job's output that are kept from its beginning and from its end.
+/// The number of bytes that are kept of the beginning of a job's output, and of its end.
 pub const OUTPUT_HALF: usize = 8 << 10;
 
 /// An order to an agent about jobs.
@@ -27,7 +27,7 @@ pub enum FarmOrder {
     },
     /// Run these jobs in order, as processors become free.
     Run(Vec<Task>),
-    /// Create these directories for a job's files; sent before the files.
+    /// Create these directories for the files of the job with this number; sent before the files.
     Make(u32, Vec<Text>),
     /// Return the jobs of this list that were not started.
     Recall(Vec<u32>),
@@ -44,14 +44,14 @@ pub struct Opening {
     pub folder: Text,
     /// The address of the agent that serves the files.
     pub address: SocketAddr,
-    /// The public key of that agent.
+    /// The public key of the agent that serves the files.
     pub key: PublicKey,
     /// The key pair of the mounting side, the private key first; generated only for this run.
     pub keys: [[u8; 32]; 2],
 }
 
 impl Opening {
-    /// The length of the encoding for the mounting process in bytes.
+    /// The length of [`Self::told`] in bytes.
     pub const TOLD: usize = 18 + 3 * 32;
 
     /// Encodes the address, port and keys for the mounting process.
@@ -153,8 +153,8 @@ impl NodeFacts {
         (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)
     }
 
-    /// Returns for each node the speed of one processor, relative to the fastest: its clock rate times
-    /// its share. Clock rates count only if all nodes report theirs; nodes without facts have 1.
+    /// Returns for each node the speed of one processor (clock rate times share), relative to the
+    /// fastest. Clock rates count only if all nodes report one; nodes without facts have 1.
     pub fn speeds(nodes: &[Option<Self>]) -> Vec<f64> {
         let are_clocked = nodes.iter().flatten().all(|node| node.mhz.is_some());
         let pace = |node: &Self| {

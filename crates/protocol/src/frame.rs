@@ -68,7 +68,7 @@ pub struct Frame {
     pub lane: u16,
     /// The copy that the frame belongs to.
     pub copy: CopyId,
-    /// The block's index in the copy, or the number that the frame's kind describes.
+    /// The block's index in the copy, or the number that [`Kind`] describes.
     pub index: u64,
     /// The block's length in bytes.
     pub length: u32,

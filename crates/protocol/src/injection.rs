@@ -28,13 +28,13 @@ impl Stall {
 /// A fault that is injected into one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Injection {
-    /// Reading the source pauses.
+    /// Reads of the source pause.
     SourceDisk(Stall),
-    /// Writing pauses.
+    /// Writes to the destination pause.
     SinkDisk(Stall),
     /// Syncing the file takes this many nanoseconds longer.
     Fsync(u64),
-    /// The sender pauses.
+    /// Sending pauses.
     Pause(Stall),
     /// Replies to the head's orders are delayed by this many nanoseconds.
     Control(u64),
@@ -48,7 +48,7 @@ pub enum Injection {
 /// A fault of a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockFault {
-    /// The number of nanoseconds by which the clock is ahead.
+    /// The number of nanoseconds by which the clock is fast; negative if it is slow.
     pub offset_ns: i64,
     /// The nanoseconds that the clock gains per second (thousandths of a ppm).
     pub drift_ppb: i64,
@@ -57,7 +57,7 @@ pub struct ClockFault {
     pub step: Option<(u64, i64)>,
 }
 
-/// A fault as the user wrote it: the fault and its place.
+/// A fault as the user requested it: where to inject it, and the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A fault at the head.
@@ -128,7 +128,7 @@ fn stall(text: &str) -> Result<Stall, String> {
     Ok(Stall { pause_ns: pause(time)?, every: size(every)?.max(1), first: size(first)? })
 }
 
-/// Parses a time of at most a year that may be negative.
+/// Parses a time of at most a year, which may be negative; returns nanoseconds.
 fn signed(text: &str) -> Result<i64, String> {
     const YEAR: Nanos = Nanos::from_secs(366 * 24 * 3600);
     let size = text.strip_prefix('-');
@@ -141,7 +141,7 @@ fn signed(text: &str) -> Result<i64, String> {
 }
 
 impl fmt::Display for ClockFault {
-    /// Writes the form that [`parse_injection`] reads.
+    /// Writes the text that `from_str` parses: the part of a fault after `clock:NODE:`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}ns,{}ppm", self.offset_ns, self.drift_ppb as f64 / 1000.0)?;
         self.step.iter().try_for_each(|(after, by)| write!(f, ",{by}ns@{after}ns"))

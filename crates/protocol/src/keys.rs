@@ -1,8 +1,8 @@
 //! Keys that the nodes of a copy derive from its secret.
 //!
-//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number and the
-//! number of the block's run of 2^14 blocks. A key encrypts at most 64 GiB (2^32 AES blocks), far
-//! below the limit of AES-GCM (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
+//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number, and
+//! the index of the run of 2^14 blocks that contains the block. A key encrypts at most 64 GiB (2^32
+//! AES blocks), far below the limit of AES-GCM (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
 
 use std::collections::VecDeque;
 
@@ -40,8 +40,8 @@ impl std::fmt::Debug for Secret {
 /// The number of consecutive blocks that one key seals: a power of two.
 pub(super) const KEY_BLOCKS: u64 = 1 << 14;
 
-/// The maximum number of cached opening keys. Each source of a copy uses one at a time; blocks that
-/// are sent again use further keys, each of which is needed once.
+/// The maximum number of cached opening keys. Each sender uses one key at a time; blocks that are
+/// sent again use further keys, each of which is needed once.
 const OPENING_MAX: usize = 64;
 
 /// The name of a sealing key within a copy.
@@ -94,7 +94,7 @@ impl Keys {
         aes_key(&self.prk, &info)
     }
 
-    /// Returns the key `name` from the cache of opening keys; derives it if it is missing there.
+    /// Returns the opening key `name` from the cache; derives the key if it is not there.
     pub(super) fn opening_key(&mut self, name: KeyName) -> &LessSafeKey {
         let at = self.opening.iter().position(|(known, _)| *known == name);
         let entry = at.and_then(|at| self.opening.remove(at));
@@ -111,7 +111,7 @@ pub(super) fn aes_key(prk: &hkdf::Prk, info: &[&[u8]]) -> LessSafeKey {
     LessSafeKey::new(key.expect("the key has the cipher's length"))
 }
 
-/// Returns the nonce of a number and a kind; each key must use the pair only once.
+/// Returns the nonce for a number and a kind. A pair must not be used twice with the same key.
 pub(super) fn nonce(number: u64, kind: u8) -> Nonce {
     let mut bytes = [0; 12];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -121,8 +121,8 @@ pub(super) fn nonce(number: u64, kind: u8) -> Nonce {
 
 fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     let mut key = Zeroizing::new([0; 32]);
-    let okm = prk.expand(info, hkdf::HKDF_SHA256).expect("32 bytes are within HKDF's reach");
-    okm.fill(&mut *key).expect("the output has the length asked for");
+    let okm = prk.expand(info, hkdf::HKDF_SHA256).expect("HKDF can output 32 bytes");
+    okm.fill(&mut *key).expect("the output has that length");
     key
 }
 

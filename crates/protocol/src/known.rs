@@ -1,5 +1,5 @@
-//! Records of files: the attributes and the digests of the blocks when the file was last read.
-//! While the change time shows that the file is unchanged, its bytes need not be read again.
+//! Records of the attributes of files and the digests of their blocks, as last read. While the
+//! change time shows that a file is unchanged, its bytes need not be read again.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -11,7 +11,7 @@ const MAGIC: &[u8; 8] = b"GLKNOWN1";
 /// The length of the digest at the end of a record in bytes.
 const SUM: usize = 32;
 
-/// The attributes by which a change of a file is noticed.
+/// The attributes that reveal a change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
     /// The number of the device that the file is on.
@@ -31,8 +31,8 @@ pub struct FileStamp {
 pub struct Known {
     /// The attributes of the file when it was read.
     pub stamp: FileStamp,
-    /// The boot id of the machine at that time. Devices may get other numbers at the next boot, and
-    /// bytes that were not on stable storage may be lost.
+    /// The boot id of the machine when the file was read. Devices may get other numbers at the next
+    /// boot, and bytes that were not on stable storage may be lost.
     pub boot: [u8; 16],
     /// The block layout of the digests.
     pub layout: Layout,
@@ -43,13 +43,13 @@ pub struct Known {
 /// Why bytes are not accepted as a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KnownError {
-    /// They do not begin as a record does, or another version wrote them.
+    /// The bytes do not begin as a record does, or another version wrote them.
     #[error("the file is not a record of this version")]
     Version,
-    /// They differ from the bytes that were written.
+    /// The bytes differ from those that were written.
     #[error("the record was changed or truncated")]
     Changed,
-    /// Their numbers contradict each other.
+    /// The numbers in the record contradict each other.
     #[error("the numbers in the record contradict each other")]
     Nonsense,
 }
@@ -67,7 +67,7 @@ impl Known {
     pub fn to_bytes(&self) -> Vec<u8> {
         let digests = self.digests.iter().flat_map(|digest| digest.unwrap_or_default()).collect();
         let body: Body = (self.stamp, self.boot, self.layout, digests);
-        let body = postcard::to_stdvec(&body).expect("the type has no unserialisable part");
+        let body = postcard::to_stdvec(&body).expect("every value can be serialised");
         let mut bytes = [&MAGIC[..], &body].concat();
         let sum = blake3::hash(&bytes);
         bytes.extend_from_slice(sum.as_bytes());

@@ -31,7 +31,7 @@ pub enum ChannelError {
     /// The peer does not have the required key, or bytes were changed in transit.
     #[error("the peer doesn't hold the right key, or its bytes were changed in transit")]
     Refused,
-    /// The message or frame is too long: its length and the maximum length, in bytes.
+    /// The message or frame is too long; contains its length and the maximum length in bytes.
     #[error("message of {0} bytes: the maximum is {1} bytes")]
     TooLong(usize, usize),
     /// The bytes are not the next frame that the peer sent.
@@ -91,8 +91,8 @@ impl Line {
         Ok(())
     }
 
-    /// Removes the next whole frame from the front of `received` and returns its message; `None` if
-    /// it is not complete yet.
+    /// Removes the next frame from the front of `received` and returns its message; `None` if the
+    /// frame is not complete yet.
     ///
     /// # Errors
     /// Fails if the peer did not send these bytes.
@@ -105,7 +105,7 @@ impl Line {
         Ok(Some(message))
     }
 
-    /// Completes the next frame: `frame` has room for the prefix and then the contents.
+    /// Completes and seals the next frame. `frame` has space for the prefix, then the contents.
     pub(super) fn seal_in_place(&mut self, frame: &mut Vec<u8>) {
         let behind = frame.len() - FRAME_HEAD + TAG;
         let head = u32::try_from(behind).expect("frames are short").to_le_bytes();
@@ -126,7 +126,7 @@ impl Line {
         Opener { key: Arc::clone(&self.key), sealed: self.sealed, number }
     }
 
-    /// Returns the number of the next frame, and changes the key if it is due.
+    /// Returns the number of the next frame, and changes the key after each [`KEY_FRAMES`] frames.
     fn advance(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -166,7 +166,7 @@ fn check_length(length: usize, most: usize) -> Result<(), ChannelError> {
     if length > most { Err(ChannelError::TooLong(length, most)) } else { Ok(()) }
 }
 
-/// Derives the key of the frames from `run` * [`KEY_FRAMES`] on.
+/// Derives the key of the [`KEY_FRAMES`] frames from number `run` * [`KEY_FRAMES`] on.
 fn frame_key(prk: &hkdf::Prk, sealed: bool, run: u64) -> Arc<LessSafeKey> {
     let label: &[u8] = if sealed { b"garland/1 frames" } else { b"garland/1 clear frames" };
     Arc::new(aes_key(prk, &[label, &run.to_le_bytes()]))

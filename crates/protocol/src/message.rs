@@ -47,8 +47,8 @@ pub enum ToAgent {
     Exec(Vec<Vec<u8>>),
     /// Exit.
     Shutdown,
-    /// Serve the agent's own program to peers with one of these tickets. Each ticket is valid once,
-    /// for this number of seconds, and while this channel is open.
+    /// Send the agent's own program to peers that present one of these tickets. Each ticket is
+    /// valid once, for this number of seconds, and only while this channel is open.
     ServeBinary(Vec<Secret>, u16),
     /// Survey the network.
     Survey(SurveyOrder),
@@ -57,7 +57,7 @@ pub enum ToAgent {
     Probe(Box<Meeting>),
     /// End a meeting.
     EndProbe(CopyId),
-    /// Test the disk that a path is on. The test ends with this channel at the latest.
+    /// Test the disk that a path is on. The test is stopped if this channel ends.
     Disk(DiskOrder),
     /// A request for the agent's time, sent at this time of the head's clock. It is answered before
     /// other messages.
@@ -65,12 +65,12 @@ pub enum ToAgent {
     /// An order of the balance test. Files that were created for the test are removed when this
     /// channel ends.
     Balance(BalanceOrder),
-    /// Report the files that could be sent.
+    /// Report the attributes of files that the node could send.
     Stat(StatRequest),
-    /// The text of a file to store next to the copy's file when the latter is committed.
+    /// Store this text in a file next to the copy's file when the copy's file is committed.
     Attach(CopyId, Vec<u8>),
-    /// A piece of the helper program that uses fabrics, for agents without it, and whether more
-    /// follow.
+    /// A piece of the helper program for fabrics, which the agent does not have, and whether more
+    /// pieces follow.
     Helper(Vec<u8>, bool),
     /// Serve this node's files to a mount.
     Files(FilesOrder),
@@ -84,7 +84,7 @@ pub enum ToAgent {
     /// before `Commit` can give the file its final name. Sent only if no node may commit before all
     /// can.
     Prepare(CopyId, [u8; 32]),
-    /// All nodes have committed: remove what the file replaced.
+    /// All nodes have committed: remove the previous version of the file.
     Settle(CopyId),
 }
 
@@ -121,7 +121,7 @@ pub enum FromAgent {
         epoch: u32,
         /// The side of the node that the link is on.
         side: LinkSide,
-        /// The error of the link.
+        /// Why the link broke, or could not be opened.
         reason: String,
     },
     /// The block with this index arrived corrupt.
@@ -164,8 +164,8 @@ pub enum FromAgent {
     /// The reply to `Clock`: the time of the request by the head's clock, then the times of the
     /// request's arrival and of the reply by the agent's clock.
     Clock(u64, u64, u64),
-    /// A piece of the trace of a copy that was closed (empty if nothing was recorded), and whether
-    /// more follow.
+    /// A piece of the trace of a closed copy (empty if nothing was recorded), and whether more
+    /// pieces follow.
     Trace(CopyId, Vec<u8>, bool),
     /// An event of the balance test.
     Balance(BalanceEvent),
@@ -197,7 +197,7 @@ pub trait Message: Serialize + DeserializeOwned {
     /// Never: these types can always be serialised.
     #[must_use]
     fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("the type has no unserialisable part")
+        postcard::to_stdvec(self).expect("every value can be serialised")
     }
 
     /// Parses a message; `None` if the bytes are not a message.

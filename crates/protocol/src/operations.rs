@@ -1,7 +1,7 @@
-//! Operations: parts of the file, of which only a limited number are in progress at a time.
-//! Parallel file systems of 2007 copied files in this way. An operation ends when the servers have
-//! acknowledged each of its blocks as written. Only comparisons with these systems need operations;
-//! without them the whole copy is one window.
+//! Operations: parts of a file, of which only a limited number are copied at the same time, as in
+//! parallel file systems of 2007. An operation ends when the servers have acknowledged each of its
+//! blocks as written. Only comparisons with these systems need operations; without them the whole
+//! copy is one window.
 
 use std::collections::BTreeMap;
 

@@ -25,10 +25,10 @@ pub const PING_SIZE_MAX: u32 = 16 << 20;
 /// The maximum number of operations in flight.
 pub const PING_DEPTH_MAX: u32 = 4096;
 
-/// The maximum number of points of a meeting.
+/// The maximum number of points (measurements) of a meeting.
 pub const PING_POINTS_MAX: usize = 1024;
 
-/// A meeting, as one of its two agents gets it.
+/// The description of a meeting for one of its two agents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meeting {
     /// The identity of the meeting.
@@ -59,17 +59,17 @@ pub enum Task {
 /// A result of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Finding {
-    /// A point of a ping, from the initiator.
+    /// The result of a point of a ping; sent by the initiator.
     Ping(PingSample),
-    /// The time that reading the clock takes, in nanoseconds; from the initiator of a ping, once.
+    /// The nanoseconds that reading the clock takes; sent once, by a ping's initiator.
     Timer(u64),
     /// Conditions of the node that may affect results: names and values.
     Conditions(Vec<(String, String)>),
-    /// The provider that a ping uses on its fabric; from the initiator, once.
+    /// The provider that a ping uses on its fabric; sent once, by the initiator.
     Fabric(FabricWay),
-    /// The received data of a stream, from the receiver.
+    /// The measured rate of a stream; sent by the receiver.
     RxStats(RxStats),
-    /// The kernel's statistics of a stream, from the sender.
+    /// The kernel's statistics of a stream; sent by the sender.
     TxStats(TxStats),
 }
 
@@ -78,7 +78,7 @@ pub enum Finding {
 pub struct Complaint {
     /// The reason as text.
     pub reason: String,
-    /// Whether the other agent had left before; then that agent's reason is the relevant one.
+    /// Whether the other agent had left before; then the other agent's reason is the relevant one.
     pub left_alone: bool,
 }
 
@@ -93,23 +93,23 @@ pub enum PingTransport {
     Fabric,
 }
 
-/// How a side waits for the other.
+/// How an agent waits for the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PingWait {
-    /// It blocks in the kernel.
+    /// The agent blocks in the kernel.
     Block,
-    /// It polls.
+    /// The agent polls.
     Poll,
 }
 
 /// The state of the target while it has nothing to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TargetState {
-    /// It polls.
+    /// The target polls.
     Idle,
-    /// It blocks in the kernel.
+    /// The target blocks in the kernel.
     Asleep,
-    /// It blocks in the kernel, and other work keeps its CPUs busy.
+    /// The target blocks in the kernel, and other work keeps its CPUs busy.
     Busy,
 }
 
@@ -125,9 +125,9 @@ pub enum PingKind {
 }
 
 impl PingKind {
-    /// Returns the bytes of a request and of its reply over a stream. A get request is an address;
-    /// a put consists of an address and the data, and its reply is an acknowledgement. An empty
-    /// message takes one byte.
+    /// Returns the lengths in bytes of a request and of its reply on a byte stream. A get request
+    /// is an address; a put consists of an address and the data, and its reply is an
+    /// acknowledgement. An empty message takes one byte.
     #[must_use]
     pub fn bytes(self, size: u32) -> (u64, u64) {
         /// The length of an address and of an acknowledgement.
@@ -165,7 +165,7 @@ pub struct PingPoint {
     pub size: u32,
     /// The maximum number of operations in flight.
     pub depth: u32,
-    /// The rate of operations per second, at fixed times; `None` for the maximum rate.
+    /// The number of operations per second, started at fixed times; `None` for the maximum rate.
     pub rate: Option<u32>,
     /// The number of operations; `None` continues until the median is known within 1 %.
     pub count: Option<u32>,
@@ -208,13 +208,13 @@ pub struct PingSample {
     /// The number of operations that were timed together because one is shorter than the resolution
     /// of the clock; otherwise 1.
     pub timed_together: u32,
-    /// The number of writes for all requests: fewer than operations if some requests were combined.
+    /// The number of writes of requests: less than `count` if some requests were combined.
     pub writes: u64,
-    /// The nanoseconds spent in those writes.
+    /// The nanoseconds spent in writes of requests.
     pub writing_ns: u64,
     /// The nanoseconds in which the initiator worked: its CPU time without unsuccessful polls.
     pub initiator_ns: u64,
-    /// The nanoseconds in which the target worked, measured in the same way.
+    /// The nanoseconds in which the target worked: its CPU time without unsuccessful polls.
     pub target_ns: u64,
 }
 

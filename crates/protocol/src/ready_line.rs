@@ -14,14 +14,14 @@ pub struct ReadyLine {
     /// The release of the agent.
     pub release: String,
     /// The log file on the agent's host; `None` unless the agent is a standing one. The line
-    /// contains it in UTF-8.
+    /// contains the path in UTF-8.
     pub log: Option<PathBuf>,
 }
 
 impl ReadyLine {
     const WORD: &str = "garland-agent";
 
-    /// Parses a line of an agent's output; `None` if it is another line.
+    /// Parses a line of an agent's output; `None` if the line is not a ready line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();

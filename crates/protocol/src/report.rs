@@ -40,12 +40,12 @@ pub struct Report {
     pub held: u64,
     /// The number of held blocks that the node had before the copy began.
     pub had: u64,
-    /// The number of held blocks without a gap, from the first block on.
+    /// The number of leading blocks that the node has: the index of the first block that it lacks.
     pub whole: u64,
     /// The total time in nanoseconds for which receiving waited for the node's own writer.
     pub stalled_ns: u64,
-    /// The total time in nanoseconds for which the writer slept in its writes, because of the disk
-    /// and not of the CPU.
+    /// The total time in nanoseconds for which the writer slept in writes: it waited for the disk,
+    /// not for a CPU.
     pub blocked_ns: u64,
     /// The agent's peak resident memory in bytes.
     pub memory: u64,
@@ -53,9 +53,9 @@ pub struct Report {
     pub cpu_ns: u64,
     /// The part of `cpu_ns` that decrypting and checking blocks took, in nanoseconds.
     pub opening_ns: u64,
-    /// The number of blocks that each stage held at a time.
+    /// The mean and maximum number of blocks in each stage that had any.
     pub depths: Vec<StageDepth>,
-    /// The number of names that were removed because the source does not have them.
+    /// The number of files and directories that were removed because the source does not have them.
     pub removed: u64,
     /// The digest of the node's file; `None` if it was not requested, or is not known yet.
     pub checksum: Option<Summed>,
@@ -100,13 +100,12 @@ pub struct PendingCall {
     pub path: String,
     /// The nanoseconds since the call last made progress.
     pub silent_ns: u64,
-    /// The part of `silent_ns` that the call may take for its bytes on a very slow disk.
+    /// The part of `silent_ns` that a very slow disk may take for the call's data.
     pub allowance_ns: u64,
 }
 
 impl PendingCall {
-    /// Returns the nanoseconds without progress, minus the time that the call may take for its
-    /// bytes.
+    /// Returns the nanoseconds without progress, minus the allowance.
     #[must_use]
     pub fn overdue_ns(&self) -> u64 {
         self.silent_ns.saturating_sub(self.allowance_ns)
@@ -115,15 +114,15 @@ impl PendingCall {
     /// The time in nanoseconds without progress after which a call counts as hanging.
     pub const HANG_NS: u64 = 5_000_000_000;
 
-    /// Returns the rank of a call: of several calls the one with the highest rank is reported. A
-    /// hanging call that other nodes may wait for ranks before one that delays no other node.
+    /// Returns the rank of a call: of several calls, the one with the highest rank is reported. A
+    /// hanging call that may delay other nodes ranks above all other calls.
     #[must_use]
     pub fn weight(&self) -> (bool, u64) {
         let overdue = self.overdue_ns();
         (self.holds_up() && overdue >= Self::HANG_NS, overdue)
     }
 
-    /// Whether other nodes may wait for the call.
+    /// Whether the call may delay other nodes.
     #[must_use]
     pub fn holds_up(&self) -> bool {
         !matches!(self.operation, DiskCall::Finish | DiskCall::Verify)
@@ -140,15 +139,15 @@ impl PendingCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// Read and sealed.
+    /// Blocks that are being read and sealed.
     Read,
-    /// Ready to be sent.
+    /// Blocks that are ready to be sent.
     Ready,
-    /// Received, decrypted and written.
+    /// Received blocks that are being decrypted and written.
     Write,
 }
 
-/// The number of blocks that a stage held at a time, over the time in which it held any.
+/// The mean and maximum number of blocks in a stage, over the time in which the stage had any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageDepth {
     /// The stage that held the blocks.

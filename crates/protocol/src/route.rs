@@ -16,14 +16,14 @@ pub type NodeAddress = Vec<SocketAddr>;
 pub struct Route {
     /// The lane's number.
     pub lane: u16,
-    /// The node that feeds this one, the epoch of the link from it, and its address if this node
-    /// opens that link. `None` if no node feeds this one.
+    /// The node that feeds this node, the epoch of the link from it, and its address if this node
+    /// opens the link. `None` if no node feeds this node.
     pub upstream: Option<(NodeId, u32, Option<SocketAddr>)>,
     /// The nodes that this node feeds.
     pub downstreams: Vec<Downstream>,
 }
 
-/// A node that another feeds in a lane.
+/// A node to which another node sends a lane's blocks, and the link between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downstream {
     /// The node at the other end of the link.
@@ -74,7 +74,8 @@ impl Route {
         }
     }
 
-    /// Whether a link belongs to a later route: epochs grow.
+    /// Whether a link belongs to a later route: its epoch is above all of this route's on that
+    /// side.
     #[must_use]
     pub fn precedes(&self, side: LinkSide, epoch: u32) -> bool {
         let newest = match side {

@@ -23,7 +23,7 @@ pub enum SealError {
 }
 
 impl Keys {
-    /// Returns the sealer of `node` in `incarnation` for the run of blocks that `index` is in.
+    /// Returns the sealer of `node` in `incarnation` for the run that contains block `index`.
     #[must_use]
     pub fn sealer(&self, node: NodeId, incarnation: u64, index: u64) -> Sealer {
         let name = KeyName::new(node, incarnation, index);

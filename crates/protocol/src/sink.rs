@@ -26,7 +26,7 @@ pub enum SinkError {
     #[error("the source changed while it was copied (block {0})")]
     SourceChanged(u64),
     /// The end of the source contradicts an end that was noted before, or blocks that have arrived.
-    #[error("contradictory end of the source: {0} blocks")]
+    #[error("the end of the source after {0} blocks contradicts earlier messages")]
     Ended(u64),
 }
 
@@ -40,7 +40,7 @@ pub struct Sink {
     /// The index of the first block that is not held.
     next: u64,
     in_flight: BTreeSet<u64>,
-    /// Blocks that arrived or were passed over without being stored: they are neither held nor with
+    /// Blocks that arrived without being stored, or were skipped: they are neither held nor with
     /// the writer.
     missing: BTreeSet<u64>,
     known: BlockSet,
@@ -48,15 +48,15 @@ pub struct Sink {
     all_digests: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    /// The window of a stream: the number of blocks that may be taken, from the next one on; `None`
-    /// if the sink is not a stream.
+    /// The window of a stream: the number of blocks from `next` on that may be with the writer;
+    /// `None` if the sink is not a stream.
     window: Option<u64>,
     /// The blocks that belong to this node; `None` if all do.
     part: Option<LaneBlocks>,
-    /// Blocks from this index on are held, but not served yet.
+    /// Blocks from this index on are not served to other nodes yet, even if held.
     serving: u64,
-    /// The blocks whose signed digests have arrived, which other nodes need; `None` if this node
-    /// signs the digests itself.
+    /// The blocks whose signed digests have arrived; only these blocks are served. `None` if this
+    /// node signs the digests itself.
     signed: Option<BlockSet>,
     /// Blocks that are held but cannot be read back.
     unreadable: BTreeSet<u64>,
@@ -73,7 +73,7 @@ impl Sink {
     pub fn new(layout: Layout, holder: bool) -> Self {
         let blocks = layout.blocks();
         let end = (!layout.open).then_some(blocks);
-        let table = usize::try_from(end.unwrap_or(0)).expect("a block table fits the memory");
+        let table = usize::try_from(end.unwrap_or(0)).expect("the block table fits into memory");
         Self {
             layout,
             end,
@@ -102,7 +102,7 @@ impl Sink {
         Self { holder: true, ..self }
     }
 
-    /// Serves blocks only after [`Sink::sign`] was called for them.
+    /// Makes the sink serve a block only after [`Sink::sign`] was called for it.
     #[must_use]
     pub fn awaiting_signatures(self) -> Self {
         Self { signed: Some(BlockSet::new(self.layout.blocks())), ..self }
@@ -143,7 +143,7 @@ impl Sink {
         Self { known: BlockSet::full(self.layout.blocks()), contents, all_digests: true, ..self }
     }
 
-    /// Notes that block `index` was held before the copy: its bytes have the known digest.
+    /// Notes that block `index` is held: its bytes have the known digest.
     pub fn hold(&mut self, index: u64) {
         self.held.insert(index);
         while self.held.contains(self.next) {
@@ -165,7 +165,7 @@ impl Sink {
         }
     }
 
-    /// Whether block `index` is copied from another place on this node, and was not found changed.
+    /// Whether block `index` is copied from another place on this node, and not found to differ.
     #[must_use]
     pub fn is_brought(&self, index: u64) -> bool {
         self.brought.contains(index)
@@ -176,7 +176,7 @@ impl Sink {
         self.part.unwrap_or(LaneBlocks::all(self.blocks())).indices()
     }
 
-    /// Serves only the blocks before `bound`.
+    /// Limits the blocks that are served to other nodes to those before `bound`.
     pub fn serve_until(&mut self, bound: u64) {
         self.serving = bound;
     }
@@ -193,7 +193,7 @@ impl Sink {
         self.layout
     }
 
-    /// Whether block `index` is still to be taken.
+    /// Whether the node lacks block `index`, and its writer can take the block now.
     #[must_use]
     pub fn wants(&self, index: u64) -> bool {
         !self.is_far(index) && !self.has(index)
@@ -219,22 +219,22 @@ impl Sink {
         }
     }
 
-    /// Notes that block `index` was passed over, or was not stored when it arrived: it must be sent
-    /// again, unless the node has it.
+    /// Notes that block `index` was skipped, or was not stored when it arrived. The block must be
+    /// sent again unless the node has it.
     pub fn miss(&mut self, index: u64) {
         if !self.has(index) {
             self.missing.insert(index);
         }
     }
 
-    /// Returns the missing blocks that were passed over or not stored, in order.
+    /// Returns the indexes of the blocks that were skipped or not stored, in order.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
         self.missing.iter().copied()
     }
 
     /// Whether block `index` is too far ahead of a stream for its writer to take it now, but can be
-    /// taken after a wait. False if the stream's next block is missing: its repair may come after
-    /// the waiting block.
+    /// taken later. False if the stream's next block is missing: that block may arrive only after
+    /// block `index`.
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
         index > self.next && self.is_far(index) && !self.missing.contains(&self.next)
@@ -246,9 +246,9 @@ impl Sink {
         self.window.is_some_and(|window| index >= self.next.saturating_add(window))
     }
 
-    /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether that is
-    /// missing. `None` if the sink is not a stream. When a lane changes this, other lanes may be
-    /// able to continue.
+    /// Returns what [`Sink::is_ahead`] depends on: the index of a stream's next block, and whether
+    /// that block is missing. `None` if the sink is not a stream. When a lane changes this state,
+    /// other lanes may be able to continue.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
         self.window.map(|_| (self.next, self.missing.contains(&self.next)))
@@ -292,8 +292,8 @@ impl Sink {
     /// Notes that the source has this number of blocks.
     ///
     /// # Errors
-    /// Fails if the source is not a stream, ended at another block, or has known blocks after this
-    /// end.
+    /// Fails if the source is known to have another number of blocks, or has known blocks after
+    /// this end.
     pub fn end_at(&mut self, blocks: u64) -> Result<(), SinkError> {
         let others = self.contents.len() as u64 > blocks;
         if self.end.map_or(others || blocks > self.layout.blocks(), |end| end != blocks) {
@@ -349,8 +349,8 @@ impl Sink {
         self.will_serve(index) && (self.window.is_none() || index < self.reach)
     }
 
-    /// Whether all digests were known before any block arrived: then some blocks may have been
-    /// present.
+    /// Whether all digests were known before any block arrived. If not, the node had no blocks
+    /// before the copy.
     #[must_use]
     pub fn knows_all_digests(&self) -> bool {
         self.all_digests
@@ -381,7 +381,7 @@ impl Sink {
         self.held.count()
     }
 
-    /// Returns the number of held blocks without a gap, from the first one on.
+    /// Returns the number of leading held blocks: the index of the first block not held.
     #[must_use]
     pub fn whole(&self) -> u64 {
         self.next
@@ -393,7 +393,7 @@ impl Sink {
         self.wanted().is_some_and(|wanted| self.held.count() >= wanted)
     }
 
-    /// Returns the number of blocks that belong to this node, once known.
+    /// Returns the number of blocks that belong to this node; `None` until known.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
         self.part.map_or(self.end, |part| Some(part.len()))

@@ -1,4 +1,4 @@
-//! The files that a node could send: requested before a copy is planned.
+//! Requests for the files that a node could send, which the head makes before it plans a copy.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct TreeStat {
 pub struct Absent {
     /// The path on the node (raw bytes).
     pub path: Vec<u8>,
-    /// Why the node does not send it.
+    /// Why the node does not send this part.
     pub reason: String,
     /// Whether the part should have been sent. If false, it was skipped on purpose, as sockets and
     /// devices are.

@@ -8,19 +8,19 @@ use super::bounds::{ensure, within};
 pub const WRITE_MAX: u32 = 1 << 20;
 
 /// The allowed maximum sizes of packets in bytes: the range that Linux accepts for `TCP_MAXSEG` (88
-/// to 32767), and the headers of IPv4 and TCP.
+/// to 32767), plus 40 for the headers of IPv4 and TCP.
 pub const PACKETS: std::ops::RangeInclusive<u16> = 128..=32807;
 
 /// Streams over the connections of a meeting, each in one direction. The receivers measure, and
 /// report when the result is precise enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamTask {
-    /// The dialling agent sends on this number of connections, the first ones, and receives on the
-    /// others.
+    /// The number of connections, counted from the first, on which the dialling agent sends; it
+    /// receives on the others.
     pub forward: u16,
     /// The length of a write in bytes.
     pub write: u32,
-    /// The maximum packet size in bytes, including headers; `None` for that of the network.
+    /// The maximum packet size in bytes, including headers; `None` uses the network's maximum.
     pub packet: Option<u16>,
     /// Milliseconds after a stream's first byte that are not counted, because TCP starts slowly.
     pub warm_up_ms: u32,
@@ -31,7 +31,7 @@ pub struct StreamTask {
     pub most_ms: u32,
 }
 
-/// The received data of one stream.
+/// The data of one stream that its receiver counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RxStats {
     /// The connection's number.
@@ -61,7 +61,7 @@ pub struct TxStats {
     pub retransmits: u32,
     /// The congestion window in segments.
     pub window: u32,
-    /// Smoothed round-trip time in microseconds, under this load.
+    /// The smoothed round-trip time in microseconds, under the stream's load.
     pub round_trip_us: u32,
     /// The length of the data in a full segment, in bytes.
     pub segment_size: u32,
@@ -69,7 +69,7 @@ pub struct TxStats {
 
 impl StreamTask {
     pub(super) fn check(&self, streams: u16) -> Result<(), String> {
-        let forward = || format!("{} of {streams} connections send forward", self.forward);
+        let forward = || format!("{} connections to send on, of only {streams}", self.forward);
         ensure(self.forward <= streams, forward)?;
         within("bytes per write", self.write, 1..=WRITE_MAX)?;
         self.packet.map_or(Ok(()), |packet| within("bytes per packet", packet, PACKETS))?;

@@ -1,4 +1,4 @@
-//! Orders of the head and replies of agents for the comparison of a network with its plan.
+//! Orders of the head and replies of agents in a survey, which compares a network with its plan.
 
 use std::net::SocketAddrV4;
 
@@ -60,7 +60,7 @@ pub struct MtuProbe {
 /// A reply to an order of a survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SurveyAnswer {
-    /// The NICs, and the ports at which datagrams and connections are answered.
+    /// The NICs, and the ports at which the agent answers datagrams and accepts connections.
     Open(Vec<NicFacts>, u16, u16),
     /// The probes that arrived.
     Heard(Vec<Heard>),

@@ -1,6 +1,6 @@
 //! The first bytes on every connection: the protocol version and the purpose. Peers of different
-//! versions detect that here, without encryption. The bytes are part of the handshake's prologue,
-//! so a change in transit is detected.
+//! versions detect the difference here, before anything is encrypted. These bytes are part of the
+//! handshake's prologue, so a change in transit is detected.
 
 use thiserror::Error;
 use zerocopy::TryFromBytes;
@@ -24,7 +24,7 @@ pub enum Purpose {
     Control = b'C',
     /// A hop of a lane.
     Link = b'L',
-    /// A node without the program requests it.
+    /// A node that does not have the agent's program requests the program.
     Binary = b'B',
     /// A connection that two agents measure.
     Probe = b'P',

@@ -1,5 +1,5 @@
 //! The present activity of a node: the counters of its kernel, and the copies and jobs of Garland's
-//! agents. All numbers are counters; rates follow from two views.
+//! agents. Traffic and times are counters; rates are computed from two views.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 160;
 /// The maximum length in bytes of an account that is sent to another agent of the node.
 pub const ACCOUNT_MAX: usize = 48 << 10;
 
-/// The maximum number of items of each kind in a view, so that the view fits into one message.
+/// The maximum number of copies in a view, which must fit into one message.
 const COPIES: usize = 64;
 const LANES: usize = 192;
 const JOBS: usize = 96;
@@ -102,7 +102,7 @@ pub struct CopyView {
     pub length: Option<u64>,
     /// The size of a block in bytes.
     pub block_size: u32,
-    /// Whether all blocks are present and are being synced or read back.
+    /// Whether all blocks are present, and the file is being synced or read back.
     pub finishing: bool,
     /// The lanes that include this node.
     pub lanes: Vec<LaneView>,
@@ -113,7 +113,7 @@ pub struct CopyView {
 pub struct LaneView {
     /// The number of the lane in the copy.
     pub lane: u16,
-    /// Bytes of blocks that were received.
+    /// Bytes of blocks that were received from the upstream.
     pub came: u64,
     /// Bytes of blocks that were sent, to all downstreams together.
     pub went: u64,
@@ -125,14 +125,14 @@ pub struct LaneView {
 /// worked, or waited for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Waited for the upstream: nothing arrived.
+    /// The nanoseconds of waiting for the upstream, from which nothing arrived.
     pub up: u64,
-    /// Waited for the downstream: it took nothing.
+    /// The nanoseconds of waiting for the downstream, which accepted nothing.
     pub down: u64,
-    /// Waited for the node's own disk: its writer had all buffers, or the next block was not read
-    /// yet.
+    /// The nanoseconds of waiting for the node's own disk: the writer had all buffers, or the next
+    /// block was not read yet.
     pub disk: u64,
-    /// Idle: the lane had not begun, or was finished.
+    /// The nanoseconds of idleness: the lane had not begun, or was finished.
     pub rest: u64,
 }
 

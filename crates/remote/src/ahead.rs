@@ -1,5 +1,5 @@
-//! Reads parts of an object ahead in threads. Several requests are in flight, so that their
-//! round-trip times overlap, and their bytes take bounded memory.
+//! Reads parts of an object ahead, in threads. Several requests are in flight at a time, so that
+//! their round-trip times overlap. The memory for their bytes is bounded.
 
 use garland_sys::threads;
 use parking_lot::{Condvar, Mutex, MutexGuard};

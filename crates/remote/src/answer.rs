@@ -92,7 +92,7 @@ impl Answer {
                 Some("check that AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong to this store")
             }
             (_, "NoSuchBucket") => {
-                Some("check that AWS_ENDPOINT_URL is the store with this bucket")
+                Some("check the bucket, and that AWS_ENDPOINT_URL is the URL of its store")
             }
             (_, "AuthorizationHeaderMalformed" | "PermanentRedirect") => {
                 Some("set AWS_REGION to the bucket's region")
@@ -101,13 +101,13 @@ impl Answer {
                 Some("set AWS_REGION to the bucket's region")
             }
             (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) if s3 => {
-                Some("check that these credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE) may read it")
+                Some("check that AWS_ACCESS_KEY_ID or AWS_PROFILE may read the object")
             }
             (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) => {
                 Some("check whether the URL needs a login, or has expired")
             }
             _ if self.text.contains("Content-Length") => {
-                Some("the server does not send its length; download it to a file first")
+                Some("the server does not send the length of the file; download the file first")
             }
             _ => None,
         }

@@ -2,8 +2,8 @@
 //! version when it is opened. Several ranges at a time are read ahead into bounded memory.
 //!
 //! The crate `object_store` implements addresses, signatures, credentials and retries. It is
-//! asynchronous, but only this crate notices: each reading thread has a runtime of its own and
-//! blocks on it. Network I/O is done with `ureq`, which blocks like the rest of the program.
+//! asynchronous, and this crate hides that: each reading thread has its own runtime, and blocks on
+//! it. Network I/O is done with `ureq`, which blocks like the rest of the program.
 
 mod address;
 mod ahead;

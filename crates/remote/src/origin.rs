@@ -118,9 +118,9 @@ impl Origin {
         Ok(result.into_stream())
     }
 
-    /// Whether a response is of the version that was opened: compares the tag (the date if there is
-    /// none) and the length. This is necessary because servers may ignore the conditions of a
-    /// request.
+    /// Returns whether a response is of the version that was opened: compares the tag (the date if
+    /// there is none) and the length. This is necessary because servers may ignore the conditions
+    /// of a request.
     fn is_same(&self, result: &GetResult) -> bool {
         let (was, is) = (&self.pinned, &result.meta);
         let dated = was.e_tag.is_some() || was.last_modified == is.last_modified;
@@ -159,8 +159,8 @@ async fn flow(
     Ok(())
 }
 
-/// Whether an error is one that servers return if they do not support ranges, or if the object is
-/// empty.
+/// Returns whether an error is one that servers return if they do not support ranges, or if the
+/// object is empty.
 fn wants_no_range(error: &Error) -> bool {
     let text = error.to_string();
     let told = ["non-partial response", "416 Range Not Satisfiable", "Content-Range header not"];

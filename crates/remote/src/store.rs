@@ -105,8 +105,8 @@ fn in_bucket(
     Ok((Arc::new(store), path))
 }
 
-/// Whether there are credentials, or a service that provides them. The service of EC2 is used on
-/// EC2 machines only, since it does not answer elsewhere.
+/// Returns whether there are credentials, or a service that provides them. The service of EC2 is
+/// used on EC2 machines only, since it does not answer elsewhere.
 fn has_credentials(environment: &dyn Fn(&str) -> Option<String>, profile: &Profile) -> bool {
     let skips = environment("AWS_SKIP_SIGNATURE").is_some_and(|value| value == "true");
     let on_ec2 = || {

@@ -27,10 +27,10 @@ use crate::trust;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The maximum time until a server sends the headers of its response.
+/// Timeout for the headers of a response.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// The maximum time to receive a range.
+/// Timeout for receiving the bytes of a range.
 const RANGE_COMES: Duration = Duration::from_secs(90);
 
 /// The number of bytes that are passed on at a time.
@@ -92,7 +92,7 @@ impl HttpService for Transport {
     }
 }
 
-/// Whether a response is partial content of the right length.
+/// Returns whether a response is partial content of the right length.
 fn is_part(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let span = || {

@@ -1,4 +1,4 @@
-//! Errors: the operation, the object, the reason, and what to do.
+//! Errors, which name the operation, the object, the reason, and what to do.
 
 use std::fmt::Display;
 
@@ -20,12 +20,12 @@ impl Trouble {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Returns the error that the object `of` has changed since it was opened.
+    /// Returns an error which says that the object `of` has changed since it was opened.
     pub(crate) fn changed(of: impl Display) -> Self {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
     }
 
-    /// Returns the error that the caller no longer wants the object `of`.
+    /// Returns an error which says that the caller no longer wants the object `of`.
     pub(crate) fn stale(of: impl Display) -> Self {
         Self { stale: true, ..Self::new(format!("stopped reading {of}: it is no longer needed")) }
     }
@@ -42,13 +42,13 @@ impl Trouble {
         self.hint.as_deref()
     }
 
-    /// Whether the error is that the object has changed.
+    /// Returns whether the error is that the object has changed.
     #[must_use]
     pub fn is_change(&self) -> bool {
         self.changed
     }
 
-    /// Whether the error is only that the result is no longer wanted.
+    /// Returns whether the error is only that the result is no longer wanted.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.stale

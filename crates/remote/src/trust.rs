@@ -3,8 +3,8 @@
 use ureq::tls::{Certificate, RootCerts};
 
 /// Returns the certificate authorities that this machine trusts (`SSL_CERT_FILE`, `SSL_CERT_DIR`,
-/// or the directory of the system). If there are none, returns those of Mozilla, which are part of
-/// the program.
+/// or the system's directory). If there are none, returns those of Mozilla, which are part of the
+/// program.
 pub(crate) fn roots() -> RootCerts {
     let found = rustls_native_certs::load_native_certs();
     let certificates: Vec<_> =

@@ -16,7 +16,7 @@ use crate::format::{Counter, Flow, Format, Process, Row, Slice, Step, Unit};
 /// A file of trace events that is being written.
 pub(crate) struct Chrome<'a> {
     output: &'a mut dyn Write,
-    /// Whether an event has been written, so that the next one needs a comma before it.
+    /// Whether an event has been written: the next event then needs a comma before it.
     begun: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::format::Unit;
 /// The object that a counter measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Of {
-    /// A connection of a lane to the node `peer`; `up` if the node feeds this one.
+    /// A connection of a lane to the node `peer`; `up` if `peer` is the sender.
     Socket { lane: u16, peer: u16, up: bool },
     /// A thread, by number, and its stage.
     Thread { thread: u16, what: Stage },
@@ -41,7 +41,7 @@ impl Of {
         }
     }
 
-    /// Returns the other node's index in the plan; none if the object concerns only one node.
+    /// Returns the other node's index in the plan; `None` if the object concerns only one node.
     pub(crate) fn peer(self) -> Option<u16> {
         match self {
             Self::Socket { peer, .. } | Self::Clock { peer } => Some(peer),
@@ -50,7 +50,7 @@ impl Of {
     }
 }
 
-/// Returns the time of a record by its node's clock in nanoseconds, and its counters; none for
+/// Returns the time of a record by its node's clock in nanoseconds, and its counters; `None` for
 /// spans.
 pub(crate) fn readings(record: &Record) -> Option<(u64, Vec<Reading>)> {
     match record {

@@ -4,7 +4,7 @@ use garland_core::trace::{Exchange, Lost, NO_BLOCK, NONE, Span, Stage};
 
 use crate::format::{Slice, Step};
 
-/// The names of all details. Those of a slice come first, in their order.
+/// The names of all details. The details of a slice come first, in the order of [`of_slice`].
 pub(crate) const NAMES: [&str; 13] = [
     "busy_ns",
     "bytes",
@@ -75,7 +75,7 @@ pub(crate) fn of_lost<'a>(lost: &Lost, peer: Option<&'a str>) -> Vec<(usize, Val
     details
 }
 
-/// Returns the kind of a span's control message; none for spans of other stages.
+/// Returns the kind of a span's control message; `None` for spans of other stages.
 pub(crate) fn exchange(span: &Span) -> Option<&'static str> {
     let of_control = span.stage == Stage::Control;
     let exchange = of_control.then(|| Exchange::of_number(span.block)).flatten()?;

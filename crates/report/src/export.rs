@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Moment {
     /// Nanoseconds of the head's clock.
     pub at_ns: u64,
-    /// The maximum error in nanoseconds; none if unknown.
+    /// The maximum error in nanoseconds; `None` if unknown.
     pub error_ns: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Starts an export to `output`. For each index in the plan, `names` has the name of the node.
+    /// Starts an export to `output`. `names` has the name of the node for each index in the plan.
     ///
     /// # Errors
     /// If `output` cannot be written.
@@ -90,7 +90,7 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// Writes the critical path. `steps` must be in order of time and not overlap.
+    /// Writes the critical path. `steps` must be in order of time and must not overlap.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -187,13 +187,13 @@ impl<'a> Export<'a> {
 }
 
 /// Returns the name of the node with this index in the plan, or a name such as `node 5` if the
-/// trace of the node is missing; none for [`NONE`].
+/// trace of the node is missing; `None` for [`NONE`].
 fn name(names: &BTreeMap<u16, String>, place: u16) -> Option<String> {
     let known = || names.get(&place).cloned().unwrap_or_else(|| format!("node {place}"));
     (place != NONE).then(known)
 }
 
-/// Returns the latest time of a record by the node's clock in nanoseconds; none if the record has
+/// Returns the latest time of a record by the node's clock in nanoseconds; `None` if the record has
 /// no time.
 fn last_ns(record: &Record) -> Option<u64> {
     match record {

@@ -21,9 +21,9 @@ struct Hop {
 }
 
 impl Flows {
-    /// Returns the flow of which a span is an end. `place` is the index of the span's node in the
-    /// plan. A span of several blocks has the flow of its first block. Returns none for spans that
-    /// do not send or receive a block, or whose peer is unknown.
+    /// Returns the flow that starts or ends with a span. `place` is the index of the span's node in
+    /// the plan. A span of several blocks has the flow of its first block. Returns `None` for spans
+    /// that do not send or receive a block, or whose peer is unknown.
     pub(crate) fn of(&mut self, place: u16, span: &Span) -> Option<Flow> {
         let arrives = match span.stage {
             Stage::Receive => true,

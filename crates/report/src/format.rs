@@ -49,14 +49,14 @@ pub(crate) struct Slice<'a> {
     pub(crate) begin_ns: u64,
     /// End in nanoseconds of the head's clock; never before the start.
     pub(crate) end_ns: u64,
-    /// The maximum error of `begin_ns` and `end_ns` in nanoseconds; none if unknown.
+    /// The maximum error of `begin_ns` and `end_ns` in nanoseconds; `None` if unknown.
     pub(crate) error_ns: Option<u64>,
     /// The recorded span, by the node's own clock.
     pub(crate) span: &'a Span,
-    /// The name of the other node; none if the span concerns one node.
+    /// The name of the other node; `None` if the span concerns one node.
     pub(crate) peer: Option<&'a str>,
-    /// The flow that connects the slice with that at the other end of the hop; none for spans that
-    /// do not send or receive.
+    /// The flow that connects the slice with the slice at the other end of the hop; `None` for
+    /// spans that neither send nor receive.
     pub(crate) flow: Option<Flow>,
 }
 
@@ -69,7 +69,7 @@ pub struct Step {
     pub end_ns: u64,
     /// The cause of the delay.
     pub cause: &'static str,
-    /// The node that caused the delay, or the sender of the hop; none if the cause concerns all
+    /// The node that caused the delay, or the sender of the hop; `None` if the cause concerns all
     /// nodes.
     pub node: Option<String>,
     /// The receiver of the hop, if the cause is a hop.
@@ -122,14 +122,14 @@ impl Unit {
     }
 }
 
-/// A format of timelines. Every call is about the process that was written last. Rows and counters
-/// are written before their slices and samples.
+/// A format of timelines. Every call applies to the process that was written last. Rows and
+/// counters are written before their slices and samples.
 pub(crate) trait Format {
-    /// Writes a process. By default nothing, for formats whose lines name their node.
+    /// Writes a process. The default writes nothing, for formats whose lines name their node.
     fn process(&mut self, _process: &Process) -> io::Result<()> {
         Ok(())
     }
-    /// Writes a row of a process. By default nothing, for formats without rows.
+    /// Writes a row of a process. The default writes nothing, for formats without rows.
     fn row(&mut self, _process: &Process, _row: &Row) -> io::Result<()> {
         Ok(())
     }
@@ -146,7 +146,7 @@ pub(crate) trait Format {
         peer: Option<&str>,
         at_ns: u64,
     ) -> io::Result<()>;
-    /// Writes a counter of a process. By default nothing, for formats whose samples name their counter.
+    /// Writes a counter of a process. The default writes nothing, if samples name their counter.
     fn counter(&mut self, _process: &Process, _counter: &Counter) -> io::Result<()> {
         Ok(())
     }

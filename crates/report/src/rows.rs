@@ -64,7 +64,7 @@ pub(crate) fn lay_out<'a>(
 }
 
 impl Key {
-    /// Returns the name of a row: row `at` of those with this key, counted from 0.
+    /// Returns the name of row number `at`, counted from 0, among the rows with this key.
     fn name(self, at: usize) -> String {
         let mut name = self.stage.name().to_owned();
         if self.lane != NONE {

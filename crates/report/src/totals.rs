@@ -16,7 +16,7 @@ pub struct Total {
     pub spans: u64,
     /// The number of blocks, including those of lost spans.
     pub blocks: u64,
-    /// The time of work, or of waiting for stages that wait, in nanoseconds; includes lost spans.
+    /// The time at work, or of waiting in stages that wait, in nanoseconds; includes lost spans.
     pub busy_ns: u64,
     /// The number of bytes, including those of lost spans.
     pub bytes: u64,

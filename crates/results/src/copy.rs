@@ -30,11 +30,11 @@ pub struct CopyResult {
     pub head: Head,
     #[serde(default)]
     direction: Direction,
-    /// The length of the source in bytes; of several gathered files, the sum.
+    /// The length of the source in bytes; for several gathered files, the sum of their lengths.
     #[serde(default)]
     pub bytes: u64,
-    /// Whether the destination is a device, a pipe or a command. If the copy fails, these keep the
-    /// bytes that they have received.
+    /// Whether the destination is a device, a pipe or a command, which keeps the bytes that it has
+    /// received even if the copy fails.
     #[serde(default)]
     in_place: bool,
     /// Bytes of blocks that this machine has sent, after compression; `None` for a copy to this
@@ -56,7 +56,7 @@ pub struct CopyResult {
     /// The names of nodes whose partial file from an interrupted copy could not be used.
     #[serde(default)]
     unusable: Vec<String>,
-    /// Whether nodes read parts of the source themselves.
+    /// Whether nodes read parts of the source from a shared file system (`--shared`).
     #[serde(default)]
     shared: bool,
     /// Nodes that should have read a part of the source themselves but did not.
@@ -118,7 +118,7 @@ pub struct NodeResult {
     /// The number of directory entries that the node removed since they are not in the source.
     #[serde(default)]
     removed: u64,
-    /// Bytes per second until the node had every block; `None` if it is unknown.
+    /// The rate until the node had every block, in bytes per second; `None` if unknown.
     rate: Option<u64>,
     #[serde(default)]
     detached: bool,
@@ -142,15 +142,15 @@ pub struct NodeResult {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct FaultResult {
-    /// The index of the corrupt block; `None` if another frame was corrupt.
+    /// The index of the corrupt block; `None` if the corrupt frame contained no block.
     block: Option<u64>,
     from: String,
     to: String,
 }
 
 impl CopyResult {
-    /// Creates the result of a command that ends now. `copies` have run at the same time, and
-    /// `phases` has the phases before them.
+    /// Creates the result of a command that ends now. All `copies` ran at the same time; `phases`
+    /// has the phases before the copies.
     pub fn new(run: &Run, direction: Direction, copies: &[Copied], mut phases: Phases) -> Self {
         let all = |moment: fn(&Moments) -> u64| {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
@@ -203,7 +203,7 @@ impl CopyResult {
         }
     }
 
-    /// Adds the limit that the network sets, if known, and how much of it the copy has reached.
+    /// Sets the limit of the rate, if known, and the fraction of the limit that the copy reached.
     pub fn with_limit(mut self, known: Option<Limit>) -> Self {
         self.head.limit = known.map(|limit| {
             let achieved =
@@ -219,8 +219,8 @@ impl CopyResult {
         self
     }
 
-    /// Adds what the comparison before the copy has found: nodes whose partial file could not be
-    /// used, and nodes that did not read their part of the source, with the reasons.
+    /// Sets what the comparison before the copy has found: nodes whose partial file could not be
+    /// used, and for each node that did not read its part of the source, the node and the reason.
     pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
         self.unusable = unusable;
         let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
@@ -257,8 +257,8 @@ impl CopyResult {
         self
     }
 
-    /// Returns the exit code of the command. The command succeeds if at least `min_ok` nodes, by
-    /// default all, are ok, and if a tree, should one be copied, is complete.
+    /// Returns the exit code of the command. The command succeeds if at least `min_ok` nodes (by
+    /// default all) are ok and the copied tree, if any, is complete.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
@@ -401,7 +401,7 @@ impl CopyResult {
         Ok(())
     }
 
-    /// Groups the names of nodes by `amount`. Nodes for which it is 0 are left out.
+    /// Groups the names of nodes by `amount`; omits nodes whose amount is 0.
     fn groups(&self, amount: fn(&NodeResult) -> u64) -> BTreeMap<u64, Vec<&str>> {
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
         for node in self.nodes.iter().filter(|node| amount(node) > 0) {
@@ -410,7 +410,7 @@ impl CopyResult {
         groups
     }
 
-    /// Writes how many names the nodes have removed, the largest numbers first.
+    /// Writes how many directory entries the nodes have removed, the largest numbers first.
     fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.groups(|node| node.removed).iter().rev().try_for_each(|(removed, names)| {
             let what = if *removed == 1 { "name" } else { "names" };
@@ -418,7 +418,7 @@ impl CopyResult {
         })
     }
 
-    /// Writes how many bytes nodes had before the copy, or have read themselves.
+    /// Writes how many bytes nodes had before the copy, or read from a shared file system.
     fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         let groups = self.groups(|node| node.already);
@@ -445,13 +445,13 @@ impl CopyResult {
             let names = nodelist::fold(&self.unusable);
             writeln!(
                 f,
-                "left    {names}: the partial file of an interrupted copy was useless, and was removed"
+                "left    {names}: the partial file of an interrupted copy could not be used, and was removed"
             )?;
         }
         Ok(())
     }
 
-    /// Writes which nodes read their file back; digests are printed elsewhere.
+    /// Writes which nodes read their file back from its medium and found it equal to the source.
     fn write_read_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verified: Vec<&str> =
             self.nodes.iter().filter(|node| node.verified).map(|node| node.name.as_str()).collect();
@@ -470,7 +470,7 @@ impl CopyResult {
         if !late.is_empty() {
             writeln!(
                 f,
-                "slow    {}: detached, since its disk was slower than the others",
+                "slow    {}: detached, since its disk was slower than those of the other nodes",
                 nodelist::fold(&late)
             )?;
         }

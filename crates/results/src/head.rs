@@ -12,12 +12,12 @@ use crate::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
-/// The fields that all result objects have, and with which they begin.
+/// The fields with which all result objects begin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// The schema and its version, such as `garland.cp/2`.
     pub schema: Cow<'static, str>,
-    /// The name of the run; none if the command stores none.
+    /// The name of the run; `None` if the command stores no run.
     pub run: Option<String>,
     /// The arguments of the command line, the program first.
     #[serde(default)]
@@ -27,22 +27,22 @@ pub struct Head {
     /// The phases in order; their durations sum to `elapsed_ns`.
     #[serde(default)]
     pub phases: Vec<Phase>,
-    /// The maximum rate that the network allows; none if unknown, or if no file was copied.
+    /// The maximum rate that the network allows; `None` if unknown, or if no file was copied.
     pub limit: Option<Limit>,
 }
 
 /// A phase of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phase {
-    /// The name, such as `set-up`.
+    /// The name of the phase, such as `set-up`.
     pub name: Cow<'static, str>,
     /// The duration of the phase in nanoseconds.
     pub ns: u64,
 }
 
 impl Head {
-    /// Creates these fields for a result with the schema `schema`, after the phases `phases`. `run`
-    /// is the command's run, if it stores one.
+    /// Creates the fields for a result with the schema `schema` and the phases `phases`. `run` is
+    /// the command's run, if the command stores one.
     pub fn new(schema: &'static str, run: Option<&Run>, phases: Phases) -> Self {
         Self {
             schema: Cow::Borrowed(schema),
@@ -55,7 +55,8 @@ impl Head {
     }
 }
 
-/// Records the phases of a command. They have no gaps: each begins when the previous one ends.
+/// Records the phases of a command. There are no gaps: each phase begins when the previous one
+/// ends.
 pub struct Phases {
     /// When the last phase ended, in monotonic nanoseconds.
     last: u64,
@@ -90,7 +91,7 @@ impl Phases {
     }
 
     /// Ends the current phase at the monotonic time `end` and gives it the name `name`. If `end` is
-    /// before its beginning, its duration is 0. Returns the duration in nanoseconds.
+    /// before the beginning of the phase, the duration is 0. Returns the duration in nanoseconds.
     pub fn end_at(&mut self, name: &'static str, end: u64) -> u64 {
         let ns = end.saturating_sub(self.last);
         self.list.push(Phase { name: Cow::Borrowed(name), ns });
@@ -128,15 +129,14 @@ impl NodeVerdict {
 /// The verdict on a node and its reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeEnd {
-    /// Whether the node is ok, and if not, in which way.
+    /// The verdict: ok, failed, dead or skipped.
     pub verdict: NodeVerdict,
-    /// The reason for the verdict; `None` if it is ok.
+    /// The reason for the verdict; `None` if the verdict is ok.
     pub reason: Option<String>,
 }
 
 impl NodeEnd {
-    /// Creates the verdict `otherwise` with the reason `reason`; if that is `None`, the verdict is
-    /// ok.
+    /// Creates the verdict ok if `reason` is `None`, else the verdict `otherwise` with this reason.
     pub fn new(otherwise: NodeVerdict, reason: Option<String>) -> Self {
         Self { verdict: if reason.is_none() { NodeVerdict::Ok } else { otherwise }, reason }
     }
@@ -146,7 +146,7 @@ impl NodeEnd {
         self.verdict == NodeVerdict::Ok
     }
 
-    /// Returns what the table of verdicts takes: the verdict, the reason, and the node's name
+    /// Returns the node's row for the table of verdicts: the verdict, the reason, and its name
     /// `name`.
     pub fn of<'a>(&'a self, name: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
         (self.verdict.as_str(), self.reason.as_deref(), name)

@@ -40,7 +40,7 @@ pub struct KeptResult {
     schema: String,
 }
 
-/// The field of a result object that is read first.
+/// The schema of a result object, which is read before the other fields.
 #[derive(Deserialize)]
 struct Kind {
     schema: String,
@@ -68,7 +68,7 @@ impl KeptResult {
     /// Parses the object as a value of the type `T`.
     ///
     /// # Errors
-    /// When the object lacks a field of `T`, or has one of another type.
+    /// When the object lacks a field of `T`, or a field has another type than in `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, KeptError> {
         serde_json::from_slice(&self.text)
             .map_err(|error| KeptError::Other(self.path.clone(), error))

@@ -14,8 +14,7 @@ use garland_sys::event::Wake;
 use garland_sys::identity::Identity;
 use garland_sys::threads;
 
-/// The polling interval for the end of the process named in a lock file, where flock is not
-/// supported.
+/// The interval at which the process named in a lock file is checked, if flock is not supported.
 const POLL: Duration = Duration::from_millis(100);
 
 /// A held lock file. The lock is released when this value is dropped or the process ends.
@@ -25,8 +24,8 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// Takes a shared lock on the file at `path`; created if missing. Several processes may hold it
-    /// at a time.
+    /// Takes a shared lock on the file at `path`, which is created if missing. Several processes
+    /// may hold the lock at a time.
     ///
     /// # Errors
     /// When the file can be neither locked nor written.
@@ -115,7 +114,7 @@ fn name_own(file: &mut File) -> io::Result<()> {
     file.write_all(format!("{pid} {start} {boot}\n").as_bytes())
 }
 
-/// Reads the identity of the process that a lock file names; `None` if it cannot be read.
+/// Reads the identity of the process named in a lock file; `None` if it cannot be read.
 fn named(path: &Path) -> Option<Identity> {
     let text = fs::read_to_string(path).ok()?;
     let mut words = text.split_whitespace();

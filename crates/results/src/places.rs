@@ -1,5 +1,5 @@
 //! The state directory. It has mode 0700 and a subdirectory for each host, since several hosts may
-//! share a home directory. Owner and mode are checked when it is opened.
+//! share a home directory. Owner and mode are checked when the directory is opened.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
@@ -51,8 +51,8 @@ impl Places {
         Ok(path)
     }
 
-    /// Returns what is recorded about files that were read or written on this machine; nothing if
-    /// the directory of these records cannot be used.
+    /// Returns the records about files that were read or written on this machine. If their
+    /// directory cannot be used, they are empty and nothing is recorded.
     pub fn records(&self) -> Records {
         self.folder("known").map_or_else(|_| Records::default(), Records::at)
     }
@@ -73,7 +73,7 @@ impl Places {
         let keys = KeyPair::generate();
         let bytes = [keys.private.0, keys.public].concat();
         write_private(&path, &bytes).or_nothing(format!("cannot write {}", path.display()))?;
-        // Another process may have written its key pair at the same time: use the one in the file.
+        // Another process may have written its key pair at the same time: use the pair in the file.
         Ok(read().unwrap_or(keys))
     }
 }

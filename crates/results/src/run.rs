@@ -21,7 +21,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";
 
-/// A run: its name, and the directory that it stores results in.
+/// A run: its name, and the directory in which its results are stored.
 #[derive(Clone, Debug)]
 pub struct Run {
     name: String,
@@ -31,8 +31,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Begins a run of `command`. Its name consists of the time, the command and two random bytes.
-    /// The run counts as running until the value is dropped.
+    /// Begins a run of `command`. The run's name consists of the time, the command and two random
+    /// bytes. The run counts as running until the value is dropped.
     pub fn begin(places: &Places, command: &str) -> Result<Self, Failure> {
         Self::begin_keeping(places, command, TRACED)
     }
@@ -61,13 +61,13 @@ impl Run {
     }
 
     /// Finds the run named `asked`, which may be a name or a path; [`LAST`] is the last run that
-    /// contains the file `needed`. It is an error if the run lacks that file; `what` describes the
-    /// file in the message.
+    /// contains the file `needed`. Fails if the run lacks this file; `what` describes the file in
+    /// the error message.
     pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
         Self::find_with(places, asked, &[needed], what)
     }
 
-    /// Finds a run as [`Run::find`] does; it must contain all files of `needed`.
+    /// Finds a run as [`Run::find`] does, but requires all files of `needed`.
     pub fn find_with(
         places: &Places,
         asked: &str,
@@ -127,7 +127,7 @@ impl Run {
         &self.folder
     }
 
-    /// Returns why the run's traces were removed, if they were.
+    /// Returns why the run's traces were removed; `None` if they were not.
     pub fn why_traces_removed(&self) -> Option<String> {
         retention::why_removed(&self.folder)
     }
@@ -141,8 +141,8 @@ impl Run {
     }
 
     /// Writes the traces of the run, one file for each node of the copy. If the run has several
-    /// copies, `node` says whose copy `traces` belong to. An error is only printed, since the
-    /// result does not depend on traces.
+    /// copies, `node` is the node of the copy that `traces` belong to. Errors are printed but not
+    /// returned, since the result does not depend on traces.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
         if let Err(failure) = self.write_traces(places, node, traces) {
             garland_terminal::errln!("cannot write all traces of this run: {}", failure.message());
@@ -170,7 +170,7 @@ impl Run {
 }
 
 /// Returns the directories of all runs in `runs`, the oldest first. Names begin with the time in
-/// seconds; runs of one second are ordered by their times in the file system.
+/// seconds; runs of the same second are ordered by the creation times of their directories.
 fn sorted(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -30,10 +30,10 @@ pub struct NodeState {
     end: NodeEnd,
     /// The path of the agent's log on the node; `None` without an agent.
     log: Option<PathBuf>,
-    /// The number of links that the agent holds open to later nodes for future copies; `None` if
+    /// The number of links to later nodes that the agent keeps open for future copies; `None` if
     /// unknown.
     links: Option<u32>,
-    /// Why links to later nodes could not be opened, one text for each.
+    /// For each link to a later node that could not be opened, the reason.
     unreachable: Vec<String>,
     /// The word that stands for the verdict in the table.
     #[serde(skip)]
@@ -63,7 +63,7 @@ impl NodeState {
         self
     }
 
-    /// Sets the number of the agent's open links, and the errors of those that it could not open.
+    /// Sets the number of the agent's open links, and the errors of links that were not opened.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
         self

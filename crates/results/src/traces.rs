@@ -34,19 +34,19 @@ pub struct Traced {
     pub rails: Vec<u16>,
     /// The names of a mount's peers; empty for a copy. Peers have no traces of their own.
     pub peers: Vec<String>,
-    /// If the run has several copies, the node of this one; otherwise `None`.
+    /// If the run has several copies, the node of this copy; otherwise `None`.
     pub of_node: Option<String>,
     folder: PathBuf,
 }
 
 impl Traced {
-    /// Finds the run named `asked`. If it has several copies, chooses that of `node`; without
-    /// `node`, the copy that ended last.
+    /// Finds the run named `asked`. If the run has several copies, chooses the copy of `node`, or
+    /// without `node` the copy that ended last.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         Self::of(Run::find(places, asked, TRACES, "a trace")?, node)
     }
 
-    /// Finds a copy as [`Traced::find`] does; the last run is then the last one that copied.
+    /// Finds a copy as [`Traced::find`] does, but [`LAST`] is the last run that stored a plan.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
         Self::of(Run::find_with(places, asked, needed, "a trace of a copy")?, node)
@@ -62,7 +62,7 @@ impl Traced {
         let Ok(plans) = serde_json::from_slice::<Vec<Plan>>(&text) else {
             if let Some(node) = node {
                 return Err(Failure::usage(format!(
-                    "{} is a single copy of all nodes; it has no copy of {node} alone",
+                    "{} is one copy for all nodes; it has no separate copy of {node}",
                     run.name()
                 ))
                 .hint("--node applies to runs that gathered files from several nodes"));
@@ -110,8 +110,8 @@ impl Traced {
     }
 }
 
-/// Returns the time of the last event in the head's trace in `folder`, in monotonic nanoseconds; 0
-/// if the trace cannot be read.
+/// Returns the end of the last span in the head's trace in `folder`, in monotonic nanoseconds; 0 if
+/// the trace cannot be read.
 fn last_of_head(folder: &Path) -> u64 {
     let Ok((trace, _)) = read(&folder.join("head.trace")) else { return 0 };
     let ends = trace.records.iter().map(|record| match record {
@@ -135,7 +135,8 @@ pub enum UnreadTrace {
     Content(#[from] TraceError),
 }
 
-/// Reads a trace file. If the file is truncated, returns the complete part, and where it was cut.
+/// Reads a trace file. If the file is truncated, returns the complete part and the place of the
+/// cut.
 pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), UnreadTrace> {
     let mut bytes = Vec::new();
     if File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {

@@ -25,14 +25,14 @@ pub struct TreeResult {
     links: u64,
     /// The number of entries that could not be copied because of errors.
     missed: usize,
-    /// The number of entries that are not copied by design, such as sockets.
+    /// The number of entries that were skipped by design, such as sockets.
     skipped: usize,
-    /// The first of these entries: missed ones, then skipped ones.
+    /// The entries that were not copied, at most [`KEPT`]: first the missed, then the skipped ones.
     left_out: Vec<LeftOutResult>,
     /// The number of directories in which nothing was removed because one of their entries could
     /// not be copied.
     deletion_skipped: usize,
-    /// The first of these directories, as paths.
+    /// The paths of the directories in which nothing was removed, at most [`KEPT`].
     deletion_skipped_in: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct TreeResult {
 struct LeftOutResult {
     path: String,
     reason: String,
-    /// Whether the entry could not be copied; otherwise such entries are skipped by design.
+    /// Whether an error prevented the copy of the entry; if not, the entry was skipped by design.
     missed: bool,
 }
 
@@ -124,20 +124,20 @@ impl TreeResult {
 
     fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for folder in self.deletion_skipped_in.iter().take(SHOWN) {
-            let why = "nothing was removed, since an entry of it was not copied";
+            let why = "nothing was removed, since one of its entries was not copied";
             writeln!(f, "kept    {}: {why}", shown(folder))?;
         }
         write_more(f, "kept", self.deletion_skipped)
     }
 }
 
-/// Replaces the control characters in a line by `?`, since names may contain them and the terminal
-/// would obey.
+/// Replaces the control characters in a line by `?`: file names may contain them, and a terminal
+/// would interpret them.
 fn shown(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Writes how many entries of a list of `count` are not shown, if any; `word` begins the line.
+/// Writes how many of the `count` entries of a list are not shown, if any, after `word`.
 fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
     match count.saturating_sub(SHOWN) {
         0 => Ok(()),

@@ -11,12 +11,12 @@ pub const SCHEMA: &str = "garland.wires/2";
 use crate::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The rates of an earlier run, to compare with.
+/// The rates of an earlier run, with which new rates are compared.
 pub struct Baseline {
     /// The name of the earlier run.
     pub run: String,
-    /// For each rail, the rates of one stream between the nodes in bytes per second. The nodes are
-    /// in the order of the present run.
+    /// For each rail, the rate of one stream between each pair of nodes, in bytes per second. The
+    /// nodes are in the order of the present run.
     pub rates: Vec<Matrix>,
 }
 
@@ -80,7 +80,7 @@ pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, 
 }
 
 /// Finds the last run in the directory `runs` that measured at least the nodes `names`. `alike`
-/// decides whether the names of all its nodes are acceptable.
+/// gets the names of all nodes of a run, and decides whether to accept the run.
 fn last(
     runs: &Path,
     names: &[&str],
@@ -99,8 +99,8 @@ fn last(
     Ok(folders.iter().rev().find_map(of_same_nodes))
 }
 
-/// Reads the result at `path`. Returns `None` unless all of `names` are among its nodes, in any
-/// order, and `alike` accepts the names of its nodes.
+/// Reads the result at `path`. Returns `None` if the result lacks one of the nodes `names`, or if
+/// `alike` rejects the names of all nodes in the result.
 fn read(
     path: &Path,
     run: &str,

@@ -8,19 +8,19 @@ use crate::link::{LinkId, Side};
 /// A future event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// The header and first slice of a frame reach the far end.
+    /// The header and first slice of a frame reach the far end of the link.
     Arrive(LinkId),
-    /// A request reaches the near end.
+    /// A request reaches the near end of the link.
     Asked(LinkId),
-    /// A new link reaches the far end.
+    /// The request to open a link reaches its far end.
     Accept(LinkId),
-    /// The far end has waited long enough for the route that a new link names.
+    /// The far end of a new link stops waiting for the route that the link names.
     Expire(LinkId),
-    /// The near end learns that the link is open.
+    /// The near end of the link learns that the link is open.
     Opened(LinkId),
-    /// An end learns that the link is broken.
+    /// An end of the link learns that the link is broken.
     Broken(LinkId, Side),
-    /// The work of a node on a block may be done.
+    /// The work of a lane's thread on a block may be complete.
     Done { node: u32, lane: u16, serial: u32 },
     /// The writer of a node has finished a block.
     Landed(u32),
@@ -43,8 +43,8 @@ pub(crate) enum Event {
 /// Events ordered by time; events with the same time are in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    /// For each event, its time in nanoseconds and its serial number. The earliest event is taken
-    /// first.
+    /// For each event, its time in nanoseconds and its serial number. The earliest event is
+    /// returned first.
     heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
     serial: u64,
 }
@@ -59,7 +59,7 @@ impl Agenda {
         self.heap.pop().map(|Reverse((at, _, event))| (at, event))
     }
 
-    /// The number of events that were added so far.
+    /// Returns the number of events that were added so far.
     pub(crate) fn added(&self) -> u64 {
         self.serial
     }

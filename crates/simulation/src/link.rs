@@ -1,4 +1,4 @@
-//! The connection of one hop, as its two ends see it.
+//! The connection of one hop, with the state of its two ends.
 
 use std::collections::VecDeque;
 
@@ -22,14 +22,14 @@ pub(crate) enum Side {
     Far,
 }
 
-/// A frame on its way downstream, with its block if it has one.
+/// A frame on its way downstream, with its block if the frame has one.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) kind: Kind,
     pub(crate) index: u64,
-    /// When the frame's header and first slice are at the far end.
+    /// When the frame's header and first slice reach the far end, in nanoseconds.
     pub(crate) first: u64,
-    /// When the whole frame is at the far end; [`NEVER`] if the rest of it will not arrive.
+    /// When the whole frame reaches the far end, in nanoseconds; [`NEVER`] if a part is lost.
     pub(crate) last: u64,
     /// Whether the block's bytes differ from those that were sealed.
     pub(crate) garbled: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Link {
     /// The index of the sending thread on the near end.
     pub(crate) thread: usize,
     pub(crate) epoch: u32,
-    /// The rate of the link in bytes per second: the lower one of the rates of both ends' wires.
+    /// The rate of the link in bytes per second: the lower rate of the wires of both ends.
     pub(crate) rate: u64,
     pub(crate) near: usize,
     pub(crate) far: usize,
@@ -54,9 +54,9 @@ pub(crate) struct Link {
     pub(crate) far_closed: bool,
     /// Whether the far end has accepted the link.
     pub(crate) accepted: bool,
-    /// Whether no item follows those in `items`.
+    /// Whether no further item will be sent after those in `items`.
     pub(crate) ended: bool,
-    /// Whether data no longer passes, and no end is notified.
+    /// Whether the link no longer carries data, without notice to either end.
     pub(crate) frozen: bool,
     /// Whether data in transit is lost when the near end closes.
     pub(crate) reset: bool,
@@ -80,7 +80,7 @@ impl Link {
         nanoseconds(bytes, self.rate)
     }
 
-    /// Notes that a block of `bytes` bytes is sent from `began` on.
+    /// Records that the sending of a block of `bytes` bytes begins at the time `began`.
     pub(crate) fn sends(&mut self, bytes: u64, began: u64) {
         self.sent = (self.sent.0 + self.sent.1, bytes);
         self.began = began;
@@ -97,7 +97,7 @@ impl Link {
         HopReport { epoch: self.epoch, sent, busy_ns: self.wire_ns(sent) + blocked_ns, blocked_ns }
     }
 
-    /// Returns the nanoseconds since `since` in which the near end waited for the far end alone.
+    /// Returns the nanoseconds since `since` in which the near end waited only for the far end.
     pub(crate) fn idle(&self, since: u64, now: u64) -> u64 {
         now.saturating_sub(since.max(self.free))
     }
@@ -107,12 +107,12 @@ impl Link {
         self.items.len() - usize::from(self.reading)
     }
 
-    /// Whether the far end no longer takes data.
+    /// Returns whether the far end no longer takes data.
     pub(crate) fn is_dead(&self) -> bool {
         self.far_closed || self.ended
     }
 
-    /// Stops all data from `now` on.
+    /// Freezes the link at the time `now`: items that have not arrived yet never will.
     pub(crate) fn freeze(&mut self, now: u64) {
         self.frozen = true;
         for item in &mut self.items {

@@ -44,13 +44,13 @@ pub(crate) struct Work {
     pub(crate) store: Store,
     /// Whether the writer has a slot for the block.
     pub(crate) placed: bool,
-    /// When the thread began to wait for a slot.
+    /// When the thread began to wait for a slot, in nanoseconds.
     pub(crate) since: u64,
-    /// When the thread began to wait for a downstream to take bytes.
+    /// When the thread began to wait until a downstream takes bytes; `None` if it does not wait.
     pub(crate) waits_since: Option<u64>,
-    /// When the wires can have carried the last byte, if it has arrived by then.
+    /// When the wires will have carried the last byte, in nanoseconds, if it arrives in time.
     pub(crate) sent: u64,
-    /// When the upstream broke; `None` if it did not break before the whole block had arrived.
+    /// When the upstream link broke, if it broke before the whole block had arrived.
     pub(crate) cut_off: Option<u64>,
     /// The epochs of links that broke while the block was sent on them.
     pub(crate) lost: Vec<u32>,
@@ -79,11 +79,11 @@ pub(crate) struct LaneThread {
     pub(crate) downs: Vec<LinkId>,
     /// Whether the thread has just sent a block that it read from the sink.
     pub(crate) fed: bool,
-    /// When the thread began to wait for the node's own stream; `None` if it does not wait.
+    /// When the thread began to wait for its node's stream; `None` if it does not wait.
     pub(crate) held_since: Option<u64>,
     /// The last route that the control thread received.
     pub(crate) route: Option<Route>,
-    /// Links that name a route that has not arrived.
+    /// New links that name a route which has not arrived yet.
     pub(crate) early: Vec<LinkId>,
 }
 
@@ -106,26 +106,26 @@ pub(crate) struct Node {
     pub(crate) sink: Sink,
     /// The threads: one for each lane of the plan, followed by side feeds.
     pub(crate) lanes: Vec<LaneThread>,
-    /// For each lane of the plan, when the node's wire will have carried everything that was sent.
+    /// For each lane of the plan, when the node's wire will have carried all bytes sent so far.
     pub(crate) sent: Vec<u64>,
     pub(crate) writing: VecDeque<Written>,
-    /// Blocks of a stream that arrived before their turn, or whose turn it is, by index.
+    /// Blocks of a stream that have not been passed to the writer yet, by index.
     pub(crate) early: BTreeMap<u64, Written>,
     pub(crate) turn: u64,
     /// The number of written blocks of a stream.
     pub(crate) streamed: u64,
-    /// Whether a block has landed: side feeds may be able to continue.
+    /// Set when a block was opened or written: side feeds may then continue.
     pub(crate) landed: bool,
-    /// Whether the next block of a stream has changed: other lanes may be able to continue.
+    /// Set when another block of a stream becomes the next: other lanes may then continue.
     pub(crate) front_moved: bool,
     /// The number of writer slots that are in use or promised.
     pub(crate) places: usize,
     pub(crate) stalled_ns: u64,
-    /// When the node's disk began the present block, and when it finishes it; `None` if it writes
-    /// no block.
+    /// When the node's disk began to write the present block, and when the write will complete;
+    /// `None` if the disk writes no block.
     pub(crate) disk: Option<(u64, u64)>,
-    /// The nanoseconds that the node's writer has slept while the disk took blocks, except the
-    /// present one.
+    /// The nanoseconds that the node's writer has slept while the disk wrote blocks, without the
+    /// present block.
     pub(crate) blocked_ns: u64,
     /// Whether the node's disk no longer answers.
     pub(crate) hangs: bool,
@@ -178,7 +178,7 @@ impl Node {
         Some(block)
     }
 
-    /// Notes whether a lane waits for the node's own stream.
+    /// Records whether a lane waits for the node's stream, and for how long it has waited.
     pub(crate) fn note_held(&mut self, lane: usize, now: u64) {
         let thread = &mut self.lanes[lane];
         if thread.work.is_none() && thread.relay.is_held(&self.sink) {
@@ -188,13 +188,13 @@ impl Node {
         }
     }
 
-    /// Returns how long the writer has slept by `now` while the disk takes the present block.
+    /// Returns the nanoseconds that the writer has slept by `now` during the present write.
     pub(crate) fn asleep(&self, now: u64) -> u64 {
         let until = |due: u64| if self.hangs { now } else { now.min(due) };
         self.disk.map_or(0, |(begin, due)| until(due).saturating_sub(begin))
     }
 
-    /// Returns a call that does not return because the node's disk hangs, if there is one.
+    /// Returns a disk call that hangs; `None` if the disk does not hang or no call is in progress.
     pub(crate) fn pending(&self, now: u64) -> Option<PendingCall> {
         let fed = self.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let fed = fed.filter(|work| work.from.is_none() && work.stage != Stage::Moving);

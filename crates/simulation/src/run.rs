@@ -17,7 +17,7 @@ pub struct Run {
     /// and changed blocks.
     pub wasted: u64,
     /// The seals (node, incarnation, block) that covered two plaintexts or headers with one key and
-    /// nonce (checked runs only). Always empty unless the protocol is broken.
+    /// nonce (checked runs only). Empty if the protocol is correct.
     pub reused: Vec<(u32, u64, u64)>,
     /// The number of events of the run.
     pub events: u64,
@@ -36,8 +36,8 @@ pub struct NodeRun {
     pub committed_ns: Option<u64>,
     /// Whether the node was told to drop blocks that its disk could not take.
     pub detached: bool,
-    /// The rates for which the node was fed on the side, if its wire or machine slowed the others
-    /// down.
+    /// Set if the node was fed on the side since its wire or machine slowed the others down: its
+    /// rate and the rate of the others.
     pub slow: Option<Slow>,
     /// The number of blocks that the node held at the end.
     pub held: u64,
@@ -46,7 +46,7 @@ pub struct NodeRun {
 }
 
 impl NodeRun {
-    /// Whether the node has the whole file under its final name.
+    /// Returns whether the node has the whole file under its final name.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.verdict == Some(Verdict::Ok) && self.committed_ns.is_some()

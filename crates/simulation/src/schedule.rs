@@ -3,10 +3,10 @@
 /// The mishaps of a run; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// The seed for what mishaps leave open: the delays of control messages, and whether bytes in
-    /// transit on a broken link are delivered.
+    /// The seed for what mishaps do not specify: the delays of control messages, and whether bytes
+    /// in transit on a broken link are delivered.
     pub seed: u64,
-    /// Whether real bytes are carried, sealed, and compared at the end. For small copies.
+    /// Whether real bytes are sealed, carried, and compared at the end; for small copies only.
     pub checked: bool,
     /// The mishaps, in any order.
     pub mishaps: Vec<Mishap>,
@@ -28,7 +28,7 @@ pub enum What {
     Crash(u32),
     /// The wire of the node is cut; no peer is notified.
     Cut(u32),
-    /// The agent of the node is stopped for ever; its kernel still takes bytes.
+    /// The agent of the node is stopped permanently; its kernel still takes bytes.
     Stop(u32),
     /// The node is suspended for this many nanoseconds.
     Pause(u32, u64),
@@ -45,6 +45,6 @@ pub enum What {
     Hang(u32),
     /// The agent of the node cannot be reached before this time; then the node joins.
     Late(u32),
-    /// The user interrupts.
+    /// The user interrupts the copy.
     Interrupt,
 }

@@ -108,7 +108,7 @@ impl Vault {
         others[node - 1][range.clone()].copy_from_slice(&source[0][range]);
     }
 
-    /// Whether the disk of `node` equals the source.
+    /// Returns whether the disk of `node` equals the source.
     pub(crate) fn identical(&self, node: usize) -> bool {
         self.disks[node] == self.disks[0]
     }

@@ -11,12 +11,12 @@ pub enum SinkKind {
     /// Passes the bytes on in order.
     Stream,
     /// Extracts a tree from the bytes in order. Blocks that the receiver had before the copy are
-    /// used at their turn; afterwards all blocks can be read back.
+    /// used when their turn comes; afterwards all blocks can be read back.
     Tree,
 }
 
 impl SinkKind {
-    /// Whether the receiver uses blocks in order.
+    /// Returns whether the receiver uses blocks in order.
     #[must_use]
     pub fn is_ordered(self) -> bool {
         matches!(self, Self::Stream | Self::Tree)
@@ -49,7 +49,7 @@ pub struct World {
     pub latency_ns: u64,
     /// The number of bytes that a relay forwards at a time.
     pub slice: u32,
-    /// The number of whole blocks in a link's socket buffers.
+    /// The number of whole blocks that fit into a link's socket buffers.
     pub window: usize,
     /// The time to open a link, in addition to the latency.
     pub connect_ns: u64,

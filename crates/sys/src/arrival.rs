@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use crate::clock;
 
-/// The maximum duration of a query, in nanoseconds, for its answer to belong to a precise moment.
+/// A query that takes longer than this, in nanoseconds, is repeated: its time is too uncertain.
 const SOON_NS: u64 = 50_000;
 
 /// The maximum number of queries. The answer to the last one is accepted regardless of its
@@ -15,9 +15,9 @@ const TRIES: usize = 4;
 /// How many bytes of a stream had arrived at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// The moment, in monotonic nanoseconds.
+    /// The time of the count, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// The number of bytes that had arrived by then since the beginning of the stream.
+    /// The number of bytes that had arrived at `at_ns` since the beginning of the stream.
     pub bytes: u64,
 }
 

@@ -13,24 +13,24 @@ const SECTOR: u64 = 512;
 #[derive(Debug)]
 pub struct BlockDevice(File);
 
-/// The counters of a disk. They begin when the disk is attached.
+/// The counters of a disk. They are 0 when the disk is attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The number of operations in flight now.
     pub in_flight: u64,
-    /// Bytes read.
+    /// Bytes read from the disk.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes written to the disk.
     pub written_bytes: u64,
-    /// Completed reads.
+    /// The number of completed reads.
     pub reads: u64,
-    /// Completed writes.
+    /// The number of completed writes.
     pub writes: u64,
     /// The sum of the durations of the completed reads in milliseconds.
     pub read_ms: u64,
     /// The sum of the durations of the completed writes in milliseconds.
     pub write_ms: u64,
-    /// Completed flushes; 0 before Linux 5.5.
+    /// The number of completed flushes; 0 before Linux 5.5.
     pub flushes: u64,
     /// The sum of the durations of the completed flushes in milliseconds.
     pub flush_ms: u64,
@@ -42,8 +42,8 @@ pub struct Counters {
 
 impl BlockDevice {
     /// Opens the counters of the disk or partition with the number `device`, as stat(2) returns it
-    /// for a file. `None` if the number is not that of a disk (tmpfs, NFS, overlays), or if the
-    /// kernel has no counters for it.
+    /// for a file. `None` if the file is not on a disk (tmpfs, NFS, overlays), or if the kernel has
+    /// no counters for the disk.
     #[must_use]
     pub fn of(device: u64) -> Option<Self> {
         let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
@@ -78,8 +78,8 @@ fn parse(text: &str) -> Option<Counters> {
 }
 
 impl Counters {
-    /// Returns the increase of each counter since `before`. `in_flight` is no counter and stays the
-    /// current number.
+    /// Returns the increase of each counter since `before`. `in_flight` is not a counter and keeps
+    /// its current value.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {

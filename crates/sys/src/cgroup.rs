@@ -14,10 +14,10 @@ use std::time::Duration;
 /// to a user.
 pub const GIVEN: &str = "garland";
 
-/// The number of bytes from which on a memory limit of version 1 means that there is no limit.
+/// In version 1, a memory limit of at least this number of bytes means that there is no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// The time for which to wait until killed processes have left a group.
+/// The maximum time to wait for killed processes to leave a group.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// The directory of a control group with the CPU controller.
@@ -45,9 +45,9 @@ fn controllers_at(path: &Path) -> String {
     fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
 }
 
-/// Returns the directories of [`places`] that belong to the hierarchy with `controller`. `mounts`
-/// is the text of `/proc/self/mountinfo`, and `own` that of `/proc/self/cgroup`. `controllers`
-/// returns the controllers of a group of version 2.
+/// Returns the directories of the groups of [`places`], in the hierarchy with `controller`.
+/// `mounts` is the text of `/proc/self/mountinfo`, and `own` that of `/proc/self/cgroup`.
+/// `controllers` returns the controllers of a group of version 2.
 fn find(
     mounts: &str,
     own: &str,

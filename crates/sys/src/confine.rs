@@ -17,7 +17,7 @@ use rustix::io::Errno;
 pub enum Root {
     /// No restriction: paths are resolved as usual.
     Free,
-    /// A directory, with its path, which no path can leave: `/x`, `..` and symbolic links stay
+    /// A directory and its path. No path leads out of it: `/x`, `..` and symbolic links stay
     /// inside.
     Confined(OwnedFd, PathBuf),
 }

@@ -21,13 +21,13 @@ pub fn hide() -> io::Result<()> {
     Ok(())
 }
 
-/// A guard: the process is not hidden as long as it exists. While a process is hidden, its files in
-/// `/proc` belong to root. Its user, and even the process itself, then cannot open those that only
-/// the owner may open.
+/// A guard: as long as this value exists, the process is not hidden. While a process is hidden, its
+/// files in `/proc` belong to root. Its user, and even the process itself, then cannot open files
+/// there that only the owner may open.
 #[derive(Debug)]
 pub struct Shown(());
 
-/// Stops hiding this process until the returned value is dropped. Without effect if the process is
+/// Stops hiding this process until the returned value is dropped. Does nothing if the process is
 /// not hidden.
 #[must_use]
 pub fn show() -> Shown {

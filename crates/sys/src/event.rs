@@ -55,11 +55,11 @@ pub fn never_block(fd: BorrowedFd<'_>) -> io::Result<()> {
 pub struct Interest<'a> {
     /// The descriptor to wait for.
     pub fd: BorrowedFd<'a>,
-    /// Whether to wait until it is writable, too. Readability is always waited for.
+    /// Whether to wait for writability as well as readability.
     pub write: bool,
 }
 
-/// What a descriptor is ready for.
+/// Whether a descriptor is ready for reading and for writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// A read would not block: there are bytes, the end of the stream, or an error.

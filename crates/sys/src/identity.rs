@@ -1,5 +1,5 @@
-//! Identities of processes. They tell a process from a later one that got the same number, so that
-//! signals reach exactly the intended process.
+//! Identities of processes. They distinguish a process from a later one with the same number, so
+//! that signals reach exactly the intended process.
 
 use std::fs;
 use std::io;

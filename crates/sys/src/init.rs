@@ -9,9 +9,9 @@ use rustix::process::WaitOptions;
 /// The result of [`fork`], which tells the two processes apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
-    /// This is the process that called [`fork`].
+    /// Returned in the process that called [`fork`].
     Parent,
-    /// This is the new process.
+    /// Returned in the new process.
     Child,
 }
 

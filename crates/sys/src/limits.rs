@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The original limit of this process; unset unless it was raised.
+/// The original limit of open files of this process; set when the limit is raised.
 static GIVEN: OnceLock<Rlimit> = OnceLock::new();
 
 /// Raises the soft limit of open files to the hard limit. Each node takes one or more descriptors,

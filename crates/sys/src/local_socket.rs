@@ -1,5 +1,5 @@
 //! Unix sockets with abstract names (unix(7)). Processes of one user in one network namespace find
-//! each other by them. However the processes end, no file is left behind.
+//! each other by them. No file is left behind, no matter how the processes end.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -107,8 +107,8 @@ fn call(name: &str) -> io::Result<OwnedFd> {
     if is_ours(&socket) { Ok(socket) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
-/// Appends the available bytes to `bytes`; fails if these become more than `most`. Returns whether
-/// more bytes may follow.
+/// Appends the available bytes to `bytes`; fails if `bytes` becomes longer than `most`. Returns
+/// whether more bytes may follow.
 fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let mut room = [0; 8 << 10];
     match rustix::io::read(socket, &mut room) {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// The result of locking a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// The lock is held.
+    /// This process holds the lock.
     Held,
     /// The file system has no locks.
     Unsupported,
@@ -28,7 +28,7 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Lock> {
 /// Takes an exclusive lock on a file; waits until no other process holds one.
 ///
 /// # Errors
-/// The error of flock(2). That a file system has no locks is no error.
+/// The error of flock(2). A file system without locks is not an error.
 pub fn lock(file: impl AsFd) -> io::Result<Lock> {
     loop {
         match flock(&file, FlockOperation::LockExclusive) {

@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// A namespace, which exists at least as long as this open descriptor of it.
+/// An open descriptor of a namespace, which keeps the namespace in existence.
 #[derive(Debug)]
 pub struct Namespace {
     kind: Kind,

@@ -92,7 +92,7 @@ pub fn list() -> io::Result<Vec<Nic>> {
 /// Returns the interface that `entry` describes; `None` unless it is an Ethernet interface.
 ///
 /// # Safety
-/// `entry` must belong to a list of getifaddrs that was not freed.
+/// `entry` must belong to a list from getifaddrs(3) that has not been freed.
 unsafe fn ethernet(entry: &libc::ifaddrs, name: String) -> Option<Nic> {
     const MADE_OF_OTHERS: u32 = libc::IFF_MASTER as u32;
     const PLUGGED_IN: u32 = libc::IFF_RUNNING as u32;

@@ -57,8 +57,8 @@ pub fn umask() -> u32 {
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
 }
 
-/// Makes the kernel send SIGTERM to the process that `command` starts as soon as the thread that
-/// starts it ends. This happens at the latest when this process ends, in whatever way.
+/// Makes the kernel send SIGTERM to the child process of `command` when the thread that spawns the
+/// child ends: at the latest when this process ends, even if it is killed.
 pub fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only prctl(2) is called, which is allowed there.
     unsafe {
@@ -124,8 +124,8 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Keeps the descriptors that this process inherited, except the three standard ones, from the
-/// programs that it starts (FD_CLOEXEC). Call this while the process has a single thread.
+/// Marks the descriptors that this process inherited, except the three standard ones, as
+/// close-on-exec (FD_CLOEXEC). Call this while the process has a single thread.
 pub fn keep_inherited_descriptors() {
     // Without /proc, programs inherit the descriptors.
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };

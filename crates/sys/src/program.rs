@@ -14,7 +14,7 @@ use rustix::io::Errno;
 pub struct Program(File);
 
 impl Program {
-    /// Creates an empty program, to which its bytes are added.
+    /// Creates an empty program. [`Self::add`] appends its bytes.
     ///
     /// # Errors
     /// When the system has no descriptor left, or forbids executable memfds (`vm.memfd_noexec` is

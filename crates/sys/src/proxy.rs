@@ -1,6 +1,6 @@
 //! A proxy process for a program in another PID namespace. Such a program can only be the child of
-//! a process that has called setns(2). The proxy is this process. The caller waits for the proxy
-//! and signals it, in place of the program.
+//! a process that has called setns(2): the proxy. The caller waits for the proxy and signals it, in
+//! place of the program.
 //!
 //! The proxy forwards signals to its child, and ends with the child's exit status. If the proxy is
 //! killed, the kernel kills the child.

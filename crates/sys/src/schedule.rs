@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 #[derive(Debug)]
 pub struct Account(Option<File>);
 
-/// How a thread has spent the time since its start, except the time in which it slept.
+/// How long a thread has run, and waited for a CPU, since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// Nanoseconds that the thread ran on a CPU.

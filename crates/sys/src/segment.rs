@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A segment of shared memory: 64-bit words that both sides load and store atomically.
+/// A segment of shared memory: 64-bit words that all processes load and store atomically.
 #[derive(Debug)]
 pub struct Segment {
     fd: OwnedFd,

@@ -50,8 +50,8 @@ impl Interrupts {
         pending
     }
 
-    /// Returns whether a signal was ever received. Other than [`pending`](Self::pending), it gives
-    /// all callers the same answer.
+    /// Returns whether a signal was ever received. Unlike [`pending`](Self::pending), it gives all
+    /// callers the same answer.
     #[must_use]
     pub fn have_come(&self) -> bool {
         self.pending() || self.come.load(Ordering::Acquire)
@@ -65,7 +65,7 @@ impl AsFd for Interrupts {
 }
 
 /// Unblocks all signals in the process that `command` starts, and restores its original limit of
-/// open files. It would otherwise inherit the blocked signals and ignore Ctrl-C and SIGTERM.
+/// open files. The process would otherwise inherit blocked signals and ignore Ctrl-C and SIGTERM.
 pub fn release_in(command: &mut Command) {
     limits::restore_open_files_in(command);
     // SAFETY: between fork and exec only the signal mask is set, which is allowed there.

@@ -168,8 +168,8 @@ pub fn pace(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
 /// Waits until the low-water mark is reached, then receives the available bytes, at most the length
 /// of `buffer`. Returns their number; 0 at the end of the stream.
 ///
-/// It waits by poll(2), not in recv(2): a blocking recv takes the first bytes and then waits for
-/// another full mark, which may never arrive before the end of the stream.
+/// It waits by poll(2), not in recv(2): a blocking recv takes the first bytes and then waits until
+/// the mark is reached again, which may not happen before the end of the stream.
 ///
 /// # Errors
 /// When the connection is broken.

@@ -19,7 +19,7 @@ pub struct TcpInfo {
     pub segments: u32,
     /// Segments that were retransmitted.
     pub retransmits: u32,
-    /// The number of consecutive timeouts, of retransmissions or of zero-window probes.
+    /// The number of consecutive unanswered retransmissions or zero-window probes.
     pub vain: u8,
     /// The time since the last acknowledgement from the other end.
     pub unheard: Duration,

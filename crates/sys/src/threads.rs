@@ -31,11 +31,11 @@ impl Drop for Joined {
     }
 }
 
-/// A bounded number of slots, one for each thread of a kind.
+/// A limit on the number of threads of one kind: each thread holds a [`Slot`] while it runs.
 #[derive(Debug)]
 pub struct Slots(AtomicUsize);
 
-/// A slot that is taken. It is free again when this value is dropped.
+/// A slot of [`Slots`] that is taken; dropping this value frees it.
 #[derive(Debug)]
 pub struct Slot(Arc<Slots>);
 

@@ -25,8 +25,7 @@ impl Watch {
     }
 
     /// Adds `fd` with the number `number`, even while another thread waits. Remove the descriptor
-    /// before closing it: if a duplicate of it exists, the connection would otherwise stay in the
-    /// set.
+    /// before closing it; otherwise it stays in the set as long as a duplicate of it is open.
     ///
     /// # Errors
     /// When the descriptor is in the set already, or the system has no memory left.

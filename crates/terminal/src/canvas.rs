@@ -1,5 +1,5 @@
-//! The backend of ratatui: writes control sequences that all present terminals support (ECMA-48) to standard
-//! output. Keys are read elsewhere (`keys`), in the event loop of the command.
+//! The backend of ratatui: writes control sequences that all current terminals support (ECMA-48) to
+//! standard output. Keys are read elsewhere (`keys`), in the event loop of the command.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -131,7 +131,7 @@ impl<W: Write> Backend for Canvas<W> {
 
     fn size(&self) -> io::Result<Size> {
         let (width, height) = terminal::output_size()
-            .ok_or_else(|| io::Error::other("standard output is not a terminal any more"))?;
+            .ok_or_else(|| io::Error::other("standard output is no longer a terminal"))?;
         Ok(Size { width, height })
     }
 

@@ -1,4 +1,4 @@
-//! Notes about nodes.
+//! Folds notes about nodes into lines, and lists warnings about nodes.
 
 use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;

@@ -40,7 +40,7 @@ pub fn warn_json(json: &str) {
 /// Prints `bytes` unchanged to standard output; they need not be text.
 ///
 /// # Errors
-/// Those of [`print`].
+/// See [`print`].
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     written(io::stdout().write_all(bytes))
 }
@@ -72,7 +72,7 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
 /// JSON escapes, so the values stay exact.
 ///
 /// # Errors
-/// Those of [`print`].
+/// See [`print`].
 pub fn print_json(json: &str) -> Result<(), Failure> {
     written(io::stdout().write_all(format!("{}\n", printable::json(json)).as_bytes()))
 }
@@ -80,6 +80,6 @@ pub fn print_json(json: &str) -> Result<(), Failure> {
 fn written(written: io::Result<()>) -> Result<(), Failure> {
     match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.or_nothing("writing to standard output"),
+        result => result.or_nothing("failed to write to standard output"),
     }
 }

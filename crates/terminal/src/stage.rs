@@ -1,4 +1,4 @@
-//! Full-screen mode of the terminal. It is left at the end in any case: a key, a signal, or a panic.
+//! Full-screen mode of the terminal. A key, a signal or a panic ends it and restores the terminal.
 
 use std::io::{self, Stdout, Write};
 use std::os::fd::BorrowedFd;

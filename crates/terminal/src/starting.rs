@@ -11,8 +11,8 @@ use super::screen::Screen;
 /// Interval between updates.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs `work`, which counts the agents that are ready, and shows meanwhile how many of `total`
-/// are.
+/// Runs `work`, which counts the agents that are ready, and shows the count out of `total` until
+/// `work` returns.
 pub fn watch<R>(quiet: bool, total: usize, work: impl FnOnce(&AtomicUsize) -> R) -> R {
     let ready = &AtomicUsize::new(0);
     let mut screen = Screen::new(quiet);

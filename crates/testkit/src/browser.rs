@@ -1,5 +1,5 @@
-//! Drives a headless Chromium over two pipes by the DevTools protocol: JSON messages, each followed
-//! by a zero byte.
+//! Drives a headless Chromium over two pipes with the DevTools protocol: JSON messages, each
+//! followed by a zero byte.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -70,8 +70,8 @@ impl Browser {
         assert_eq!(self.asked(drawn), true, "it is drawn: {:?}", self.complaints());
     }
 
-    /// Evaluates a JavaScript expression in the page and returns its value. If that is a promise,
-    /// waits for it.
+    /// Evaluates a JavaScript expression in the page and returns its value. If the value is a
+    /// promise, waits for its result.
     ///
     /// # Panics
     /// When the expression throws, or the browser does not answer.
@@ -102,7 +102,7 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", event);
     }
 
-    /// Shows the page in dark mode, or in light mode.
+    /// Shows the page in dark mode if `dark`, otherwise in light mode.
     pub fn in_the_dark(&mut self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": value });
@@ -217,7 +217,7 @@ fn of_base64(text: &str) -> Vec<u8> {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // One that was ended is gone already.
+        // Killing the browser fails if it has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// Returns the path of the helper. It is built if its sources have changed.
+/// Builds the helper if its sources have changed, and returns its path.
 ///
 /// # Panics
 /// When the helper cannot be built.
@@ -14,7 +14,7 @@ pub fn fabric_helper() -> &'static PathBuf {
         let cargo = std::env::var_os("CARGO").expect("tests are run by cargo");
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let mut command = Command::new(cargo);
-        // What `make test` has set is for its own crates: xtask is there already without.
+        // `make test` sets these for its own build; with them, cargo would build xtask again.
         for variable in ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_INCREMENTAL"] {
             command.env_remove(variable);
         }

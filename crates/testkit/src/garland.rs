@@ -12,7 +12,7 @@ use crate::waiting::await_some;
 use crate::wire::Wire;
 
 /// The built binary. Its state, its working directory and the directories of its local nodes are in
-/// a scratch directory. Of the environment of the test, it gets little more than `TMPDIR`.
+/// a scratch directory. Of the test's environment, it gets only `GARLAND_TEST_RUN` and `TMPDIR`.
 #[derive(Debug)]
 pub struct Garland<'a> {
     binary: PathBuf,

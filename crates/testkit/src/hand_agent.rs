@@ -100,7 +100,7 @@ impl HandAgent {
 
 impl Drop for HandAgent {
     fn drop(&mut self) {
-        // One that has ended can't be killed, and needn't.
+        // Killing the agent fails if it has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

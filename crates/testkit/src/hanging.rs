@@ -16,7 +16,7 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 
-/// The time for which the kernel may cache attributes: none, so that it asks each time.
+/// The time for which the kernel may cache attributes: 0, so the kernel always requests them.
 const TTL: Duration = Duration::ZERO;
 
 /// The kind of call that hangs.
@@ -48,7 +48,7 @@ struct Disk {
     next: u64,
     written: u64,
     read: u64,
-    /// The replies to calls that hang. They are kept so that they are not sent.
+    /// The replies to calls that hang. A reply that is dropped would be sent as an error.
     hanging: Vec<Box<dyn Send>>,
 }
 
@@ -98,11 +98,11 @@ impl HangingDisk {
         self.disk.lock().hanging.len()
     }
 
-    /// Stops hanging: the calls that hang fail with an error, and later calls succeed.
+    /// Releases the calls that hang, which then fail with an error. Later calls succeed.
     pub fn release(&self) {
         let mut disk = self.disk.lock();
         disk.hangs = None;
-        // An answer that is dropped is an error.
+        // Dropping a reply sends an error.
         disk.hanging.clear();
     }
 
@@ -173,7 +173,7 @@ impl Disk {
 
 struct Shared(Arc<Mutex<Disk>>);
 
-/// If calls of this kind hang, keeps the reply to this call unsent, and returns.
+/// If calls of this kind hang, keeps the reply to this call without sending it, and returns.
 macro_rules! hang_if {
     ($disk:expr, $hangs:pat, $reply:expr) => {
         if let Some($hangs) = $disk.hangs {
@@ -297,7 +297,7 @@ impl Filesystem for Shared {
     }
 
     fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        // Every call of a program is one here.
+        // With direct I/O, each call of a program is one call here.
         reply.opened(FileHandle(ino.0), FopenFlags::FOPEN_DIRECT_IO);
     }
 

@@ -1,9 +1,9 @@
 //! Emulated machines: a head and nodes, each with a network, a host name and files of its own.
 //!
-//! All of this depends on one process whose standard input is a pipe from the test. When the test
+//! All machines depend on one process whose standard input is a pipe from the test. When the test
 //! ends, even if it is killed, the pipe closes and the process exits. It is the first process of a
-//! PID namespace, so that the kernel then kills all others. Networks, mounts and files exist only
-//! as long as these processes.
+//! PID namespace, so the kernel then kills all other processes in it. Networks, mounts and files
+//! exist only as long as these processes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The directory of the machines' files, as processes on them see it: a file system in memory.
+/// The directory of the machines' files, as the machines see it: a file system in memory.
 pub const FILES: &str = "/mnt";
 
 /// A running head and its nodes, connected by one switch.
@@ -65,7 +65,7 @@ impl Machines {
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
         ensure!(line == "up\n", "node {node} didn't start");
-        // nsenter forks into the process namespace: the node is its child.
+        // nsenter forks to enter the PID namespace: the node is its child.
         let pid = only_child(child.id())?;
         std::thread::spawn(move || child.wait());
         self.nodes.push(pid);
@@ -144,7 +144,7 @@ impl Machines {
     /// Starts a daemon on a machine, and waits until a line of its standard error contains `sign`.
     ///
     /// # Errors
-    /// When the daemon ends before; the error contains its output.
+    /// When the daemon ends without such a line; the error contains its standard error.
     pub fn daemon(&self, machine: u8, words: &[&str], sign: &str) -> Result<()> {
         let mut child = self
             .command(machine, words[0])
@@ -161,7 +161,7 @@ impl Machines {
             }
         }
         std::thread::spawn(move || {
-            // It would block with a full pipe.
+            // The daemon would block if its pipe were full.
             let mut rest = Vec::new();
             let _ = errors.read_to_end(&mut rest);
             child.wait()
@@ -192,7 +192,7 @@ impl Holder {
         Ok(Self { child, input })
     }
 
-    /// Waits until the first process has set up the file systems, and returns its number.
+    /// Waits until the first process has set up the file systems, and returns its process ID.
     fn first_process(&self) -> Result<u32> {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
         for _ in 0..6000 {
@@ -211,7 +211,7 @@ impl Holder {
 impl Drop for Holder {
     fn drop(&mut self) {
         drop(self.input.take());
-        // It ends when the last process of its namespace has.
+        // `unshare` exits after the last process of its namespace.
         let _ = self.child.wait();
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// A process that was running when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// The process number.
+    /// The process ID.
     pub pid: u32,
     /// The program and its arguments, joined by spaces.
     pub command: String,
@@ -27,7 +27,7 @@ pub fn processes_with(mark: &Path) -> Vec<Process> {
         let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let has_mark = |bytes: &[u8]| bytes.windows(mark.len().max(1)).any(|window| window == mark);
-        // A zombie has no arguments any more.
+        // A zombie has no arguments.
         if !arguments.is_empty() && (has_mark(&arguments) || has_mark(&environment)) {
             let command = String::from_utf8_lossy(&arguments).trim_end_matches('\0').to_owned();
             found.push(Process { pid, command: command.replace('\0', " ") });
@@ -37,8 +37,8 @@ pub fn processes_with(mark: &Path) -> Vec<Process> {
 }
 
 impl Process {
-    /// Returns whether the process is the agent of a node; with `root`, whether the agent is
-    /// confined to that directory.
+    /// Returns whether the process is the agent of a node and, if `root` is given, confined to that
+    /// directory.
     #[must_use]
     pub fn is_agent(&self, root: Option<&Path>) -> bool {
         let mut words = self.command.split(' ').skip(1);
@@ -76,8 +76,8 @@ impl Process {
         self.resident("VmRSS:")
     }
 
-    /// Returns the resident memory of the process that maps files, mainly its program, in bytes; 0
-    /// if it has ended.
+    /// Returns the resident file-backed memory of the process in bytes, mainly of its program; 0 if
+    /// it has ended.
     #[must_use]
     pub fn memory_of_files(&self) -> u64 {
         self.resident("RssFile:")
@@ -92,7 +92,7 @@ impl Process {
 
     fn send(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = kill_process(pid, signal);
         }
     }

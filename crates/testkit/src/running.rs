@@ -69,7 +69,7 @@ impl Running {
     }
 
     /// Waits until `wanted` returns true for the standard output so far, and returns that output.
-    /// `what` says in an error what was waited for.
+    /// `what` describes the condition in the message of a panic.
     pub fn await_out(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         await_some(&format!("{what} from {}", self.command), || {
             let [out, _] = self.readers.as_ref().expect("taken only at the end");
@@ -94,7 +94,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It fails when the command has ended.
+        // Killing the command fails if it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -107,7 +107,7 @@ impl Reader {
         let thread = std::thread::spawn(move || {
             let Some(mut pipe) = pipe else { return };
             let mut buffer = [0; 16 << 10];
-            // What came before an error is still worth showing.
+            // After an error, keep the bytes before it.
             while let Ok(read @ 1..) = pipe.read(&mut buffer) {
                 into.lock().extend(&buffer[..read]);
             }

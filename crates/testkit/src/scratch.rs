@@ -1,5 +1,5 @@
-//! The directory of one test. It removes itself, and also the directories of earlier tests that
-//! were killed.
+//! The scratch directory of one test. It is removed at the end of the test; the directories of
+//! killed tests are removed by later tests.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -34,8 +34,8 @@ impl Scratch {
     }
 
     /// Creates a directory for the test `name` in memory, if 2 GiB are available there; otherwise
-    /// on disk. Tests that expect healthy disks use it, since other programs may keep the disks of
-    /// this machine busy.
+    /// on disk. This is for tests that expect fast disks, since other programs may keep the disks
+    /// of this machine busy.
     ///
     /// # Panics
     /// When the directory cannot be created.
@@ -132,7 +132,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A test that fails leaves processes behind; one that passes proves that it doesn't.
+        // A failed test may leave processes behind; a test that passes must not.
         if std::thread::panicking() {
             self.processes().iter().for_each(Process::kill);
         } else {
@@ -151,7 +151,7 @@ fn release_mounts(folder: &Path) {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let places = table.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);
     for place in places.filter(|place| place.starts_with(folder)) {
-        // One that is gone by now needs no more.
+        // The mount may be gone by now.
         let _ = garland_sys::fuse::unmount(place, true);
     }
 }

@@ -14,24 +14,24 @@ use crate::waiting::DEADLINE;
 /// How a site answers requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// Correctly.
+    /// Answers correctly.
     Well,
-    /// With the whole file and status 200, even if a range was requested.
+    /// Sends the whole file with status 200, even if a range was requested.
     Whole,
-    /// With the whole file, without stating its length.
+    /// Sends the whole file without stating its length.
     Endless,
-    /// The first requests, up to this number, with this status and body; later ones correctly.
+    /// Answers this number of requests with this status and body, and later requests correctly.
     Refuses(usize, &'static str, &'static str),
-    /// The first requests, up to this number, by closing the connection in the middle of the
-    /// answer; later ones correctly.
+    /// Closes the connection in the middle of the answer to each of this number of requests, and
+    /// answers later requests correctly.
     Tears(usize),
-    /// Every third request not at all, although its connection was accepted; others correctly.
+    /// Leaves every third request unanswered, although its connection was accepted.
     Drops,
-    /// Correctly, but from the third request on with another file of the same length.
+    /// Serves another file of the same length from the third request on.
     Changes,
-    /// With a redirect to the same path below `/moved`.
+    /// Redirects to the same path below `/moved`.
     Moves,
-    /// Correctly but slowly: with this pause after every 64 KiB.
+    /// Answers slowly: pauses for this time after every 64 KiB.
     Slowly(Duration),
 }
 
@@ -112,10 +112,10 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // It wakes the listening thread, if that still runs.
+        // Wakes the listening thread if it still runs.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
-            // A server's panic has been printed.
+            // If the thread panicked, the message was printed.
             let _ = thread.join();
         }
     }
@@ -123,12 +123,12 @@ impl Drop for Site {
 
 impl Shared {
     fn serve(&self, stream: &TcpStream) {
-        // A silent peer is dropped.
+        // Close the connection if the peer is silent.
         let _ = stream.set_read_timeout(Some(DEADLINE));
         let mut reader = BufReader::new(stream);
         while let Some(mut asked) = read_request(&mut reader) {
             let number = self.requests.fetch_add(1, Ordering::SeqCst);
-            // The other side may have hung up, which is its right.
+            // The client may close the connection at any time.
             let goes_on = self.answer(stream, number, &mut asked).unwrap_or(false);
             self.log.lock().push(asked);
             if !goes_on {

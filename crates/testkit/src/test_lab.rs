@@ -10,11 +10,11 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::garland::Garland;
 use crate::scratch::Scratch;
 
-/// Held while a lab is up. Labs share the CPUs of this machine, so that the load of one would
+/// Locked while a lab is up. Labs share the CPUs of this machine, so the load of one lab would
 /// change the rates of another.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A running lab, whose name is `lab`. It is ended when this value is dropped, even if the test
+/// A running lab, whose name is `lab`. It is stopped when this value is dropped, even if the test
 /// fails.
 #[derive(Debug)]
 pub struct TestLab<'a> {
@@ -22,7 +22,7 @@ pub struct TestLab<'a> {
     pub scratch: &'a Scratch,
     /// The binary that started the lab.
     pub garland: Garland<'a>,
-    /// The lab as other processes see it.
+    /// The lab, opened by its name.
     pub lab: Lab,
     _alone: MutexGuard<'static, ()>,
 }
@@ -47,10 +47,10 @@ impl<'a> TestLab<'a> {
         Self { scratch, garland, lab, _alone: alone }
     }
 
-    /// Starts a lab with the topology that `topology` describes, the text of a topology file.
+    /// Starts a lab with the topology in `topology`, which is the text of a topology file.
     ///
     /// # Panics
-    /// As [`TestLab::up`].
+    /// As [`TestLab::up`] does.
     #[track_caller]
     pub fn of(garland: Garland<'a>, scratch: &'a Scratch, topology: &str) -> Self {
         let file = scratch.path("lab.toml");
@@ -58,8 +58,8 @@ impl<'a> TestLab<'a> {
         Self::up(garland, scratch, &[file])
     }
 
-    /// Waits until no other lab of this test program is up. None can be started until the returned
-    /// guard is dropped.
+    /// Waits until no other lab of this test program is up. No other lab can be started until the
+    /// returned guard is dropped.
     pub fn alone() -> MutexGuard<'static, ()> {
         ALONE.lock()
     }
@@ -106,7 +106,7 @@ impl<'a> TestLab<'a> {
 
 impl Drop for TestLab<'_> {
     fn drop(&mut self) {
-        // After a test that failed; one that passed has taken it down.
+        // A failed test may leave the lab up; other tests have taken it down.
         let _ = Lab::end(&Self::state(self.scratch), "lab");
     }
 }

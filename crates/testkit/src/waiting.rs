@@ -9,10 +9,10 @@ pub const DEADLINE: Duration = Duration::from_secs(240);
 
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Calls `look` until it returns a value, and returns that.
+/// Calls `look` until it returns a value, and returns the value.
 ///
 /// # Panics
-/// When there is none within [`DEADLINE`]; the message contains `what`, which was waited for.
+/// When `look` returns no value within [`DEADLINE`]; the message contains `what`, its description.
 pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = clock::now_ns() + DEADLINE.as_nanos() as u64;
     loop {
@@ -27,13 +27,13 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// Waits until `is_so` returns true.
 ///
 /// # Panics
-/// When it does not within [`DEADLINE`]; the message contains `what`, which was waited for.
+/// When `is_so` is still false after [`DEADLINE`]; the message contains `what`.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     await_some(what, || is_so().then_some(()));
 }
 
-/// Repeats `attempt`, which returns its duration, until one takes less than `limit`, at most four
-/// times. A busy machine is slow now and then, but a faulty wait is slow every time.
+/// Repeats `attempt`, which returns its duration, until an attempt takes less than `limit`, at most
+/// four times. A busy machine is slow now and then, but a faulty wait is slow every time.
 ///
 /// # Panics
 /// When all attempts took longer; the message contains `what` and the durations.

@@ -27,8 +27,8 @@ impl Wire {
         Self { setup: "ip link set lo up".to_owned() }
     }
 
-    /// Adds the shell command `setup`, which runs in the namespace before the program. It may mount
-    /// file systems, which only the program sees.
+    /// Adds the shell command `setup`, which runs in the namespace before the program. The command
+    /// may mount file systems, which only the program sees.
     #[must_use]
     pub fn and(mut self, setup: &str) -> Self {
         self.setup = format!("{} && {setup}", self.setup);

@@ -65,8 +65,8 @@ fn through(topology: &Topology, medium: MediumId) -> Option<Resource> {
     }
 }
 
-/// Extends a path from `at` to all media that are one uplink nearer to the last medium; returns the
-/// path unchanged if it has arrived there.
+/// Extends a path that has reached the medium `at` by each uplink to a medium nearer to the last
+/// one. Returns the path unchanged if `at` is the last medium.
 fn nearer(
     topology: &Topology,
     distances: &[Option<u32>],

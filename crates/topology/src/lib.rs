@@ -71,33 +71,33 @@ pub struct Topology {
 pub struct Node {
     /// The node's name.
     pub name: String,
-    /// The address by which other nodes reach it. It is the address of a NIC or a bond, or, if a
-    /// node can be reached by several paths, an address of its own on the loopback device.
+    /// The address by which other nodes reach the node: that of a NIC or a bond, or, if there are
+    /// several paths to the node, an address on its loopback device.
     pub address: Ipv4Addr,
-    /// Whether it forwards packets to other nodes.
+    /// Whether the node forwards packets of other nodes.
     pub forwards: bool,
-    /// Its limit of CPU time, in thousandths of one CPU; `None` for no limit.
+    /// The node's limit of CPU time, in thousandths of one CPU; `None` for no limit.
     pub cpu: Option<u32>,
-    /// The limit of its disk's rate for reads and writes; `None` for no limit.
+    /// The rate limit of the node's disk for reads and writes; `None` for no limit.
     pub disk: Option<Rate>,
-    /// Its price without NICs.
+    /// The price of the node without NICs.
     pub price: Price,
 }
 
 /// A NIC of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
-    /// The node that it belongs to.
+    /// The node that the NIC belongs to.
     pub node: NodeId,
     /// The device name on the node, `eth0` and up.
     pub name: String,
-    /// The medium it is plugged into.
+    /// The medium that the NIC is plugged into.
     pub medium: MediumId,
-    /// The address of the NIC; `None` if the NIC is part of a bond below IP: then the bond has one.
+    /// The address of the NIC; `None` if the NIC is part of a bond below IP, which has the address.
     pub address: Option<Ipv4Addr>,
-    /// The stations that it reaches without a route.
+    /// The stations that the NIC reaches without a route.
     pub reach: Reach,
-    /// Its Ethernet address: the one in the file, or a locally administered one.
+    /// The Ethernet address of the NIC: the one in the file, or a locally administered one.
     pub ethernet: Ethernet,
     /// The largest packet, in bytes.
     pub mtu: u16,
@@ -113,7 +113,7 @@ pub enum Reach {
     Subnet(u8),
     /// One address, that of the other end of a wire (`/32` with a peer).
     Peer(Ipv4Addr),
-    /// None: the NIC is part of a bond below IP.
+    /// No stations: the NIC is part of a bond below IP, which has the address.
     Nobody,
 }
 
@@ -122,7 +122,7 @@ pub enum Reach {
 pub struct Medium {
     /// The medium's name: a letter, followed by letters, digits, `-` and `_`.
     pub name: String,
-    /// Whether it is a hub, a switch or a wire.
+    /// Whether the medium is a hub, a switch or a wire.
     pub kind: MediumKind,
     /// The rate in bits per second on the wire: of the whole hub, or of each direction of a wire or
     /// of a port of a switch. `None` means no limit; a hub must have a rate.
@@ -131,7 +131,7 @@ pub struct Medium {
     pub latency: Nanos,
     /// The size of a port's buffer in bytes; derived from the rate if `None`.
     pub buffer: Option<u64>,
-    /// Its price without cables.
+    /// The price of the medium without cables.
     pub price: Price,
     /// The cables of the medium: one per NIC, or one for a wire.
     pub cable: Cable,
@@ -148,12 +148,12 @@ pub enum MediumKind {
         /// medium is shared fairly and loses nothing; the bounds assume this.
         collisions: bool,
     },
-    /// Full duplex ports, store and forward.
+    /// A switch with full-duplex ports, store and forward.
     Switch {
         /// The total rate of all ports together; `None` for no limit.
         backplane: Option<Rate>,
     },
-    /// Two NICs, full duplex.
+    /// A full-duplex cable between two NICs.
     #[default]
     Wire,
 }
@@ -195,7 +195,7 @@ pub struct Uplink {
 /// Several NICs of a node that are used as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
-    /// The node that it belongs to.
+    /// The node that the bond belongs to.
     pub node: NodeId,
     /// The device name, `bond0`. The device exists only with [`Selector::Packet`] and
     /// [`Selector::Flow`].
@@ -206,7 +206,7 @@ pub struct Bond {
     pub selector: Selector,
     /// The address of the bond; with [`Selector::Subflow`] the address of its first NIC.
     pub address: Ipv4Addr,
-    /// The prefix length of its network, in bits.
+    /// The prefix length of the bond's network, in bits.
     pub prefix: u8,
 }
 
@@ -214,14 +214,14 @@ pub struct Bond {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Selector {
-    /// Packet by packet, in turn. A connection uses all of them, and its packets overtake each
-    /// other (balance-rr of Linux bonding, the bonding of 1996).
+    /// Packet by packet, in turn. A connection uses all NICs or next hops, and its packets overtake
+    /// each other (balance-rr of Linux bonding, the bonding of 1996).
     #[default]
     Packet,
-    /// By connection: all packets of a connection use the same one (balance-xor with layer3+4,
-    /// LACP, equal-cost routes).
+    /// By connection: all packets of a connection use the same NIC or next hop (balance-xor with
+    /// layer3+4, LACP, equal-cost routes).
     Flow,
-    /// By subflow: every connection has a subflow on each of them (MPTCP).
+    /// By subflow: every connection has a subflow on each NIC (MPTCP).
     Subflow,
 }
 
@@ -229,7 +229,7 @@ pub enum Selector {
 /// replies may arrive at another NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// The node whose route it is.
+    /// The node that has the route.
     pub node: NodeId,
     /// The destination host, or a network with `prefix` below 32.
     pub to: Ipv4Addr,
@@ -289,14 +289,14 @@ impl Topology {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
     }
 
-    /// Returns a medium that both nodes are on: that of the first such NIC of `one`.
+    /// Returns the first medium of `one` that `other` is on, too; `None` if they share no medium.
     pub fn medium_between(&self, one: NodeId, other: NodeId) -> Option<MediumId> {
         let mut own = self.nics_of(one).map(|(_, nic)| nic.medium);
         own.find(|medium| self.stations(*medium).any(|(_, at)| at.node == other))
     }
 
-    /// Returns for each medium the first one of the media that uplinks join it to, itself included.
-    /// Media with the same first medium are one broadcast domain.
+    /// Returns, for each medium, the medium with the lowest index in its broadcast domain. Media
+    /// that uplinks join, directly or through other media, are one broadcast domain.
     pub fn segments(&self) -> Vec<MediumId> {
         let uplinks = self.uplinks.iter().map(|uplink| (uplink.from, uplink.to));
         first_connected(self.media.len(), uplinks)
@@ -312,8 +312,8 @@ impl Topology {
     }
 }
 
-/// Returns for each of `count` items the first one of those that `pairs` connect it to, itself
-/// included.
+/// Returns, for each of `count` items, the lowest item of its group. Items that `pairs` connect,
+/// directly or through other items, are one group.
 fn first_connected(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let mut first: Vec<usize> = (0..count).collect();
     let root = |first: &[usize], mut item: usize| {

@@ -30,7 +30,7 @@ pub enum Miswiring {
     Mtu(NicName, u16),
 }
 
-/// An error of a cabling fault that cannot be parsed or applied.
+/// The reason why a cabling fault cannot be parsed or applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MiswiringError {
     /// The text cannot be parsed.
@@ -48,7 +48,7 @@ pub enum MiswiringError {
     /// The MTU is below the minimum of an IPv4 host.
     #[error("{0}: the MTU must be at least {LEAST_MTU}")]
     TooSmall(String),
-    /// Both names are of one NIC.
+    /// Both names denote the same NIC.
     #[error("{0}: both NICs are the same; name two different ones")]
     Same(String),
 }

@@ -30,14 +30,14 @@ pub struct Path {
 pub struct Leg {
     /// The share, above 0 and at most 1.
     pub share: f64,
-    /// The path that they take.
+    /// The path of these packets.
     pub path: Path,
 }
 
 /// One of the choices that a hash can make for a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// Its probability, if all hash values are equally likely.
+    /// The probability of the choice, if all hash values are equally likely.
     pub chance: f64,
     /// The paths that the packets use in turn, with shares that sum to 1. Empty if packets get
     /// lost: there is no path, or one of the paths leads nowhere.
@@ -47,9 +47,9 @@ pub struct Choice {
 /// A connection, or one subflow of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stream {
-    /// The choices for its data; one unless a path is selected by flow.
+    /// The choices for the data; only one unless a path is selected by flow.
     pub there: Vec<Choice>,
-    /// The choices for its acknowledgements.
+    /// The choices for the acknowledgements.
     pub back: Vec<Choice>,
 }
 
@@ -83,7 +83,7 @@ impl<'t> Ways<'t> {
         }
     }
 
-    /// Returns the stream from a node to a certain address of another one, such as that of a rail.
+    /// Returns the stream from a node to a certain address of another one, such as one on a rail.
     pub fn to_address(&self, from: NodeId, to: NodeId, address: Ipv4Addr) -> Stream {
         let topology = self.topology;
         // On a rail, the source address is that of the sender's NIC on the rail.
@@ -110,7 +110,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns the choices from `at` on; `seen` are the nodes passed before.
+    /// Returns the choices of paths from `at` to the destination. `seen`: the nodes passed before.
     fn ahead(&self, at: NodeId, seen: &mut Vec<NodeId>) -> Vec<Choice> {
         if at == self.to {
             let (nodes, senders) = (vec![at], Vec::new());
@@ -132,7 +132,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the choices through one hop.
+    /// Returns the choices of paths from `at` that begin with `hop`.
     fn hop(&self, at: NodeId, hop: &NextHop, seen: &mut Vec<NodeId>) -> Vec<Choice> {
         let Ways { topology, forwarding } = self.ways;
         let Some(station) = forwarding.station(hop.nic, hop.via.unwrap_or(self.address)) else {
@@ -157,7 +157,7 @@ impl Choice {
     /// The choice of packets that do not arrive.
     const LOST: Self = Self { chance: 1.0, legs: Vec::new() };
 
-    /// Returns the choice with one hop put in front of its paths.
+    /// Returns the choice with one hop prepended to each of its paths.
     fn behind(&self, hop: (NodeId, NicId), crossing: &[Resource], mtu: u16) -> Self {
         let legs = self.legs.iter().map(|leg| {
             let path = &leg.path;
@@ -178,7 +178,7 @@ fn one_of(each: Vec<Vec<Choice>>) -> Vec<Choice> {
     choices.map(|choice| Choice { chance: choice.chance / parts, ..choice }).collect()
 }
 
-/// Combines hops that packets use in turn: every combination of the choices behind them, up to
+/// Combines hops that packets use in turn: every combination of the choices after each hop, up to
 /// [`MOST_CHOICES`].
 fn in_turn(each: &[Vec<Choice>]) -> Vec<Choice> {
     let share = 1.0 / each.len() as f64;

@@ -9,11 +9,11 @@ use super::Price;
 /// The slots and ports of a server, the machine at the centre of a star.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Server {
-    /// Slots for cards.
+    /// The number of slots for cards.
     pub slots: u32,
-    /// Ports per card, at least one.
+    /// The number of ports per card, at least one.
     pub ports: u32,
-    /// Ports on the main board; nodes have the same number.
+    /// The number of ports on the main board; the main board of a node has as many.
     pub onboard: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct Server {
 pub struct Prices {
     /// The price of a card of the server.
     pub card: Price,
-    /// The price of a NIC of a node, which it needs if its main board has no port.
+    /// The price of a NIC for a node; needed if its main board has no port.
     pub nic: Price,
     /// The price of a cable.
     pub cable: Price,
@@ -43,15 +43,15 @@ pub enum Join {
 /// The parts of a cluster of one or two stars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Size {
-    /// Machines, including the servers.
+    /// The number of machines, including the servers.
     pub nodes: u64,
-    /// Servers: one, or two that are connected.
+    /// The number of servers: one, or two that are connected.
     pub servers: u64,
-    /// Ordinary cards in the servers.
+    /// The number of ordinary cards in the servers.
     pub cards: u64,
-    /// Used ports at both ends of all cables: 2(N - 1) for a star of N machines.
+    /// The number of ports that cables use at both ends: 2(N - 1) for a star of N machines.
     pub nics: u64,
-    /// Crossed cables; with two stars also those between the servers.
+    /// The number of crossover cables; with two stars, including those between the servers.
     pub cables: u64,
     /// Nodes of a star per ordinary wire between the stars; 0 for one star, and with a faster card.
     pub nodes_per_join: f64,
@@ -59,7 +59,7 @@ pub struct Size {
     pub price: Price,
 }
 
-/// An error of a size that is not possible.
+/// The reason why a cluster of the requested size is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// More nodes than ports.

@@ -62,7 +62,7 @@ impl Subnet {
     /// Returns the address of node `number`; the head has number 0. In a network of `/16` or
     /// larger, addresses start at 10 in the last byte: in 10.88.0.0/16 the head has 10.88.0.10 and
     /// number 3 has 10.88.0.13. In smaller networks they start at 1: in 192.168.1.0/24 these two
-    /// have 192.168.1.1 and 192.168.1.4. Numbers from [`room`](Self::room) on start again at 0.
+    /// have 192.168.1.1 and 192.168.1.4. Numbers from [`room`](Self::room) on wrap around to 0.
     pub fn address(self, number: u32) -> Ipv4Addr {
         let number = number % self.room();
         let host = if self.prefix <= LARGE {
@@ -79,7 +79,7 @@ impl Subnet {
         Self { network: Ipv4Addr::from_bits(self.network.to_bits().wrapping_add(step)), ..self }
     }
 
-    /// Returns the address of `node` in this network; its index is its number.
+    /// Returns the address of `node` in this network; the index of the node is its number.
     pub(super) fn of_node(self, node: NodeId) -> Ipv4Addr {
         self.address(u32::try_from(node).unwrap_or(u32::MAX))
     }

@@ -26,7 +26,7 @@ pub enum ConnectionError {
     /// The agent has another protocol version.
     #[error(transparent)]
     Version(VersionError),
-    /// The agent at this address does not have the expected key, which it was launched with.
+    /// The agent at this address does not have the key with which it was launched.
     #[error("the agent at {0} does not have the key with which it was launched")]
     WrongKey(SocketAddr),
     /// The connection broke.
@@ -122,7 +122,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends kept bytes until the socket accepts no more.
+    /// Sends bytes that [`Self::send`] kept, until all are sent or the socket accepts no more.
     ///
     /// # Errors
     /// When the connection broke.
@@ -138,14 +138,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns whether bytes are kept, so that [`Self::flush`] has to be called.
+    /// Returns whether [`Self::send`] kept bytes, so that [`Self::flush`] must be called.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// Returns the messages that have arrived, without waiting. If much has arrived, the rest is
-    /// left for the next call.
+    /// Returns the messages that have arrived, without waiting. If more than 256 KiB have arrived,
+    /// the rest is left for the next call.
     ///
     /// # Errors
     /// When a message is invalid, the connection broke, or the agent closed it. Messages that

@@ -13,7 +13,7 @@ use crate::limits::{PEERS, PEERS_OF_ADDRESS};
 #[derive(Default)]
 pub struct Greeters(Mutex<HashMap<IpAddr, usize>>);
 
-/// Counts one connection that has not completed its greeting. Drop it when the greeting is over.
+/// Counts one connection that has not completed its greeting, until this value is dropped.
 pub struct Place {
     of: Arc<Greeters>,
     origin: IpAddr,
@@ -51,8 +51,8 @@ impl Drop for Place {
     }
 }
 
-/// Returns the address by which a connection is counted. For IPv6 it is that of the /64 network,
-/// since one host may own all addresses of its network. Link-local addresses count individually.
+/// Returns the address by which a connection is counted. For IPv6 this is the /64 network, since
+/// one host may own all addresses of a network. Link-local addresses count individually.
 fn origin(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) if !six.is_unicast_link_local() && !six.is_loopback() => {

@@ -1,6 +1,6 @@
-//! The greeting at the beginning of every connection, except of those that fetch the program. It
+//! The greeting at the beginning of every connection, except those that fetch the program. It
 //! consists of preambles, the identity under which the peer connects, a Noise handshake, and one
-//! encrypted frame of the connecting side. The frame proves that the greeting is not a replayed
+//! encrypted frame from the connecting side. The frame proves that the greeting is not a replayed
 //! one, and tells what the connection is for.
 
 use std::io::{self, Read, Write};
@@ -71,7 +71,7 @@ pub enum Claim {
 
 /// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
-    /// What the connection belongs to, as `find` returned it.
+    /// What the connection belongs to, as returned by the `find` of [`Greeting::welcome`].
     pub to: T,
     /// The contents of the peer's first frame.
     pub first: Vec<u8>,
@@ -116,8 +116,8 @@ pub struct Greeting<'a> {
 }
 
 impl<'a> Greeting<'a> {
-    /// Reads the preamble of a peer. If the peer has another version, sends our preamble and fails;
-    /// so the peer can report both versions.
+    /// Reads the preamble of a peer. If the peer has another version, sends our preamble and fails,
+    /// so that the peer can report both versions.
     pub fn begin(stream: &'a TcpStream) -> Result<Self, LinkError> {
         stream.set_nodelay(true)?;
         let mut peer = Timed::begin(stream, limits::GREETING)?;
@@ -146,9 +146,9 @@ impl<'a> Greeting<'a> {
         Ok(ticket)
     }
 
-    /// Answers the greeting. `find` returns, for the identity that the peer claims, the credentials
-    /// and what the connection belongs to; none refuses the peer. `find` may wait briefly for the
-    /// order that announces the connection; this time does not count against the peer.
+    /// Answers the greeting. `find` returns the credentials of the claimed identity and what the
+    /// connection belongs to; `None` refuses the peer. `find` may wait briefly for the order that
+    /// announces the connection; this time does not count against the peer.
     pub fn welcome<'k, T>(
         mut self,
         find: impl FnOnce(Claim) -> Option<(Credentials<'k>, T)>,
@@ -174,9 +174,9 @@ impl<'a> Greeting<'a> {
     }
 }
 
-/// Appends the length of a handshake message and the message to `out`.
+/// Appends a handshake message to `out`, after its length (two bytes, little endian).
 fn put_message(out: &mut Vec<u8>, message: &[u8]) {
-    let length = u16::try_from(message.len()).expect("a handshake's message is short");
+    let length = u16::try_from(message.len()).expect("a handshake message is shorter than 64 KiB");
     out.extend(length.to_le_bytes());
     out.extend(message);
 }

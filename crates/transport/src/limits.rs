@@ -7,10 +7,10 @@ use std::time::Duration;
 /// before a thread or a buffer is spent on them.
 pub const PEERS: usize = 256;
 
-/// The maximum number of such connections per address: a neighbour's 64 lanes, and some more.
+/// The maximum number of unfinished greetings per address: a neighbour's 64 lanes, and some more.
 pub const PEERS_OF_ADDRESS: usize = 72;
 
-/// The timeout for everything that a peer sends in its greeting, together.
+/// The timeout for a peer's greeting: all of it must arrive within this time.
 pub const GREETING: Duration = Duration::from_secs(5);
 
 /// How long a greeting waits for the order that announces its connection to this node.

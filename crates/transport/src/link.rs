@@ -17,7 +17,7 @@ use crate::link_pool::LinkPool;
 pub struct Hop {
     /// The number of the lane.
     pub lane: u16,
-    /// The epoch of the link.
+    /// The epoch of the link: a number that the head increments for each new link of the lane.
     pub epoch: u32,
 }
 
@@ -29,7 +29,7 @@ impl Hop {
         bytes
     }
 
-    /// Parses the contents of a link's first frame; returns none if the length is wrong.
+    /// Parses the contents of a link's first frame; `None` if the length is wrong.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (lane, epoch) = bytes.split_first_chunk()?;
@@ -38,7 +38,7 @@ impl Hop {
     }
 }
 
-/// The parameters of a link that is opened.
+/// The parameters of a link to open.
 pub struct Dial<'a> {
     /// The address of the neighbour's agent.
     pub address: SocketAddr,

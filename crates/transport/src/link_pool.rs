@@ -14,8 +14,8 @@ use std::time::Duration;
 use garland_sys::watch::Watch;
 use garland_sys::{clock, event};
 
-/// The maximum number of parked connections that this node opened, and also of those that its peers
-/// opened. If there are more, the oldest one is closed.
+/// The maximum number of parked connections that this node opened, and the same for those that its
+/// peers opened. If there are more, the oldest is closed.
 const MOST: usize = 64;
 
 /// How often connections are checked for their age.
@@ -76,8 +76,8 @@ impl LinkPool {
         }
     }
 
-    /// Takes the newest parked connection that this node opened to `address`; connections that are
-    /// closed already are dropped. Returns none if there is no other.
+    /// Takes the newest parked connection that this node opened to `address`; `None` if there is
+    /// none. Connections that the peer has closed are skipped and dropped.
     pub fn lease(&self, address: SocketAddr) -> Option<TcpStream> {
         let mut state = self.state.lock();
         while let Some(parked) = self.take(&mut state, |parked| parked.dialled == Some(address)) {
@@ -100,7 +100,7 @@ impl LinkPool {
     }
 
     /// Watches the parked connections until the process exits, or until watching fails. Calls
-    /// `greet` with each connection, opened by its peer, on which bytes arrive.
+    /// `greet` with each connection that its peer opened and on which bytes arrive.
     pub fn attend(&self, greet: impl Fn(TcpStream)) {
         loop {
             let Ok(numbers) = self.watch.wait(POLL) else { return };

@@ -40,8 +40,7 @@ impl<'a> Timed<'a> {
         self.stream
     }
 
-    /// Runs `act` and extends the deadline by the time that it takes, since the peer has no
-    /// influence on it.
+    /// Runs `act`, and extends the deadline by its duration, on which the peer has no influence.
     pub fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
         let began_ns = clock::now_ns();
         let result = act();

@@ -13,7 +13,7 @@ use garland_dataplane::block_index::Records;
 /// The configuration of an agent, which is fixed when the agent starts.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// The directory that contains all paths of the agent; the whole file system by default.
+    /// The directory below which the agent resolves all paths; `None` for the whole file system.
     pub root: Option<PathBuf>,
     /// The public keys of the controllers that the agent serves.
     pub controllers: Vec<PublicKey>,

@@ -23,7 +23,7 @@ use garland_dataplane::log::log;
 pub struct InProgress {
     /// The copies that have begun.
     pub tasks: Mutex<Vec<CopyTask>>,
-    /// The calls in progress that open files; heartbeats report a pending one.
+    /// The disk calls in progress that open files of copies; heartbeats report one of them.
     pub opening: Calls,
 }
 
@@ -50,8 +50,8 @@ impl Copies {
         Self { controller, in_progress, beginning: HashMap::new(), tell }
     }
 
-    /// Opens the files of a copy in a separate thread. `share` is the memory that the head obtained
-    /// through the queue, if any; `compared` is the comparison that preceded the copy, if any.
+    /// Opens the files of a copy in a separate thread. `share` is the memory that the agent's queue
+    /// granted to the copy, if any; `compared` is the comparison that preceded the copy, if any.
     pub fn begin(
         &mut self,
         begin: Begin,
@@ -141,7 +141,7 @@ impl Copies {
         }
     }
 
-    /// Ends a copy. Sends the copy's trace after all its other messages; the trace is empty if
+    /// Ends a copy. After all other messages of the copy, sends its trace, or an empty trace if
     /// there is none.
     fn close(&self, copy: CopyId) {
         let part = {
@@ -179,7 +179,7 @@ impl Copies {
     }
 }
 
-/// Returns the first of several paths, and the number of others, for messages.
+/// Formats several paths for a message: the first path, and the number of the others.
 fn of_files<'a>(mut paths: impl Iterator<Item = &'a Vec<u8>>) -> String {
     let first = paths.next().map(|path| String::from_utf8_lossy(path).into_owned());
     match (first, paths.count()) {

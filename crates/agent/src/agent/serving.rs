@@ -99,8 +99,8 @@ impl Agent {
         self.end_if(shutdown);
     }
 
-    /// Ends a session. Exits the process if the controller `asked` for it, or, unless the agent is
-    /// a standing one, after the last session.
+    /// Ends a session. Exits the process if the controller `asked` for that, or if this was the
+    /// last session and the agent is not a standing agent.
     fn end_if(&self, asked: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for orders, others for files.

@@ -74,8 +74,8 @@ impl BalanceFile {
         file.sync_all().map_err(failed)
     }
 
-    /// If `cold`, drops the whole file from the page cache; otherwise reads the first `size` bytes
-    /// into it. Returns how much of these bytes is cached, if the kernel reports it.
+    /// If `cold`, drops the whole file from the page cache; otherwise reads its first `size` bytes
+    /// into the page cache. Returns how many of these bytes are cached, if the kernel reports it.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -23,7 +23,7 @@ pub struct Ends {
     pub store: Box<dyn Store>,
     /// The source; `None` at a destination.
     pub source: Option<Arc<dyn Content>>,
-    /// The state of the blocks: which ones are present at the start.
+    /// The state of each block: whether it is present when the copy starts.
     pub sink: Sink,
     /// The blocks to copy from other files of this node, if any.
     pub bringing: Option<Bringing>,
@@ -112,7 +112,7 @@ fn open_source(
             .tree(*number)
             .ok_or("protocol error: the head named a tree that was not scanned")?;
         if tree.length() != *length || begin.layout.length != *length {
-            return Err("protocol error: the plan has another length than the scanned tree".into());
+            return Err("protocol error: the plan and the tree have different lengths".into());
         }
         return Ok(tree);
     }
@@ -127,7 +127,7 @@ fn open_source(
 }
 
 /// Opens a file of the source. Fails if the file has changed since the copy was planned, or if
-/// `length` is given and the file has another length.
+/// `length` is given and differs from the length of the file.
 fn open_file(
     agent: &Agent,
     begin: &Begin,

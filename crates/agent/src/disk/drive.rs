@@ -152,7 +152,7 @@ impl Drive<'_> {
     }
 }
 
-/// Fills the buffer with random bytes: a disk that compresses must not look faster.
+/// Fills the buffer with random bytes, so that a disk that compresses does not look faster.
 fn fill(buffer: &mut [u8]) {
     buffer.chunks_mut(256).for_each(|chunk| {
         let bytes = random::bytes::<256>();
@@ -161,7 +161,7 @@ fn fill(buffer: &mut [u8]) {
     });
 }
 
-/// Makes each page of the buffer unique: a disk that deduplicates must not look faster.
+/// Makes each page of the buffer unique, so that a disk that deduplicates does not look faster.
 fn stamp(buffer: &mut [u8], at: u64) {
     for (page, chunk) in buffer.chunks_mut(4096).enumerate() {
         let number = (at << 16 | page as u64).to_le_bytes();

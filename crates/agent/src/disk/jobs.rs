@@ -39,10 +39,10 @@ struct Test<'a> {
     place: DiskPlace,
     stop: &'a AtomicBool,
     tell: &'a dyn Fn(DiskEvent),
-    /// The number of bytes of the file that were written: other offsets are not read.
+    /// The number of bytes that were written, from the start of the file. Only these are read.
     extent: u64,
-    /// The number of measurements so far. It seeds random walks, so that each visits the blocks in
-    /// a different order.
+    /// The number of measurements so far. It seeds random walks, so that each walk visits the
+    /// blocks in a different order.
     walks: u64,
 }
 

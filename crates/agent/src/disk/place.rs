@@ -99,7 +99,7 @@ fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     Some((words.next()?.to_owned(), words.next()?.to_owned()))
 }
 
-/// Returns the directory of a block device in /sys, or, for a partition, the directory of its disk.
+/// Returns the directory in /sys of a block device; for a partition, the directory of its disk.
 fn device_folder(major: u32, minor: u32) -> Option<PathBuf> {
     let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     folder.ancestors().take(2).find(|folder| folder.join("queue").is_dir()).map(Path::to_owned)

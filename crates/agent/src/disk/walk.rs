@@ -27,9 +27,9 @@ impl Walk {
         })
     }
 
-    /// Permutes the numbers of blocks. Applies a permutation of the numbers below the next power of
-    /// two until the result is in range. Both of its steps can be inverted: multiplication by an
-    /// odd number, and XOR of the high half into the low half.
+    /// Returns the number of the block at position `at` of the permutation. Permutes the numbers
+    /// below the next power of two, again until the result is in range. Both steps are invertible:
+    /// multiplication by an odd number, and XOR of the high half into the low half.
     fn shuffled(&self, at: u64) -> u64 {
         let bits = self.blocks.next_power_of_two().ilog2();
         let mask = (1_u64 << bits) - 1;

@@ -13,7 +13,7 @@ use garland_sys::threads;
 /// together.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// When this number of ended jobs is not reported yet, they are reported without further delay.
+/// The number of waiting reports of ended jobs at which all are sent without further delay.
 const TOGETHER: usize = 64;
 
 /// A function that receives events.

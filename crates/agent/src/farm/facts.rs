@@ -20,8 +20,8 @@ pub fn facts() -> NodeFacts {
     }
 }
 
-/// Returns the mean clock rate in MHz of all CPUs in `/proc/cpuinfo`, whose text is `cpuinfo`;
-/// `None` if it has no clock rates.
+/// Returns the mean clock rate of all CPUs in MHz from `cpuinfo`, the text of `/proc/cpuinfo`;
+/// `None` if the text has no clock rates.
 fn mhz(cpuinfo: &str) -> Option<f64> {
     let clocks = cpuinfo.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

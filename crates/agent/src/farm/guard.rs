@@ -23,11 +23,11 @@ const WORD: usize = 5;
 /// whose start was not reported, because the agent was killed while it started them.
 pub const MARK: &str = "GARLAND_BENCH";
 
-/// How long a process that has been started as a job may run without the job's environment: between
-/// fork(2) and execve(2) it has the agent's.
+/// The time allowed between fork(2) and execve(2) of a job's process. Until then the process has
+/// the agent's environment, without [`MARK`].
 const STARTING: Duration = Duration::from_millis(200);
 
-/// The agent's end of an executor's guard. Dropping this makes the guard exit.
+/// The guard of an executor, as the agent controls it. Dropping this makes the guard exit.
 pub struct Guard {
     child: Child,
     input: Mutex<Option<ChildStdin>>,
@@ -77,7 +77,7 @@ impl Drop for Guard {
 }
 
 /// The body of the guard: reads messages until `input` ends, then kills the running jobs and all
-/// other jobs with this `mark`. Returns without killing any if the agent orders it.
+/// other jobs with this `mark`. Kills nothing if the agent orders the guard to exit.
 pub fn guard(mut input: impl Read, mark: &str) {
     let mut running = HashSet::new();
     let mut word = [0; WORD];

@@ -89,8 +89,7 @@ impl Pipes {
         self.0.iter().flatten()
     }
 
-    /// Passes the available bytes to `add`; its first argument is whether they are from standard
-    /// error.
+    /// Passes the available bytes to `add`, whose first argument is true for standard error.
     pub fn read(&mut self, mut add: impl FnMut(bool, &[u8])) {
         let [output, errors] = &mut self.0;
         drain(output, &mut |bytes| add(false, bytes));

@@ -25,12 +25,12 @@ use crate::error::{OrderError, cannot};
 pub struct Place {
     /// The working directory of commands; by default that of this process.
     pub folder: Option<PathBuf>,
-    /// The directory that contains the jobs' own directories.
+    /// The directory that contains the jobs' own directories; `None` if jobs have none.
     pub own: Option<PathBuf>,
 }
 
 impl Place {
-    /// Returns the working directory of a task; `None` for that of this process.
+    /// Returns the working directory of a task; `None` for the directory of this process.
     pub fn of(&self, task: &FarmTask) -> Option<PathBuf> {
         match (&self.own, task.own_folder) {
             (Some(own), true) => Some(own.join(task.job.to_string())),

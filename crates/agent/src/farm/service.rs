@@ -97,7 +97,7 @@ impl JobService {
 
     /// Creates a job's own empty directory with the subdirectories `folders`.
     fn make(&self, job: u32, folders: &[Text]) -> Result<(), OrderError> {
-        let own = self.own.as_ref().ok_or("protocol error: a job without a run")?;
+        let own = self.own.as_ref().ok_or("protocol error: a job without an open run")?;
         let own = own.join(job.to_string());
         // Remove the files of an earlier attempt.
         let _ = fs::remove_dir_all(&own);

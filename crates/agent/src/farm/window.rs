@@ -52,7 +52,7 @@ impl Window {
             // If reading fails, use the lines that were read so far.
             let _ = errors.read_to_string(&mut said);
         }
-        let line = said.lines().next().unwrap_or("its process exited without an error message");
+        let line = said.lines().next().unwrap_or("the mount process exited without a message");
         format!("cannot mount the head's files: {}", line.trim_start_matches("error: ")).into()
     }
 }

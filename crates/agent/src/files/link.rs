@@ -14,9 +14,9 @@ use garland_sys::threads;
 
 use crate::files::service::FileService;
 
-/// The numbers of threads of a connection: few for bulk data, whose answers take memory, and more
-/// for other requests, which wait for disks.
+/// Threads of a connection for bulk data: few, since each answer takes much memory.
 const BULK_THREADS: usize = 3;
+/// Threads of a connection for other requests: more, since these wait for disks.
 const SMALL_THREADS: usize = 8;
 
 /// On connections for small requests, a buffer with a capacity of more bytes than this is freed

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::attr;
 
-/// Bytes of entries after which an answer is full.
+/// The total size of entries in bytes from which on an answer is full.
 const ENOUGH: usize = 48 << 10;
 
 /// The approximate size of an entry's attributes in bytes.

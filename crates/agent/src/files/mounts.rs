@@ -12,7 +12,7 @@ use crate::error::{OrderError, cannot};
 use crate::expected::Expected;
 use crate::session::Session;
 
-/// The most mounts that one controller may have open over one channel.
+/// The maximum number of mounts that one controller may have open over one channel.
 const MOST: usize = 8;
 
 /// The open mounts of one controller. They are served until this is dropped.

@@ -15,7 +15,7 @@ pub struct Places {
     top: OwnedFd,
 }
 
-/// A name in a directory, which is opened with O_PATH.
+/// A directory that is opened with O_PATH, and a name in it.
 pub struct Place<'a> {
     pub folder: OwnedFd,
     pub name: &'a OsStr,
@@ -40,7 +40,7 @@ impl Places {
 }
 
 impl Place<'_> {
-    /// Opens the file itself with O_PATH, whatever its type.
+    /// Opens the file with O_PATH, whatever its type; does not follow a symbolic link.
     pub fn itself(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         openat(&self.folder, self.name, flags, Mode::empty())
@@ -59,5 +59,5 @@ pub fn by_descriptor(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd))
 }
 
-/// The directory argument of system calls for absolute paths.
+/// The directory argument of system calls whose path argument is absolute.
 pub const ANYWHERE: std::os::fd::BorrowedFd<'static> = CWD;

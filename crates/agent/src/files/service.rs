@@ -39,8 +39,8 @@ impl FileService {
         Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
     }
 
-    /// Executes a request, whose data to be written is `payload`. Appends data that was read to
-    /// `frame`.
+    /// Executes a request. `payload` is the data to write, if any; data that was read is appended
+    /// to `frame`.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
             Ask::Stat(FileRef::Path(path)) => {

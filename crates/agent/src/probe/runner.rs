@@ -101,7 +101,7 @@ fn hold(
         (None, Some(invitation)) => invitation.all(SILENCE).map_err(|_| {
             format!("timed out after {SILENCE:?} waiting for the other agent to connect")
         })?,
-        (None, None) => return Err("protocol error: a meeting without another agent".into()),
+        (None, None) => return Err("protocol error: a meeting needs another agent".into()),
     };
     state.keep(&streams)?;
     if let Some(cpu) = meeting.pin {

@@ -83,8 +83,8 @@ pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
     }
 }
 
-/// Sends until the receiver has enough. Returns the connection's statistics. Unsent data is dropped
-/// with the connection, which is non-blocking from now on.
+/// Sends until the receiver has enough. Returns the connection's statistics. Makes the connection
+/// non-blocking; data that is unsent when it is closed is dropped.
 ///
 /// # Errors
 /// When the stream breaks, accepts no bytes for [`SILENCE`], or `is_over` returns true.

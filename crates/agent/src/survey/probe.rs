@@ -5,7 +5,7 @@ use garland_protocol::Token;
 /// Bytes before the NIC's name: the token and the node's number.
 const HEAD: usize = 20;
 
-/// The length of the longest probe in bytes: the name of a device has at most 15.
+/// The length of the longest probe in bytes: the name of a NIC has at most 15 bytes.
 pub const LONGEST: usize = HEAD + 1 + 15;
 
 /// Returns the bytes of a probe. The NIC's name is preceded by its length, since frames are padded

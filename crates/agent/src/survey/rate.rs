@@ -62,8 +62,8 @@ pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer
     Ok(SurveyAnswer::Rate(f64::from_le_bytes(rate)))
 }
 
-/// Measures a connection for the milliseconds in its first 4 bytes, answers with the rate in bits
-/// per second, and waits for the sender to close.
+/// Measures a connection for the number of milliseconds that its first 4 bytes contain, answers
+/// with the rate in bits per second, and waits for the sender to close.
 pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;

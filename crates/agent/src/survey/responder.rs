@@ -31,7 +31,7 @@ const CONNECTIONS: usize = 64;
 /// The maximum number of datagrams of a burst.
 const MOST: u32 = 10_000;
 
-/// Ports that answer probes until this is dropped.
+/// Ports that answer probes until this value is dropped.
 pub struct Responder {
     /// The UDP port for datagrams and the TCP port for connections.
     pub ports: (u16, u16),
@@ -41,7 +41,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Opens any free ports, and starts the threads that answer on them.
+    /// Opens a free UDP port and a free TCP port, and starts the threads that answer on them.
     pub fn open() -> io::Result<Self> {
         let (datagrams, listener) =
             (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);

@@ -79,7 +79,7 @@ impl Activity {
         self.open_socket();
     }
 
-    /// Returns the present activity.
+    /// Returns the current activity.
     pub fn account(&self) -> Account {
         let (members, executors): (Vec<_>, Vec<_>) = {
             let busy = self.busy.lock();

@@ -6,8 +6,8 @@ use super::offset::{Moment, Offset, Step};
 use super::piece::{Bound, trip};
 use super::region::Side;
 
-/// The number of passes over messages and probes between nodes. In each pass, the bounds of one
-/// node tighten those of its neighbours further.
+/// The number of passes over messages and probes between nodes. In each pass, the bounds on one
+/// node's offset further tighten the bounds on its neighbours' offsets.
 const ROUNDS: usize = 2;
 
 /// The offsets of all clocks of a run.
@@ -16,8 +16,8 @@ pub struct Clocks {
     /// For each node, the offset of its clock; `None` for the head, and if the offset is unknown.
     offsets: Vec<Option<Offset>>,
     open_loops: Vec<Closure>,
-    /// For each node, the number of messages that it received before they were sent, even if the
-    /// clocks' errors are taken into account.
+    /// For each node, the number of messages to it that seem to arrive before they were sent, by
+    /// more than the clocks' error bounds.
     contradictions: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Clocks {
         clocks
     }
 
-    /// Tightens the clocks with all messages and probes between nodes.
+    /// Tightens the bounds on the clocks' offsets with all messages and probes between nodes.
     fn tighten(
         &mut self,
         exchanges: &[Exchange],
@@ -64,7 +64,7 @@ impl Clocks {
         }
     }
 
-    /// Tightens both clocks with a message; returns whether it is consistent.
+    /// Tightens both nodes' offsets with a message; returns whether the message is consistent.
     fn after(&mut self, message: &Message) -> bool {
         let Message { from, to, sent, received } = *message;
         let between = |offsets: Option<(i64, i64)>, node: usize| match node {
@@ -112,8 +112,8 @@ impl Clocks {
         &self.open_loops
     }
 
-    /// Returns the number of messages that `node` received before they were sent, even if the
-    /// clocks' errors are taken into account.
+    /// Returns the number of messages to `node` that seem to arrive before they were sent, by more
+    /// than the clocks' error bounds.
     pub fn contradictions(&self, node: usize) -> usize {
         self.contradictions.get(node).copied().unwrap_or(0)
     }

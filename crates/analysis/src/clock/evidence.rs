@@ -18,8 +18,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Adds the round trips in the trace of node `node`, and the messages: transfers of single
-    /// blocks, which spans of one block record.
+    /// Adds the round trips and messages in the trace of node `node`. A message is the transfer of
+    /// one block; spans of several blocks are ignored.
     pub fn learn(&mut self, node: usize, trace: &Trace) {
         for record in &trace.records {
             match record {

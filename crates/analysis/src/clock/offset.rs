@@ -29,7 +29,7 @@ pub(super) struct Offset {
     pieces: Vec<Piece>,
 }
 
-/// The maximum width of an offset interval that is used, in nanoseconds: an hour.
+/// An offset that is not known to within this many nanoseconds (an hour) counts as unknown.
 const USELESS_NS: i64 = 3_600_000_000_000;
 
 impl Offset {
@@ -82,7 +82,7 @@ impl Offset {
         Some(longest.rates())
     }
 
-    /// Returns the steps of the clock, which are between neighbouring pieces that cannot meet.
+    /// Returns the steps of the clock, between pieces of unequal offset.
     pub fn steps(&self) -> Vec<Step> {
         let step = |pair: &[Piece]| {
             let between = (pair[0].until, pair[1].from);
@@ -96,7 +96,7 @@ impl Offset {
     }
 }
 
-/// Returns the middle of an interval, and the distance from it to the ends.
+/// Returns the middle of an interval, and the distance from the middle to the ends.
 fn middle(low: i64, high: i64) -> (i64, u64) {
     let half = (high - low) / 2;
     (low + half, u64::try_from(high - low - half).unwrap_or(0))

@@ -32,9 +32,9 @@ pub(super) struct Piece {
 /// The two bounds of a round trip: of its request and of its reply.
 pub(super) type Trip = [Bound; 2];
 
-/// Returns the bounds that a round trip sets to the offset of the clock with the larger node index
-/// from the one with the smaller index. The latter orders the bounds. They are at readings of the
-/// former if `at_other`, else of the latter.
+/// Returns the bounds that a round trip sets to the offset of one clock from another; the first
+/// clock is that of the smaller node index. Readings of the first clock order the bounds. Each
+/// bound is at a reading of the second clock if `at_other`, else of the first.
 pub(super) fn trip(exchange: &Exchange, at_other: bool) -> Trip {
     let Exchange { from, to, sent, received, answered, back } = *exchange;
     let readings = if from < to {

@@ -1,17 +1,17 @@
 //! The lines that satisfy all bounds: a convex region of (offset, rate), clipped by one bound after
 //! another.
 
-/// The maximum difference in rate of two clocks, in nanoseconds per second: crystals are within 100
-/// ppm, and time daemons slew by at most 500 ppm.
+/// The maximum difference in rate of two clocks, in nanoseconds per second (1000 ppm): crystals are
+/// within 100 ppm, and time daemons slew by at most 500 ppm.
 const RATE_MAX: f64 = 1_000_000.0;
 
-/// The maximum difference of offsets within one piece, in nanoseconds; far more than real.
+/// The maximum difference of offsets within one piece, in nanoseconds; real ones are far smaller.
 const OFFSET_MAX: f64 = 1e12;
 
 /// The error from reading clocks in whole nanoseconds.
 const ROUNDING: f64 = 1.0;
 
-/// The side of a bound on which the offset is.
+/// Whether the offset is below or above a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Below,

@@ -1,6 +1,6 @@
 //! Bars of text as published in 2004: fifty letters stand for the whole time.
 
-/// The number of letters in a bar of the share 1.
+/// The number of letters in the bar of the whole time.
 pub const BAR: usize = 50;
 
 /// The maximum share that is shown; longer bars do not fit on a screen.

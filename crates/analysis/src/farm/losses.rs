@@ -51,7 +51,7 @@ pub struct Losses {
     /// The time that the work takes on all nodes if it can be divided arbitrarily: the theoretical
     /// minimum.
     pub work: f64,
-    /// The time that whole jobs take at least, in seconds.
+    /// The minimum time of the jobs in seconds, since a job cannot be divided.
     pub whole_jobs: f64,
     /// The lost time by cause; together with `work` the seconds sum to the run's time.
     pub causes: Vec<(Loss, f64)>,
@@ -61,7 +61,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Returns the seconds of one cause.
+    /// Returns the seconds lost to one cause.
     pub fn of(&self, cause: Loss) -> f64 {
         self.causes.iter().filter(|(own, _)| *own == cause).map(|(_, seconds)| seconds).sum()
     }

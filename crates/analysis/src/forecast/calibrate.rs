@@ -15,14 +15,14 @@ pub(super) struct Calibrated {
     pub(super) fixed: f64,
     /// The position between queue (0) and lockstep (1); only for [`Law::Bunched`].
     pub(super) bunched: f64,
-    /// Whether a second parameter was fitted: `fixed`, or `bunched` instead.
+    /// Whether a second parameter was fitted besides `slope`: `fixed` or `bunched`.
     pub(super) has_second: bool,
 }
 
 /// The number of points of the initial grid search.
 const GRID: u32 = 32;
 
-/// The number of steps of the golden-section search after that.
+/// The number of steps of the golden-section search, which follows the grid search.
 const STEPS: u32 = 36;
 
 const GOLDEN: f64 = 0.618_033_988_749_894_9;

@@ -168,8 +168,8 @@ fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
     }
 }
 
-/// Returns the sorted counts 1, all of `ahead`, and each of `ahead` minus 1: power and prices refer
-/// to these.
+/// Returns, sorted, the node counts 1, all of `ahead`, and each of `ahead` minus 1. Powers and
+/// costs are relative to these.
 fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
     let near = ahead.iter().flat_map(|&nodes| [nodes.saturating_sub(1).max(1), nodes]);
     let mut counts: Vec<u32> = std::iter::once(1).chain(near).collect();
@@ -196,7 +196,7 @@ fn enough_points(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
 /// A measured time may be as low as a limit times this factor, since given figures are rounded.
 const ROUNDED: f64 = 0.95;
 
-/// Checks that no point is faster than its limits allow.
+/// Checks that no point is faster than the known limits of the work allow.
 fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     for &point in &points.medians {
         let mut limits = match work {
@@ -244,7 +244,7 @@ impl Forecast {
     fn note(&mut self, work: &Work<'_>, points: &Points, has_interval: bool) {
         if !has_interval {
             self.notes.push(format!(
-                "there are no more points than the law has parameters ({}), so its error is unknown: \
+                "the law has as many parameters as there are points ({}), so its error is unknown: \
                  measure more node counts, or repeat some of them",
                 points.all.len()
             ));
@@ -256,8 +256,8 @@ impl Forecast {
         }
         if let Some(test) = self.back_test.filter(|test| test.error.abs() > 0.1) {
             self.notes.push(format!(
-                "the same method is {:.0} % off at {} nodes, where the time is known: do not rely \
-                 on it",
+                "predicted from the other points, the time at {1} nodes is {0:.0} % off: do not rely on \
+                 this forecast",
                 test.error.abs() * 100.0,
                 test.nodes
             ));
@@ -283,8 +283,8 @@ impl Forecast {
         }
         if self.knee.is_none() && matches!(work, Work::Fixed { .. }) {
             self.notes.push(
-                "these points show no limit, and none was given: the curve cannot show where it \
-                 ends"
+                "the points show no limit, and none was given (--limit): the forecast cannot show where \
+                 more nodes stop helping"
                     .to_owned(),
             );
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Work;
 use super::calibrate::Calibrated;
 
-/// The node count from which on more nodes do not help, with the reason.
+/// The node count beyond which more nodes do not help, with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Knee {
     /// The node count, not rounded.
@@ -30,7 +30,7 @@ pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> 
                 nodes: (law.slope / demand.seconds).max(1.0),
                 resource: demand.name.clone(),
                 why: format!(
-                    "one node needs {:.3} s, in {:.3} s of which this resource is busy",
+                    "one node takes {:.3} s, and this resource is busy for {:.3} s of that",
                     law.slope, demand.seconds
                 ),
             });

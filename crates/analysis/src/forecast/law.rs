@@ -10,7 +10,7 @@ use crate::queue::cycles;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Law {
-    /// At random: a node waits for those that are using the resource.
+    /// At random: a node waits for the nodes that are using the resource.
     Queue,
     /// In turns: nodes wait only when the resource is saturated. This is the upper bound of power.
     Turns,

@@ -23,7 +23,7 @@ pub enum Refusal {
     /// All points have the same node count.
     #[error(
         "all points are at {nodes} nodes, which says nothing about other node counts: measure \
-         another one"
+         at least one other node count"
     )]
     OneCount {
         /// The node count of all points.

@@ -10,7 +10,7 @@ use garland_core::splitmix::SplitMix;
 /// The number of samples of each law.
 const TIMES: usize = 200;
 
-/// The fraction of the samples that is cut off at each end, so that the interval has 90 %.
+/// The fraction of the samples that is cut off at each end: the interval contains 90 % of them.
 const TAIL: f64 = 0.05;
 
 /// The spread of the predictions over the samples of all laws.

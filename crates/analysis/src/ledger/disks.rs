@@ -1,5 +1,5 @@
-//! The utilization, from the kernel's counters, of the disks to which time is attributed. During
-//! that time a disk can be idle, or busy with other work than the copy.
+//! The utilization of the disks to which time is attributed, from the kernel's counters. They show
+//! whether such a disk was in fact idle, or busy with work other than the copy.
 
 use super::cause::Cause;
 use super::rows::Row;
@@ -11,10 +11,10 @@ use garland_core::trace::{Disk, Record, Stage, Trace};
 pub struct DiskUse {
     /// The node's index.
     pub node: usize,
-    /// The fraction of that time in which the device was busy, from 0 to 1.
+    /// The fraction of the sampled time in which the disk was busy, from 0 to 1.
     pub busy: f64,
-    /// The fraction of the bytes that the device read and wrote that did not belong to the copy;
-    /// `None` if nodes share a machine, and so its disk.
+    /// The fraction of the bytes read and written by the disk that did not belong to the copy;
+    /// `None` if the node is emulated, since emulated nodes share one disk.
     pub others: Option<f64>,
 }
 
@@ -22,8 +22,8 @@ pub struct DiskUse {
 /// to it.
 const MATTERS: f64 = 0.1;
 
-/// Returns the use of the disks to which a considerable part of the time is attributed, in the
-/// order of the rows.
+/// Returns the use of the disks to which at least 10 % of the time is attributed, in the order of
+/// the rows.
 pub(super) fn disks(run: &Run<'_>, rows: &[Row]) -> Vec<DiskUse> {
     let of_disks = rows.iter().filter(|row| {
         let cause = row.within.unwrap_or(row.cause);

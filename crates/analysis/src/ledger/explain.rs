@@ -16,10 +16,10 @@ use garland_core::trace::{NONE, Stage};
 pub struct Undecided {
     /// The node's index.
     pub node: usize,
-    /// Whether its trace exists, but not the offset of its clock; otherwise the trace is missing.
+    /// Whether the trace exists but its clock's offset is unknown; if false, the trace is missing.
     pub clock_unknown: bool,
-    /// The time spent waiting for it, in nanoseconds. A wait that could be for any of several such
-    /// nodes counts for each of them.
+    /// The time spent waiting for the node, in nanoseconds. A wait that could be for any of several
+    /// such nodes counts for each of them.
     pub ns: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct Ledger {
     pub rows: Vec<Row>,
     /// The rows that are faults, largest first.
     pub faults: Vec<Row>,
-    /// The improvement with the largest gain; `None` if nothing gains.
+    /// The improvement that gains the most time; `None` if none gains any.
     pub fix: Option<Fix>,
     /// The critical path in order, in nanoseconds since the start of the command.
     pub path: Vec<Segment>,
@@ -41,7 +41,7 @@ pub struct Ledger {
     /// For each hop with retransmitted segments, the fraction of its segments that were
     /// retransmitted.
     pub resent: Vec<(Place, f64)>,
-    /// The use of the disks to which a considerable part of the time is attributed.
+    /// The use of the disks to which at least 10 % of the command's time is attributed.
     pub disks: Vec<DiskUse>,
     /// For each node, the error bound of its clock in nanoseconds; `None` if unknown.
     pub clock_errors: Vec<Option<u64>>,
@@ -207,8 +207,8 @@ fn nanos(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-/// Returns for each stage and node the busy time while bytes were transferred, in nanoseconds. The
-/// threads that read or write share this time.
+/// Returns for each stage and node the busy time during the transfer of bytes, in nanoseconds; for
+/// stages of several concurrent threads, such as reading, the mean over the threads.
 fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
     let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
     let mut all: Vec<(Cause, Place, i64)> = Vec::new();

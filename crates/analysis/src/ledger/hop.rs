@@ -38,9 +38,9 @@ impl Moved {
 }
 
 impl Hop {
-    /// Returns whether bytes are in flight at `at`. If `over`, which means after the last byte of
-    /// the copy or of an operation, any bytes count; otherwise only more than both ends can hold in
-    /// slices.
+    /// Returns whether bytes are in flight at `at`. `over` means that the last byte of the copy or
+    /// of an operation was sent: then any bytes count. Otherwise only more than [`SLICES`] bytes
+    /// count, since both ends can hold slices.
     pub fn has_in_flight(&self, at: i64, over: bool) -> bool {
         let least = if over { 1.0 } else { SLICES };
         self.sent.until(at) - self.received.until(at) > least

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::cause::Cause;
 use super::segment::{Place, Segment};
 
-/// A part of the path with its main cause.
+/// A part of the critical path, with its main cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// The begin of the part, in nanoseconds since the start of the command.
+    /// The start of the part, in nanoseconds since the start of the command.
     pub begin: i64,
     /// The end of the part, in nanoseconds since the start of the command.
     pub end: i64,

@@ -26,7 +26,7 @@ pub struct Row {
 /// The improvement with the largest gain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fix {
-    /// The cause whose removal gains the time.
+    /// The cause of the time that the improvement saves.
     pub cause: Cause,
     /// The node or hop at which to remove the cause.
     pub place: Place,
@@ -40,7 +40,7 @@ const COVERED: f64 = 0.8;
 /// A row is a fault only if it has at least this fraction of the command's time.
 const MATTERS: f64 = 0.1;
 
-/// A run is healthy if less than this fraction of its time exceeds the minimum time of its bytes.
+/// A run is healthy if it exceeds the minimum time for its bytes by less than this fraction.
 const HEALTHY: f64 = 0.1;
 
 /// The causes that are faults even if no limit is known: a healthy pipeline always has a
@@ -83,8 +83,8 @@ pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
     rows
 }
 
-/// Returns the fraction of a segment that records prove. Work has its own spans, and so has waiting
-/// for permission. While bytes are in flight, the kernel must report the connection as busy.
+/// Returns the fraction of a segment for which records prove its cause, from 0 to 1: on a hop, the
+/// fraction in which the kernel reports the connection as busy; otherwise 1.
 fn covered(world: &World, segment: &Segment) -> f64 {
     let (Some(from), Some(to)) = (segment.place.node, segment.place.to) else { return 1.0 };
     if segment.cause == Cause::Control {
@@ -136,8 +136,8 @@ pub(super) fn resent(world: &World, place: Place) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// Returns the improvement with the largest gain; `None` if nothing gains. A gain ends where the
-/// busiest other stage is never idle.
+/// Returns the improvement that gains the most time; `None` if none gains any. No copy is faster
+/// than its busiest other stage.
 pub(super) fn best_fix(run: &Run<'_>, rows: &[Row], busy: &[(Cause, Place, i64)]) -> Option<Fix> {
     let begin = run.end_of(&["set-up", "waiting"]);
     let stream = run.end_of(&["drain"]).saturating_sub(begin);

@@ -15,7 +15,7 @@ pub struct Place {
 /// A segment of the critical path, on the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The begin in nanoseconds.
+    /// The start in nanoseconds.
     pub begin: i64,
     /// The end in nanoseconds.
     pub end: i64,
@@ -25,7 +25,7 @@ pub struct Segment {
     pub place: Place,
     /// For a straggler, the cause of its time; otherwise `None`.
     pub within: Option<Cause>,
-    /// The thread that worked or waited, whose counters are evidence.
+    /// The thread that worked or waited; its counters are evidence of the cause.
     pub(super) thread: Option<usize>,
 }
 
@@ -47,13 +47,13 @@ impl Segment {
         Self { begin, end, cause, place, within: None, thread: None }
     }
 
-    /// Returns its length in nanoseconds.
+    /// Returns the length of the segment in nanoseconds.
     pub fn ns(&self) -> u64 {
         u64::try_from(self.end - self.begin).unwrap_or(0)
     }
 
-    /// Splits the segment: its parts within the sorted periods `of` get `cause` and `place`, the
-    /// rest is unchanged. Appends all parts to `into`.
+    /// Splits the segment: its parts within the sorted periods `of` get `cause` and `place`; the
+    /// other parts are unchanged. Appends all parts to `into`.
     pub(super) fn overlaid(
         self,
         of: &[(i64, i64)],

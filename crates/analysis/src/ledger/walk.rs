@@ -1,6 +1,6 @@
 //! Follows the critical path backwards from the end.
 //!
-//! A thread that worked is followed back to the begin of its work. For a thread that waited, the
+//! A thread that worked is followed back to the start of its work. For a thread that waited, the
 //! walk continues with the thread that ended the wait: from the writer to the lane that received
 //! the block, from a lane without a buffer to the writer, from a lane without bytes to the wire or,
 //! if nothing was in flight, to the upstream lane. Work that is skipped this way was hidden behind
@@ -12,10 +12,10 @@ use super::weave::Piece;
 use super::world::{Before, World};
 use garland_core::trace::{NONE, Stage};
 
-/// The maximum length of gaps in a record that recording itself causes.
+/// The maximum length in nanoseconds of the gaps that recording itself causes in a thread's record.
 const GAP_NS: i64 = 200_000;
 
-/// A wait shorter than this fraction (1/n) of the time around it counts as the cost of a handover.
+/// A wait shorter than 1/`SMALL` of the time around it counts as the cost of a handover.
 const SMALL: i64 = 100;
 
 /// The stages whose end another thread can wait for.
@@ -35,18 +35,18 @@ const WORK: [Stage; 7] = [
 
 pub(super) struct Walk<'a> {
     world: &'a World,
-    /// The time where the walk stops.
+    /// The time at which the walk stops.
     begin: i64,
     at: i64,
     segments: Vec<Segment>,
-    /// The waits followed since the last step back in time: thread and begin of its wait.
+    /// The waits followed since the last step back in time: thread, and start of the wait.
     waiting: Vec<(usize, i64)>,
-    /// The threads that wait at the current time; the last one waits for the current thread.
+    /// Threads that wait at the current time, and since when; the last one waits for this thread.
     callers: Vec<(usize, i64)>,
 }
 
 impl<'a> Walk<'a> {
-    /// Returns a walk back from `end` to `begin`.
+    /// Starts a walk back from `end` to `begin`, in nanoseconds of the head's clock.
     pub fn new(world: &'a World, begin: i64, end: i64) -> Self {
         Self {
             world,
@@ -63,25 +63,25 @@ impl<'a> Walk<'a> {
         self.at
     }
 
-    /// Returns the path, last segment first, and the time where it begins.
+    /// Returns the path, last segment first, and the time at which the path begins.
     pub fn end(self) -> (Vec<Segment>, i64) {
         (self.segments, self.at)
     }
 
-    /// Goes back in time to `to`; that time is attributed to `cause` at `place`.
+    /// Goes back in time to `to`, and attributes the time since `to` to `cause` at `place`.
     pub fn pass(&mut self, to: i64, cause: Cause, place: Place) {
         self.pass_with(to, cause, place, None);
     }
 
-    /// Goes back to `to`, a moment that lies between the clocks of two nodes. Of the time, as much
-    /// as the error of the two clocks is attributed to [`Cause::ClockError`].
+    /// Goes back in time to `to`, which follows from the clocks of both `nodes`. At most the error
+    /// of the two clocks is attributed to [`Cause::ClockError`], the rest to `cause`.
     fn pass_between(&mut self, to: i64, cause: Cause, hop: Place, nodes: (usize, usize)) {
         let unsure = self.world.error(nodes.0, nodes.1).min(self.at - to);
         self.pass(to + unsure, cause, hop);
         self.pass(to, Cause::ClockError, hop);
     }
 
-    /// Goes back to `to`; the counters of `thread` are evidence for the cause.
+    /// Goes back in time to `to`; the counters of `thread` are evidence of the cause.
     pub fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
         let to = to.clamp(self.begin, self.at);
         if to < self.at {
@@ -100,8 +100,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows a thread back through its work at `stages` only; the time between is attributed to
-    /// `between`.
+    /// Follows a thread back through its work at `stages` only; the time between two pieces of work
+    /// is attributed to the cause `between`.
     pub fn follow_work(&mut self, thread: usize, stages: &[Stage], between: Cause) {
         let world = self.world;
         let place = Place::node(world.threads[thread].node);
@@ -192,16 +192,16 @@ impl<'a> Walk<'a> {
         world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
     }
 
-    /// Returns the thread that waits for `thread` at the current time, and when its wait began; of
-    /// several, the one that began last.
+    /// Returns the thread that waits for `thread` at the current time, and when its wait began. If
+    /// several wait, returns the one that began to wait last.
     fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
         let at = self.at;
         self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
         self.callers.iter().copied().max_by_key(|(_, since)| *since)
     }
 
-    /// Returns the cause of the work that a thread did before its wait since `since`, if that wait
-    /// is short enough to be the cost of a handover.
+    /// Returns the cause of the work that a thread did before it began to wait at `since`; `None`
+    /// if the wait is too long to be the cost of a handover.
     fn handover_cause(&self, thread: usize, since: i64) -> Option<Cause> {
         let of = &self.world.threads[thread];
         let before = match of.before(since) {
@@ -221,8 +221,8 @@ impl<'a> Walk<'a> {
             .then(|| self.world.cause_of(before.stage, of.node))
     }
 
-    /// Follows a thread that has waited since `since` to a thread of the same node: that of the
-    /// previous stage if `before`, otherwise that of the next.
+    /// Handles a thread that has waited since `since` for another stage on its node: the previous
+    /// one if `before`, otherwise the next one. Returns the thread to follow.
     fn hand_over(&mut self, thread: usize, since: i64, before: bool) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
@@ -251,8 +251,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns `other`, for which `thread` has waited since `since`. If they wait for each other,
-    /// that time is a bubble, and the thread that began to wait last is returned.
+    /// Handles a wait of `thread` for `other` since `since`; returns the thread to follow: `other`,
+    /// unless threads wait for each other in a cycle. That time is a bubble, and the last thread to
+    /// wait is followed.
     fn wait_for(&mut self, thread: usize, since: i64, other: usize) -> usize {
         self.waiting.push((thread, since));
         let at = self.at;
@@ -336,8 +337,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Handles a sender that waited until its downstream requested more blocks, or until all nodes
-    /// had written theirs; returns the thread to follow. The time after the last write is the
-    /// transfer of the answer.
+    /// had written their blocks; returns the thread to follow. The time after the last write is
+    /// attributed to the answer's transfer.
     fn permission(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
@@ -363,8 +364,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Handles a downstream without a trace. How long it took itself is unknown, but the minimum
-    /// time of the wire is known.
+    /// Handles a wait for a downstream without a trace. The minimum time of the wire is attributed
+    /// to the wire, and the rest to the downstream, as unknown.
     fn untraced(&mut self, thread: usize, piece: &Piece) {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));

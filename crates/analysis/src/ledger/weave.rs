@@ -1,5 +1,5 @@
 //! Converts a thread's spans to pieces that do not overlap. Spans overlap since bytes are received
-//! and forwarded in turns, and since neighbours were merged when a ring was full.
+//! and forwarded in turns, and since adjacent spans are merged when the ring is full.
 
 use garland_core::trace::Stage;
 
@@ -23,7 +23,7 @@ pub(super) struct Strand {
     pub count: u32,
 }
 
-/// The maximum number of turns in which a block is forwarded.
+/// The maximum number of turns into which the time of one block is divided.
 const TURNS: i64 = 16;
 
 /// The approximate maximum number of turns into which the spans of a thread are divided.
@@ -68,9 +68,9 @@ fn region(strands: &[Strand]) -> usize {
     many
 }
 
-/// Lays out the time before the last strand of a block began, in the order of the strands' begins:
-/// a thread waits for a block, and then transfers it. Returns the pieces and the remaining strands,
-/// which overlap; `None` if a strand ends before its busy time is laid out.
+/// Lays out the time before the last of a block's strands starts. They are ordered by their starts,
+/// since a thread waits for a block and then transfers it. Returns the pieces and the rest of the
+/// strands, which overlap; `None` if a strand ends before its busy time is laid out.
 fn lay_ahead(strands: &[Strand]) -> Option<(Vec<Piece>, Vec<Strand>)> {
     let last = strands.last()?.piece.begin;
     let mut left = strands.to_vec();
@@ -118,7 +118,7 @@ fn lay(strands: &[Strand], shortest: i64, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// Lays out one turn of every strand between two moments, in the order of their begins.
+/// Lays out one turn of every strand between two moments, in the order of their starts.
 fn lay_turn(strands: &[Strand], begin: i64, end: i64, pieces: &mut Vec<Piece>) {
     let mut shares = Vec::new();
     for strand in strands.iter().take_while(|strand| strand.piece.begin < end) {

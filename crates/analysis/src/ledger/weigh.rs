@@ -9,8 +9,8 @@ use super::segment::{Place, Segment};
 use super::world::World;
 use garland_core::trace::{NONE, Stage};
 
-/// A thread delays a wire if it had no CPU for a fraction of the time that exceeds the usual
-/// fraction by at least this. Shorter delays are hidden by bytes in flight.
+/// A thread delays a wire if the fraction of time in which it had no CPU exceeds the usual fraction
+/// by at least this. Shorter delays are hidden by bytes in flight.
 const STARVED: f64 = 0.3;
 
 /// A thread is the cause of its connection's full window if it had no CPU for at least this
@@ -81,8 +81,8 @@ impl<'a> Scales<'a> {
         self.lay_lost(self.lay_pauses(weighed))
     }
 
-    /// Attributes time without records to the stages of discarded spans, for each stage up to the
-    /// sum of its spans.
+    /// Attributes time without records to the stages of discarded spans: to each stage at most the
+    /// sum of its discarded spans.
     fn lay_lost(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut lost = self.world.lost.clone();
         let mut all = Vec::with_capacity(segments.len());
@@ -105,7 +105,7 @@ impl<'a> Scales<'a> {
         all
     }
 
-    /// Attributes waits for a node to its suspension, as far as it was suspended.
+    /// Attributes time at a node, or on a hop to it, to [`Cause::Pause`] if the node was suspended.
     fn lay_pauses(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut all = segments;
         for (&node, pauses) in &self.world.pauses {
@@ -199,7 +199,7 @@ impl<'a> Scales<'a> {
     }
 
     /// Refines time with bytes in flight: parts that the receive window or the send buffer limited
-    /// are appended to `into`. Returns the rest, which is the wire's.
+    /// are appended to `into`. Returns the rest, which the wire limited.
     fn weigh_windows(
         &self,
         segment: Segment,
@@ -263,8 +263,8 @@ impl<'a> Scales<'a> {
     }
 }
 
-/// Returns the fraction of its work, and that of all its time, in which a thread had no CPU,
-/// assuming that it waited for one only while working; 0 for a thread without such work.
+/// Returns two fractions in which a thread had no CPU: of its work, and of all its time. Assumes
+/// that it waited for a CPU only at the stages of [`WORK`]; both are 0 without such work.
 fn slowness(thread: &super::world::Thread) -> (f64, f64) {
     let Some((begin, end)) = thread.scheduled.known() else { return (0.0, 0.0) };
     let Some([_, waiting]) = thread.scheduled.between(begin, end) else { return (0.0, 0.0) };

@@ -55,8 +55,8 @@ pub(super) struct World {
     /// For each hop, samples of its connection: microseconds busy, limited by the receive window,
     /// limited by the send buffer; retransmitted segments; bytes.
     pub sockets: BTreeMap<HopKey, Samples<5>>,
-    /// For each node, when it had opened its destination (`opened`), and when the head received its
-    /// `Ready` (`ready`).
+    /// For each node, when it had opened its destination (`opened`) and when the head received its
+    /// `Ready` (`ready`), on the head's clock.
     pub opened: BTreeMap<usize, i64>,
     pub ready: BTreeMap<usize, i64>,
     /// For each node, the nanoseconds of its discarded spans, by stage.
@@ -65,8 +65,8 @@ pub(super) struct World {
     pub lane_limit: Option<f64>,
     /// For each node, the periods in which it was suspended.
     pub pauses: BTreeMap<usize, Vec<(i64, i64)>>,
-    /// For each node, the error bound of its clock in nanoseconds; `None` if it cannot be converted
-    /// to the head's.
+    /// For each node, the error bound of its clock in nanoseconds; `None` if its times cannot be
+    /// converted to the head's clock.
     pub errors: Vec<Option<u64>>,
 }
 

@@ -24,9 +24,9 @@ impl Tolerance {
     /// For latencies, which are noisier: three times the latency of the peers.
     pub const LATENCIES: Self = Self { loss: 2.0 / 3.0, risk: 1e-3 };
 
-    /// Returns the lowest logarithm that is tolerated in `tests` tests with the standard deviation
-    /// `sigma`, which was estimated from `parts` values. A normal variable is below -z with a
-    /// probability of at most exp(-z²/2)/2, and an estimate from few values is uncertain.
+    /// Returns the lowest logarithm of a value that is tolerated in `tests` tests with the standard
+    /// deviation `sigma`, which was estimated from `parts` values. A normal variable is below -z
+    /// with a probability of at most exp(-z²/2)/2, and an estimate from few values is uncertain.
     fn lowest(&self, sigma: f64, tests: usize, parts: usize) -> f64 {
         let deviations = (2.0 * (tests as f64 / (2.0 * self.risk)).ln()).sqrt();
         let unsure = 1.1 + 10.0 / parts.max(1) as f64;

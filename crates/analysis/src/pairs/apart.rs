@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tournament::MatchUp;
 
-/// Greedily selects pairs without a common node from `candidates`. A candidate has a pair, and the
-/// medium that both its nodes are on, if there is exactly one. The next pair is always on the
-/// medium with the fewest selected pairs, so that the first few are spread over all media.
+/// Greedily selects pairs without a common node from `candidates`. A candidate is a pair and the
+/// medium that both nodes are on; `None` unless there is one such medium. The next pair is always
+/// on the medium with the fewest selected pairs, so that the first few are spread over all media.
 pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
     let mut left: Vec<(MatchUp, Option<usize>)> = candidates.to_vec();
     let mut on: BTreeMap<usize, usize> = BTreeMap::new();

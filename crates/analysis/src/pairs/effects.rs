@@ -18,8 +18,8 @@ pub struct Effects {
 
 impl Effects {
     /// Fits a matrix by median polish (Tukey 1977): medians of rows and columns are subtracted in
-    /// turns, so that a bad pair does not affect its nodes, nor a bad node its partners. `None` if
-    /// nothing was measured.
+    /// turns, so that a bad pair does not affect its nodes, and a bad node does not affect its
+    /// partners. `None` if nothing was measured.
     pub fn of(matrix: &Matrix) -> Option<Self> {
         // It converges within a few turns, but can oscillate minimally for ever.
         const TURNS: usize = 12;
@@ -46,7 +46,7 @@ impl Effects {
         value.ln() - self.base - self.send[from] - self.receive[to]
     }
 
-    /// Moves the common part of all effects to the base: the median effect is 0.
+    /// Moves the common part of all effects to the base; the median effect is then 0.
     fn settle(&mut self) {
         for effects in [&mut self.send, &mut self.receive] {
             let common = median(effects.clone()).unwrap_or(0.0);

@@ -1,7 +1,7 @@
 //! Matrices with a value for each ordered pair of nodes.
 
-/// The measured values from each node to each other one; larger is better. A pair that was not
-/// measured has no value, and neither has a node with itself.
+/// The measured values from each node to each other one; larger is better. There is no value for a
+/// pair that was not measured, or for a node and itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     nodes: usize,

@@ -5,7 +5,7 @@ pub type MatchUp = (usize, usize);
 
 /// Returns the rounds of a round-robin tournament: each pair meets in exactly one round, and no
 /// node is in two pairs of a round. There are `nodes - 1` rounds of `nodes / 2` pairs. For an odd
-/// number of nodes there is one more round, and one node rests in each.
+/// number of nodes there is one more round, and one node is idle in each.
 ///
 /// This is the circle method: one place is fixed, the others rotate around it (Kirkman 1847).
 pub fn rounds(nodes: usize) -> Vec<Vec<MatchUp>> {

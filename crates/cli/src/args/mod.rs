@@ -43,7 +43,7 @@ impl Args {
     }
 }
 
-/// In the tip of an error about a mistyped option, replaces an alias by the name of the option.
+/// Replaces the alias of an option by its name in the tip of an error about a mistyped option.
 fn with_name(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg) {
         let alias = tip.trim_start_matches('-');

@@ -16,7 +16,7 @@ use garland_terminal::failure::{Exit, Failure};
 /// Runs the command that was parsed; refuses `--json` for a command without a result object.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.context.json && !has_result(&args.command) {
-        return Err(Failure::usage("this command has no result object")
+        return Err(Failure::usage("cannot use --json: this command has no result object")
             .hint("omit --json; docs/results.md lists the commands with result objects"));
     }
     let context = &args.context;
@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a command has a result object, which `--json` prints.
+/// Returns whether a command has a result object, which `--json` prints.
 fn has_result(command: &Command) -> bool {
     match command {
         // The command writes to standard output too, so its output would be mixed with the result.

@@ -17,7 +17,7 @@ pub struct Node {
     /// The figures from the last two samples; `None` before the second sample, and if the node is
     /// lost.
     pub figures: Option<Figures>,
-    /// How often the figures were updated.
+    /// The number of updates of the figures so far.
     pub updates: u32,
     /// Why the node can no longer be watched; `None` if it is watched.
     pub lost: Option<String>,
@@ -49,7 +49,7 @@ impl Board {
         (node.figures, node.last, node.lost) = (None, None, Some(reason));
     }
 
-    /// Whether every node that is not lost has been updated `count` times.
+    /// Returns whether every node that is not lost has had at least `count` updates.
     pub fn has_updates(&self, count: u32) -> bool {
         self.nodes.iter().all(|node| node.lost.is_some() || node.updates >= count)
     }

@@ -1,4 +1,4 @@
-//! Draws the screen: a line about all nodes, a pane each for nodes, lanes and jobs, and a line about keys.
+//! Draws the screen: a line of totals, the panes of nodes, lanes and jobs, and a line of keys.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -27,11 +27,11 @@ const AROUND: u16 = 3;
 const HELP: [&str; 12] = [
     "q           end",
     "Tab, 1 2 3  choose a pane",
-    "z, Esc      the chosen pane alone, and back",
+    "z, Esc      zoom the chosen pane, end the zoom",
     "arrows, PgUp, PgDn, Home, End",
-    "            scroll it",
-    "s           order by name or by what is busiest",
-    "h, ?        this, and back",
+    "            scroll the chosen pane",
+    "s           order rows by name, or busiest first",
+    "h, ?        show or hide this help",
     "",
     "A lane waits for whatever delays it most: its upstream",
     "(the wire or the sender), its downstream, the disk or",
@@ -186,8 +186,8 @@ fn draw_lanes(
     copies.dedup();
     let mut title = match copies.len() {
         0 => "lanes: no copy is running".to_owned(),
-        1 => format!("lanes over nodes: {}, of 1 copy", rows.len()),
-        several => format!("lanes over nodes: {}, of {several} copies", rows.len()),
+        1 => format!("lanes on all nodes: {}, of 1 copy", rows.len()),
+        several => format!("lanes on all nodes: {}, of {several} copies", rows.len()),
     };
     let unreported = rows::sum(board, |figures| figures.more_lanes.into());
     let silent = rows::sum(board, |figures| figures.silent.into());

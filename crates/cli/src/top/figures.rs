@@ -200,7 +200,7 @@ impl Limiter {
 }
 
 /// Returns what a lane waited for most, and the share of the known time in which it waited for
-/// that; `None` if the share is unknown or without meaning.
+/// that; `None` if the share is unknown or does not apply.
 fn limiter(
     copy: &CopyView,
     now: &LaneView,

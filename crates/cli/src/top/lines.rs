@@ -61,7 +61,8 @@ pub fn nics(figures: &Figures) -> String {
     several.map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a lane: `3fa2c1.0 45 % of 12.0 MiB, in 2.4 MB/s, out 2.4 MB/s, waits for upstream 97 %, /x`.
+/// Formats a lane, for example as
+/// `3fa2c1.0 45 % of 12.0 MiB, in 2.4 MB/s, out 2.4 MB/s, waits for upstream 97 %: /x`.
 pub fn lane(lane: &Lane, width: usize) -> String {
     let share = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     format!(

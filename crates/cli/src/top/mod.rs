@@ -84,7 +84,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
 struct Show {
     board: Board,
     panes: Panes,
-    /// The full screen; without a terminal, lines are printed instead.
+    /// The full-screen display; `None` without a terminal: then lines are printed.
     stage: Option<Stage>,
     count: Option<u32>,
     /// When the screen was last drawn, in nanoseconds of the monotonic clock; 0 forces a redraw.
@@ -118,14 +118,14 @@ impl Show {
         }
     }
 
-    /// Returns whether everything that was asked for is shown, or nothing more can be.
+    /// Returns whether all requested updates have been shown, or no further ones can be shown.
     fn is_complete(&self) -> bool {
         let is_full = self.count.is_some_and(|count| self.board.has_updates(count));
         let all_lost = self.board.nodes.iter().all(|node| node.lost.is_some());
         is_full || all_lost || self.write_error.is_some()
     }
 
-    /// Without a terminal, prints a node's new figures as lines.
+    /// Prints the new figures of the node with index `at`, unless there is a full screen.
     fn print(&self, at: usize) -> io::Result<()> {
         let node = &self.board.nodes[at];
         let is_wanted = self.count.is_none_or(|count| node.updates <= count);

@@ -17,10 +17,10 @@ impl Pane {
 /// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The order of the node list; lanes by copy, then by number.
+    /// Nodes and jobs in the order of the node list; lanes by copy, then by number.
     #[default]
     Name,
-    /// First the rows with the highest rates, or the jobs that have run longest.
+    /// Nodes and lanes by falling rates; the jobs that have run longest first.
     Busiest,
 }
 

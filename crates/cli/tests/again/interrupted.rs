@@ -85,7 +85,7 @@ fn what_is_left_of_another_source_is_told_and_goes() {
     interrupted(WRITTEN);
     random_file(&from, LENGTH, 13);
     let said = garland(&scratch).cp(&WORDS[1..]).with_code(0).out;
-    let left = "\nleft    local[1-3]: the partial file of an interrupted copy was useless, and was removed\n";
+    let left = "\nleft    local[1-3]: the partial file of an interrupted copy could not be used, and was removed\n";
     assert!(said.contains(left), "{said}");
     assert!(!said.contains("already"), "{said}");
     assert_same(&scratch, &NODES);

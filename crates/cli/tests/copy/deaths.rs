@@ -36,7 +36,7 @@ fn survives(name: &str, blow: Blow, victims: &[&str], more: &[&str]) {
         let (verdict, reason) = verdict(&result, &node);
         if is_victim(&node) {
             assert_eq!(verdict, "dead", "{node}: {reason}");
-            assert!(blow == Blow::Kill || reason.contains("no word from it"), "{reason}");
+            assert!(blow == Blow::Kill || reason.contains("no message from its agent"), "{reason}");
             assert!(!scratch.root(&node).join("x").exists(), "{node}");
         } else {
             assert_eq!((verdict, reason), ("ok", ""), "{node}");

@@ -79,12 +79,12 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
         .map(|it| (it["node"].as_str().expect("a name"), it["reason"].as_str().expect("words")))
         .collect();
     let path = from.display();
-    let by_length = format!("{path} has another length or modification time on this node");
+    let by_length = format!("{path} differs in length or modification time on this node");
     let [(two, by_bytes), (three, length), (four, gone)] = unread[..] else {
         panic!("{unread:?}");
     };
     assert_eq!([two, three, four], ["local2", "local3", "local4"]);
-    assert_eq!([by_bytes, length], ["the file at this path differs there", &by_length]);
+    assert_eq!([by_bytes, length], ["its file at this path differs from the source", &by_length]);
     assert!(gone.ends_with("no such file or directory"), "{gone}");
     assert!(number(&result, "/sent_bytes") > 8_900_000, "{result:#}");
     scratch.assert_nothing_left();

@@ -81,7 +81,7 @@ fn an_unknown_group() {
     ");
     let said = refused("no-group", 2, &["source.bin", "@gpus:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: node list `@gpus`, column 1: cannot read @gpus: groups are defined in the cluster file, and there is none
+    error: node list `@gpus`, column 1: cannot read @gpus: groups are defined in the cluster file, but there is no cluster file
     @gpus
     ^^^^^
     ");
@@ -192,9 +192,9 @@ fn a_source_that_is_on_nodes() {
 #[test]
 fn lanes_blocks_and_orders_that_cannot_be() {
     let said = refused("rails", 2, &["--rails", "0", "source.bin", "local1:/x"]);
-    insta::assert_snapshot!(said.err, @"error: the plan has 0 lanes: allowed are 1 to 64");
+    insta::assert_snapshot!(said.err, @"error: the plan has 0 lanes: it must have 1 to 64");
     let said = refused("block", 2, &["--block-size", "1GiB", "source.bin", "local1:/x"]);
-    insta::assert_snapshot!(said.err, @"error: the block size is 1073741824 bytes: allowed are 4096 to 4194304");
+    insta::assert_snapshot!(said.err, @"error: the block size is 1073741824 bytes: use 4096 to 4194304");
     let said = refused("order", 2, &["--order", "local1", "source.bin", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @"error: the given order contains local2 0 times: it must contain each destination node once");
 }

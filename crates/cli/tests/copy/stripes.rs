@@ -363,13 +363,13 @@ fn what_cannot_be_striped_is_refused() {
         let said = garland(&scratch).cp(&[more, &["source.bin", "local[1-2]:/x"]].concat());
         said.with_code(2).err
     };
-    insta::assert_snapshot!(refused(&["--stripe=5000"]), @"error: the stripe unit is 5000 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
+    insta::assert_snapshot!(refused(&["--stripe=5000"]), @"error: the stripe unit is 5000 bytes: use a multiple of 4 KiB up to 4 GiB");
     insta::assert_snapshot!(refused(&["--stripe=64KiB", "--buffer-size", "48KiB"]), @"error: stripe units of 65536 bytes cannot be divided into blocks of 49152 bytes: use a block size that divides the unit");
     insta::assert_snapshot!(refused(&["--stripe", "--op-size", "0"]), @"error: --op-size must be at least 1");
     assert!(refused(&["--op-size", "1MiB"]).contains("--stripe"));
     assert!(refused(&["--stripe", "--min-ok", "1"]).contains("--min-ok"));
     assert!(refused(&["--stripe", "--buffers", "0"]).contains("--buffers"));
     let many = garland(&scratch).cp(&["--stripe", "source.bin", "local[1-65]:/x"]).with_code(2);
-    insta::assert_snapshot!(many.err, @"error: the file cannot be striped over 65 servers: allowed are 1 to 64");
+    insta::assert_snapshot!(many.err, @"error: the file cannot be striped over 65 servers: use 1 to 64");
     scratch.assert_nothing_left();
 }

@@ -123,7 +123,7 @@ fn what_no_node_has_is_not_waited_for() {
     let said =
         garland(&scratch).run(&["farm", "run", "jobs.toml", "local[1-2]", "--json"]).with_code(1);
     let outcomes = outcomes(&said);
-    assert!(outcomes[0].contains("no node has so much"), "{outcomes:?}");
+    assert!(outcomes[0].contains("no node is large enough"), "{outcomes:?}");
     assert!(outcomes[1].contains("needs 5000 cores"), "{outcomes:?}");
     assert_eq!(outcomes[2], r#"{"exit":0}"#);
 }

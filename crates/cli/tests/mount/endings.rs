@@ -52,7 +52,7 @@ fn ctrl_c_unmounts_also_what_is_in_use() {
     let busy = stage.mount("o", &[]);
     let held = File::open(scratch.path("o/local1")).unwrap();
     let said = stage.garland.run(&["mount", "--unmount", "o"]).with_code(0);
-    assert!(said.err.contains("it will be unmounted once it is not"), "{}", said.err);
+    assert!(said.err.contains("it will be unmounted when no process uses it"), "{}", said.err);
     drop(held);
     let _ = busy.end().with_code(0);
     stage.end();

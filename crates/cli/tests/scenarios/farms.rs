@@ -223,7 +223,7 @@ fn few_nodes_tell_of_more_which_are_then_tried() {
         (
             "forecast = [5]",
             "forecast = [6]",
-            "6 nodes are wanted, but there are only 5 beside the head",
+            "6 nodes are wanted, but there are only 5 besides the head",
         ),
         ("shape = \"hub\"", "shape = \"star\"", "not a single hub or switch with a rate"),
         ("nodes = 5\npower", "nodes = 4\npower", "4 nodes are published, but not in"),

@@ -80,7 +80,7 @@ fn the_terminal_shows_nodes_lanes_and_jobs_and_is_what_it_was_afterwards() {
     let terminal = Terminal::open(&scratch, &script);
     let shown = terminal.await_shown(&[
         " 1 nodes: 2 ",
-        " 2 lanes over nodes: 2, of 1 copy ",
+        " 2 lanes on all nodes: 2, of 1 copy ",
         " 3 running jobs: 2 ",
         "/copied",
         "upstream ",

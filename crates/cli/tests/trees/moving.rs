@@ -33,7 +33,7 @@ fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
         "t/other: it changed while it was copied",
         "t/shrinks: it changed while it was copied",
         "t/vanishes: cannot read it: no such file or directory",
-        "t/z-name: a hard link to a file that could not be copied",
+        "t/z-name: it is a hard link to a file that could not be copied",
     ];
     assert_eq!(left_out(&result), wanted);
     assert_eq!(result["tree"]["missed"], 5);

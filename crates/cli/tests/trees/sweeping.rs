@@ -124,7 +124,7 @@ fn a_folder_of_which_something_stayed_behind_is_left_as_it_is() {
     fs::remove_dir_all(there.join("kept")).unwrap();
     symlink("../../../outside", there.join("kept")).unwrap();
     let said = garland(&scratch).cp(&["-r", "--delete", "from", "local1:/"]).with_code(3);
-    let line = "\nkept    from/d/: nothing was removed, since an entry of it was not copied\n";
+    let line = "\nkept    from/d/: nothing was removed, since one of its entries was not copied\n";
     assert!(said.out.contains(line), "{}", said.out);
     let is_there = |path: &str| there.join(path).symlink_metadata().is_ok();
     let stays = ["d/more/deep/er", "d/build/z", "more", "gone/y", "kept"];

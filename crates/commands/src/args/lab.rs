@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
 
-/// What a lab emulates, its name, and the place of its files.
+/// The arguments that define a lab: what it emulates, its name, and where its files are.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(group = clap::ArgGroup::new("emulated").args(["topology", "nodes"]).required(true))]
 pub struct What {

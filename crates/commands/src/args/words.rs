@@ -1,4 +1,4 @@
-//! Options whose values are words.
+//! Parsers of options that accept one word of a list.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 

@@ -47,7 +47,7 @@ impl Chain {
             (Order::Wires(rates), Some(baseline)) => {
                 Some(by_wires(&baseline.run, rates, &sequence, nodes))
             }
-            (Order::Rack, _) => Some("rack by rack: each rack's uplink carries it once".to_owned()),
+            (Order::Rack, _) => Some("rack by rack: each uplink carries the data once".to_owned()),
             _ => None,
         };
         Ok(Self { nodes: sequence.into_iter().map(|at| nodes[at].clone()).collect(), why })
@@ -63,7 +63,7 @@ fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
     Some(topology.media[nic.medium].name.clone())
 }
 
-/// Returns the last measurement that includes all of these nodes; an error if there is none.
+/// Returns the last measurement of wires that includes all of `nodes`; an error if there is none.
 fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     wires_baseline::with_others(places, &names)?.ok_or_else(|| {
@@ -72,8 +72,8 @@ fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     })
 }
 
-/// Returns the rate from each node to each other node over all NICs, in bytes per second; `None`
-/// for a pair that was not measured.
+/// Returns the rate from each node to each other node, summed over all NICs, in bytes per second;
+/// `None` for a pair that was not measured.
 fn rates(baseline: &Baseline, count: usize) -> Rates {
     let rate = |from, to| {
         let rails = baseline.rates.iter().filter_map(|rail: &Matrix| rail.get(from, to));
@@ -83,22 +83,19 @@ fn rates(baseline: &Baseline, count: usize) -> Rates {
     (0..count).map(|from| (0..count).map(|to| rate(from, to)).collect()).collect()
 }
 
-/// Returns the explanation of an order that follows measured rates. It names the slowest hop.
+/// Returns the reason for an order that follows measured rates, with the slowest hop.
 fn by_wires(run: &str, rates: &Rates, sequence: &[usize], nodes: &[Node]) -> String {
     let hops = sequence.windows(2).map(|ends| (ends[0], ends[1], rates[ends[0]][ends[1]]));
     let slowest = hops.min_by(|a, b| a.2.unwrap_or(0.0).total_cmp(&b.2.unwrap_or(0.0)));
     let hop = match slowest {
         Some((from, to, Some(bytes))) => {
             let (from, to) = (&nodes[from].name, &nodes[to].name);
-            format!(
-                ", its slowest hop {from} -> {to}: {}",
-                Rate::from_bytes_per_second(bytes as u64)
-            )
+            format!("; slowest hop {from} -> {to}: {}", Rate::from_bytes_per_second(bytes as u64))
         }
         Some((from, to, None)) => {
-            format!(", {} -> {} was not measured", nodes[from].name, nodes[to].name)
+            format!("; {} -> {} was not measured", nodes[from].name, nodes[to].name)
         }
         None => String::new(),
     };
-    format!("by the wires as {run} measured them{hop}")
+    format!("by the rates of the wires, measured by {run}{hop}")
 }

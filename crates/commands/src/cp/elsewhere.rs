@@ -12,7 +12,7 @@ use crate::args::Cp;
 use garland_fleet::launch::resolve::Lookup;
 use garland_terminal::failure::Failure;
 
-/// The permission bits of a copy of a remote source, which has none itself.
+/// The permission bits of files copied from a remote source: objects and URLs have none.
 pub const MODE: u32 = 0o644;
 
 /// An open remote source. This machine reads the source once for all nodes.

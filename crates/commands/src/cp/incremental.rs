@@ -18,17 +18,17 @@ use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The state of a copy after the comparison.
+/// The state of a copy after the source was compared with the files on the nodes.
 pub struct Before {
-    /// The plan of the copy; of a tree that was compared, over one lane.
+    /// The plan of the copy. If a tree was compared, the plan has only one lane.
     pub plan: Plan,
     /// The agents, in the order in which they were passed.
     pub agents: Vec<Result<Agent, String>>,
     /// The digests of the source's blocks, if a node has a file or tree to compare with the source.
     pub digests: Option<Vec<[u8; 32]>>,
-    /// The nodes on which the remains of an interrupted copy cannot be used.
+    /// The names of the nodes on which the remains of an interrupted copy cannot be used.
     pub unusable: Vec<String>,
-    /// The nodes that could not read their part of a shared source, each with the reason.
+    /// The names of the nodes that could not read their part of a shared source, with the reasons.
     pub unread: Vec<(String, String)>,
 }
 

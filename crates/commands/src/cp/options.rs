@@ -57,8 +57,8 @@ struct Rule {
     option: &'static str,
     /// The kinds on which the option has an effect.
     kinds: Kinds,
-    /// Kinds on which the option has no effect, and the values that are nevertheless accepted for
-    /// them because they equal the default.
+    /// Kinds on which the option has no effect, and the values of the option that are accepted
+    /// there because they equal the default.
     same: (Kinds, &'static [&'static str]),
     /// The hint for other kinds: why the option has no effect, or what to do instead.
     hint: &'static str,
@@ -70,7 +70,7 @@ const fn rule(option: &'static str, kinds: Kinds, hint: &'static str) -> Rule {
 }
 
 impl Rule {
-    /// Also accepts `values` for `kinds`, since they equal the default for these kinds.
+    /// Also accepts the option on `kinds` if its value is one of `values`, which equal the default.
     const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
         Self { same: (kinds, values), ..self }
     }

@@ -15,7 +15,7 @@ use garland_terminal::failure::Failure;
 const READERS: u16 = 16;
 
 /// Plans the copy of the source `given` to `path` on `nodes`, in the order of `nodes`. The number
-/// of lanes is that of `--rails`, or else the number of the nodes' addresses or of the lab's rails.
+/// of lanes is that of `--rails`; by default, that of the nodes' addresses or of the lab's rails.
 pub fn plan(
     request: &CopyRequest<'_>,
     (given, path): (&CopySource, &[u8]),

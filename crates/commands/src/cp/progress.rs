@@ -298,7 +298,7 @@ fn countdown(ns: u128) -> String {
     }
 }
 
-/// Returns `part` of `whole` in units of `1 / parts`, rounded down; `parts` if `whole` is 0.
+/// Returns `part / whole` in units of `1 / parts`, rounded down; `parts` if `whole` is 0.
 fn share(part: u64, whole: u64, parts: u64) -> u64 {
     let parts = u128::from(parts);
     let share = (u128::from(part) * parts).checked_div(u128::from(whole)).unwrap_or(parts);

@@ -34,8 +34,8 @@ pub struct NodeLine {
 
 impl Line {
     /// Creates a line for the time `now_ns`. If every node gets the same bytes, `length` is their
-    /// number, and `bytes` how many every node has; otherwise both are sums over all nodes. The
-    /// copy waits for the nodes `waiting`.
+    /// number, and `bytes` is what the slowest node has; otherwise both are sums over all nodes.
+    /// `waiting` names the busy nodes that the copy waits for.
     pub fn new(
         now_ns: u64,
         (bytes, length): (u64, Option<u64>),
@@ -47,7 +47,7 @@ impl Line {
     }
 }
 
-/// The reports of one command: at most one in 0.2 s, and the last one.
+/// Writes the reports of one command: at most one every 0.2 s, and always the last one.
 #[derive(Debug, Default)]
 pub struct ProgressLines {
     /// When the next line may be written, in nanoseconds of the monotonic clock.

@@ -222,8 +222,8 @@ impl CopySource {
         })
     }
 
-    /// Returns the number of bytes that the file needs on a disk. `u64::MAX` stands for its whole
-    /// length, if its holes are unknown.
+    /// Returns the disk space that the file needs, in bytes: less than its length if it has holes.
+    /// `u64::MAX` stands for the whole length.
     fn room(&self) -> u64 {
         match self {
             Self::File(_, source) => source.room(),
@@ -284,8 +284,8 @@ struct FileFacts {
     modified: Option<(i64, u32)>,
 }
 
-/// Returns an error for `--delete` unless the source is one directory, which determines what is
-/// removed.
+/// Returns an error for `--delete` unless there is exactly one source, a directory, which
+/// determines what is removed.
 fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
     let is_directory = |path: &PathBuf| {
         let followed = path.as_os_str().as_bytes().ends_with(b"/");
@@ -313,7 +313,7 @@ fn scan_failure(error: ScanError) -> Failure {
     match error {
         ScanError::Interrupted => Failure::interrupted("scanning the source"),
         ScanError::Twice(_) => Failure::usage(error).hint(
-            "copy one after the other; `directory/` copies only the contents of the directory",
+            "copy them with separate commands; `directory/` copies only the contents of the directory",
         ),
         ScanError::Io { .. } | ScanError::Kind { .. } | ScanError::TooMany => {
             Failure::nothing(error)

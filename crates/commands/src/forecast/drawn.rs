@@ -1,4 +1,4 @@
-//! Variants of topologies, whose numbers of nodes, rates and NICs differ from those of the file.
+//! Variants of topologies: with other numbers of nodes or NICs, or other rates, than in the file.
 
 use std::collections::HashMap;
 
@@ -68,14 +68,14 @@ impl Drawn {
             })?;
             let drawn = parse(&text, &self.name).map_err(|error| {
                 Failure::usage(format!("cannot change {} to {nodes} nodes: {error}", self.name))
-                    .hint("the number of nodes is changed by the key `nodes` of [topology]; files that name single nodes cannot be changed")
+                    .hint("use a topology whose size is the key `nodes` of [topology]; files that name single nodes cannot be changed")
             })?;
             self.known.insert(nodes, drawn.topology);
         }
         Ok(&self.known[&nodes])
     }
 
-    /// Returns the topology with the nodes of its file.
+    /// Returns the topology with the number of nodes that the file specifies.
     pub fn as_written(&self) -> Result<Topology, Failure> {
         Ok(parse(&self.text, &self.name)?.topology)
     }

@@ -90,7 +90,7 @@ fn no_way(way: &NoWay) -> Failure {
     Failure::usage(format!("{way} in this topology"))
 }
 
-/// Simulates the shortest possible time of a copy to any number of nodes.
+/// A simulator of the shortest possible time of a copy to any number of nodes.
 pub struct CopyFloor {
     drawn: RefCell<Drawn>,
     known: RefCell<HashMap<u32, Option<CopyRun>>>,
@@ -111,8 +111,8 @@ impl CopyFloor {
         Ok(Self { drawn: RefCell::new(drawn), known, length, plan })
     }
 
-    /// Returns the time that wires and disks alone need, and the bottleneck. Beyond [`MOST`] nodes
-    /// the time is extrapolated; it is 0 if the copy cannot be simulated.
+    /// Returns the shortest time that wires and disks allow, and the bottleneck. Beyond [`MOST`]
+    /// nodes the time is extrapolated; it is 0 if the copy cannot be simulated.
     pub fn to(&self, nodes: u32) -> Floor {
         let floor = |nodes: u32| {
             let run = self.run(nodes);

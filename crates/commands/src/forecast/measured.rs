@@ -31,7 +31,7 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// The part of a farm's result that is used here.
+/// The fields of a farm's result that a forecast needs.
 #[derive(Deserialize)]
 struct KeptFarm {
     nodes: Vec<NodeEnd>,
@@ -89,7 +89,7 @@ impl Measured {
         match kept.schema() {
             COPY => self.add_copy(name, &kept.parse()?),
             FARM => self.add_farm(name, &kept.parse()?),
-            schema => Err(Failure::usage(format!("cannot forecast from {name}: it is a {schema}"))
+            schema => Err(Failure::usage(format!("cannot forecast from {name} ({schema})"))
                 .hint(format!("use runs of {COPY} or {FARM}; give other times by --points"))),
         }
     }

@@ -67,8 +67,8 @@ fn of_farm(
     result.simulated = simulated;
     if miss > OFF {
         result.notes.push(format!(
-            "the simulator is {:.0} % off for the measured node counts, so its times for others are not \
-             shown: the jobs vary in another way than it assumes",
+            "the simulator is {:.0} % off for the measured node counts, so its times for other counts are not \
+             shown: its assumptions about the jobs do not hold",
             miss * 100.0
         ));
     }

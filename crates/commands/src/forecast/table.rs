@@ -35,7 +35,7 @@ impl ForecastResult {
             None => "work that nodes share".to_owned(),
         };
         if self.points.is_empty() {
-            return writeln!(f, "{what}, by the simulator alone\n");
+            return writeln!(f, "{what}; simulated, not measured\n");
         }
         let points = self.points.iter().map(|measured| {
             let point = measured.point;
@@ -132,7 +132,7 @@ fn write_facts(f: &mut fmt::Formatter<'_>, forecast: &Forecast) -> fmt::Result {
         None => writeln!(f, "knee    none within the predicted range")?,
     }
     if let Some(enough) = forecast.enough {
-        writeln!(f, "enough  {enough} nodes: more of them gain less than 5 %")?;
+        writeln!(f, "enough  {enough} nodes: further nodes gain less than 5 %")?;
     }
     let miss = forecast.miss * 100.0;
     writeln!(f, "law     {}; {miss:.1} % from the points on average", forecast.law.describe())?;

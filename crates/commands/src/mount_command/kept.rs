@@ -12,7 +12,7 @@ use garland_results::run::Run;
 use garland_results::traces::PEERS;
 use garland_terminal::failure::Failure;
 
-/// The run of a mount, which keeps its trace and its result.
+/// The run of a mount: stores the trace and the result of the mount.
 pub struct Kept {
     places: Places,
     run: Run,
@@ -55,7 +55,7 @@ impl Kept {
         self.run.name()
     }
 
-    /// Stores the trace as it was recorded so far.
+    /// Stores the trace with all records so far.
     pub fn keep(&self, trace: &Trace) {
         self.run.keep_traces(&self.places, None, std::slice::from_ref(trace));
     }

@@ -53,7 +53,7 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
         Ended::Unmounted => end_server(&path)?,
         Ended::InUse => {
             garland_terminal::errln!(
-                "{} is in use: it will be unmounted once it is not",
+                "{} is in use: it will be unmounted when no process uses it",
                 dir.display()
             );
         }
@@ -61,8 +61,8 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Ends the process that served the mount on `path`. The process ends by itself, unless a mount
-/// namespace that was created meanwhile, such as that of a container or a lab, has a copy of the
+/// Ends the process that served the mount on `path`, unless it exits soon. It does not exit while a
+/// mount namespace that was created later, such as that of a container or a lab, has a copy of the
 /// mount.
 fn end_server(path: &Path) -> Result<(), Failure> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -134,7 +134,8 @@ fn refused(error: garland_mount::MountError) -> Failure {
     failure
 }
 
-/// Returns the nodes to mount, in their order.
+/// Returns the nodes to mount: those that the user named, else all of the cluster file (not with
+/// `--lab`), else all with a standing agent.
 fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>, Failure> {
     let inventory = Inventory::open(context)?;
     let nodes = match (&mount.nodes, inventory.cluster(), &mount.lab) {
@@ -149,7 +150,7 @@ fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>,
     Ok(nodes)
 }
 
-/// Returns the name of the node that is this machine; `None` if none of `nodes` is.
+/// Returns the name of the node that is this machine; `None` if this machine is not one of `nodes`.
 fn here(nodes: &[Node]) -> Option<String> {
     let host = process::host_name();
     let host = host.split('.').next().unwrap_or_default();
@@ -161,8 +162,8 @@ fn shown(name: &str) -> &str {
     name.strip_prefix(LAB_PREFIX).unwrap_or(name)
 }
 
-/// Returns the function that connects to a node's agent. It reads the agent's record each time, since agents
-/// start and end meanwhile.
+/// Returns a function that connects to a node's agent. Each call reads the agent's record again,
+/// since agents can start and end during the mount.
 fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Failure> {
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let (places, lab) = (places.clone(), lab.map(str::to_owned));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A file that differs from the plan.
+/// A change of a file from its present content to the planned content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The path of the file.
@@ -144,8 +144,8 @@ fn read(path: &Path) -> Result<Option<Content>, Failure> {
     }
 }
 
-/// Returns the existing files below `root` that belong to the format. The paths begin with `/` and
-/// do not include `root`.
+/// Returns the existing files below `root` that Garland names in this format. The paths begin with
+/// `/` and do not include `root`.
 fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
     let directory = below(root, format.folder())?;
     let entries = match fs::read_dir(&directory) {

@@ -146,7 +146,7 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
                 "the process that guards the installation has ended unexpectedly",
             )
             .hint(format!(
-                "its messages are in {}; the former files are in record.json beside it",
+                "see its messages in {}; the former files are in record.json in the same directory",
                 log.display()
             )));
         }

@@ -70,7 +70,7 @@ impl Before {
     }
 
     /// Returns the commands that restore the former addresses and routes of the devices, and remove
-    /// all others. The failure of a command that may have nothing to do is ignored.
+    /// all others. Failures to remove something are ignored, since it may not exist.
     pub fn restore(&self) -> Vec<Command> {
         let mut commands = Vec::new();
         if let Some(address) = self.loopback {

@@ -23,7 +23,7 @@ struct SizeResult {
     clusters: Vec<Row>,
 }
 
-/// A row: how the stars are joined, and the parts that this takes.
+/// A row of the table: how stars are joined, and the parts that are needed.
 #[derive(Serialize)]
 struct Row {
     cluster: String,
@@ -104,7 +104,7 @@ fn table(server: &Server, rows: &[Row]) -> String {
 /// Checks the price `amount` of `option`, and rounds it to hundredths.
 fn price(option: &str, amount: f64) -> Result<Price, Failure> {
     if !(0.0..=1e9).contains(&amount) {
-        return Err(Failure::usage(format!("{option} {amount}: a price is 0 to 1000000000")));
+        return Err(Failure::usage(format!("{option} must be 0 to 1000000000, not {amount}")));
     }
     Ok(Price((amount * 100.0).round() as u64))
 }

@@ -38,7 +38,7 @@ fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
 }
 
 /// Returns a table of routes. A row is a route, or states that a node forwards packets or has its
-/// address on lo; nodes with equal rows share one. Empty if there are no rows.
+/// address on lo; nodes with equal rows share a row. Empty if there are no rows.
 pub fn routes(topology: &Topology, all: bool) -> String {
     let owners = owners(topology);
     let mut by_node: Vec<Vec<&Route>> = vec![Vec::new(); topology.nodes.len()];
@@ -141,7 +141,7 @@ fn table(head: String, mut rows: Vec<String>, what: &str, all: bool) -> String {
     // A table is not cut for a few rows.
     if !all && more > 8 {
         rows.truncate(ROWS);
-        rows.push(format!("... {more} more {what}: --all"));
+        rows.push(format!("... {more} more {what} (--all prints them)"));
     }
     let mut text = head;
     for row in rows {

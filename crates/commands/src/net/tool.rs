@@ -20,7 +20,7 @@ pub struct DevicesPresent {
 }
 
 impl DevicesPresent {
-    /// Returns the devices under the names that they have in the planned files.
+    /// Returns the names that the devices have in the planned files.
     pub fn planned(config: &NodeConfig) -> Self {
         let name = |device: &Device| device.name.clone();
         Self {
@@ -124,7 +124,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<
     commands
 }
 
-/// Returns the commands to run before the files are replaced: ifdown reads the old ones.
+/// Returns the commands to run before the files are replaced: ifdown must read the former files.
 pub fn let_go(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<Command> {
     match format {
         Format::Ifupdown => {

@@ -49,7 +49,7 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
 }
 
 /// Returns the ledger and the timeline. The ledger is `None`, with a note, if the traces are too
-/// large to read at once, or it cannot be computed.
+/// large to read at once, or if the ledger cannot be computed.
 fn from_traces(
     places: &Places,
     asked: &str,
@@ -63,7 +63,7 @@ fn from_traces(
     let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, is_moved);
     let (timeline, small) = trace::timeline(&traced, elapsed, &nics, notes)?;
     let explained = if !small {
-        notes.push("the traces are too large for a ledger of all of them".to_owned());
+        notes.push("no ledger: the traces are too large to be read at once".to_owned());
         None
     } else {
         match explain::explained(&traced, Phases::begin()) {

@@ -37,8 +37,8 @@ impl Stay {
 }
 
 impl Clocks {
-    /// Creates the clocks of `nodes`, which are in the plan's order, from the `known` relations of
-    /// their clocks. Unknown ones are assumed.
+    /// Creates the clocks of `nodes`, which are in the plan's order, from their `known` offsets
+    /// from the head's clock. Unknown offsets are assumed.
     pub fn new<'a>(known: clock::Clocks, nodes: impl Iterator<Item = (&'a Origin, Stay)>) -> Self {
         let (mut shifts, mut errors) = (BTreeMap::new(), BTreeMap::new());
         let mut first_ns = None;
@@ -74,8 +74,8 @@ impl Clocks {
         Moment { at_ns: u64::try_from(at).unwrap_or(0), error_ns }
     }
 
-    /// Returns the error of converted times in nanoseconds: the larger one of those at the two ends
-    /// of the node's trace. `None` if the clock was not compared.
+    /// Returns the error of converted times in nanoseconds: the larger of the errors at the start
+    /// and the end of the node's trace. `None` if the clock was not compared.
     pub fn error_ns(&self, place: u16) -> Option<u64> {
         self.errors.get(&place).copied()
     }

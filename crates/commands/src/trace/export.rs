@@ -30,7 +30,7 @@ use garland_terminal::output;
 /// The most bytes of traces that are read into memory at once.
 const SMALL: u64 = 128 << 20;
 
-/// What the first reading found in a readable trace.
+/// A trace that could be read in the first pass over all traces.
 pub(super) struct Known {
     pub(super) path: PathBuf,
     pub(super) origin: Origin,
@@ -39,7 +39,7 @@ pub(super) struct Known {
     cut: Option<String>,
 }
 
-/// The outcome of the first reading.
+/// The result of the first pass over all traces.
 pub(super) struct Survey {
     pub(super) known: Vec<Known>,
     /// Nodes whose traces are missing or cannot be read.

@@ -46,7 +46,7 @@ impl Target {
         Failure::nothing(format!("writing {}: {}", self.what, garland_sys::error::reason(error)))
     }
 
-    /// Flushes the output and gives the file its final name. Returns its length in bytes.
+    /// Flushes the output and gives the file its final name. Returns the output's length in bytes.
     pub fn finish(mut self) -> Result<u64, Failure> {
         self.output.flush().map_err(|error| self.failure(&error))?;
         if let Some((temporary, path)) = self.names.take() {

@@ -27,7 +27,7 @@ pub struct BalanceRound<'a> {
     phase: Phase,
     /// The maximum time without progress of any copy.
     patience: Duration,
-    /// The time at which the feeders started, in monotonic nanoseconds; `None` before.
+    /// The time at which the feeders started, in monotonic nanoseconds; `None` before they start.
     began_ns: Option<u64>,
     /// The last time at which any copy made progress, in monotonic nanoseconds.
     moved_ns: u64,
@@ -126,8 +126,8 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Fails all unfinished copies if none has made progress for too long; otherwise lets those
-    /// with a due deadline act on it.
+    /// Fails all unfinished copies if none has made progress for too long; otherwise tells those
+    /// whose deadline has passed.
     fn pass_time(&mut self, now: u64) {
         let quiet_ns = now.saturating_sub(self.moved_ns);
         let hangs = u128::from(quiet_ns) > self.patience.as_nanos();

@@ -25,11 +25,11 @@ use garland_dataplane::{lanes, leaving};
 /// The result of committing the file on this machine.
 type Stored = Result<(), String>;
 
-/// The head's own end of a copy, under one identity.
+/// An attempt at a copy, as it runs on the head's machine. Each attempt has its own copy id.
 pub(super) struct Attempt {
     pub(super) copy: CopyId,
     pub(super) secret: Secret,
-    /// The key for the reader of the source.
+    /// The key with which the reader of the source signs the digests of blocks.
     pub(super) digest_key: DigestKey,
     pub(super) context: Arc<CopyContext>,
     /// The operations in flight, if their number is limited.
@@ -115,8 +115,8 @@ impl Attempt {
         self.exchanges.answered(id, exchange, &self.context.config.trace);
     }
 
-    /// Notes that a server has written block `index`. If that ended an operation, more blocks may
-    /// be sent.
+    /// Notes that a node has written block `index`. If that completed an operation, releases
+    /// further blocks to be sent.
     pub(super) fn written(&mut self, index: u64) {
         let bound = self.operations.as_mut().and_then(|operations| operations.written(index));
         bound.into_iter().for_each(|bound| self.context.serve_until(bound));
@@ -148,7 +148,7 @@ impl Attempt {
         }
     }
 
-    /// Returns the result of [`Self::commit`] once; `None` before it is known, and afterwards.
+    /// Returns the result of [`Self::commit`] when it has arrived; the next calls return `None`.
     pub(super) fn stored(&self) -> Option<Stored> {
         self.stored.1.try_recv().ok()
     }

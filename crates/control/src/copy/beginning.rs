@@ -29,14 +29,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Orders a node to begin.
+    /// Orders a node to begin the copy.
     pub(super) fn begin(&mut self, id: NodeId) {
         self.attempt.asked(id, Exchange::Begin);
         let begin = self.begin_of(id);
         self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
     }
 
-    /// Returns the order to begin for a node.
+    /// Returns the order with which a node begins the copy.
     fn begin_of(&self, id: NodeId) -> Begin {
         let job = self.job;
         let place = id.index() - 1;

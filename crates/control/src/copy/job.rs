@@ -90,7 +90,7 @@ pub struct Pipeline {
     /// The number of blocks that each lane may have in memory at each end; the default depends on
     /// the block size.
     pub buffers: Option<u16>,
-    /// The division of the file into operations; by default one window over all of it.
+    /// The division of the file into operations; `None` if the whole file is one operation.
     pub cut: Option<Cut>,
     /// The rate limit of each link in bytes per second; 0 for none.
     pub pace: u64,
@@ -108,7 +108,7 @@ pub struct Progress<'a> {
 
 impl CopyJob<'_> {
     /// Returns whether nodes may join while the copy is running. They may not join a striped copy,
-    /// which needs all its servers, or a stream, which cannot be repeated.
+    /// which needs all of its nodes, or a stream, which cannot be repeated.
     #[must_use]
     pub fn takes_latecomers(&self) -> bool {
         !self.policy.together && !self.plan.layout.open

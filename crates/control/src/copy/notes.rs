@@ -19,7 +19,7 @@ const TRACES: Duration = Duration::from_secs(2);
 const TRACES_INTERRUPTED: Duration = Duration::from_millis(300);
 
 impl Driver<'_> {
-    /// If a message is the answer to an order, records its time.
+    /// If a message is the answer to an order, records the time at which it arrived.
     pub(super) fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
         let (of, exchange) = match message {
             FromAgent::Ready(of) => (of, Exchange::Begin),

@@ -208,7 +208,8 @@ impl<'a> StagerSession<'a> {
         result
     }
 
-    /// Opens input files. Returns the ends of a copy of them, and its length in bytes.
+    /// Opens input files. Returns the source and destination of their copy, and its length in
+    /// bytes.
     fn ends_out(&self, files: &[StagedFile]) -> Result<(Ends, u64), String> {
         let disk = self.stager.disk.map(|rate| Arc::new(Pace::new(rate)));
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -226,7 +227,7 @@ impl<'a> StagerSession<'a> {
     }
 }
 
-/// Returns the ends of a copy of output files, and its length in bytes.
+/// Returns the sources and destination of a copy of output files, and its length in bytes.
 fn ends_in(files: &[StagedFile]) -> (Ends, u64) {
     let described = || files.iter().filter_map(|file| Some((file, file.output?)));
     let origin = |(file, output): (&StagedFile, OutputFile)| {

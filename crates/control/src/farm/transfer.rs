@@ -23,7 +23,7 @@ pub struct Transfer {
     pub number: u32,
     /// The number of the job's try, from 1.
     pub tries: u32,
-    /// Whether the files are inputs (to the node) or outputs (from it).
+    /// The direction: inputs go to the node, and outputs come from the node.
     pub way: Direction,
     /// The paths of the files, relative to the stager's directory on this machine.
     pub names: Vec<Text>,
@@ -36,7 +36,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Returns the error for a transfer that failed, and why.
+    /// Returns the error message for a transfer that failed for the reason `why`.
     pub fn failed(&self, why: &str) -> String {
         let names: Vec<String> = self.names.iter().map(Text::to_string).collect();
         let (all, end) = (names.join(", "), if names.len() == 1 { "" } else { "s" });

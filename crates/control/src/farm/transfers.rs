@@ -14,7 +14,7 @@ use garland_sys::threads;
 use super::stager::{Stager, StagerSession};
 use super::transfer::{Direction, Transfer};
 
-/// How often an idle session is read: its agent sends heartbeats.
+/// The interval at which an idle session is read, since its agent sends heartbeats.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// The transfer threads: their queues, and their results.

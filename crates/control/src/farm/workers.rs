@@ -13,7 +13,7 @@ const MESSAGE: usize = 48 << 10;
 /// An upper bound for the size of a task without its command and outputs, in bytes.
 const TASK: usize = 64;
 
-/// The head's state of a node.
+/// The state of a node, as the head knows it.
 #[derive(Debug, Default)]
 pub struct Worker {
     /// The node's resources; `None` before the node has reported them.

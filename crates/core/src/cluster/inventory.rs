@@ -19,7 +19,7 @@ pub struct Cluster {
     pub name: String,
     /// The nodes with distinct names, in the order of the file.
     pub nodes: Vec<Node>,
-    /// For each group, by name, its members in order; every member is the name of one of `nodes`.
+    /// The members of each group in order, by group name; every member is the name of a node.
     pub groups: BTreeMap<String, Vec<String>>,
     /// The way in which agents are started on the nodes, if the file sets it.
     pub launcher: Option<Launcher>,
@@ -114,7 +114,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the number of rails of the node with the fewest; 0 without nodes.
+    /// Returns the minimum number of rails of all nodes; 0 without nodes.
     pub fn rails(&self) -> usize {
         self.nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(0)
     }

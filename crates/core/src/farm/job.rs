@@ -65,8 +65,8 @@ impl Job {
         }
     }
 
-    /// Returns whether the command has a placeholder for the output with the index `at` (from 0).
-    /// Only then can the node choose the path of the file.
+    /// Returns whether the command has a placeholder for the output with the index `at`, from 0.
+    /// Only then can the node choose the path of the output.
     pub fn names_output(&self, at: usize) -> bool {
         let wanted = Some(Placeholder::Output(at));
         let has = |text: &Text| pieces(text.bytes()).any(|(_, found)| found == wanted);
@@ -84,7 +84,7 @@ enum Placeholder {
     Output(usize),
 }
 
-/// Splits text into placeholders and the pieces between them; a piece has `None`.
+/// Splits text into placeholders and the texts between them; only placeholders come with `Some`.
 fn pieces(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
     let mut rest = text;
     std::iter::from_fn(move || {

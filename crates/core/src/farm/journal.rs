@@ -12,7 +12,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Adds a record; it replaces an earlier one of the same job.
+    /// Adds a record, which replaces an earlier record of the same job.
     pub fn note(&mut self, record: Record) {
         self.last.insert(record.job, record);
     }

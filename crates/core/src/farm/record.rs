@@ -43,8 +43,8 @@ pub enum Outcome {
     Timeout,
     /// The node was lost, or the result is unknown.
     NodeLost,
-    /// The command could not be started, files could not be transferred, or no node fits the job;
-    /// with the reason.
+    /// The command could not be started, files could not be transferred, or no node fits the job,
+    /// for this reason.
     Failed(String),
 }
 
@@ -79,15 +79,15 @@ pub struct Record {
     pub node: Option<String>,
     /// The engine that ran the job.
     pub engine: Engine,
-    /// When the job was queued by the engine.
+    /// When the engine queued the job, in seconds since the start of the run.
     pub queued: Option<f64>,
-    /// When all inputs of the job had arrived on the node.
+    /// When all inputs had arrived on the node, in seconds since the start of the run.
     pub staged_in: Option<f64>,
-    /// When the command was started.
+    /// When the command was started, in seconds since the start of the run.
     pub started: Option<f64>,
-    /// When the command ended or was killed.
+    /// When the command ended or was killed, in seconds since the start of the run.
     pub ended: Option<f64>,
-    /// When all outputs of the job were in place.
+    /// When all outputs were in place, in seconds since the start of the run.
     pub staged_out: Option<f64>,
     /// The number of attempts, including this one.
     pub tries: u32,
@@ -97,12 +97,12 @@ pub struct Record {
     pub cpu: Option<f64>,
     /// Peak resident memory of the largest process, in bytes.
     pub memory: Option<u64>,
-    /// Bytes of the job's inputs that were transferred to the node; with a mount, their size.
+    /// Bytes of inputs that were transferred to the node; with a mount, the size of the inputs.
     pub bytes_in: u64,
     /// The size of the job's outputs in bytes.
     pub bytes_out: u64,
-    /// For a job that failed: the last lines of its standard error, or of the agent's if the node
-    /// was lost.
+    /// For a job that failed: the last lines of its standard error, or of the agent's standard
+    /// error if the node was lost.
     #[serde(default)]
     pub last_words: Vec<Text>,
 }

@@ -21,9 +21,9 @@ pub struct FileError<P: fmt::Debug + fmt::Display> {
 
 /// A problem and its byte range in the file.
 pub struct Placed<P> {
-    /// The byte range in the file.
+    /// The byte range of the problem in the file.
     pub span: Range<usize>,
-    /// What is wrong at this range.
+    /// What is wrong in this byte range.
     pub problem: Box<P>,
 }
 
@@ -31,7 +31,7 @@ pub struct Placed<P> {
 pub type Fault = Placed<FormProblem>;
 
 impl<P: fmt::Debug + fmt::Display> Placed<P> {
-    /// Returns the fault that `problem` is at the byte range `span`.
+    /// Returns `problem` with its byte range `span` in the file.
     pub fn new(span: Range<usize>, problem: P) -> Self {
         Self { span, problem: Box::new(problem) }
     }
@@ -43,7 +43,7 @@ impl<P: fmt::Debug + fmt::Display> Placed<P> {
     }
 }
 
-/// Returns line and column of a byte, both from 1; the end of the text for larger offsets.
+/// Returns the line and column, both from 1, of the byte at `offset`, or of the end of the text.
 pub fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.char_indices().take_while(|(at, _)| *at < offset);
     before.fold(

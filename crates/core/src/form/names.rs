@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Fault, FormProblem, Text};
 use crate::cluster::nodelist::{NodeListError, Origin, SourceError, Sources, expand};
 
-/// Expands the node list `text` of the file with the text `file`. An error points to the position
-/// in the list.
+/// Expands the node list `text`; `file` is the text of the file that contains it. An error has the
+/// position in the file.
 pub fn expand_text(
     file: &str,
     text: &Text<'_>,
@@ -18,7 +18,7 @@ pub fn expand_text(
     })
 }
 
-/// Returns the byte range in the file of an error in the list `text`.
+/// Returns the byte range, within the file, of an error in the node list `text`.
 fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usize> {
     let raw = file.get(text.span.clone()).unwrap_or_default();
     // TOML drops a newline after the opening quotes, so the start is computed from the end.
@@ -33,7 +33,7 @@ fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usiz
     start..start + error.place.span.len()
 }
 
-/// Sources without any text, for the nodes of a configuration file. The string is the kind of file,
+/// Refuses references in the node lists of a configuration file. The string is the kind of file,
 /// such as `a cluster file`.
 pub struct Alone(pub &'static str);
 

@@ -89,8 +89,8 @@ impl<'t> Section<'t> {
         self.table.get(key)
     }
 
-    /// Returns the value of `key` by the function `of`, which returns `None` if the value is not as
-    /// `expected`; `None` if the key is missing.
+    /// Returns the value of `key` as converted by `of`; `None` if the key is missing. If `of`
+    /// returns `None`, the error says that the value must be `expected`.
     fn typed<T>(
         &self,
         key: &str,
@@ -123,8 +123,8 @@ impl<'t> Section<'t> {
         items.map(|(index, item)| text(format!("{key}[{index}]"), item)).collect()
     }
 
-    /// Returns the value that belongs in `words` to the string `key`; `None` if the key is missing.
-    /// Other strings are errors.
+    /// Looks up the string `key` in `words`, and returns its value; `None` if the key is missing. A
+    /// string that is not in `words` is an error.
     pub fn word<T: Copy>(
         &self,
         key: &'static str,
@@ -159,8 +159,8 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns the number `key` in units of `1 / parts`, rounded; `None` if the key is missing.
-    /// `bounds` are in these units.
+    /// Returns the number `key` in units of `1 / parts`, rounded: 0.5 is 500 if `parts` is 1000.
+    /// `None` if the key is missing. `bounds` are in these units.
     pub fn parts(
         &self,
         key: &'static str,
@@ -243,7 +243,7 @@ fn whole(value: &DeValue<'_>) -> Option<u32> {
     u32::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// Returns a value as a non-empty string.
+/// Returns `value` as a string that is not blank; `key` is its name in errors.
 pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>, Fault> {
     match value.get_ref() {
         DeValue::String(text) if text.trim().is_empty() => {

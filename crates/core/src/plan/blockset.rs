@@ -18,7 +18,7 @@ impl BlockSet {
 
     /// Returns the set of all indices below `len`.
     pub fn full(len: u64) -> Self {
-        let words = usize::try_from(len.div_ceil(64)).expect("a block table fits the memory");
+        let words = usize::try_from(len.div_ceil(64)).expect("a block set fits in memory");
         let mut words = vec![u64::MAX; words];
         if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(64)) {
             *last = (1 << (len % 64)) - 1;
@@ -31,7 +31,7 @@ impl BlockSet {
         if index >= self.len || self.contains(index) {
             return false;
         }
-        let word = usize::try_from(index / 64).expect("a block table fits the memory");
+        let word = usize::try_from(index / 64).expect("a block set fits in memory");
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
         }

@@ -35,7 +35,7 @@ pub struct Plan {
     /// itself, instead of receiving them from the head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
-    /// Why the lanes are unusual, as text for the user; `None` if they are not.
+    /// Why the lanes are trees, as text for the user; `None` if they are chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -44,7 +44,8 @@ fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     match u32::deserialize(from)? {
         PLAN_VERSION => Ok(PLAN_VERSION),
         other => Err(de::Error::custom(format!(
-            "the plan has version {other}, this garland reads version {PLAN_VERSION}"
+            "the plan has version {other}, this garland reads version {PLAN_VERSION}: \
+             use the garland that wrote it"
         ))),
     }
 }
@@ -55,10 +56,10 @@ pub enum PlanError {
     /// The plan has no receivers.
     #[error("the node list is empty")]
     NoNodes,
-    /// The number of lanes is this, which is out of range.
-    #[error("the plan has {0} lanes: allowed are 1 to 64")]
+    /// The plan has this number of lanes, which is out of range.
+    #[error("the plan has {0} lanes: it must have 1 to 64")]
     Lanes(u16),
-    /// The first number, of servers, differs from the second, of stripes.
+    /// The number of servers (first value) differs from the number of stripes (second value).
     #[error("{0} servers for {1} stripes: each stripe needs one server")]
     Servers(usize, u16),
 }
@@ -91,8 +92,8 @@ impl Plan {
     }
 
     /// Returns the plan of a broadcast of a source that some nodes can read themselves, such as a
-    /// file on a shared file system. Up to `readers` of the nodes `names`, clamped to 1 to 64, read
-    /// one part of the source each. A part is a lane from its reader through all nodes; the head
+    /// file on a shared file system. Up to `readers` of the nodes `names`, clamped to 1 to 64, each
+    /// read one part of the source. A part is a lane from its reader through all nodes; the head
     /// sends the blocks that the reader cannot read. Lane k uses the nodes' address k modulo
     /// `rails`.
     ///
@@ -147,7 +148,7 @@ impl Plan {
     /// address k modulo `rails`.
     ///
     /// # Errors
-    /// If there are no servers, another number of servers than stripes, or not 1 to 64 rails.
+    /// If there are no servers, fewer or more servers than stripes, or not 1 to 64 rails.
     pub fn striped(
         layout: Layout,
         stripes: Stripes,

@@ -23,7 +23,7 @@ pub struct Layout {
     pub length: u64,
     /// The length in bytes of every block but the last.
     pub block_size: u32,
-    /// Whether the source is a stream, which may end earlier: its length is known at its end.
+    /// Whether the source is a stream, which may be shorter: its length is known only at its end.
     #[serde(default)]
     pub open: bool,
 }
@@ -32,7 +32,7 @@ pub struct Layout {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// The block size has this many bytes, which is out of range.
-    #[error("the block size is {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
+    #[error("the block size is {0} bytes: use {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
     BlockSize(u32),
 }
 

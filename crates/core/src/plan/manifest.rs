@@ -85,7 +85,7 @@ pub enum ManifestError {
     /// The stripes or blocks are impossible.
     #[error("{0}")]
     Stripes(#[from] StripesError),
-    /// The number of the stripe is larger than the number of servers, or 0.
+    /// The stripe's number (first value) is 0 or exceeds the number of servers (second value).
     #[error("stripe {0} does not exist: there are {1} servers")]
     Number(u16, u16),
 }
@@ -242,7 +242,7 @@ mod tests {
         insta::assert_snapshot!(refused("stripe = 2", "stripe = 3"), @"stripe 3 does not exist: there are 2 servers");
         insta::assert_snapshot!(refused("stripe = 2", "stripe = 0"), @"stripe 0 does not exist: there are 2 servers");
         insta::assert_snapshot!(refused("block = 4096", "block = 0"), @"stripe units of 4096 bytes cannot be divided into blocks of 0 bytes: use a block size that divides the unit");
-        insta::assert_snapshot!(refused("unit = 4096", "unit = 5"), @"the stripe unit is 5 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
+        insta::assert_snapshot!(refused("unit = 4096", "unit = 5"), @"the stripe unit is 5 bytes: use a multiple of 4 KiB up to 4 GiB");
         assert!(refused(&"07".repeat(16), "07").contains("not a hexadecimal number of 16 bytes"));
         assert!(refused("size = 10000", "").contains("missing field `size`"));
         assert!(Manifest::parse("").is_err());

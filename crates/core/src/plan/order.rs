@@ -32,7 +32,7 @@ pub enum OrderError {
     /// The given order contains a node that the copy does not have.
     #[error("the given order contains {0}, which is not a destination node")]
     Unknown(String),
-    /// The given order contains the node with this name this number of times, but not once.
+    /// The given order contains this node this number of times instead of exactly once.
     #[error("the given order contains {0} {1} times: it must contain each destination node once")]
     Count(String, usize),
 }
@@ -53,7 +53,7 @@ pub fn chain_order(
     }
 }
 
-/// Rates whose ratio is above this value count as equal, and keep the order of the list.
+/// Rates whose ratio is at least this value count as equal: the list order decides.
 const SAME: f64 = 0.9;
 
 /// The maximum number of nodes that are tried as the first node of the chain. Nodes that send about

@@ -8,8 +8,8 @@ use super::node_id::NodeId;
 /// The hops of a lane: a chain or a tree. Each node comes after its upstream; the first node has
 /// none.
 ///
-/// A chain is serialized as the list of its nodes, a tree as the list of its hops as (far, near)
-/// ends.
+/// A chain is serialized as the list of its nodes, a tree as its first node and the list of its
+/// hops, each as (downstream, upstream).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Route {
@@ -51,7 +51,7 @@ impl Route {
         Self { nodes, feeders }
     }
 
-    /// Returns the tree with the root `first` and hops given as (far, near) ends.
+    /// Returns the tree with the root `first` and these hops, each as (downstream, upstream).
     ///
     /// # Errors
     /// If a node has two upstreams, or comes before its upstream.
@@ -100,7 +100,7 @@ impl Route {
         Some(self.nodes[*self.feeders.get(place.checked_sub(1)?)?])
     }
 
-    /// Iterates over the hops as (near, far) ends, in the order of their far ends.
+    /// Iterates over the hops, each as (upstream, downstream), in the order of the downstreams.
     pub fn hops(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         let far = self.nodes.iter().skip(1);
         far.zip(&self.feeders).map(|(&far, &near)| (self.nodes[near], far))

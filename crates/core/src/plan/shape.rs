@@ -25,13 +25,13 @@ use crate::plan::NodeId;
 pub struct Pace {
     /// Bytes per second of each node's wire in each direction.
     pub rate: f64,
-    /// The time until a node forwards a slice that arrived.
+    /// The time from the arrival of a slice at a node until the node forwards it.
     pub hop: Duration,
 }
 
-/// The number of slices in which a relay forwards a block (`SLICES`), and the maximum length of a
-/// slice in bytes (`SLICE_MAX`).
+/// The number of slices in which a relay forwards a block, if no slice exceeds [`SLICE_MAX`].
 const SLICES: u32 = 4;
+/// The maximum length of a slice in bytes.
 const SLICE_MAX: u32 = 64 << 10;
 
 /// The numbers of downstreams per node that are tried.
@@ -44,14 +44,14 @@ pub struct Shape {
     pub fanout: usize,
     /// The maximum number of hops from the head to a node.
     pub depth: usize,
-    /// The time that each hop adds: that of a slice on the wire, and of its handover.
+    /// The time that each hop adds: sending a slice over the wire, and handing it over in the node.
     pub hop: Duration,
     /// The time until every node has all bytes.
     pub takes: Duration,
 }
 
 impl Pace {
-    /// Predicts a copy of `layout` to `nodes` nodes, each of which feeds `fanout` others.
+    /// Predicts a copy of `layout` to `nodes` nodes if each node feeds `fanout` others.
     pub fn shape(&self, layout: Layout, nodes: usize, fanout: usize) -> Shape {
         let slice = (layout.block_size / SLICES).clamp(1, SLICE_MAX);
         let slice = f64::from(slice).min(layout.length as f64);
@@ -109,19 +109,19 @@ impl Plan {
     pub fn branching(mut self, fanout: usize) -> Self {
         assert!(fanout > 0, "a node feeds others");
         for lane in &mut self.lanes {
-            assert!(lane.route.is_chain(), "only a chain can be made a tree");
+            assert!(lane.route.is_chain(), "only a chain can be converted to a tree");
             let mut hops = Vec::new();
             let (first, rest) = lane.route.nodes().split_first().expect("a route has nodes");
             branch(*first, rest, fanout, &mut hops);
-            lane.route = Route::tree(*first, hops).expect("a chain's nodes come once");
+            lane.route = Route::tree(*first, hops).expect("a chain contains each node once");
         }
         self
     }
 }
 
-/// Appends the hops, as (far, near) ends, of a tree from `near` to all nodes of `stretch`. The
-/// stretch is divided into `fanout` parts; `near` feeds the first node of each part, which feeds
-/// the rest of it.
+/// Appends the hops, as (downstream, upstream), of a tree from `near` to all nodes of `stretch`.
+/// The stretch is divided into `fanout` parts; `near` feeds the first node of each part, which
+/// feeds the rest of the part.
 fn branch(near: NodeId, stretch: &[NodeId], fanout: usize, hops: &mut Vec<(NodeId, NodeId)>) {
     let mut rest = stretch;
     for part in (1..=fanout).rev() {

@@ -24,7 +24,7 @@ pub struct FoundStripe {
 /// A complete set of the stripes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripeSet {
-    /// The manifest of the set.
+    /// The manifest of one stripe; the manifests of the others differ only in the stripe's number.
     pub manifest: Manifest,
     /// The index of each stripe in the list of found stripes, in the order of the servers.
     pub stripes: Vec<usize>,
@@ -49,13 +49,13 @@ pub enum StripeSetError {
     Incomplete(String),
 }
 
-/// The text between a file's name and `.stripe-1of3` while a newer copy replaces the stripe; the
-/// copy's tag follows.
+/// The start of the suffix of a stripe that a newer copy has set aside. The tag of that copy
+/// follows: `.old-0123456789ab.stripe-1of3`.
 pub const ASIDE: &str = ".old-";
 
 impl FoundStripe {
-    /// Splits the suffix into `.old-` with the copy's tag, which is usually missing, and the
-    /// stripe's own suffix.
+    /// Splits the suffix at `.stripe-`. The first part is `.old-` and a tag if a newer copy has set
+    /// the stripe aside, otherwise it is empty.
     fn parts(&self) -> (&str, &str) {
         let at = if self.suffix.starts_with(ASIDE) { self.suffix.find(".stripe-") } else { None };
         self.suffix.split_at(at.unwrap_or(0))

@@ -40,10 +40,10 @@ pub struct Stripe {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StripesError {
     /// The unit has this many bytes, which is out of range.
-    #[error("the stripe unit is {0} bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB")]
+    #[error("the stripe unit is {0} bytes: use a multiple of 4 KiB up to 4 GiB")]
     Unit(u64),
     /// This number of servers is out of range.
-    #[error("the file cannot be striped over {0} servers: allowed are 1 to {STRIPE_SERVERS_MAX}")]
+    #[error("the file cannot be striped over {0} servers: use 1 to {STRIPE_SERVERS_MAX}")]
     Servers(usize),
     /// The unit is not a multiple of the block size.
     #[error(

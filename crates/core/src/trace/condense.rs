@@ -8,9 +8,9 @@ const KINDS: usize = 64;
 type Kind = (Stage, u16, u16, u16, u16);
 
 /// Merges neighbouring spans of one stage, lane, peer, thread and operation, to make room. The
-/// spans must be approximately sorted by their begins.
+/// spans must be approximately sorted by start time.
 ///
-/// A merged span has the begin of the first span, the end of the last one and the sums of the other
+/// A merged span has the start of the first span, the end of the last one and the sums of the other
 /// values, and covers at most `most` blocks. Totals stay exact, and the resolution stays even over
 /// the whole copy if `most` grows only when necessary. Stages without blocks are merged only with
 /// `all`. Allocates no memory.

@@ -37,7 +37,7 @@ pub struct Origin {
     pub role: Role,
     /// The number of CPUs that the process may use.
     pub processors: u16,
-    /// The start of the node's part by the node's monotonic clock, in nanoseconds: the start of the
+    /// When the node joined the copy, in nanoseconds of its monotonic clock: the start of the
     /// command at the head, the arrival of `Begin` at an agent.
     pub started_ns: u64,
     /// `started_ns` as a time of the node's wall clock, in nanoseconds since 1970-01-01: for

@@ -1,4 +1,4 @@
-//! Traces: each node's record of a copy. Spans describe when which stage worked or waited, samples
+//! Traces: each node's record of a copy. Spans describe when a stage worked or waited; samples
 //! contain the kernel's counters during that time. Times are nanoseconds of the node's own
 //! monotonic clock; the analysis converts them to the head's clock by means of [`Probe`]s.
 //!

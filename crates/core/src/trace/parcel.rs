@@ -61,7 +61,7 @@ fn span_begin(record: &Record) -> Option<u64> {
     }
 }
 
-/// Converts the times of a span to differences: the begin to the time since `last_ns`, the begin of
+/// Converts the times of a span to differences: the start to the time since `last_ns`, the start of
 /// the previous span; the end to the span's length; the busy time to the idle time. Other records
 /// are unchanged.
 fn relative(record: Record, last_ns: u64) -> Record {

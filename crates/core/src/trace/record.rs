@@ -29,48 +29,48 @@ pub enum Record {
 ///
 /// `busy_ns == end_ns - begin_ns` unless the stage alternated with others (bytes are received and
 /// forwarded in turns) or neighbouring spans were merged: then the busy time is spread between
-/// begin and end.
+/// start and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// What the thread did, or waited for.
     pub stage: Stage,
-    /// The lane's number; [`NONE`] if it concerns all lanes.
+    /// The lane's number; [`NONE`] if the span concerns all lanes.
     pub lane: u16,
     /// The other node's index in the plan; [`NONE`] if no other node is involved.
     pub peer: u16,
     /// The number of the thread, which is unique in this node.
     pub thread: u16,
-    /// The begin, in nanoseconds of this node's monotonic clock.
+    /// The start, in nanoseconds of this node's monotonic clock.
     pub begin_ns: u64,
-    /// The end, on the clock of `begin_ns`.
+    /// The end, in nanoseconds of this node's monotonic clock.
     pub end_ns: u64,
     /// The time spent in this stage, in nanoseconds.
     pub busy_ns: u64,
     /// The number of bytes processed.
     pub bytes: u64,
-    /// The number of the block in the copy, of the first one if there are several; [`NO_BLOCK`] for
-    /// none.
+    /// The index of the block in the copy, or of the first block if there are several; [`NO_BLOCK`]
+    /// if there is none.
     pub block: u32,
     /// The number of blocks, at least 1.
     pub count: u32,
-    /// The operation of `--op-size` in which the (first) block begins, from 1; 0 without
-    /// operations.
+    /// The number, from 1, of the operation (`--op-size`) in which the first block begins; 0
+    /// without operations.
     pub operation: u16,
 }
 
 /// The kind of exchange in a [`Stage::Control`] span, as the number in its `block`.
 ///
 /// At the head, a span lasts from sending the order to receiving the answer. At an agent it is the
-/// execution of the order. `Operation` belongs to a lane, on either side.
+/// execution of the order. `Operation` is a wait of one lane, at the head or at an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exchange {
-    /// From `Begin` to `Ready`.
+    /// The exchange of the messages `Begin` and `Ready`.
     Begin,
-    /// From `Commit` to `Committed`.
+    /// The exchange of the messages `Commit` and `Committed`.
     Commit,
-    /// From `Close` to `Closed`.
+    /// The exchange of the messages `Close` and `Closed`.
     Close,
-    /// From `Queue` to `Admitted`: the node's memory was in use by other copies.
+    /// The messages `Queue` and `Admitted`: other copies used the node's memory in the meantime.
     Queue,
     /// A lane waited for permission to send: its downstream must first request the blocks, or write
     /// those of an earlier operation.
@@ -100,7 +100,7 @@ pub enum Direction {
     Down,
 }
 
-/// A sample of a connection's counters (`TCP_INFO`), which begin when the connection is opened.
+/// A sample of a connection's counters (`TCP_INFO`), which are 0 when the connection is opened.
 /// Links outlive copies, so only differences between samples are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
@@ -112,7 +112,7 @@ pub struct Socket {
     pub direction: Direction,
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Bytes acknowledged by the other end (down), or received (up).
+    /// Bytes that the downstream has acknowledged, or that were received from the upstream.
     pub bytes: u64,
     /// Microseconds with unsent or unacknowledged data.
     pub busy_us: u64,
@@ -145,7 +145,7 @@ pub struct Probe {
     pub back_ns: u64,
 }
 
-/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`), which begin when the
+/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`), which are 0 when the
 /// thread is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
@@ -168,21 +168,21 @@ pub struct Thread {
 pub struct Disk {
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Operations in flight at the time of the sample.
+    /// The number of operations in flight at the time of the sample.
     pub in_flight: u32,
-    /// Bytes read.
+    /// Bytes read from the disk.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes written to the disk.
     pub written_bytes: u64,
-    /// Completed reads.
+    /// The number of completed reads.
     pub reads: u32,
-    /// Completed writes.
+    /// The number of completed writes.
     pub writes: u32,
     /// The total time of the completed reads, in milliseconds.
     pub read_ms: u32,
     /// The total time of the completed writes, in milliseconds.
     pub write_ms: u32,
-    /// Completed flushes.
+    /// The number of completed flushes.
     pub flushes: u32,
     /// The total time of the completed flushes, in milliseconds.
     pub flush_ms: u32,
@@ -210,7 +210,7 @@ pub struct Lost {
 }
 
 impl Record {
-    /// Returns the time of the record in nanoseconds: the begin of a span or a round trip, the time
+    /// Returns the time of the record in nanoseconds: the start of a span or a round trip, the time
     /// of a sample; `None` for [`Record::Lost`].
     pub fn at_ns(&self) -> Option<u64> {
         match self {

@@ -10,7 +10,7 @@ const LEAST: usize = 64;
 /// The maximum number of blocks of a copy, and so of a span.
 const MOST: u32 = 1 << 24;
 
-/// The spans of one thread, approximately sorted by their begins. When the buffer is full,
+/// The spans of one thread, approximately sorted by start time. When the buffer is full,
 /// neighbouring spans are merged ([`condense`]); if that is not enough, spans are discarded and
 /// only their sums are kept.
 #[derive(Clone, Debug)]

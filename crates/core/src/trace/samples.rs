@@ -24,7 +24,7 @@ impl Samples {
         Self { rows: Vec::new(), room: room.max(1), rounds: 0, stride: 1 }
     }
 
-    /// Begins a round; returns whether the caller should add samples of it.
+    /// Begins a round; returns whether the caller should add samples in this round.
     pub fn begin(&mut self) -> bool {
         self.rounds += 1;
         (self.rounds - 1).is_multiple_of(self.stride)

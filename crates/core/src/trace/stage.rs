@@ -17,7 +17,7 @@ pub enum Stage {
     Read,
     /// Computing a block's digest and encrypting it.
     Seal,
-    /// Sending blocks, which this node read itself, to the downstream.
+    /// Sending a block that this node read itself to its downstream.
     Send,
     /// Receiving bytes from the upstream.
     Receive,
@@ -85,7 +85,7 @@ impl Stage {
         Self::ALL[self as usize].1
     }
 
-    /// Returns whether the thread waits for another stage.
+    /// Returns whether a thread at this stage waits for another stage.
     pub fn is_wait(self) -> bool {
         matches!(self, Self::WaitUpstream | Self::WaitDownstream | Self::WaitBuffer)
     }

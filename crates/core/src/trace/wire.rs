@@ -125,7 +125,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Writes `bytes`, or returns the bytes read in their place.
+    /// Advances by `N` bytes and returns them; when writing, stores `bytes` in them first.
     fn field<const N: usize>(&mut self, bytes: [u8; N]) -> [u8; N] {
         let rest = std::mem::take(&mut self.rest);
         let (field, rest) = rest.split_first_chunk_mut().expect("the fields fit a record");

@@ -8,7 +8,7 @@ use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
 /// The next step of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// A record that applies.
+    /// A valid record, which the caller applies.
     Record(Record),
     /// The name of a hard link that must not be created, since the linked file failed.
     Void(Vec<u8>),

@@ -109,7 +109,7 @@ impl Pattern {
         places[self.tokens.len()]
     }
 
-    /// Adds the positions after stars, since stars can match nothing.
+    /// For each star at a position in `places`, adds the next position: a star can match nothing.
     fn pass_over(&self, places: &mut [bool]) {
         for (at, token) in self.tokens.iter().enumerate() {
             if places[at] && matches!(token, Token::Star | Token::Deep) {

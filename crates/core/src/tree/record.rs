@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 
-/// The maximum nesting of directories: a node has all of them open.
+/// The maximum nesting of directories: a node keeps every directory of the current path open.
 pub const DEPTH_MAX: usize = 200;
 
 /// The maximum length of a record in bytes, including its header and extended attributes.
@@ -16,10 +16,10 @@ const NAME_MAX: usize = 255;
 /// The maximum length of a symbolic link's target in bytes on Linux.
 const TARGET_MAX: usize = 4095;
 
-/// The validity byte of a record that applies, and of a file whose bytes are valid.
+/// The validity byte of a valid record, and of a file whose bytes are valid.
 pub const GOOD: u8 = 0;
 
-/// The validity byte of a file that failed, and of a [`Record::Name`] that does not apply because
+/// The validity byte of a file that failed, and of a [`Record::Name`] that must be ignored because
 /// the linked file failed.
 pub const VOID: u8 = 1;
 
@@ -58,7 +58,7 @@ pub enum Record {
         meta: Meta,
         /// The file's length in bytes.
         length: u64,
-        /// Whether the file has holes; zeros in the file can become holes.
+        /// Whether the source file has holes; then zeros in the copy may become holes.
         sparse: bool,
         /// Whether the file has several hard links at its source.
         linked: bool,
@@ -95,7 +95,7 @@ impl Record {
     /// # Panics
     /// Never: the type can always be serialized.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let body = postcard::to_stdvec(self).expect("the type has no unserialisable part");
+        let body = postcard::to_stdvec(self).expect("a record can always be serialized");
         let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
         [&[GOOD][..], &length.to_le_bytes(), &body].concat()
     }

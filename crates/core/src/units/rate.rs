@@ -54,7 +54,7 @@ impl Rate {
     }
 }
 
-/// Formats the rate in bytes and bits, since disks are sold in one and wires in the other: `119.4
+/// Formats the rate in bytes and bits, since disks are rated in bytes and networks in bits: `119.4
 /// MB/s (0.955 Gbit/s)`. Below 1 MB/s the units are kB/s and Mbit/s, below 1 kB/s B/s and bit/s.
 /// Width and alignment are respected.
 impl fmt::Display for Rate {

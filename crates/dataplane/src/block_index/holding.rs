@@ -13,16 +13,16 @@ use super::records::Records;
 use super::stamp::stamp;
 use crate::pace::{self, Pace};
 
-/// For each block, in order, its digest; none if it is unknown.
+/// The digests of a file's blocks, in order; none for a block whose digest is unknown.
 pub struct KnownDigests(pub Vec<Option<[u8; 32]>>);
 
 impl KnownDigests {
-    /// Returns the digests of all blocks, if they are known.
+    /// Returns the digests of all blocks; none if any of them is unknown.
     pub fn all(&self) -> Option<Vec<[u8; 32]>> {
         self.0.iter().copied().collect()
     }
 
-    /// Returns the root digest, if the digests of all blocks are known.
+    /// Returns the root digest; none if the digest of any block is unknown.
     pub fn root(&self) -> Option<[u8; 32]> {
         self.all().map(|digests| root_digest(&digests))
     }
@@ -41,7 +41,7 @@ pub struct Holding {
     /// The stamp of the file when its blocks were read.
     pub stamp: FileStamp,
     layout: Layout,
-    /// The digests of the file's blocks.
+    /// The digests of the file's blocks, as far as they are known.
     pub digests: KnownDigests,
 }
 

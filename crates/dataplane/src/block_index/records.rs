@@ -2,10 +2,10 @@
 //!
 //! Records are not stored with the files: a directory may be read-only, on a network file system
 //! with many writers, or without extended attributes, and a record there would be copied along with
-//! its file. Records are valid until the machine boots again, since a boot may lose unstable data
-//! and change device numbers. At most `COUNT` records are kept, of at most `BYTES` bytes together.
-//! The oldest are removed first, and those that are more than `DAYS` days older than the newest
-//! one. A lost record costs one reading of the file.
+//! its file. Records are valid until the machine boots again, since a crash may lose data that was
+//! not synced, and a boot may change device numbers. At most `COUNT` records are kept, of at most
+//! `BYTES` bytes together. The oldest are removed first, and those that are more than `DAYS` days
+//! older than the newest one. A lost record costs one reading of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ use super::stamp::{is_trusted, stamp, unsettled_ns};
 /// Files with fewer bytes have no record: reading them takes no longer than reading a record.
 const LEAST: u64 = 4 << 20;
 
-/// The maximum size of a record in bytes: a file of 2 TiB needs as much.
+/// The maximum size of a record in bytes, enough for a file of 2 TiB.
 const RECORD_MAX: u64 = 17 << 20;
 
 const COUNT: usize = 1000;
@@ -100,7 +100,7 @@ impl Records {
     }
 }
 
-/// What is known of a file when it is opened, to detect later changes.
+/// The stamp of a file when it was opened, to detect later changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
     /// The stamp of the file when it was opened.
@@ -111,7 +111,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Returns the present stamp of an open file.
+    /// Returns the current stamp of an open file.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -121,7 +121,7 @@ impl Opened {
     }
 }
 
-/// Returns a digest of the boot ID, which differs after each boot; none if it is unknown.
+/// Returns a digest of the boot ID, which changes with every boot; none if the ID is unknown.
 fn boot() -> Option<[u8; 16]> {
     let id = process::boot_id();
     let [digest @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =

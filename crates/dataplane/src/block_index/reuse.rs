@@ -18,7 +18,7 @@ use crate::context::CopyContext;
 use crate::pace::{self, Pace};
 use crate::store::{Left, PreviousTree};
 
-/// The file that exists at a destination.
+/// The file that exists at a destination before the copy.
 pub struct Existing {
     /// The directory of the file.
     pub folder: OwnedFd,
@@ -34,11 +34,11 @@ pub struct Existing {
 pub enum Reuse {
     /// The destination file is equal to the source, and has these block digests.
     Whole(Existing, Vec<[u8; 32]>),
-    /// Some blocks of the source may be in these files.
+    /// Some blocks of the source may exist in files of this node.
     Some {
         /// For each block of the source, its digest.
         digests: Vec<[u8; 32]>,
-        /// Files whose blocks are copied: the present destination file, and the file with the part
+        /// Files whose blocks are copied: the current destination file, and the file with the part
         /// of the source that this node can read itself.
         others: Vec<Holding>,
         /// The partial file of an interrupted copy, if there is one. Its blocks stay in place.
@@ -53,7 +53,7 @@ pub enum Reuse {
     },
 }
 
-/// Blocks of other files that are to be copied into the new file.
+/// Blocks that are to be copied from other files of this node into the new file.
 pub struct Bringing {
     files: Vec<Holding>,
     disk: Option<Arc<Pace>>,
@@ -62,8 +62,8 @@ pub struct Bringing {
 }
 
 /// Returns the sink of a copy whose source has the block digests `digests`, and the blocks to be
-/// copied from `files`, if any. The sink holds the matching blocks of the partial file `left`, and
-/// treats those of `files` as in flight. `disk` is the node's emulated disk.
+/// copied from `files`, if any. The sink counts the matching blocks of the partial file `left` as
+/// written, and those of `files` as in flight. `disk` is the node's emulated disk.
 pub fn sink_of(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -87,8 +87,8 @@ pub fn sink_of(
 }
 
 /// Returns the sink of a copy of a tree, and the files of the tree that were in place before the
-/// copy. The sink takes the blocks in order, and accepts at most `window` of them from the first
-/// unwritten one on. Blocks that can be generated from the files in `tree` are not requested.
+/// copy. The sink takes the blocks in order, and accepts at most `window` blocks from the first
+/// unwritten block on. Blocks that can be generated from the files in `tree` are not requested.
 pub fn sink_of_tree(
     layout: Layout,
     digests: Vec<[u8; 32]>,

@@ -25,7 +25,7 @@ const TRUSTED: [i64; 8] = [
     0xca45_1a4e, // bcachefs
 ];
 
-/// Returns the present stamp of an open file.
+/// Returns the current stamp of an open file.
 ///
 /// # Errors
 /// When the status of the file cannot be read.
@@ -44,20 +44,20 @@ fn of(stat: &Stat) -> FileStamp {
     }
 }
 
-/// Returns whether the file system is one on which every change of a file changes its stamp.
+/// Returns whether the file is on a file system on which every change of a file changes its stamp.
 pub fn is_trusted(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| TRUSTED.contains(&system.f_type))
 }
 
-/// Returns the time in nanoseconds until any further change of a file with this stamp is certain to
-/// change the stamp; none if the file's last change lies in the future.
+/// Returns how many nanoseconds to wait before any further change of a file with this stamp is
+/// certain to change the stamp; none if the file's last change lies in the future.
 pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
     unsettled_since_ns(stamp.changed)
 }
 
-/// Returns the time in nanoseconds until any further change of a file that was last changed at this
-/// time (seconds and nanoseconds since 1970) is certain to change its stamp; none if the time lies
-/// in the future.
+/// Returns how many nanoseconds to wait before any further change of a file is certain to change
+/// its stamp. The argument is the time of the file's last change, in seconds and nanoseconds since
+/// 1970. Returns none if that time lies in the future.
 pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let left = changed + TICK_NS - i128::from(clock::wall_ns());

@@ -13,8 +13,8 @@ use super::stamp::unsettled_since_ns;
 use crate::pace::{self, Pace};
 use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
 
-/// The memory limit in bytes for the index of a tree. Of a tree that needs more, all blocks are
-/// sent.
+/// The memory limit in bytes for the index of a tree. If the index of a tree needs more, all blocks
+/// of the tree are sent.
 pub const MEMORY: u64 = 20 << 20;
 
 /// A tree whose catalogue is being received, and its destination.
@@ -32,8 +32,8 @@ pub struct FoundTree {
 }
 
 impl Coming {
-    /// Returns a tree without a catalogue, whose destination is `folder`; none if none of its
-    /// top-level entries exists there.
+    /// Returns a tree without a catalogue, whose destination is `folder`. Returns none if `folder`
+    /// has no top-level entry of the tree.
     pub fn new(folder: OwnedFd, outline: &TreeOutline) -> Option<Self> {
         let is_there = |name: &Vec<u8>| {
             let single = !name.is_empty() && !name.contains(&b'/') && name != b"..";

@@ -17,15 +17,15 @@ const LEVEL: i32 = 1;
 /// How blocks are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// Not compressed.
+    /// Blocks are not compressed.
     #[default]
     None,
-    /// With LZ4, which is fast.
+    /// Blocks are compressed with LZ4, which is fast.
     Lz4,
-    /// With Zstandard, which compresses more.
+    /// Blocks are compressed with Zstandard, which is slower and compresses more.
     Zstd,
-    /// With the encoding that makes the copy faster, as measured during the copy; not compressed if
-    /// neither does.
+    /// Blocks are compressed with LZ4, with Zstandard, or not at all: whichever makes the copy
+    /// fastest, as measured during the copy.
     Auto,
 }
 

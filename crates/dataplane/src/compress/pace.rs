@@ -15,17 +15,17 @@ use super::{Packer, Packing};
 /// The size of a sample in bytes.
 const SAMPLE: usize = 64 << 10;
 
-/// One block in this many is also compressed, in part, with the encodings that are not in use.
+/// Of one block in this many, a piece is also compressed with the encodings not in use.
 const EVERY: u32 = 16;
 
 /// An encoding is used if its time per block is less than this fraction of the time without
 /// compression.
 const GAIN: f64 = 0.9;
 
-/// The weight of the newest measurement in a moving average; older ones share the rest.
+/// The weight of the newest measurement in a moving average, from 0 to 1.
 const NEWEST: f64 = 0.25;
 
-/// The measurements of one copy, and the choice of an encoding by them.
+/// Measures sending and compression in one copy, and chooses the encoding of the next block.
 #[derive(Debug)]
 pub struct PackingPace {
     packing: Packing,
@@ -39,7 +39,7 @@ struct State {
     wire: Option<f64>,
     lz4: Figures,
     zstd: Figures,
-    /// The number of blocks so far. A sample is due when it is a multiple of [`EVERY`].
+    /// The number of blocks so far. A sample is due when this is a multiple of [`EVERY`].
     blocks: u32,
 }
 

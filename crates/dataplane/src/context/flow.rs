@@ -46,32 +46,32 @@ pub struct Flow {
     went: AtomicU64,
     /// For each kind of wait, the time of the completed waits in nanoseconds.
     settled: [AtomicU64; 4],
-    /// The time in nanoseconds of the calls for the present block, to the upstream and to the
-    /// downstream. The time is divided into work and waits only when the block has passed; on a
-    /// slow link that takes long.
+    /// The time in nanoseconds of the calls for the current block: those to the upstream, then
+    /// those to the downstream. All of it counts as waiting until the block has passed; then the
+    /// waits are known.
     block: [AtomicU64; 2],
-    /// The present activity: the time at which it began, in nanoseconds, times 8, plus the code of
+    /// The current activity: the time at which it began, in nanoseconds, times 8, plus the code of
     /// the activity. 0 if nothing is recorded.
     present: AtomicU64,
 }
 
 impl Flow {
-    /// Counts received bytes.
+    /// Adds `bytes` to the number of bytes received.
     pub fn came(&self, bytes: usize) {
         self.came.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts sent bytes.
+    /// Adds `bytes` to the number of bytes sent.
     pub fn went(&self, bytes: usize) {
         self.went.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Records that from `now_ns` on the thread waits for `what`, or is in a call that may block.
+    /// Records that the thread waits for `what`, or is in a call that may block, since `now_ns`.
     pub fn awaits(&self, what: Awaited, now_ns: u64) {
         self.present.store(now_ns << 3 | what as u64, Ordering::Relaxed);
     }
 
-    /// Records that from `now_ns` on the thread works.
+    /// Records that the thread works since `now_ns`.
     pub fn works(&self, now_ns: u64) {
         self.present.store(now_ns << 3 | WORK, Ordering::Relaxed);
     }
@@ -81,7 +81,7 @@ impl Flow {
         self.settled[what as usize].fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Adds a call of `ns` nanoseconds for the present block, part of which may have been a wait
+    /// Adds a call of `ns` nanoseconds for the current block, part of which may have been a wait
     /// for `what`.
     pub fn called(&self, what: Awaited, ns: u64) {
         if let Some(side) = self.block.get(what as usize) {
@@ -89,15 +89,15 @@ impl Flow {
         }
     }
 
-    /// Records that the present block has passed. Its calls included these waits for the upstream
-    /// and the downstream, in nanoseconds.
+    /// Records that the current block has passed, and that its calls waited for the upstream and
+    /// for the downstream for these times in nanoseconds.
     pub fn passed(&self, up_ns: u64, down_ns: u64) {
         self.waited(Awaited::Up, up_ns);
         self.waited(Awaited::Down, down_ns);
         self.block.iter().for_each(|side| side.store(0, Ordering::Relaxed));
     }
 
-    /// Returns a snapshot of the lane with the number `lane`, the present wait included.
+    /// Returns a snapshot of the lane with the number `lane`, the current wait included.
     pub fn view(&self, lane: u16) -> LaneView {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let present = read(&self.present);

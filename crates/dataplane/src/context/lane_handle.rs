@@ -14,17 +14,17 @@ use garland_sys::tcp_info::TcpInfo;
 use super::Flow;
 
 /// A link is silent if nothing was received on it for this long and [`VAIN`] retransmissions in a
-/// row were in vain.
+/// row were not acknowledged.
 const UNHEARD: Duration = Duration::from_millis(1500);
 
-/// The number of consecutive retransmissions that must have been in vain.
+/// A link is silent only after this many consecutive retransmissions without an acknowledgement.
 const VAIN: u8 = 2;
 
 /// A command for a lane's thread.
 pub enum LaneCommand {
     /// An event for the lane's relay machine.
     Event(RelayEvent),
-    /// A new connection for the link on this side, with this epoch.
+    /// A new connection, with the side and the epoch of its link.
     Link(LinkSide, u32, TcpStream),
 }
 
@@ -57,8 +57,8 @@ pub struct LaneHandle {
     pub received: AtomicU64,
     /// Whether the upstream has reported the end of the lane.
     pub ended: AtomicBool,
-    /// Whether the thread waits and its links are idle and stay idle. Such links are not cut when
-    /// the copy ends.
+    /// Whether the thread waits, and no more bytes of this copy will pass over its links. Such
+    /// links are not cut when the copy ends.
     pub at_rest: AtomicBool,
 }
 

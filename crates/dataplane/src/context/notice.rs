@@ -1,4 +1,4 @@
-//! Reports of a node's threads.
+//! Reports of a copy's threads on a node.
 
 use garland_protocol::LinkSide;
 

@@ -11,8 +11,8 @@ use garland_protocol::{RelayEvent, Route};
 
 use super::{LaneCommand, LaneHandle};
 
-/// Starts a thread that feeds the one downstream of the given route on the side of the route's
-/// lane. Returns the handle of the thread and the thread.
+/// A function that starts a thread which feeds the only downstream of a route, separately from the
+/// route's lane. Returns the thread's handle for commands, and the thread to be joined.
 pub type Starter = dyn Fn(&Route) -> io::Result<(Arc<LaneHandle>, JoinHandle<()>)> + Send + Sync;
 
 /// The downstreams of all lanes that are fed on the side, and their threads.
@@ -23,7 +23,7 @@ pub struct SideFeeds {
 }
 
 struct SideFeed {
-    /// The lane's route with only this downstream; without downstreams once the feed is to end.
+    /// The lane's route with only this feed's downstream; without it once the feed is to end.
     route: Route,
     handle: Arc<LaneHandle>,
     thread: JoinHandle<()>,

@@ -54,7 +54,7 @@ impl Lane {
             }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
-                let reason = "this node cannot read further blocks";
+                let reason = "this node cannot read the next block";
                 to.iter().for_each(|&down| self.lose(LinkSide::Down, down, reason.to_owned()));
                 self.handle(RelayEvent::Fed);
             }
@@ -121,7 +121,7 @@ impl Lane {
         these.map(|link| DownstreamWriter { link, error: None }).collect()
     }
 
-    /// Closes the links downstream that broke, given by their epochs, with the errors.
+    /// Closes the links downstream that broke. `errors` contains the epoch and the error of each.
     fn lose_all(&mut self, errors: Vec<(u32, io::Error)>) {
         for (epoch, error) in errors {
             self.lose(LinkSide::Down, epoch, break_reason(&error));
@@ -190,7 +190,7 @@ fn send_block(
     }
 }
 
-/// Sends a header and its block in one call, if the socket accepts as much.
+/// Sends a header and its block, in one call if the socket accepts that many bytes.
 fn write_block(mut stream: &TcpStream, header: &[u8], block: &[u8]) -> io::Result<()> {
     let slices = [io::IoSlice::new(header), io::IoSlice::new(block)];
     let sent = loop {

@@ -62,8 +62,8 @@ impl Lane {
         self.send(LinkSide::Down, epoch, &frame, &window.bytes);
     }
 
-    /// Reads the window of digests that this frame announces, and accepts it if the source has
-    /// signed it.
+    /// Reads the window of digests that follows `frame` on the upstream's link, and stores it if
+    /// the source has signed it.
     pub(super) fn take_digests(&mut self, frame: &Frame) {
         let length = frame.length as usize;
         if length > WINDOW_BYTES_MAX {

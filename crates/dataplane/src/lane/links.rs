@@ -58,7 +58,7 @@ impl Lane {
         }
     }
 
-    /// Returns a frame of this lane with this kind and index, which no block follows.
+    /// Returns a frame of this lane, with this kind and index, that is sent without a block.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
         Frame::bare(kind, self.member.config.copy, self.number, index)
     }
@@ -102,8 +102,8 @@ impl Lane {
     }
 
     /// Handles bytes, or the end of the connection, from an upstream that has sent the whole lane.
-    /// Bytes belong to the greeting of the next copy, of which the upstream learned before this
-    /// node: then the link goes to the pool. A closed connection is handled as any broken link.
+    /// Bytes are the greeting of the next copy, which has begun on the upstream earlier than on
+    /// this node: the link goes to the pool. A closed connection is handled like any broken link.
     pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |up: &Link| matches!(up.stream.peek(&mut [0]), Ok(1));
         match self.up().filter(speaks).map(|up| up.epoch) {
@@ -126,7 +126,7 @@ impl Lane {
         stream.into_iter().for_each(|stream| link_pool.park(stream, dialled));
     }
 
-    /// Puts the links that are idle and stay idle into the pool, and closes the others.
+    /// Puts the links that the copy no longer needs into the pool, and closes the others.
     pub(super) fn park(&self, link_pool: &LinkPool) {
         let route = self.relay.route();
         let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.member.sink()));

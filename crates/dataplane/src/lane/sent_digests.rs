@@ -1,6 +1,6 @@
 //! Tracks which signed digests of a lane each downstream has.
 
-/// For each link downstream, the digests that were sent over it.
+/// The range of digests that was sent over each link downstream.
 #[derive(Debug, Default)]
 pub(super) struct SentDigests(Vec<Sent>);
 
@@ -10,7 +10,7 @@ struct Sent {
     /// The downstream requested blocks from this place in the lane on. It has the digests of
     /// earlier places, or requests them one by one.
     since: u64,
-    /// The downstream has the digests of the places from `since` to before this one.
+    /// The downstream has the digests of the places from `since` (included) to this one (excluded).
     until: u64,
 }
 

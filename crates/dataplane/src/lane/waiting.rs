@@ -112,8 +112,8 @@ impl Lane {
         }
     }
 
-    /// Closes a link from which a frame could not be read. A corrupt frame is reported to the head
-    /// first, which ignores reports on replaced links.
+    /// Closes a link from which a frame could not be read. A corrupt frame is first reported to the
+    /// head; the head ignores reports on links that have been replaced.
     fn lose_unreadable(&mut self, Link { side, epoch, .. }: &Link, error: &LinkError) {
         if let LinkError::Frame(_) = error {
             self.member.tell(Notice::BadFrame(self.number, *epoch, *side));

@@ -1,4 +1,4 @@
-//! Where in a copy a span of the trace belongs: its lane, peer and block.
+//! The lane, peer and block that a span of the trace belongs to.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, NO_BLOCK, NONE, Span, Stage};
@@ -16,8 +16,7 @@ pub struct At {
     pub lane: u16,
     /// The index in the plan of the node at the other end of the link, or `NONE`.
     pub peer: u16,
-    /// The index of the block in the copy, or `NO_BLOCK`. For an order it is the number of the
-    /// exchange.
+    /// The index of the block in the copy, or `NO_BLOCK`. For a control exchange, its number.
     pub block: u32,
 }
 
@@ -25,22 +24,22 @@ impl At {
     /// The node as a whole: no lane, no peer, no block.
     pub const HERE: Self = Self { lane: NONE, peer: NONE, block: NO_BLOCK };
 
-    /// Returns the place of a block of a lane, without a peer.
+    /// Returns an instance with a lane and the index of a block, without a peer.
     pub fn block(lane: u16, index: u64) -> Self {
         Self { lane, ..Self::HERE }.of(index)
     }
 
-    /// Returns the place of a control exchange: its number stands for the block, and it has no peer.
+    /// Returns an instance with the number of a control exchange, without lane and peer.
     pub fn exchange(exchange: Exchange) -> Self {
         Self { block: exchange.number(), ..Self::HERE }
     }
 
-    /// Returns this place with the peer `peer`.
+    /// Returns `self` with the peer replaced by `peer`.
     pub fn with(self, peer: u16) -> Self {
         Self { peer, ..self }
     }
 
-    /// Returns this place with the block `index`.
+    /// Returns `self` with the block replaced by block `index`.
     pub fn of(self, index: u64) -> Self {
         Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
     }

@@ -14,19 +14,19 @@ const BURST: u8 = 8;
 /// The interval in nanoseconds between the probes during the copy.
 const EVERY_NS: u64 = 250_000_000;
 
-/// The maximum number of answers to probes between bursts that are kept, per node.
+/// The maximum number of answers that are kept per node, not counting those of bursts.
 const KEPT: usize = 256;
 
-/// The maximum number of answers of all nodes that are kept, once for bursts and once for other
-/// probes.
+/// The maximum number of answers that are kept of all nodes together. Answers of bursts and other
+/// answers are limited separately.
 const KEPT_IN_ALL: usize = 1 << 16;
 
 /// Decides when nodes are probed, and keeps their answers.
 #[derive(Debug)]
 pub struct ClockProbes {
-    /// For each node, the number of round trips of the burst that remain.
+    /// The number of round trips that remain in the burst, for each node.
     left: Vec<u8>,
-    /// The answers of bursts. They are not thinned out, unlike those between bursts.
+    /// The answers of bursts; of other answers only a sample is kept.
     bursts: Vec<Record>,
     between: Samples,
     next_ns: u64,

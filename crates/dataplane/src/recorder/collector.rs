@@ -17,7 +17,7 @@ use crate::context::LaneHandle;
 /// The interval between samples of the kernel's counters, in nanoseconds.
 const SAMPLE_NS: u64 = 250_000_000;
 
-/// The maximum number of stored spans of threads without a ring: setting up, dialing, finishing.
+/// The maximum number of spans of threads without a ring, such as those of set-up and commit.
 const NOTES: usize = 512;
 
 /// The maximum number of records in the head's own trace, without clock probes: 1 MiB of the trace
@@ -38,7 +38,7 @@ pub struct Tracing {
 pub struct Budget {
     /// The maximum number of records; 0 turns recording off.
     pub records: u32,
-    /// The number of threads with a ring of their own.
+    /// The number of threads that share the records; each has a ring of its own.
     pub threads: usize,
 }
 
@@ -46,7 +46,7 @@ impl Budget {
     /// The budget of a copy without a trace.
     pub const NOTHING: Self = Self { records: 0, threads: 0 };
 
-    /// Returns the budget of an agent, as determined by the head.
+    /// Returns the budget of an agent, which the head has set in `begin`.
     pub fn of(begin: &Begin) -> Self {
         let lanes = begin.own_lanes().count();
         let threads = match begin.end {
@@ -86,7 +86,7 @@ impl Budget {
         self.records as usize / self.threads.max(1)
     }
 
-    /// Returns the number of records that may be samples.
+    /// Returns the maximum number of records that are samples of the kernel's counters.
     fn samples(self) -> usize {
         self.records as usize / 4
     }
@@ -97,7 +97,7 @@ impl Budget {
 pub struct Collector {
     budget: Budget,
     origin: Origin,
-    /// The number of the next thread; 0 stands for all threads without a ring.
+    /// The number of the next thread with a ring; threads without a ring share the number 0.
     threads: AtomicU16,
     sampled_ns: AtomicU64,
     gathered: Mutex<Gathered>,
@@ -202,7 +202,7 @@ impl Collector {
         }
     }
 
-    /// Samples the kernel's counters at once; for the beginning and the end of a copy.
+    /// Samples the kernel's counters now: at the beginning and the end of a copy.
     pub fn sample_now(&self, lanes: &[Arc<LaneHandle>]) {
         if self.is_on() {
             self.sampled_ns.store(clock::now_ns(), Ordering::Relaxed);

@@ -6,7 +6,7 @@ use garland_core::trace::{Exchange, Stage};
 use super::at::{At, peer_index};
 use super::collector::Collector;
 
-/// For each node and kind of order, the time at which the order was sent, in monotonic nanoseconds;
+/// The time at which an order was sent, in monotonic nanoseconds, for each node and kind of order;
 /// 0 if no answer is awaited.
 #[derive(Debug)]
 pub struct Exchanges(Vec<[u64; 4]>);
@@ -29,8 +29,8 @@ impl Exchanges {
         }
     }
 
-    /// Records that the answer of node `id` to an order has arrived. Adds the time in between to
-    /// `trace`.
+    /// Records that the answer of node `id` to an order has arrived. Adds the time between order
+    /// and answer to `trace`.
     pub fn answered(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
         if asked_ns > 0 {

@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, TRACE_MAX};
 /// The maximum number of records of one node: its budget, and the summaries of lost spans.
 const MOST: usize = TRACE_MAX as usize + 1024;
 
-/// For each node, by its index in the plan, the part of its trace that has arrived.
+/// The parts of the nodes' traces that have arrived, by the index of the node in the plan.
 #[derive(Debug)]
 pub struct Harvest(Vec<Slot>);
 

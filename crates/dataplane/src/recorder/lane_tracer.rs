@@ -27,9 +27,9 @@ pub struct LaneTracer {
     /// since the last block.
     downs: Vec<(u16, u64)>,
     meter: Meter,
-    /// For each stage of [`WAITS`], the waits since the last block.
+    /// The waits since the last block, for each stage of [`WAITS`].
     waits: [Wait; 4],
-    /// The bytes and waits so far, which other threads can read during the copy.
+    /// The bytes and waits of the lane so far, which other threads can read during the copy.
     flow: Arc<Flow>,
 }
 
@@ -54,13 +54,13 @@ impl LaneTracer {
         Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits, flow }
     }
 
-    /// Sets the present route of the lane.
+    /// Sets the current route of the lane.
     pub fn route(&mut self, route: &Route) {
         self.up = route.upstream.map_or(NONE, |(id, ..)| peer_index(id));
         self.downs = route.downstreams.iter().map(|down| (peer_index(down.node), 0)).collect();
     }
 
-    /// Returns the place of a span that belongs to the lane and a neighbour, but to no block.
+    /// Returns the lane and the peer `peer` for a span that belongs to no block.
     pub fn neighbor(&self, peer: u16) -> At {
         At { lane: self.lane, peer, ..At::HERE }
     }
@@ -72,7 +72,7 @@ impl LaneTracer {
         slowest.map_or(NONE, |(_, (peer, _))| *peer)
     }
 
-    /// Returns the recorder of the thread, which also takes other spans.
+    /// Returns the recorder of the thread, to record spans other than those of blocks and waits.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
@@ -82,13 +82,13 @@ impl LaneTracer {
         self.recorder.now()
     }
 
-    /// Returns the present time, as the beginning of a span.
+    /// Returns the current time, as the beginning of a span.
     pub fn begin(&self) -> Began {
         Began { now_ns: self.recorder.now(), cpu_ns: self.recorder.cpu_ns() }
     }
 
     /// Records that the lane begins to wait for `what`, or begins a call that may block. Returns
-    /// the present time.
+    /// the current time.
     pub fn awaits(&self, what: Awaited) -> u64 {
         let now = self.recorder.now();
         if self.recorder.is_on() {
@@ -110,8 +110,8 @@ impl LaneTracer {
         }
     }
 
-    /// Records that the block which was requested at `began` from this node's own source or store
-    /// is ready. The thread waited for the disk during the time in which it used no CPU.
+    /// Records that a block of this node's own source or store is ready, which was requested at
+    /// `began`. The time during which the thread used no CPU counts as a wait for the disk.
     pub fn prepared(&self, began: Began) {
         if self.recorder.is_on() {
             let end = self.begin();
@@ -137,7 +137,7 @@ impl LaneTracer {
     }
 
     /// Records a call that began at `since_ns` and read `bytes` bytes from the upstream. Returns
-    /// the present time.
+    /// the current time.
     pub fn received(&mut self, since_ns: u64, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -151,7 +151,7 @@ impl LaneTracer {
     }
 
     /// Records a call that began at `since_ns` and wrote `bytes` bytes to the downstream `peer`.
-    /// Returns the present time.
+    /// Returns the current time.
     pub fn sent(&mut self, since_ns: u64, peer: u16, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -220,7 +220,7 @@ impl LaneTracer {
     }
 
     /// Records the waits since the last block, together with the waits during this block. `up_ns`
-    /// and `down_ns` are the times in which its calls waited for the upstream and the downstream.
+    /// and `down_ns` are the times that its calls waited for upstream and downstream.
     fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
         let (up, down) = (at.with(self.up), at.with(self.slowest()));
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);

@@ -1,13 +1,13 @@
 //! Divides the time of a lane's block into work and waits, upstream and downstream.
 //!
-//! A call of a relay may block: its time includes both copying bytes and waiting for them. To check
+//! A call of a relay may block: its time includes both copying bytes and waiting for them. Checking
 //! before each call whether it would block would cost more than the rest of the recorder. Instead
-//! the thread's CPU time is read once per block: the calls waited for the remaining time that they
-//! took. This wait is divided between the two sides in proportion to their excess. The excess of a
-//! side is the time that its calls took beyond the time at the rate of the side's fastest call,
-//! which did not wait.
+//! the thread's CPU time is read once per block, and the rest of the time that the calls took
+//! counts as waiting. This wait is divided between the two sides in proportion to their excess. The
+//! excess of a side is the time that its calls took beyond the time at the rate of the side's
+//! fastest call, which did not wait.
 
-/// The sums over the calls for one block, upstream and downstream.
+/// Measures the calls for one block, separately for the upstream and the downstream.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     up: Side,
@@ -16,7 +16,7 @@ pub struct Meter {
 
 #[derive(Clone, Debug, Default)]
 struct Side {
-    /// The total time in nanoseconds of the calls for the present block.
+    /// The total time in nanoseconds of the calls for the current block.
     spent_ns: u64,
     /// The part of `spent_ns` in excess of the time at the rate of the fastest call.
     excess_ns: u64,

@@ -38,7 +38,7 @@ impl Pulse {
         Self { every_ns, account, last_ns: clock::now_ns(), waited_ns }
     }
 
-    /// Records that the thread starts to sleep until its next heartbeat.
+    /// Records that the thread begins to sleep until its next heartbeat is due.
     pub fn rest(&mut self) {
         self.last_ns = clock::now_ns();
     }
@@ -57,7 +57,7 @@ impl Pulse {
 }
 
 impl Standstill {
-    /// Adds the suspension to `trace`.
+    /// Records this suspension of the process in `trace`.
     pub fn note(&self, trace: &Collector) {
         trace.note(At::HERE.span(Stage::Pause, self.begin_ns, self.end_ns));
     }

@@ -21,7 +21,7 @@ pub struct Counters {
 
 impl Counters {
     /// Returns counters without samples; at most `room` samples are kept. `device` is the device
-    /// number of the disk, if known. The disk's counters are recorded relative to their present
+    /// number of the disk, if known. The disk's counters are recorded relative to their current
     /// values.
     pub fn new(room: usize, device: Option<u64>) -> Self {
         let disk = device.and_then(BlockDevice::of);
@@ -29,8 +29,8 @@ impl Counters {
         Self { samples: Samples::new(room), threads: Vec::new(), disk }
     }
 
-    /// Adds a thread, with its number in the trace, whose CPU time is sampled. It does the work of
-    /// the stage `what`.
+    /// Adds a thread whose CPU time is sampled. `thread` is its number in the trace; `what` is the
+    /// stage whose work it does.
     pub fn add_thread(&mut self, thread: u16, what: Stage, account: Account) {
         self.threads.push((thread, what, account));
     }
@@ -59,7 +59,7 @@ impl Counters {
         }
     }
 
-    /// Samples the counters of a lane's open links on one side.
+    /// Samples the TCP counters of a lane's open links on one side.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         for (peer, info) in handle.ask(side, TcpInfo::of) {
             let Ok(info) = info else { continue };

@@ -52,7 +52,7 @@ impl Recorder {
         if self.is_on() { clock::thread_cpu_ns() } else { 0 }
     }
 
-    /// Records that `stage` took from `begin_ns` until now, for `bytes` bytes. Returns the present
+    /// Records that `stage` took from `begin_ns` until now, for `bytes` bytes. Returns the current
     /// time, which is the beginning of the next stage.
     pub fn took(&mut self, stage: Stage, at: At, begin_ns: u64, bytes: usize) -> u64 {
         let now = self.now();

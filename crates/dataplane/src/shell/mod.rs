@@ -43,15 +43,15 @@ pub struct Shell {
     ending: Arc<Ending>,
 }
 
-/// The process that kills the group unless it is dismissed. The ID of the group stays reserved
-/// until the guard has been waited for.
+/// The process that kills the command's process group, itself included, if the agent dies. The ID
+/// of the group stays reserved until the guard has been waited for.
 struct Guard {
     child: Child,
     word: Option<PipeWriter>,
     over: bool,
 }
 
-/// The result of a command, and what waits for it.
+/// The result of a command, and the threads and the watcher that wait for it.
 #[derive(Default)]
 struct Ending {
     state: Mutex<State>,
@@ -62,7 +62,7 @@ struct Ending {
 struct State {
     /// The verdict, once the command has ended: success, or the reason of its failure.
     verdict: Option<Result<(), String>>,
-    /// Called when the command fails, if set.
+    /// The function to call when the command fails, if any.
     watcher: Option<Watcher>,
 }
 
@@ -172,8 +172,8 @@ impl Shell {
         }
     }
 
-    /// Waits for the command, no longer than `moment`. Returns its verdict, as [`Shell::wait`]
-    /// does; none if it has not ended.
+    /// Waits for the command, but no longer than `moment`. Returns its result like [`Shell::wait`];
+    /// none if the command has not ended.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
         let mut state = self.ending.state.lock();
@@ -181,8 +181,8 @@ impl Shell {
         state.verdict.clone()
     }
 
-    /// Kills the process group of the command, unless the command has succeeded, and waits a moment
-    /// for its end. The command does not see the end of its input.
+    /// Kills the process group of the command, unless the command has succeeded, and waits at most
+    /// a second until the command has ended. The command does not see the end of its input.
     pub fn kill(&self) {
         let mut guard = self.guard.lock();
         let mut state = self.ending.state.lock();

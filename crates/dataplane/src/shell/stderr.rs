@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use garland_sys::threads;
 
-/// The maximum number of bytes that are kept, then the maximum numbers of lines and of characters
-/// that are shown.
+/// The maximum number of bytes that are kept; at most `LINES` lines of them, and `SHOWN`
+/// characters, are shown.
 const KEPT: usize = 2048;
 const LINES: usize = 3;
 const SHOWN: usize = 300;
@@ -18,12 +18,12 @@ const SHOWN: usize = 300;
 /// has started may keep the pipe open.
 const LATE: Duration = Duration::from_millis(200);
 
-/// The last bytes of a command's standard error, which a thread of its own reads.
+/// The last bytes of a command's standard error, which is read by a separate thread.
 pub struct StderrTail(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// The last bytes, and whether the end of the pipe was reached.
+    /// The last bytes read, and whether the end of the pipe was reached.
     tail: Mutex<(Vec<u8>, bool)>,
     over: Condvar,
 }

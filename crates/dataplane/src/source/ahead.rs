@@ -36,10 +36,10 @@ const WORKERS: usize = 2;
 /// one read in progress.
 const WORKERS_MAX: usize = 4;
 
-/// How long a lane waits for the next block of a stream before it turns to other work.
+/// How long a lane waits for the next block of a stream before it does other work.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How often a lane that waits for a block checks whether the copy is over.
+/// The interval at which a lane that waits for a block checks whether the copy is over.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Prepares the blocks of one lane by reading the source.
@@ -86,7 +86,7 @@ struct Ahead {
     ready: BTreeMap<u64, Result<Prepared, FeedError>>,
     spare: Vec<Vec<u8>>,
     over: bool,
-    /// The number of blocks that may be prepared ahead at present; `ahead_most` is its maximum.
+    /// The number of blocks that may currently be prepared ahead; it grows up to `ahead_most`.
     ahead: u64,
     ahead_most: u64,
     /// Whether the sender had to wait since the last thread was added.
@@ -95,7 +95,7 @@ struct Ahead {
 }
 
 impl SourceFeeder {
-    /// Starts threads that prepare `blocks`, those of `lane`, from `source`.
+    /// Starts threads that prepare `blocks`, the blocks of `lane`, by reading `source`.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -164,8 +164,8 @@ impl SourceFeeder {
     /// or `incarnation` has changed, the read-ahead restarts there.
     ///
     /// # Errors
-    /// [`FeedError::NotYet`] if the copy ends meanwhile, or if a stream has not brought the block
-    /// in time; otherwise the error of preparing the block.
+    /// [`FeedError::NotYet`] if the copy ends meanwhile, or if a stream has not delivered the block
+    /// in time; otherwise the error that occurred when the block was prepared.
     fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
@@ -337,7 +337,7 @@ impl Shared {
     }
 
     /// Compresses the first `length` bytes of `buffer` in place, if that is useful. Returns the
-    /// encoding, and the length in it.
+    /// encoding and the length in bytes of the result.
     fn compress(
         &self,
         maker: &mut BlockMaker,
@@ -365,7 +365,7 @@ impl Shared {
         (form, packed)
     }
 
-    /// Returns whether block `index` need not be prepared any more under `incarnation`.
+    /// Returns whether it is no longer useful to prepare block `index` under `incarnation`.
     fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
         let state = self.state.lock();

@@ -52,8 +52,8 @@ pub trait Content: Send + Sync {
     /// Returns whether the source is unchanged since it was opened.
     fn is_unchanged(&self) -> bool;
 
-    /// Returns which parts of the source are not copied; none for a source that is copied whole or
-    /// not at all.
+    /// Returns which parts of the source are not copied; none if the source is of a kind that
+    /// cannot be copied in part.
     fn absence(&self) -> Option<Absence> {
         None
     }

@@ -25,7 +25,7 @@ const WINDOW: usize = 256 << 20;
 /// The maximum number of buffers that are kept for reuse.
 const SPARE: usize = 16;
 
-/// How often a waiting thread checks whether its block is still wanted.
+/// The interval at which a waiting thread checks whether its block is still needed.
 const POLL: Duration = Duration::from_millis(100);
 
 /// A source that is read once, from a file descriptor: a pipe, or the output of a command.
@@ -87,8 +87,8 @@ impl StreamSource {
         Ok(Self { shell: Some(shell), ..Self::of(OwnedFd::from(output), &name, layout) })
     }
 
-    /// Reads until the present block is complete, the stream has ended, or `stale` returns true.
-    /// Unlocks the state meanwhile.
+    /// Reads until the current block is complete, the stream has ended, or `stale` returns true.
+    /// The state is unlocked while a block is read.
     fn read_on<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -160,7 +160,7 @@ impl StreamSource {
 }
 
 impl State {
-    /// Returns the index of the first block that is not complete yet.
+    /// Returns the index of the first block that has not been read completely.
     fn end(&self) -> u64 {
         self.first + self.kept.len() as u64
     }

@@ -21,9 +21,9 @@ pub struct DeviceStore {
 }
 
 impl DeviceStore {
-    /// Opens the device at `path` below `root`. Fails if the device has fewer than `length` bytes,
-    /// if that is known, or if it is in use and `force` is not set. `fsync` tells whether the
-    /// commit makes it stable.
+    /// Opens the device at `path` below `root`. Fails if `length` is given and the device has fewer
+    /// bytes, or if the device is in use and `force` is not set. `fsync` tells whether the commit
+    /// makes the written data stable.
     pub fn open(
         root: &Root,
         path: &Path,
@@ -37,7 +37,7 @@ impl DeviceStore {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 let number = root.look(path).map(|stat| stat.st_rdev);
                 let used = number.ok().and_then(use_of).unwrap_or_else(|| "in use".to_owned());
-                let reason = format!("it is {used}; --force-device writes to it nevertheless");
+                let reason = format!("it is {used}; --force-device overrides this");
                 return Err(StoreError::refused("write to", path.display(), reason));
             }
             opened => File::from(opened.map_err(|error| failed(&error))?),

@@ -36,7 +36,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns the error that `operation` on `path` failed with the system error `error`.
+    /// Returns the error for an `operation` on `path` that failed with the system error `error`.
     pub(crate) fn path(
         operation: &'static str,
         path: impl fmt::Display,
@@ -45,7 +45,7 @@ impl StoreError {
         Self::refused(operation, path, reason(error))
     }
 
-    /// Returns the error that `operation` on `path` is refused for `reason`.
+    /// Returns the error for an `operation` on `path` that is refused for `reason`.
     pub(super) fn refused(
         operation: &'static str,
         path: impl fmt::Display,

@@ -16,8 +16,7 @@ use super::outflow::Outflow;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// The maximum number of attempts to open a pipe that has no reader, and the pause between two of
-/// them.
+/// The maximum number of attempts to open a pipe that has no reader, at intervals of [`PAUSE`].
 const ATTEMPTS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -38,7 +37,7 @@ impl FifoStore {
         Ok(Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) })
     }
 
-    /// Returns the pipe, opened for writing. Waits 10 s at most until it has a reader.
+    /// Returns the pipe, opened for writing. Waits at most 10 s for a reader.
     fn outflow(&self) -> io::Result<&Outflow> {
         if let Some(outflow) = self.outflow.get() {
             return Ok(outflow);

@@ -54,8 +54,8 @@ pub struct FileStore {
     name: OsString,
     path: PathBuf,
     metadata: Metadata,
-    /// Whether the hidden name is gone or must stay: the file has its final name, was removed, or
-    /// is left for another copy to resume.
+    /// Whether the hidden name no longer exists or must not be removed: the file has its final
+    /// name, was removed, or is left for another copy to resume.
     settled: AtomicBool,
     /// Whether a write failed.
     failed: AtomicBool,
@@ -70,9 +70,9 @@ pub struct FileStore {
 pub struct Metadata {
     /// The permission bits.
     pub mode: u32,
-    /// The modification time, as seconds and nanoseconds since 1970. If given, it becomes the
-    /// access time, too, and the mode is set exactly. Otherwise the times stay, and the umask
-    /// restricts the mode.
+    /// The modification time, as seconds and nanoseconds since 1970. If given, the access time is
+    /// set to the same value, and the mode is set exactly. If none, the times are not set, and the
+    /// umask restricts the mode.
     pub times: Option<(i64, u32)>,
     /// Whether the file is made stable before it is renamed.
     pub fsync: bool,
@@ -334,10 +334,10 @@ impl Store for FileStore {
     }
 }
 
-/// An open directory, its path, and the directories in which new directories were created for it.
+/// An open directory, its path, and the parents of the directories that were created for it.
 type Directory = (OwnedFd, PathBuf, Vec<OwnedFd>);
 
-/// Returns a function that makes the error of opening the directory `path`.
+/// Returns a function that converts an error of opening the directory `path`.
 pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |error| StoreError::path("open the directory", path.display(), &error)
 }
@@ -376,8 +376,8 @@ impl Drop for FileStore {
 }
 
 /// Reserves disk space for the first `length` bytes of a file, so that a full disk is detected
-/// before the copy and not during it. Does nothing where the file system does not support this, or
-/// exists only in memory: it would write zeros, which takes as long as the copy.
+/// before the copy and not during it. Does nothing if the file system does not support this, or
+/// exists only in memory: there the kernel writes zeros, which takes as long as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     if length == 0 || is_in_memory(file)? {
         return Ok(());

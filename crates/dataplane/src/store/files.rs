@@ -50,8 +50,8 @@ impl FilesStore {
         Ok(Self { files, fsync })
     }
 
-    /// Returns the files that have bytes of the range of `length` bytes at the offset `offset` in
-    /// the copy. For each file: the offset of those bytes in the file, and their number.
+    /// Returns each file that has some of the `length` bytes at the offset `offset` of the copy,
+    /// with the offset of these bytes in the file and their number.
     fn parts(&self, offset: u64, length: usize) -> impl Iterator<Item = (&FileStore, u64, usize)> {
         let end = offset + length as u64;
         let first = self.files.partition_point(|(begin, _)| *begin <= offset).saturating_sub(1);
@@ -65,7 +65,7 @@ impl FilesStore {
         })
     }
 
-    /// Makes the files and their present names stable, if that was requested. One syncfs(2) for
+    /// Makes the files and their current names stable, if that was requested. One syncfs(2) for
     /// each file system takes a fraction of the time of an fsync(2) for each file.
     fn make_stable(&self, trace: &Collector) -> Result<(), StoreError> {
         let mut devices = BTreeMap::new();

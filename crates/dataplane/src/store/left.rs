@@ -19,7 +19,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, unlinkat};
 /// The end of a partial file's name. The name begins with a dot and the final name.
 const PARTIAL: &str = ".garland-part";
 
-/// The age from which on any copy to the directory removes a partial file.
+/// The age above which a partial file is removed by any copy to its directory.
 const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// The partial file of an interrupted copy, locked by this process.

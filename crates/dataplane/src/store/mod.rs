@@ -40,12 +40,12 @@ pub use file::{Metadata, target};
 pub use interface::Store;
 pub use kept::KeptStore;
 pub use left::{Left, is_partial_name, partial_name, remove_stale};
-/// The destination on a head that reads the source: it receives no blocks.
+/// The store of a head that reads the source; such a head receives no blocks.
 pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;
 
-/// What was found at a destination before the copy, and is used by it.
+/// Files that were found at a destination before the copy, and that the copy uses.
 pub enum Present {
     /// Nothing that the copy uses.
     Nothing,

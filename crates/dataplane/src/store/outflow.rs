@@ -50,7 +50,7 @@ impl Outflow {
         self.pipe.lock().is_none()
     }
 
-    /// Makes the present wait for space fail, and all later ones.
+    /// Makes writes fail that wait for space in the pipe, now or later.
     pub fn stop(&self) {
         self.stop.raise();
     }

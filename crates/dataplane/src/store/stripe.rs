@@ -18,7 +18,7 @@ use super::stripe_files::{Aside, StripeFiles};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// A store that writes the units of one server, and their manifest.
+/// A store that writes one server's stripe of a file, and its manifest.
 pub struct StripeStore {
     stripe: Stripe,
     file: Box<dyn Store>,
@@ -31,9 +31,10 @@ pub struct StripeStore {
 enum Phase {
     /// Blocks are being written.
     Writing,
-    /// The stripe and the manifest are complete under hidden names; this is the manifest.
+    /// The stripe and the manifest are complete under hidden names. Contains the manifest.
     Prepared(Box<FileStore>),
-    /// Both have their final names, or are being renamed; this is the older pair.
+    /// The stripe and the manifest have their final names, or are being renamed. Contains the older
+    /// pair.
     Committed(Aside),
     /// Nothing is left to be done or undone.
     Settled,
@@ -47,7 +48,7 @@ impl StripeStore {
         Self { stripe, file, files, manifest, phase }
     }
 
-    /// Runs a call on the manifest or the older pair, watched like the calls on the stripe.
+    /// Runs and watches a call on the manifest or the older pair.
     fn during<T>(&self, call: impl FnOnce() -> T) -> T {
         match self.file.calls() {
             Some(calls) => calls.during(DiskCall::Finish, &self.name().into(), 0, call),

@@ -15,7 +15,7 @@ use super::{Store, StoreError, remove_stale};
 use crate::log::log;
 use crate::recorder::Collector;
 
-/// The suffix that makes the name of a manifest from that of its stripe.
+/// The suffix that is appended to the name of a stripe to name its manifest.
 pub const MANIFEST: &str = ".toml";
 
 /// The names of a stripe's files, and their directory.
@@ -34,7 +34,7 @@ pub struct StripeFiles {
     metadata: Metadata,
 }
 
-/// Which files of the older pair were set aside, that is, linked to further names.
+/// Tells which files of the older pair were set aside, that is, linked to further names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside {
     stripe: bool,
@@ -75,7 +75,7 @@ impl StripeFiles {
             .map_err(|error| self.error("remove the old", &self.manifest, &error.into()))
     }
 
-    /// Links the present stripe and manifest, as far as they exist, to further names. After an
+    /// Links the current stripe and manifest, as far as they exist, to further names. After an
     /// error neither has a further name.
     pub fn set_aside(&self) -> Result<Aside, StoreError> {
         let mut aside = Aside { stripe: false, manifest: false };
@@ -139,7 +139,7 @@ impl StripeFiles {
         stripe.strip_suffix(self.suffix.as_bytes()).unwrap_or(stripe)
     }
 
-    /// Returns the further name of the stripe or manifest `name` when it is set aside.
+    /// Returns the name under which the stripe or manifest `name` is set aside.
     fn aside_name(&self, name: &OsStr) -> OsString {
         let file = self.file_name();
         let end = name.as_bytes().strip_prefix(file).unwrap_or_default();

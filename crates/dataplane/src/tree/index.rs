@@ -39,7 +39,7 @@ pub enum Body {
     NameOf(u32),
 }
 
-/// Attributes of a file which differ after any change of the file.
+/// Attributes of a file of which at least one differs after any change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
@@ -65,7 +65,7 @@ impl Stamp {
         Self { inode: 0, length, changed: 0, changed_nanos: 0 }
     }
 
-    /// Returns whether the file was examined, so that the stamp is more than a length.
+    /// Returns whether the file was examined. If not, only the length in the stamp is known.
     pub fn is_seen(&self) -> bool {
         self.inode != 0
     }
@@ -115,8 +115,8 @@ impl Index {
         self.push_bytes(folder, &record.to_bytes(), body)
     }
 
-    /// Adds a record that is already encoded, as [`Self::push`] does. Returns the number of the new
-    /// record.
+    /// Like [`Self::push`], but adds a record that is already encoded. Returns the number of the
+    /// new record.
     pub fn push_bytes(&mut self, folder: u32, bytes: &[u8], body: Body) -> u32 {
         let (at, record) = (self.length, self.records.len() as u64);
         self.records.extend_from_slice(bytes);

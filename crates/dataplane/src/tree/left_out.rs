@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use garland_protocol::{Absence, Absent, MAX_MESSAGE};
 
-/// A file or directory that is not copied, and the reason.
+/// A file or directory that is not copied, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The path, as the user would write it.
@@ -31,8 +31,8 @@ impl LeftOut {
     }
 }
 
-/// Returns the message about these files: the number of failures and of skipped files, and the
-/// first files as far as they fit. Failures come first.
+/// Returns the message about the files `left_out`: the numbers of failed and of skipped files, and
+/// as many of the files as fit into a message, failed ones first.
 pub fn absence(left_out: &[LeftOut]) -> Absence {
     let missed = left_out.iter().filter(|left| left.failed);
     let skipped = left_out.iter().filter(|left| !left.failed);

@@ -18,13 +18,13 @@ pub struct ScanOptions<'a> {
     pub attributes: bool,
     /// Whether nodes remove files that the source does not have.
     pub sweep: bool,
-    /// The root of relative paths, and whether paths may leave it.
+    /// The root in which paths are resolved; if it is confined, no path may leave it.
     pub root: &'a Root,
     /// Called repeatedly; returns true if the user has interrupted the scan.
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Why trees cannot be copied at all.
+/// The reason why no part of the sources can be copied.
 #[derive(Debug, Error)]
 pub enum ScanError {
     /// A source cannot be opened.
@@ -49,7 +49,7 @@ pub enum ScanError {
     #[error("two sources are named {0}")]
     Twice(String),
     /// The tree has more entries than there are record numbers.
-    #[error("the tree has more than 4 billion files, directories and links")]
+    #[error("the tree has more than 4 billion files, directories and links; copy parts of it")]
     TooMany,
     /// The user interrupted the scan.
     #[error("interrupted")]

@@ -109,7 +109,7 @@ impl TreeSource {
             let numbers = (0..self.index.len()).filter(|number| {
                 matches!(self.index.body(*number), Body::NameOf(first) if failed.contains_key(&first))
             });
-            let reason = || "a hard link to a file that could not be copied".to_owned();
+            let reason = || "it is a hard link to a file that could not be copied".to_owned();
             all.extend(numbers.map(|number| LeftOut::failed(&path(number), reason())));
         }
         all
@@ -124,7 +124,7 @@ impl TreeSource {
     }
 
     /// Fills `bytes` with the bytes of the stream from the offset `at` on. If `judge` is set,
-    /// checks each file at its end mark; otherwise that was done before.
+    /// checks each file at its end mark; otherwise the files have been checked before.
     fn make(&self, open: &mut Opener, at: u64, bytes: &mut [u8], judge: bool) {
         let mut given = FirstReading { source: self, open, judge };
         // Errors have been recorded already; the bytes are zeros.
@@ -172,7 +172,7 @@ impl TreeSource {
 const CHANGED: &str = "it changed while it was copied";
 const EMPTY: &str = "it has content although its length is 0, like files in /proc";
 
-/// The files of a tree, for the first reading of its stream.
+/// The files of a tree as its source reads them; `judge` is set for the first reading.
 struct FirstReading<'a> {
     source: &'a TreeSource,
     open: &'a mut Opener,

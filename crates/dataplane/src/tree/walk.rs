@@ -63,17 +63,17 @@ struct Walk<'a> {
     options: &'a ScanOptions<'a>,
     /// The result so far.
     scan: Scan,
-    /// The present path, as the user would write it. The path of a directory ends in a slash.
+    /// The current path, as the user would write it. The path of a directory ends in a slash.
     path: Vec<u8>,
-    /// The length in bytes of the beginning of `path` that does not belong to the path on nodes.
+    /// The length in bytes of the first part of `path`, which is not part of the path on nodes.
     top: usize,
     depth: usize,
-    /// Whether an entry of the present directory is left out.
+    /// Whether an entry of the current directory is left out.
     incomplete: bool,
     /// The effective user ID of this process, which reads the files.
     user: u32,
-    /// For each file of the present source with several hard links, by device and inode, its record
-    /// number.
+    /// The record number of each file of the current source that has several hard links, by device
+    /// and inode number.
     firsts: HashMap<(u64, u64), u32>,
 }
 
@@ -98,8 +98,8 @@ impl<'a> Walk<'a> {
         self.entry(&folder, name, TOP)
     }
 
-    /// Scans a directory of which only the content is copied. The destination directory gets its
-    /// metadata.
+    /// Scans a directory of which only the content is copied. Its metadata is applied to the
+    /// destination directory.
     fn content(&mut self, source: &Path) -> Result<(), ScanError> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
@@ -291,7 +291,7 @@ impl<'a> Walk<'a> {
         self.incomplete = true;
     }
 
-    /// Leaves the present entry out because `operation` failed on it. The scan continues.
+    /// Leaves the current entry out because `operation` failed on it. The scan continues.
     fn fail(&mut self, operation: &str, error: &io::Error) -> Result<(), ScanError> {
         let reason = format!("cannot {operation} it: {}", reason(error));
         self.leave_out(LeftOut::failed(&self.path, reason));

@@ -43,9 +43,9 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures with each number of remote copies of the job, but with 0 only if `with_none`.
-    /// Repeats measurements whose rates are below the tolerance, and keeps the highest rate of
-    /// each.
+    /// Measures the rates with each number of remote copies in the job; with no remote copies only
+    /// if `with_none`. Repeats measurements whose rates are below the tolerance, and keeps the
+    /// highest rate of each.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
         let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
@@ -58,7 +58,7 @@ impl Balances<'_> {
             let name = &self.topology.name;
             let again = if attempt > 0 { ", again" } else { "" };
             garland_terminal::errln!(
-                "{name}: {open:?} remote on {} wire{again} ...",
+                "{name}: {open:?} remote copies on {} wire{again} ...",
                 self.group.name.name()
             );
             for new in self.once(sizes, &open)? {

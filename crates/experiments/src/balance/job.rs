@@ -27,7 +27,7 @@ pub struct Job {
     pub block: String,
     /// The rate of each node's disk.
     pub disk: String,
-    /// The pairs by kind of wire; a topology is run with the groups that fit it.
+    /// The groups of pairs, by kind of wire; a topology is measured with the groups that fit it.
     pub wire: Vec<Group>,
     /// The forecasts to test; `None` to test none.
     pub upgrade: Option<Upgrade>,
@@ -99,7 +99,7 @@ impl Balance {
         let best = self.published.iter().filter_map(|row| row.best);
         let tried = job.upgrade.iter().flat_map(|upgrade| upgrade.remote.iter().copied());
         if let Some(missing) = best.chain(tried).find(|at| !job.remote.contains(at)) {
-            return refuse(format!("{missing} remote copies are compared, but not in `remote`"));
+            return refuse(format!("`best` or `upgrade` has {missing}, which is not in `remote`"));
         }
         match &job.upgrade {
             Some(upgrade) if !is_run(&upgrade.topology) => refuse(format!(

@@ -33,9 +33,9 @@ pub struct Row {
     pub topology: String,
     /// The kind of wire between the nodes of a pair.
     pub wire: Wire,
-    /// Bytes of each copy.
+    /// The length of the file of each copy, in bytes.
     pub size: u64,
-    /// The number of copies between two nodes; the others stay on one node.
+    /// The number of copies between two nodes; all other copies stay on one node.
     pub remote: usize,
     /// The total bytes of all copies, divided by the time until the last copy ended.
     pub rate: f64,

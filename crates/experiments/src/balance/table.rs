@@ -28,7 +28,7 @@ pub struct Common {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         self.far_from_bound()
             .or_else(|| self.wires_in_disorder())
@@ -36,7 +36,7 @@ impl Table {
             .or_else(|| self.forecast_missed())
     }
 
-    /// Returns the predicted rates with the emulated ones.
+    /// Returns the predicted rates, each with the rate measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: place(row),
@@ -86,8 +86,8 @@ impl Table {
         })
     }
 
-    /// Describes the first row that is faster than the number of remote copies that was published
-    /// as the best; `None` if there is no such row.
+    /// Describes the first row that is faster than the row with the number of remote copies that
+    /// was published as the best; `None` if there is no such row.
     fn best_elsewhere(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let with_best = self.experiment.published.iter().filter_map(|one| Some((one, one.best?)));
@@ -103,7 +103,7 @@ impl Table {
                     same.filter(move |row| row.rate > peak.rate * (1.0 + equal)).map(move |row| {
                         let [better, rate] = [row.rate, peak.rate].map(|rate| rate / 1e6);
                         format!(
-                            "{}: {better:.2} MB/s is above the {rate:.2} with {best}",
+                            "{}: {better:.2} MB/s is above the {rate:.2} with {best} remote, the published best",
                             place(row)
                         )
                     })
@@ -135,7 +135,7 @@ impl Table {
     }
 }
 
-/// Returns the text that identifies a row.
+/// Returns the text that identifies a row: topology, wire, size, number of remote copies.
 fn place(row: &Row) -> String {
     let (topology, wire, remote) = (&row.topology, row.wire.name(), row.remote);
     format!("{topology}, {wire} wire, {}, {remote} remote", bytes::format(row.size))

@@ -15,9 +15,9 @@ use garland_terminal::failure::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Faster {
-    /// Every node's disk.
+    /// The disk of every node.
     Disks,
-    /// Every medium.
+    /// The rate of every medium.
     Wires,
 }
 
@@ -48,7 +48,7 @@ impl Faster {
         topology
     }
 
-    /// Returns the word for tables.
+    /// Returns the name for tables: `disks` or `wires`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disks => "disks",

@@ -78,7 +78,7 @@ impl Broadcast {
         let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));
         match self.job.receivers.iter().find(beyond) {
             Some(some) => refuse(format!(
-                "`receivers` has {some}, but there are only {others} nodes beside the head"
+                "`receivers` has {some}, but there are only {others} nodes besides the head"
             )),
             None => Ok(()),
         }

@@ -31,8 +31,7 @@ impl Broadcast {
         let room = length * topology.nodes.len() as u64;
         let Some(goodput) = ScenarioLab::spec(topology).goodput() else {
             let name = &topology.name;
-            let problem =
-                format!("topology {name} has no rate, which a broadcast is compared with");
+            let problem = format!("topology {name} has no rate to compare a broadcast with");
             return Err(Failure::usage(problem).hint("add a `rate` to [topology]"));
         };
         let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();

@@ -43,7 +43,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
@@ -58,7 +58,7 @@ impl Table {
         })
     }
 
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{} to {}", row.tool.name(), row.receivers);

@@ -77,8 +77,8 @@ impl CopyExperiment {
         lab.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
-    /// Copies `source` with cp to a mount. Returns the seconds until cp has closed the file, which
-    /// is when the node has all of it; the least of several tries if the first takes more than
+    /// Copies `source` with cp to a mount. Returns the seconds until cp has closed the file, when
+    /// the node has the whole file; the least of several tries if the first takes more than
     /// `enough_s`.
     fn by_mount(
         &self,

@@ -60,7 +60,7 @@ impl Table {
         })
     }
 
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction::seconds(row.label(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()

@@ -12,7 +12,7 @@ use garland_terminal::failure::Failure;
 /// The sections of a farm scenario's file.
 pub type Farm = Sections<Job, Tolerance, Published>;
 
-/// The name in `[[published]]` for one machine alone, with which all others are compared.
+/// The name in `[[published]]` of the runs on a single machine, with which all others are compared.
 pub const ONE: &str = "one";
 
 /// Section `[job]`: the jobs, the copy and the riddle.
@@ -23,7 +23,7 @@ pub struct Job {
     pub kind: Kind,
     /// Number of jobs.
     pub jobs: usize,
-    /// Plural noun for jobs: `encodes`.
+    /// The plural noun for the jobs in messages, such as `encodes`.
     pub called: String,
     /// The length of the sound file of each job, in bytes or with a unit such as `MB`.
     pub bytes: String,
@@ -77,7 +77,7 @@ pub struct Riddle {
     pub bytes: String,
     /// The kernel settings that restore the TCP of 2004, such as `net.ipv4.tcp_recovery=0`.
     pub settings: Vec<String>,
-    /// Faults that are tested.
+    /// The faults that are tested as possible causes.
     pub suspect: Vec<Suspect>,
 }
 
@@ -122,7 +122,7 @@ impl Farm {
         job.unit.parse::<Unit>().map_err(Failure::usage)?;
         job.riddle.suspect.iter().try_for_each(Suspect::check)?;
         if job.jobs == 0 || job.load.is_empty() || job.nodes.len() < 2 {
-            return refuse("there must be at least 1 of `jobs`, 1 `load` and 2 `nodes`");
+            return refuse("a farm needs at least 1 of `jobs`, 1 `load` and 2 `nodes`");
         }
         if !(job.share > 0.0 && job.share <= 1.0) {
             return refuse("`share` must be above 0 and at most 1");
@@ -165,7 +165,7 @@ impl Farm {
         let places = places.collect::<Result<Vec<_>, _>>()?;
         if places[0] != 0 {
             return refuse(format!(
-                "the first of `nodes` has the files and must be the head of {name}, which {} is not",
+                "the first of `nodes` has the files, so it must be the head of {name}, but is {}",
                 self.job.nodes[0]
             ));
         }

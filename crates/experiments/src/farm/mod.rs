@@ -40,9 +40,9 @@ impl Farm {
         Ok(Table::new(self, Common { scaling, copies, suspects }, rows))
     }
 
-    /// Returns the scaling of the emulation: `scale` for files, and a factor for wires with which
-    /// they carry a job's bytes in the same share of the job's time as in 2004. `ones` are the rows
-    /// of one machine.
+    /// Returns the scaling of the emulation: files are scaled by `scale`, and wires so that they
+    /// carry a job's bytes in the same share of the job's time as in 2004. `ones` are the rows of
+    /// one machine.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest);

@@ -1,4 +1,4 @@
-//! Simulated encodes: jobs that read and write while they compute. Their speed is measured before,
+//! Simulated encodes: jobs that read and write while they compute. Their speed is measured first,
 //! with some of the jobs and fast wires.
 
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};

@@ -30,7 +30,7 @@ pub enum Suspect {
 /// Packets of up to this length in bytes count as acknowledgements, longer ones as full frames.
 const FULL: u32 = 1000;
 
-/// The bytes of wire time that a full frame takes.
+/// The length of a full frame on the wire in bytes, including preamble and gap.
 const ON_WIRE: f64 = 1538.0;
 
 /// The number of levels by which the busy share of a wire's time is approximated.

@@ -46,8 +46,8 @@ pub struct Row {
     /// The simulated seconds, computed from the times on one machine alone; `None` for that
     /// machine.
     pub predicted_s: Option<f64>,
-    /// For one machine, measured with some of the jobs and fast wires: the seconds until jobs that
-    /// read through a mount start, and the seconds of each such job. `None` for topologies.
+    /// The times of jobs that read through a mount, with some of the jobs and fast wires: seconds
+    /// until they start, and seconds per job. `None` for topologies.
     pub mounted_s: Option<[f64; 2]>,
     /// Seconds until the last job was done.
     pub seconds: f64,

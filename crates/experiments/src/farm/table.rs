@@ -31,7 +31,7 @@ pub struct Common {
 }
 
 impl Table {
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let jobs = &self.experiment.job;
         let encodes = self.rows.iter().filter_map(|row| {
@@ -45,7 +45,7 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         let unequal = self.rows.iter().find(|row| !row.equal);
         let unequal = unequal.map(|row| {
@@ -68,7 +68,7 @@ impl Table {
         far.then(|| {
             let (name, load) = (&row.topology, &row.load);
             let (now, then) = (now * 100.0, then * 100.0);
-            format!("{name}, {load}: {now:.1} % of one PC's time, published are {then:.1} %")
+            format!("{name}, {load}: {now:.1} % of one PC's time, published {then:.1} %")
         })
     }
 

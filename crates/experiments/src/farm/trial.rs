@@ -24,7 +24,7 @@ const TRIES: usize = 5;
 /// The rate of wires that do not slow down any encoder, in bits per second.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// One job in this many is measured through the mount, to predict the others.
+/// One in this many of the jobs is run through the mount, to predict the time of all jobs.
 const PART: usize = 2;
 
 /// The timeout of a copy, in seconds. A copy that reaches it counts as having taken this time.
@@ -254,8 +254,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Returns the seconds that a farm takes which mounts the files on all nodes and runs one empty
-    /// job on each.
+    /// Returns the seconds of a farm that mounts the files on all nodes and runs one empty job on
+    /// each.
     fn starting(&self, lab: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words: Vec<String> =
@@ -344,7 +344,7 @@ impl FarmTrial<'_> {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }
 
-    /// Returns the bytes that sound files, outputs and the copied file need at most.
+    /// Returns the space that sound files, outputs and the copied file need at most, in bytes.
     fn room(&self) -> u64 {
         let jobs = self.experiment.job.jobs as u64;
         self.length.saturating_mul(jobs + 8).saturating_mul(2)
@@ -361,7 +361,7 @@ fn on_node(lab: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failur
     lab.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
-/// Returns the extension of the outputs that `node` makes when it works alone.
+/// Returns the file name extension of the outputs that `node` makes when it works alone.
 fn own(node: &str) -> String {
     format!("{node}.{MADE}")
 }
@@ -386,8 +386,8 @@ fn made(report: &FarmResult) -> f64 {
     all as f64 / report.records.len().max(1) as f64
 }
 
-/// Returns the bytes that the NICs of `server` carried, the node that has the files, and the bytes
-/// of inputs and outputs of jobs on all other nodes.
+/// Returns the bytes carried by the NICs of `server` (the node with the files), and the bytes of
+/// inputs and outputs of jobs on all other nodes.
 fn carried(report: &FarmResult, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);

@@ -27,8 +27,8 @@ pub fn find_encoder(program: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes a sound file of about `length` bytes: two tones of varying pitch and noise, so that encoding takes
-/// as long as that of music. Files of equal length are equal.
+/// Writes a sound file of about `length` bytes: two tones of varying pitch and noise, so that
+/// encoding takes as long as for music. Files of equal length are equal.
 pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
     let making = || format!("failed to write {}", path.display());
     let frames = length.saturating_sub(HEADER) / u64::from(FRAME);

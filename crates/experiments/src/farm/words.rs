@@ -50,7 +50,7 @@ pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
             .is_some_and(|published| published.riddle);
         let (name, load) = (&row.topology, &row.load);
         let figures = format!(
-            "{name}, {load}: {:.1} % of one PC's time, published are {:.1} %",
+            "{name}, {load}: {:.1} % of one PC's time, published {:.1} %",
             now * 100.0,
             then * 100.0
         );
@@ -87,8 +87,10 @@ pub fn answer(suspects: &[SuspectRow]) -> String {
     };
     match (some.is_empty(), others.is_empty()) {
         (true, true) => "no fault was tested".to_owned(),
-        (true, false) => format!("none of these reproduces it: {}", list(&others)),
-        (false, true) => format!("each of these reproduces it: {}", list(&some)),
-        (false, false) => format!("it is reproduced by {}; not by {}", list(&some), list(&others)),
+        (true, false) => format!("none of these reproduces the ratio: {}", list(&others)),
+        (false, true) => format!("each of these reproduces the ratio: {}", list(&some)),
+        (false, false) => {
+            format!("the ratio is reproduced by {}; not by {}", list(&some), list(&others))
+        }
     }
 }

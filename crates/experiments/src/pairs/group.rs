@@ -25,7 +25,7 @@ impl Group {
             let wire = name.name();
             if pairs.len() < most {
                 return refuse(format!(
-                    "{most} pairs are needed, but {wire} wire has {}",
+                    "{most} pairs are needed, but the group of {wire} wire has {}",
                     pairs.len()
                 ));
             }
@@ -43,13 +43,13 @@ impl Group {
                 if !are_rated(topology, &flows) {
                     let name = &topology.name;
                     return refuse(format!(
-                        "{name} has no wire with a rate between some of the pairs"
+                        "in {name}, some pairs are not connected by wires with a rate: set `rate` for all media"
                     ));
                 }
             }
             if !fits {
                 return refuse(format!(
-                    "no group of pairs has the given wire in {}",
+                    "no group of pairs is connected by its kind of wire in {}",
                     topology.name
                 ));
             }
@@ -85,7 +85,7 @@ impl Wire {
         if topology.medium_between(one, other).is_some() { Self::Local } else { Self::Remote }
     }
 
-    /// Returns the word for tables.
+    /// Returns the name for tables: `local` or `remote`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",

@@ -11,7 +11,7 @@ use garland_terminal::failure::Failure;
 /// The sections of a pairs scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pairs {
-    /// What is copied.
+    /// Section `[job]`: the copies that are measured.
     pub job: Job,
     /// Section `[tolerance]`: the limits within which results count as reproduced.
     pub tolerance: Tolerance,
@@ -27,7 +27,7 @@ pub struct Job {
     pub bytes: String,
     /// The numbers of pairs that copy at the same time.
     pub counts: Vec<usize>,
-    /// The pairs by kind of wire; a topology is run with the groups that fit it.
+    /// The groups of pairs, by kind of wire; a topology is measured with the groups that fit it.
     pub wire: Vec<Group>,
 }
 

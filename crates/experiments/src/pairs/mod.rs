@@ -53,7 +53,7 @@ struct Copies<'a> {
     lab: &'a ScenarioLab<'a>,
     topology: &'a Topology,
     source: String,
-    /// The file of one byte, whose copy measures the start-up time.
+    /// The path of a file of one byte, whose copy measures the start-up time.
     nothing: String,
     length: u64,
 }
@@ -73,7 +73,7 @@ impl Copies<'_> {
         self.lab.garland(&["up", &receivers])?;
         self.lab.check(flows[0].0, flows[0].1)?;
         for &count in &self.experiment.job.counts {
-            garland_terminal::errln!("{topology}: {count} on {} wire ...", group.name.name());
+            garland_terminal::errln!("{topology}: {count} pairs on {} wire ...", group.name.name());
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
             let wires_s = predicted::pairs(self.topology, &flows[..count], self.length)?;
             let pairs = &group.pairs[..count];

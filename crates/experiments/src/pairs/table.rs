@@ -40,13 +40,13 @@ impl Row {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find(|row| row.share() < least).map(|row| {
             let Row { topology, wire, pairs, .. } = row;
             format!(
-                "{topology}: {pairs} on {} wire reach {:.1} % of the bound of the wires, below {:.0} %",
+                "{topology}: {pairs} copies on {} wire reach {:.1} % of the bound of the wires, below {:.0} %",
                 wire.name(),
                 row.share() * 100.0,
                 least * 100.0
@@ -54,7 +54,7 @@ impl Table {
         })
     }
 
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name());

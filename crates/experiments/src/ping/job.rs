@@ -121,7 +121,7 @@ pub struct Point {
 /// The distribution of an operation's time from start to end.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Sojourn {
-    /// Median in nanoseconds.
+    /// The median, in nanoseconds.
     pub p50: u64,
 }
 
@@ -140,7 +140,7 @@ impl Ping {
             return refuse("`transports` must have an entry, and `count` must be above 0");
         }
         if sizes[0] > sizes[1] || in_flight[0] > in_flight[1] || in_flight[0] == 0 {
-            return refuse("`sizes` and `in_flight` must be a least and a largest number");
+            return refuse("`sizes` and `in_flight` must be [least, largest], `in_flight` from 1");
         }
         let is_run = |line: &&Published| {
             let of_sizes = line.in_flight == 1 && (sizes[0]..=sizes[1]).contains(&line.bytes);

@@ -25,13 +25,13 @@ pub struct Row {
     /// The predicted nanoseconds per get. `None` in the first part of the table, and for the first
     /// and the last line of the second part, from which the others are predicted.
     pub predicted_ns: Option<f64>,
-    /// What was measured.
+    /// The measured gets: size, number in flight, times.
     #[serde(flatten)]
     pub point: Point,
 }
 
-/// For each transport, predicts the rows with several gets in flight from the first and the last
-/// one: that of one get alone, and that with the most in flight.
+/// Predicts, for each transport, the rows with several gets in flight. The first row (one get
+/// alone) and the last row (the most in flight) are the inputs.
 pub fn predict(experiment: &Ping, rows: &mut [Row]) {
     for &transport in &experiment.job.transports {
         let mut depths: Vec<&mut Row> =
@@ -44,7 +44,7 @@ pub fn predict(experiment: &Ping, rows: &mut [Row]) {
 }
 
 impl Table {
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{}, {} in flight", row.transport.name(), row.point.in_flight);
@@ -59,7 +59,7 @@ impl Table {
         self.rows.iter().filter(is).map(|row| &row.point)
     }
 
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
     }
@@ -81,7 +81,7 @@ impl Table {
         let (alone, deep) = (depths.next()?, depths.last()?);
         let (share, depth) = (deep.each_ns / alone.each_ns, deep.in_flight);
         (share > most).then(|| {
-            format!("tcp: each of {depth} in flight takes {share:.2} times as long as one alone, above {most}")
+            format!("tcp: each of {depth} gets in flight takes {share:.2} times as long as one alone, above {most}")
         })
     }
 
@@ -162,7 +162,7 @@ impl fmt::Display for Table {
             };
             writeln!(
                 f,
-                "{}: with {} in flight, each takes {:.2} uSec (p50), and each write has {:.1}",
+                "{}: with {} gets in flight, each takes {:.2} uSec (p50), and each write carries {:.1} gets",
                 transport.name(),
                 in_flight[1],
                 deep.sojourn.p50 as f64 / 1000.0,

@@ -12,7 +12,7 @@ const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
 /// The placement that assigns jobs to nodes in turn; it ignores their speed and load.
 pub const TURNS: &str = "turns";
 
-/// The placement by marginal cost.
+/// The placement that assigns each job to the node with the least marginal cost.
 pub const COST: &str = "mosix";
 
 /// The sections of a placements scenario's file.
@@ -64,11 +64,11 @@ impl Placements {
         let job = &self.job;
         job.nodes.iter().try_for_each(|node| place(topology, node).map(drop))?;
         if let Some(other) = job.placements.iter().find(|name| !KNOWN.contains(&name.as_str())) {
-            return refuse(format!("unknown placement {other}; known are {}", KNOWN.join(", ")));
+            return refuse(format!("unknown placement {other}; use one of {}", KNOWN.join(", ")));
         }
         if [TURNS, COST].iter().any(|wanted| job.placements.iter().all(|name| name != wanted)) {
             return refuse(format!(
-                "`placements` must have {TURNS} and {COST}, which are compared"
+                "`placements` must contain {TURNS} and {COST}, since these are compared"
             ));
         }
         if job.nodes.is_empty() || job.jobs == 0 || job.loops == 0 || job.lengths.contains(&0) {

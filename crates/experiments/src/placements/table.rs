@@ -22,7 +22,7 @@ pub struct Row {
     pub at_once: bool,
     /// Seconds until the last job was done.
     pub seconds: f64,
-    /// The least seconds in which any placement could finish the jobs, as whole jobs; `None` if
+    /// The least seconds in which any placement could finish the jobs if no job is split; `None` if
     /// unknown.
     pub bound_s: Option<f64>,
     /// The mean slowdown: for each job, the time from entering the queue to its end, divided by the
@@ -30,7 +30,7 @@ pub struct Row {
     pub slowdown: Option<f64>,
     /// The times of the slowest and the fastest job; `None` if unknown.
     pub spread: Option<Spread>,
-    /// For each node, in the order of the job's `nodes`, the number of jobs that it did.
+    /// For each node, in the order of the job's `nodes`, the number of jobs that the node did.
     pub done: Vec<usize>,
     /// The run's name.
     pub run: String,
@@ -49,13 +49,12 @@ impl Table {
         Vec::new()
     }
 
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
         let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
-        let lost = lost.map(|row| {
-            format!("{}: the jobs done by the nodes are not {jobs} in all", row.placement)
-        });
+        let lost =
+            lost.map(|row| format!("{}: the nodes did not do {jobs} jobs in total", row.placement));
         lost.or_else(|| self.slow()).or_else(|| {
             [false, true].into_iter().find_map(|at_once| self.no_better_than_turns(at_once))
         })

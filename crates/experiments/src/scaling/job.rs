@@ -63,7 +63,7 @@ impl Scaling {
         let counts = || job.measured.iter().chain(&job.forecast);
         if let Some(beyond) = counts().find(|nodes| !(1..=most).contains(&(**nodes as usize))) {
             return refuse(format!(
-                "{beyond} nodes are wanted, but there are only {most} beside the head"
+                "{beyond} nodes are wanted, but there are only {most} besides the head"
             ));
         }
         if job.measured.len() < 2 || job.forecast.is_empty() || !job.measured.contains(&1) {

@@ -34,7 +34,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |(row, at): (&Row, &At)| {
             let what = format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes);
@@ -45,7 +45,7 @@ impl Table {
 
     /// Describes the first result that is out of tolerance: a time outside of its forecast
     /// interval, a forecast without an interval, a forecast without a knee, or a power that differs
-    /// from the published one. `None` if all are within it.
+    /// from the published one. `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         let outside = self.tried().find_map(|(row, at)| {
             let (low, high) = at.interval?;
@@ -63,7 +63,7 @@ impl Table {
         };
         let nameless = || {
             let none = self.common.prediction.forecast.knee.is_none();
-            none.then(|| "the forecast found no shared resource that limits the speed-up".to_owned())
+            none.then(|| "the forecast found no shared resource that limits the speed".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
     }
@@ -82,7 +82,7 @@ impl Table {
         })
     }
 
-    /// Returns the seconds of the simulation for a number of nodes; `None` if there is none.
+    /// Returns the simulated seconds for a number of nodes; `None` if it was not simulated.
     fn simulated(&self, nodes: u32) -> Option<f64> {
         let simulated = self.common.prediction.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)

@@ -111,7 +111,7 @@ impl<'a> ScenarioLab<'a> {
         let report = report.to_string();
         Err(Failure::fault(format!("the lab's wires differ from its topology: {}", report.trim()))
             .hint(
-                "other programs may keep this machine busy; garland lab run .. --check says more",
+                "other programs may keep this machine busy; for details, run garland lab run .. --check",
             ))
     }
 
@@ -123,7 +123,7 @@ impl<'a> ScenarioLab<'a> {
         self.interrupted.get()
     }
 
-    /// Fails if the user has interrupted.
+    /// Returns an error if the user has interrupted.
     pub fn go_on(&self) -> Result<(), Failure> {
         if self.interrupted() { Err(Failure::interrupted("using the lab")) } else { Ok(()) }
     }

@@ -37,7 +37,7 @@ pub struct Explained {
 pub struct Answer {
     /// The part of the copy that paused.
     pub maker: Maker,
-    /// The length of each pause.
+    /// The length of each pause, such as `11ms`.
     pub pause: String,
     /// Whether other makers paused in the same copy.
     pub together: bool,
@@ -68,7 +68,7 @@ pub struct Finding {
 
 impl Answer {
     /// Evaluates the reports `explained` about a copy with a pause. `bases` are the reports about
-    /// copies without pauses. If other makers paused `together` with this one, it need not be the
+    /// copies without pauses. If other makers paused, too (`together`), this pause need not be the
     /// first fault.
     pub fn new(
         pause: &Pause,
@@ -108,8 +108,8 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// Returns the relative error of the found time as a multiple of its tolerance: the larger one
-    /// of both findings.
+    /// Returns the relative error of the found time as a multiple of its tolerance; the larger of
+    /// the two findings counts.
     pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
         (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)

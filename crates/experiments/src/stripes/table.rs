@@ -51,7 +51,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if all are within it.
+    /// Describes the first result that is out of tolerance; `None` if there is none.
     pub fn miss(&self) -> Option<String> {
         self.differing()
             .or_else(|| self.slow())
@@ -59,7 +59,7 @@ impl Table {
             .or_else(|| self.wrong())
     }
 
-    /// Returns the predicted times with the emulated ones.
+    /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction::seconds(row.words(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()

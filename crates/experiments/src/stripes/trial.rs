@@ -25,7 +25,7 @@ pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub lab: &'a ScenarioLab<'a>,
     pub source: PathBuf,
-    /// The file of one byte, whose copy measures the start-up time.
+    /// The path of a file of one byte, whose copy measures the start-up time.
     pub nothing: PathBuf,
     pub sizes: Sizes,
     /// The seconds that the wire alone needs for the file.
@@ -88,8 +88,8 @@ impl Trial<'_> {
     }
 
     /// Makes a copy with `pauses`, and returns the answers about them. If they are out of
-    /// tolerance, makes more copies and returns the answers that are nearest, since other programs
-    /// may use this machine.
+    /// tolerance, makes more copies and returns the answers with the least error, since other
+    /// programs may use this machine.
     fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;

@@ -1,5 +1,5 @@
-//! An endpoint and all that belongs to it: the only place that calls through libfabric's tables.
-//! It is used by one thread.
+//! An endpoint and its objects. Only this module calls through libfabric's tables. An endpoint is
+//! used by one thread.
 
 mod open;
 mod transfer;
@@ -16,7 +16,7 @@ use super::words::Opened;
 
 pub use transfer::{Done, Sent};
 
-/// The error of an order that needs an endpoint, before one is open.
+/// The error of an order that needs an endpoint when none is open.
 pub const NO_ENDPOINT: FabricError = FabricError::Order("no endpoint is open");
 
 /// An endpoint, opened step by step: each pointer is null until its object is open.
@@ -49,7 +49,7 @@ struct Remote {
 }
 
 impl Port<'_> {
-    /// Returns the memory, which may be accessed between rounds.
+    /// Returns the memory, which may be accessed only between rounds.
     pub fn memory(&mut self) -> &mut Memory {
         &mut self.memory
     }

@@ -63,14 +63,14 @@ impl<'l> Port<'l> {
     /// Returns the description of the endpoint.
     ///
     /// # Errors
-    /// When it is not open yet.
+    /// When the endpoint is not open yet.
     pub fn opened(&self) -> Result<&Opened, FabricError> {
         self.opened.as_ref().ok_or(NO_ENDPOINT)
     }
 
     fn check_limits(&mut self, wish: &Open) -> Result<(), FabricError> {
         let info = self.offers.best();
-        // SAFETY: the best offer and its parts are there as long as the offers are.
+        // SAFETY: the best offer and its parts live as long as the offers.
         let (most, sends, receives, inject) = unsafe {
             let (tx, rx) = ((*info).tx_attr, (*info).rx_attr);
             ((*(*info).ep_attr).max_msg_size, (*tx).size, (*rx).size, (*tx).inject_size)
@@ -189,12 +189,12 @@ impl<'l> Port<'l> {
         let mut address = vec![0_u8; ADDRESS_MAX];
         let mut length = address.len();
         let ep = self.ep;
-        // SAFETY: the endpoint is enabled; it writes so many bytes at most.
+        // SAFETY: the endpoint is enabled; the call writes at most `length` bytes.
         let answer = unsafe {
             let getname = (*(*ep).cm).getname;
             getname(ep.cast(), address.as_mut_ptr().cast::<c_void>(), &raw mut length)
         };
-        self.check("asking for the endpoint's address", answer)?;
+        self.check("reading the endpoint's address", answer)?;
         address.truncate(length);
         let info = self.offers.best();
         // SAFETY: as in `check_limits`.
@@ -220,13 +220,13 @@ impl<'l> Port<'l> {
     /// Inserts the address of the peer, to which all further operations go.
     ///
     /// # Errors
-    /// When no endpoint is open, the peer uses another provider, or its address is not one of this
-    /// provider.
+    /// When no endpoint is open, the peer uses another provider, or this provider does not accept
+    /// its address.
     pub fn meet(&mut self, peer: &Peer) -> Result<(), FabricError> {
         let own = &self.opened()?.peer;
         if peer.provider != own.provider {
             return Err(FabricError::Unsuitable(format!(
-                "this node uses provider {}, the other node {}: choose one that both have with --provider",
+                "this node uses provider {}, the other node {}: choose a provider of both with --provider",
                 own.provider, peer.provider
             )));
         }
@@ -250,7 +250,7 @@ impl<'l> Port<'l> {
             insert(av, address.as_ptr().cast(), 1, &raw mut handle, 0, ptr::null_mut())
         };
         if inserted != 1 || handle == FI_ADDR_NOTAVAIL {
-            let foreign = "the other node's address is not one of this provider's";
+            let foreign = "this provider does not accept the other node's address";
             return Err(FabricError::Unsuitable(foreign.to_owned()));
         }
         self.peer = Some(Remote { address: handle, base: peer.base, key: peer.key });

@@ -19,9 +19,9 @@ const EINTR: isize = -(libc::EINTR as isize);
 /// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// The get or put of this slot, or the send with this number.
+    /// The get or put of this slot, or the send with this number, has completed.
     Went(usize),
-    /// The receive into this slot.
+    /// The receive into this slot has completed.
     Came(usize),
     /// The word that ends a round was sent or received.
     Word,
@@ -30,11 +30,11 @@ pub enum Done {
 /// The result of starting a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It was not started, since the queue is full.
+    /// The send was not started, since the queue is full.
     Busy,
-    /// It is in flight; a completion follows.
+    /// The send is in flight; a completion follows.
     UnderWay,
-    /// It is done: its bytes were copied. No completion follows.
+    /// The bytes were copied, so the send is done; no completion follows.
     Taken,
 }
 
@@ -60,8 +60,8 @@ impl Port<'_> {
         let context = self.context(slot)?;
         let (start, length) = (self.memory.at(offset), size as usize);
         let ep = self.ep;
-        // SAFETY: the endpoint is enabled, the bytes are inside memory that it knows and that stays
-        // until it is closed, and so does the context, which no other operation under way has.
+        // SAFETY: the endpoint is enabled. The bytes are inside its registered memory, which stays
+        // until it is closed, as does the context, which no other operation in flight uses.
         let answer = unsafe {
             let (table, local) = ((*ep).rma, (*self.mr).mem_desc);
             match kind {
@@ -73,7 +73,7 @@ impl Port<'_> {
                 }
             }
         };
-        self.begun(if kind == Kind::Get { "a get" } else { "a put" }, answer)
+        self.begun(if kind == Kind::Get { "starting a get" } else { "starting a put" }, answer)
     }
 
     /// Sends the first `size` bytes of slot `slot` of a ring. `number` identifies the send in
@@ -89,7 +89,7 @@ impl Port<'_> {
         self.send_piece(Piece { offset, size: size as usize, context: number })
     }
 
-    /// Sends the word that ends a round. Always has a completion, unless the queue is full.
+    /// Sends the word that ends a round. Unless the queue is full, a completion follows.
     pub fn send_word(&mut self) -> Result<Sent, FabricError> {
         let piece = Piece { offset: self.memory.word(), size: 1, context: 2 * self.depth };
         // The send was not copied: it must make progress before this side stops polling.
@@ -105,9 +105,9 @@ impl Port<'_> {
         let start = self.memory.at(piece.offset);
         let ep = self.ep;
         if piece.size <= self.inject {
-            // SAFETY: as in `reach`; the bytes are taken before it returns.
+            // SAFETY: as in `reach`; the bytes are copied before the call returns.
             let answer = unsafe { ((*(*ep).msg).inject)(ep, start, piece.size, address) };
-            let taken = self.begun("a message", answer)?;
+            let taken = self.begun("sending a message", answer)?;
             return Ok(if taken { Sent::Taken } else { Sent::Busy });
         }
         // SAFETY: as in `reach`.
@@ -115,7 +115,7 @@ impl Port<'_> {
             let (table, local) = ((*ep).msg, (*self.mr).mem_desc);
             ((*table).send)(ep, start, piece.size, local, address, context)
         };
-        let begun = self.begun("a message", answer)?;
+        let begun = self.begun("sending a message", answer)?;
         Ok(if begun { Sent::UnderWay } else { Sent::Busy })
     }
 
@@ -142,7 +142,7 @@ impl Port<'_> {
             let (table, local) = ((*ep).msg, (*self.mr).mem_desc);
             ((*table).recv)(ep, start, piece.size, local, address, context)
         };
-        self.begun("waiting for a message", answer)
+        self.begun("posting a receive", answer)
     }
 
     /// Appends completed operations to `done` without waiting; lets the provider make progress.
@@ -179,12 +179,12 @@ impl Port<'_> {
             }
             Err(_) if answer == EAGAIN || answer == EINTR => Ok(()),
             Err(_) if answer == -FI_EAVAIL => Err(self.failure()),
-            Err(_) => Err(self.library.error("waiting", answer)),
+            Err(_) => Err(self.library.error("reading completions", answer)),
         }
     }
 
-    /// Returns the operation that a context belongs to. Returns none for other contexts: providers
-    /// may report completions that were not requested.
+    /// Returns the operation that a context belongs to. Returns `None` for other contexts:
+    /// providers may report completions that were not requested.
     fn done(&self, context: *mut c_void) -> Option<Done> {
         let first = self.contexts.as_ptr() as usize;
         let bytes = (context as usize).checked_sub(first)?;
@@ -202,8 +202,8 @@ impl Port<'_> {
         // SAFETY: it has only numbers and pointers, which can be zero.
         let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
         let cq = self.cq;
-        // SAFETY: the queue is open; the entry has room for what later versions add, and none for
-        // the provider's own data, as it says.
+        // SAFETY: the queue is open; the entry has space for fields of later versions, and says
+        // that it has none for the provider's data.
         let answer = unsafe { ((*(*cq).ops).readerr)(cq, &raw mut entry, 0) };
         let error = if answer > 0 { entry.err as isize } else { answer };
         self.library.error("an operation failed", error)

@@ -1,4 +1,4 @@
-//! Gets and puts at the initiator. At the target they need no program; at most its provider has to
+//! Gets and puts at the initiator. The target runs no program for them; at most its provider has to
 //! make progress.
 
 use garland_sys::clock;

@@ -18,7 +18,7 @@ pub struct CompareResult {
     pub base: String,
     /// Name of the unit of all powers; none if the runs have different units.
     pub unit: Option<String>,
-    /// The runs, in the order they were named.
+    /// The runs, in the order in which the user named them.
     pub runs: Vec<Row>,
     /// Label of the fastest run.
     pub fastest: String,

@@ -33,7 +33,7 @@ pub struct RunConditions {
     pub price: Option<f64>,
     /// The requested unit of processor power.
     pub unit: Unit,
-    /// These jobs on one machine, as measured; none for an estimate from their CPU time.
+    /// The same jobs on one machine, if measured; else they are estimated from the jobs' CPU time.
     pub one: Option<OneMachine>,
 }
 
@@ -107,7 +107,7 @@ impl Farmed {
         }
     }
 
-    /// Estimates, from the jobs' CPU time, the time of all jobs on the first node with power alone.
+    /// Estimates, from the jobs' CPU time, the time of all jobs on the first node that has power.
     fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<OneMachine> {
         let at = workers.iter().position(|worker| worker.power() > 0.0)?;
         let works: Vec<f64> = tasks.iter().map(|task| task.work(&workers[task.worker])).collect();
@@ -153,8 +153,8 @@ impl Farmed {
         self.members.iter().map(worker).collect()
     }
 
-    /// Returns the jobs that are done as tasks for the analysis; omits those whose node or times
-    /// are unknown.
+    /// Returns the jobs that are done as tasks for the analysis; omits jobs whose node or times are
+    /// unknown.
     fn tasks(&self) -> Vec<Task> {
         let places: HashMap<&str, usize> =
             self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();

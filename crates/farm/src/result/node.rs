@@ -16,7 +16,7 @@ pub struct NodeAccount {
     pub mhz: Option<f64>,
     /// Memory in bytes, if known.
     pub memory: Option<u64>,
-    /// How the node ended.
+    /// The verdict on the node, and its reason.
     pub end: NodeEnd,
     /// Traffic of the node's NICs during the run; empty if not counted.
     pub nics: Vec<NicTraffic>,

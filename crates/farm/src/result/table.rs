@@ -128,7 +128,7 @@ impl FarmResult {
         let (Some(one), Some(standing)) = (one, standing) else { return Ok(()) };
         let from = match &one.run {
             Some(run) => format!("as measured in {run}"),
-            None => "by the jobs' CPU time".to_owned(),
+            None => "estimated from the jobs' CPU time".to_owned(),
         };
         writeln!(f, "one PC    {:>10}  {} {unit}, {from}", took(one.seconds), power(one.power))?;
         writeln!(

@@ -15,7 +15,7 @@ use garland_fleet::launch::lab;
 use garland_results::head::{Head, Phases};
 use garland_terminal::failure::Failure;
 
-/// The counters and the user's options before the first job.
+/// The counters before the first job, and the user's options for the result.
 pub struct Account {
     lab: Option<Lab>,
     /// This machine's name in records.

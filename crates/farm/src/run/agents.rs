@@ -1,5 +1,5 @@
-//! The engines `agents` and `local`: run jobs on the agents of nodes, or on an agent of this machine. An
-//! agent gets a job when it has a free slot.
+//! The engines `agents` and `local`: run jobs on the agents of nodes, or on an agent of this
+//! machine. An agent gets a job when it has a free slot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -136,8 +136,8 @@ fn lost_why(reason: &str, last_words: &[Text]) -> String {
     }
 }
 
-/// Returns how the engine ended. `last_words` returns the last lines of the log of a node's agent,
-/// by the node's index.
+/// Returns the result of the engine's run. `last_words` returns the last lines of the log of a
+/// node's agent, by the node's index.
 fn ending(
     settings: &Settings,
     names: &[String],
@@ -180,8 +180,8 @@ impl Agents {
         }
     }
 
-    /// For each job with inputs, by number, returns the total size of its inputs in bytes. Returns
-    /// nothing unless jobs access inputs on this machine directly or through a mount.
+    /// Returns the total size in bytes of the inputs of each job that has inputs, by job number;
+    /// empty unless jobs access inputs on this machine directly or through a mount.
     fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
         let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
         let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());

@@ -31,12 +31,12 @@ pub struct Work<'a> {
     pub inventory: &'a Inventory,
     /// The user's interrupts, which the engine polls.
     pub interrupts: &'a Arc<Interrupts>,
-    /// The start of the run in monotonic nanoseconds. For a resumed run, the time that the run took
-    /// before is subtracted.
+    /// The start of the run in monotonic nanoseconds; for a resumed run, the time of resumption
+    /// minus the time that the run had taken before.
     pub began_ns: u64,
 }
 
-/// How an engine ended.
+/// The result of an engine's run.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// The nodes of the run, as far as the engine knows them.

@@ -20,7 +20,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The journal's name in the run's directory.
 const JOURNAL: &str = "journal.jsonl";
 
-/// The file of all records in the order of the list, written when the run ends.
+/// The name of the file with all records in the order of the jobs, written when the run ends.
 pub const RECORDS: &str = "records.jsonl";
 
 /// The directory of the jobs' output.
@@ -36,7 +36,7 @@ const SYNCING: &str = "cannot sync the run's journal (the run can be resumed)";
 struct Syncing {
     want: Sender<()>,
     thread: JoinHandle<()>,
-    /// The first error; lines that were written before it may be lost. None after it was returned.
+    /// The error that ended the thread; written lines may be lost. None once it was returned.
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -62,7 +62,7 @@ impl Syncing {
         let _ = self.want.send(());
     }
 
-    /// Fails with the first error of the syncs so far. An error is returned only once.
+    /// Fails if a sync has failed. Later calls succeed: the error is returned only once.
     fn result(&self) -> io::Result<()> {
         taken(&self.failed)
     }
@@ -98,8 +98,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the journal of a run with `jobs` jobs, and reads the records that it contains. Fails
-    /// if another process runs the run.
+    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Fails if
+    /// another process is executing the run.
     pub fn open(run: &Run, jobs: usize, quiet: bool) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
         let opening = || format!("cannot open {}", path.display());
@@ -109,7 +109,7 @@ impl Ledger {
             // Without locks, the user must not resume the run twice at the same time.
             Ok(Lock::Held | Lock::Unsupported) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                return Err(Failure::usage(format!("the run {} is running already", run.name())));
+                return Err(Failure::usage(format!("cannot resume {}: it is running", run.name())));
             }
             Err(error) => return Err(error).or_nothing(opening()),
         }
@@ -137,8 +137,8 @@ impl Ledger {
         &self.journal
     }
 
-    /// Returns the time of the last end of a job in the journal, in seconds since the start of the
-    /// run; 0 if there is none.
+    /// Returns the time at which the last job in the journal ended, in seconds since the start of
+    /// the run; 0 if no job has ended.
     pub fn last(&self) -> f64 {
         let times = self.journal.records().filter_map(|record| record.staged_out.or(record.ended));
         times.fold(0.0, f64::max)
@@ -191,7 +191,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes all records to [`RECORDS`], in the order of the list, and returns them.
+    /// Writes all records to [`RECORDS`], in the order of the jobs, and returns them.
     pub fn close(mut self) -> Result<Vec<Record>, Failure> {
         if self.shows {
             progress("");

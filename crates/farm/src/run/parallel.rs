@@ -1,4 +1,4 @@
-//! The engine `parallel`: runs jobs with GNU parallel, which logs in to a node over ssh for every job.
+//! The engine `parallel`: runs jobs with GNU parallel, which logs in over ssh for every job.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -27,9 +27,9 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The interval at which interrupts are polled.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A shell script for each node. It links a path that is equal on all nodes to the agent's program,
-/// and prints the link's name, the number of CPUs and the host name. The link is needed because the
-/// path of the program contains the host name, since homes may be shared.
+/// A shell script for each node. It creates a link to the agent's program at a path that is the
+/// same on all nodes, and prints the program's name, the number of CPUs and the host name. The link
+/// is needed because the path of the program contains the host name, since homes may be shared.
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
     ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
 

@@ -1,5 +1,5 @@
-//! Rounds, for engines that choose nodes themselves: an engine gets all jobs in the first round, and the
-//! failed ones again in each next round, until every job has had its number of tries.
+//! Rounds, for engines that choose nodes themselves: an engine gets all jobs in the first round,
+//! and in each later round the jobs that failed in the round before, until no job has a try left.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -32,12 +32,12 @@ pub struct Rounds<'a, 'l> {
     open: HashMap<u32, Job>,
     /// The jobs that failed in this round and are tried again, by number, each with its record.
     failed: BTreeMap<u32, (Job, Record)>,
-    /// For each job, by number: the last lines of the process that was to run it.
+    /// For each job, by number: the last lines of output of the process that was started for it.
     words: HashMap<u32, Vec<Text>>,
     nodes: BTreeSet<String>,
     tries: u32,
     queued: f64,
-    /// Number of jobs that have not ended for good.
+    /// Number of jobs that are neither done nor out of tries.
     left: usize,
 }
 
@@ -128,8 +128,8 @@ impl<'a, 'l> Rounds<'a, 'l> {
         self.ledger.commit(self.left)
     }
 
-    /// Keeps the last lines of the process that was to run `job`. They are used if the job gets no
-    /// record.
+    /// Sets the last lines of output for the record of `job`, in case its process does not report
+    /// its end.
     pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
         self.words.insert(job, last_words);
     }

@@ -1,5 +1,5 @@
-//! The engine `slurm`: submits a job array, each task of which runs a part of the jobs. The run's directory
-//! and the jobs' files must have the same paths on the nodes and on this machine.
+//! The engine `slurm`: submits a job array, each task of which runs a part of the jobs. The run's
+//! directory and the jobs' files must have the same paths on the nodes and on this machine.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -165,7 +165,7 @@ impl Array {
         command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
         command.arg(format!("--cpus-per-task={most}"));
-        // It contains errors of the task itself; the jobs' output is in the part's file.
+        // This file gets errors of the task itself; the jobs' output is in the part's file.
         command.arg(format!("--output={}", said_file(folder, "%a").display()));
         command.arg("--chdir").arg(&work.settings.folder);
         if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
@@ -214,7 +214,7 @@ impl Array {
             std::thread::sleep(POLL);
             if clock::now_ns().saturating_sub(asked_ns) > ASK_NS {
                 asked_ns = clock::now_ns();
-                // If so, the next turn reads the last ends.
+                // If the array is gone, the next turn of the loop reads the last ends of jobs.
                 gone = self.is_gone();
             }
         }
@@ -236,7 +236,7 @@ impl Array {
         ends.for_each(|end| rounds.ended(end));
     }
 
-    /// Notes the last lines of each part's output as the reason for those of its jobs that have no
+    /// Keeps the last lines of each part's output as the reason for jobs of the part without an
     /// end.
     fn blame(&self, rounds: &mut Rounds<'_, '_>) {
         for part in 0..self.parts {

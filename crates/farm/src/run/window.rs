@@ -1,5 +1,5 @@
-//! Access to files of this machine for jobs on nodes: an agent on this machine serves the files, and each
-//! node mounts them on a directory, its window.
+//! Access to files of this machine for jobs on nodes: an agent on this machine serves the files,
+//! and each node mounts them on a directory, its window.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ impl Server {
         Ok(Self { port, key, keys, _connection: connection, _child: launched.child })
     }
 
-    /// Returns the order to open a window at `folder` on the node of `agent`; none if it is unknown
-    /// by which address the node reaches this machine.
+    /// Returns the order to open a window at `folder` on the node of `agent`; none if the address
+    /// by which the node reaches this machine is unknown.
     pub fn opening(&self, agent: &Agent, folder: &Text) -> Option<Opening> {
         let address = agent.connection.own_address().ok()?.ip();
         Some(Opening {
@@ -74,8 +74,8 @@ pub fn files_in(folder: &Text) -> Text {
     Text([folder.bytes(), b"/", SERVER.as_bytes()].concat())
 }
 
-/// Runs a window: reads an order from standard input, mounts the files on `dir`, and serves the mount until
-/// standard input ends.
+/// Runs a window: reads an order from standard input, mounts the files on `dir`, and serves the
+/// mount until standard input ends.
 pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
     let mut order = [0; Opening::TOLD];

@@ -1,5 +1,5 @@
-//! The worker, which the engines slurm and parallel start on nodes: it runs jobs, and reports their ends
-//! with the same figures as an agent.
+//! The worker, which the engines slurm and parallel start on nodes: it runs jobs, and reports their
+//! ends with the same figures as an agent.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -20,9 +20,9 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// The end of a job, as a worker reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkEnd {
-    /// The node's host name, as reported by the worker, or its name in the node list.
+    /// The node's name: the host name that the worker reports, or the name in the node list.
     pub node: String,
-    /// The node's wall clock minus its monotonic clock, in nanoseconds; the times of `end` are monotonic.
+    /// Wall clock minus monotonic clock of the node in nanoseconds; `end` has monotonic times.
     pub ahead_ns: u64,
     /// The end of the job.
     pub end: TaskEnd,
@@ -42,8 +42,8 @@ pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("ended-{part}.jsonl"))
 }
 
-/// Runs the jobs of a part, or a single one. Reports their ends in the part's file, or, for a
-/// single one, on standard output.
+/// Runs the jobs of a part, or a single job. Reports the ends of jobs in the part's file, or, for a
+/// single job, on standard output.
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let tasks = match (&asked.folder, &asked.task) {
         (Some(folder), _) => left(folder, asked.part)?,

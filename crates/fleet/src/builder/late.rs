@@ -1,5 +1,5 @@
-//! Adds nodes to a running copy: nodes that could not be started at first are tried again, and
-//! other nodes join at a user's request.
+//! Adds nodes to a running copy: retries the start of missing agents, and lets other nodes join at
+//! a user's request.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The pause before the first retry of missing nodes; each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The process that keeps a late agent alive, and the index of its node in the fleet; no index for
-/// a node that joined, or for a shared process.
+/// The process that keeps a late agent alive, and the index of the agent's node in the fleet; no
+/// index for a node that joined, or for a shared process.
 type LateChild = (Option<usize>, LaunchedChild);
 
 impl Fleet {
@@ -48,7 +48,7 @@ impl Children {
 }
 
 impl FleetBuilder<'_> {
-    /// Runs a copy on a fleet. During the copy, nodes without an agent are tried again, and other
+    /// Runs a copy on a fleet. During the copy, retries the start of missing agents, and lets other
     /// nodes join if there is a `listener`. Returns the outcome, and the processes of all agents.
     ///
     /// # Errors
@@ -102,8 +102,8 @@ struct LateNodes<'a> {
 }
 
 impl LateNodes<'_> {
-    /// Tries to start the nodes with the indexes `missing` again, and lets other nodes join, until
-    /// the copy is over. Returns the processes of their agents.
+    /// Tries again to start the agents of the nodes with the indexes `missing`, and lets other
+    /// nodes join, until the copy is over. Returns the processes of the agents.
     ///
     /// # Errors
     /// When the state directory cannot be read.
@@ -148,8 +148,8 @@ impl LateNodes<'_> {
         }
     }
 
-    /// Tries to start the nodes with the indexes `missing` again. Returns the indexes of those that
-    /// still have no agent.
+    /// Tries again to start the agents of the nodes with the indexes `missing`. Returns the indexes
+    /// of the nodes that still have no agent.
     fn try_again(&mut self, missing: Vec<usize>) -> Result<Vec<usize>, Failure> {
         let nodes: Vec<Node> = missing.iter().map(|&at| self.builder.nodes[at].clone()).collect();
         let results = self.start_all(&nodes)?;
@@ -186,7 +186,7 @@ impl LateNodes<'_> {
         Ok(nodes)
     }
 
-    /// Starts agents on nodes that join, and passes them, or the reasons why they have no agent, to
+    /// Starts agents on nodes that join. Passes each agent, or the reason why its node has none, to
     /// the copy.
     fn join(&mut self, nodes: Vec<Node>) -> Result<(), Failure> {
         let results = self.start_all(&nodes)?;

@@ -26,10 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Timeout for processes to end after their input has ended.
 pub const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Timeout for processes to end after an interrupt. Then they are killed.
+/// Timeout for processes to end after an interrupt; then the processes are killed.
 pub const HURRY: Duration = Duration::from_secs(1);
 
-/// Timeout for reaping a killed process: only one that hangs in the kernel takes long.
+/// Timeout for reaping a killed process. Only a process that hangs in the kernel takes longer.
 pub const REAPING: Duration = Duration::from_millis(300);
 
 /// The number of last lines of standard error in an error message.
@@ -88,8 +88,8 @@ impl Starting {
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);
-                        // Lock standard output only when there is output: most agents have none, and
-                        // a reader that waits with the lock would block the readers of other agents.
+                        // Lock standard output only when there is output: a reader that waits with
+                        // the lock would block the readers of other agents.
                         if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
                             let passed = pass_on(&mut output, &mut io::stdout().lock(), marked);
                             // If standard output is closed, the agent's own write error ends the

@@ -71,8 +71,9 @@ struct State {
     /// For each node that is being started, by name: its source, and the time when the source was
     /// chosen, in monotonic nanoseconds.
     turns: HashMap<String, (ProgramSource, u64)>,
-    /// The numbers of successful and of failed fetches from nodes.
+    /// Number of successful fetches from nodes.
     fetched: usize,
+    /// Number of failed fetches from nodes.
     failed: usize,
 }
 

@@ -2,12 +2,11 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// An upper bound for the length of the script's last line, such as `ENDED 255`.
+/// The maximum length in bytes of the script's last line, such as `ENDED 255`.
 const LAST_LINE: usize = 16;
 
-/// Copies `output` to `to`. If `marked`, the script's last line follows the bytes, and is removed.
-/// srun forwards reliably only complete lines; the presence of this line shows that no bytes are
-/// lost.
+/// Copies `output` to `to`. If `marked`, removes the script's last line, which follows the bytes.
+/// srun forwards only complete lines reliably; this line shows that no bytes are lost.
 ///
 /// # Errors
 /// When reading or writing fails; `UnexpectedEof` when the last line is missing.
@@ -34,8 +33,7 @@ pub fn pass_on(output: &mut impl Read, to: &mut impl Write, marked: bool) -> io:
     end.map(drop).ok_or_else(|| ErrorKind::UnexpectedEof.into())
 }
 
-/// Returns the offset of the script's last line in `held`; none if `held` does not end with a whole
-/// one.
+/// Returns the offset of the script's last line at the end of `held`; none if it is incomplete.
 fn last_line(held: &[u8]) -> Option<usize> {
     const WORD: &[u8] = b"ENDED ";
     let at = held.windows(WORD.len()).rposition(|part| part == WORD)?;

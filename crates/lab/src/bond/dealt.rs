@@ -1,10 +1,10 @@
-//! A bond below IP: a device of its own has the address, and its packets are distributed to the
+//! A bond below IP: a separate device has the address, and nftables distributes its packets to the
 //! NICs, in turn or by connection.
 //!
-//! The device is one end of a veth pair. nftables forwards every outgoing packet of it to a NIC,
-//! and every IP or ARP packet that arrives at a NIC to the other, inner end of the pair, so that it
-//! arrives at the device. All other packets stay at the NIC for sockets that listen there, as with
-//! the bonding driver.
+//! The device is one end of a veth pair. nftables sends every outgoing packet of the device through
+//! a NIC, and passes every IP or ARP packet that arrives at a NIC to the other, inner end of the
+//! pair, so that the packet arrives at the device. All other packets stay at the NIC for sockets
+//! that listen there, as with the bonding driver.
 
 use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 
@@ -48,9 +48,9 @@ pub(super) fn steps(
     steps
 }
 
-/// Whether the bond's device must be given single frames: if one of its NICs must, or if packets
-/// are distributed in turn over wires that count frames. A large segment would be sent over one NIC
-/// as a whole, while a real bond never sends so many packets to one NIC in a row.
+/// Whether the bond's device must send single frames instead of large segments: if one of its NICs
+/// must, or if packets are distributed in turn over wires that count frames. A large segment would
+/// be sent whole over one NIC, while a real bond never sends so many packets in a row over one NIC.
 fn one_frame_at_a_time(shaping: &Shaping, selector: Selector, media: &[MediumId]) -> bool {
     media.iter().any(|medium| {
         shaping.one_frame_at_a_time(*medium)

@@ -1,4 +1,4 @@
-//! A bond above IP: every connection is one of MPTCP (RFC 8684), with a subflow on each NIC.
+//! A bond above IP: every connection uses MPTCP (RFC 8684), with a subflow on each NIC.
 //!
 //! On connections over its first NIC a node announces the addresses of its other NICs. The peer
 //! connects to each address over its NIC on the same network. So each NIC gets one subflow,

@@ -9,7 +9,7 @@ use crate::device;
 use crate::medium::{Station, ports};
 use crate::shaping::{FRAME, WIRE};
 
-/// The maximum number of bytes that a NIC without a flow may send in a round, for ARP.
+/// The maximum number of bytes that a NIC without a flow may send in a round: enough for ARP.
 const IDLE: u64 = 20_000;
 
 /// The relative tolerance for a medium's rate. It covers bursts, and the time that it takes to read

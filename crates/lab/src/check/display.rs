@@ -7,7 +7,7 @@ use super::report::{Measured, Report};
 /// The maximum number of deviating pairs that are printed.
 const SHOWN: usize = 10;
 
-/// The CPU utilization above which deviations may be caused by this machine.
+/// The CPU utilization, 0 to 1, above which this machine may be the cause of deviations.
 const SATURATED: f64 = 0.9;
 
 impl fmt::Display for Report {
@@ -30,7 +30,7 @@ impl fmt::Display for Report {
         }
         let others = self.all_media - self.media.len();
         if others > 0 {
-            writeln!(out, "    {others} more media were measured by pairs of nodes only")?;
+            writeln!(out, "    {others} more media were measured only between pairs of nodes")?;
         }
         let off: Vec<_> = self.pairs.iter().filter(|pair| !pair.holds()).collect();
         let (measured, all) = (self.pairs.len(), self.all_pairs);

@@ -63,7 +63,7 @@ impl Lab {
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()?;
-            let mut input = child.stdin.take().expect("standard input was asked for");
+            let mut input = child.stdin.take().expect("standard input is a pipe");
             input.write_all(&serde_json::to_vec(&task)?)?;
             drop(input);
             let output = child.wait_with_output()?;

@@ -24,7 +24,7 @@ pub use report::{Measured, MediumCheck, Report, TOLERANCE, TOLERANCE_OF_PAIRS};
 pub use round::{Flow, Round};
 pub(crate) use task::{Answer, FlowTask, Task};
 
-/// How often a deviating measurement is repeated, since other programs use this machine as well.
+/// The maximum number of repetitions of a deviating measurement: other programs may disturb it.
 const AGAIN: usize = 4;
 
 /// The number of deviating pairs after which measurements of pairs are no longer repeated.
@@ -83,9 +83,9 @@ impl Lab {
         Ok(())
     }
 
-    /// Measures the flows of several media at once. They may disturb each other on a busy machine,
+    /// Measures the flows of several media at once. Flows may disturb each other on a busy machine,
     /// so media that deviate are then measured again one by one. `is_well` gets the index of a
-    /// medium in `group` and the measurements of its flows.
+    /// medium in `group` and the measurements of its flows, and returns whether they are accepted.
     fn together(
         &self,
         group: &[singles::Single],
@@ -107,7 +107,7 @@ impl Lab {
         Ok(all)
     }
 
-    /// Measures a round of pairs, and repeats deviating pairs alone and for longer.
+    /// Measures a round of pairs. Each pair that deviates is measured again alone and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
         let (mut measured, odd) = self.watch(round)?;
         report.anomalies.extend(odd);
@@ -125,8 +125,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Repeats a round until `is_well` accepts it and there are no anomalies, at most 1 + [`AGAIN`]
-    /// times. Returns the last measurements.
+    /// Runs a round, and repeats it up to [`AGAIN`] times until `is_well` accepts its measurements
+    /// and there are no anomalies. Returns the last measurements.
     fn settle(
         &self,
         round: &Round,

@@ -20,8 +20,8 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// The maximum number of pairs that are considered.
 const PAIRS: usize = 4096;
 
-/// Returns the rounds. Flows of a round have no resource in common: how TCP flows share a wire
-/// depends on more than its rate.
+/// Returns the rounds of flows to measure. Flows of a round have no resource in common: how TCP
+/// flows share a wire depends on more than its rate.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Round> {
     let mut drafts: Vec<Draft> = Vec::new();
     for (from, to) in pairs(topology.nodes.len()).take(PAIRS) {
@@ -48,7 +48,7 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
     drafts.into_iter().map(|draft| draft.done(topology)).collect()
 }
 
-/// Returns a round of one flow.
+/// Returns a round with a single flow, from `from` to `to`.
 pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     let streams = Ways::of(topology).between(from, to);
     let address = topology.nodes[to].address;
@@ -57,8 +57,9 @@ pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     draft.done(topology)
 }
 
-/// Returns all ordered pairs of different nodes, stride by stride. With each stride, every node is
-/// the sender once and the receiver once; near and far strides alternate.
+/// Returns all ordered pairs of different nodes, grouped by the distance from sender to receiver in
+/// the list of nodes. In each group, every node is the sender once and the receiver once. Groups
+/// with short and long distances alternate.
 fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     let half = nodes.div_ceil(2);
     let near_and_far = (1..=half).flat_map(move |near| [near, near + half]);
@@ -68,8 +69,8 @@ fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     strides.flat_map(move |stride| (0..nodes).map(move |from| (from, (from + stride) % nodes)))
 }
 
-/// Returns the resources that the data uses, and the hubs that the acknowledgements use. On other
-/// media acknowledgements have a direction of their own.
+/// Returns the resources that the data of `streams` uses, and the hubs that the acknowledgements
+/// use. On other media acknowledgements do not share a direction with the data.
 fn crossed(streams: &[Stream]) -> Vec<Resource> {
     let resources = |choices: &[garland_topology::paths::Choice]| {
         let legs = choices.iter().flat_map(|choice| &choice.legs);
@@ -86,7 +87,7 @@ fn crossed(streams: &[Stream]) -> Vec<Resource> {
     all
 }
 
-/// A round that is being filled.
+/// A round to which flows are still added.
 #[derive(Default)]
 struct Draft {
     flows: Vec<Flow>,

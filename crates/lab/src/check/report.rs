@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// The largest relative deviation of a flow through one medium from theory.
+/// The largest relative deviation from theory of a flow through one medium.
 pub const TOLERANCE: f64 = 0.01;
 
-/// The largest relative deviation from theory of the flow between two nodes while others send too.
+/// The largest relative deviation from theory of a flow between two nodes while other flows run.
 pub const TOLERANCE_OF_PAIRS: f64 = 0.05;
 
 /// A TCP flow, measured at its receiver.
@@ -31,7 +31,7 @@ impl Measured {
         self.theory.map(|theory| self.goodput / theory)
     }
 
-    /// Whether the deviation is within the tolerance; always on unshaped wires.
+    /// Whether the deviation is within the tolerance; always true on unshaped wires.
     pub fn holds(&self) -> bool {
         self.ratio().is_none_or(|ratio| (ratio - 1.0).abs() <= self.tolerance)
     }
@@ -73,8 +73,8 @@ impl MediumCheck {
 /// The result of a self-check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The media that were measured alone. Media without nodes cannot be measured alone, and if
-    /// there are very many media only some are.
+    /// The media that were measured alone. Media without nodes cannot be measured alone; of very
+    /// many media, only some are measured alone.
     pub media: Vec<MediumCheck>,
     /// The number of media of the lab.
     pub all_media: usize,

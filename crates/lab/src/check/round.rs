@@ -10,7 +10,8 @@ use crate::shaping::Shaping;
 /// The maximum total rate of a round's flows, in bits per second, that two CPUs of 2.6 GHz can
 /// emulate on media that count frames one by one.
 const MOST_EXACT: f64 = 600e6;
-/// The corresponding rate on media that pass large segments.
+/// The maximum total rate of a round's flows, in bits per second, on media that pass large
+/// segments.
 const MOST_SCALED: f64 = 5e9;
 
 /// One flow to measure.
@@ -55,8 +56,8 @@ impl Round {
     }
 }
 
-/// Returns the share of this machine that emulating a flow takes; above 1 if the machine is too
-/// slow for it.
+/// Returns the share of this machine's CPU time that the emulation of a flow takes; above 1 if the
+/// machine is too slow for the flow.
 pub(super) fn weight(flow: &Flow, shaping: &Shaping) -> f64 {
     let crossings = flow.media.len().max(1) as f64;
     if !flow.theory.is_finite() {

@@ -10,7 +10,7 @@ use crate::medium;
 use crate::medium::collisions;
 use crate::shaping::{self, Shaping};
 
-/// The number of stations of a medium that are tried as ends of a flow.
+/// The maximum number of stations of a medium that are tried as the sender or receiver of a flow.
 const STATIONS: usize = 4;
 
 /// The flows that measure one medium.
@@ -140,8 +140,7 @@ fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
     }
 }
 
-/// The maximum number of groups that are measured, to limit the time. Most media of a large lab are
-/// alike.
+/// The maximum number of groups of media that are measured. Most media of a large lab are alike.
 const GROUPS: usize = 6;
 
 /// Groups media that this machine can emulate at the same time, at full rate in both directions.

@@ -133,8 +133,8 @@ impl Conversation {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let input = child.stdin.take().expect("standard input was asked for");
-        let output = child.stdout.take().expect("standard output was asked for");
+        let input = child.stdin.take().expect("standard input is a pipe");
+        let output = child.stdout.take().expect("standard output is a pipe");
         let answers = serde_json::Deserializer::from_reader(BufReader::new(output)).into_iter();
         Ok(Self { input, answers })
     }

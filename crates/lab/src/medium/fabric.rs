@@ -32,7 +32,7 @@ pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     steps
 }
 
-/// Returns the segments whose media form a loop, which have more uplinks than a tree has.
+/// Returns the segments whose media form a loop: those with more uplinks than a tree has.
 fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     let count = |segment: MediumId, of: &mut dyn Iterator<Item = MediumId>| {
         of.filter(|medium| segments[*medium] == segment).count()
@@ -75,7 +75,7 @@ fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> 
     steps
 }
 
-/// On every other medium of the segment, sets the port that leads to a station.
+/// Returns the steps that set the port to a station on every other medium of the segment.
 fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     let there = topology.nics[nic].medium;
     let ethernet = sends_from(topology, nic);

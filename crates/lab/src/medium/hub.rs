@@ -16,11 +16,11 @@ use crate::shaping::WIRE;
 use crate::step::Step;
 use crate::writer::MEDIA;
 
-/// The parent class of all stations' classes.
+/// The htb class that contains the classes of all stations.
 pub(crate) const ALL: u32 = 1;
-/// The class of the first station; classes are numbered in the order of the ports.
+/// The htb class of the first station; classes are numbered in the order of the ports.
 const FIRST: u32 = 0x10;
-/// The class of frames from unknown stations.
+/// The htb class of frames from unknown stations.
 const STRAY: u32 = 0xf;
 
 /// The default size of a station's queue in bytes: the ring buffer of a NIC, about 40 frames.

@@ -8,7 +8,7 @@ use crate::{bond, device};
 pub enum Station {
     /// A node's NIC.
     Nic(NicId),
-    /// Another medium, by the index of the uplink that joins them.
+    /// Another medium, given by the index of the uplink that leads to it.
     Uplink(usize),
 }
 

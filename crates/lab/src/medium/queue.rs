@@ -7,8 +7,8 @@ use crate::step::Step;
 use crate::writer::MEDIA;
 use crate::{device, shaping};
 
-/// Returns the step that limits a port to its rate; `None` if it has no rate. `buffer` is the size
-/// of its buffer in bytes, if given; `exact` says whether frames are counted one by one.
+/// Returns the step that limits a port to its rate; `None` if the port has no rate. `buffer` is the
+/// size of its buffer in bytes, if given; `exact` says whether frames are counted one by one.
 pub(super) fn shape(port: &Port, buffer: Option<u64>, exact: bool) -> Option<Step> {
     let bucket = shaping::qdisc(port.rate?, exact).holding(buffer);
     Some(MEDIA.tc(format!("qdisc add dev {} root {bucket}", port.device)))

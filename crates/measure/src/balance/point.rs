@@ -86,7 +86,7 @@ pub struct CopyResult {
     /// Seconds from the start of the round until the copy was done.
     pub seconds: f64,
     /// The seconds in which each resource was in use: the busier disk of the two nodes, the
-    /// network, and the busiest thread, which ran on a CPU or waited for one.
+    /// network, and the busiest thread (running, or waiting for a CPU).
     used: Shares,
     /// The part of the file that was in the page cache before the copy; none if unknown.
     pub cached: Option<DiskCached>,

@@ -56,7 +56,7 @@ impl BalanceRequest {
         };
         if let Some(many) = remote.iter().find(|&&remote| remote > pairs) {
             let copies = if pairs == 1 { "1 copy" } else { &format!("{pairs} copies") };
-            let message = format!("--remote {many}: {nodes} nodes make {copies} only");
+            let message = format!("--remote {many}: {nodes} nodes make only {copies}");
             return Err(Failure::usage(message).hint("each pair of nodes makes one copy"));
         }
         let sizes = balance.sizes.iter().map(|text| size(text)).collect::<Result<_, _>>()?;
@@ -95,9 +95,7 @@ fn size(text: &str) -> Result<(String, u64), Failure> {
         return Err(Failure::usage(format!(
             "--sizes {text}: the size must be from {least} to {most}"
         ))
-        .hint(
-            "copies should take some tenths of a second at least: shorter ones are not accurate",
-        ));
+        .hint("copies should take at least 0.2 s: shorter ones are not measured accurately"));
     }
     Ok((text.to_owned(), size))
 }

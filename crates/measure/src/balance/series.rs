@@ -37,7 +37,7 @@ pub struct Findings {
     pub pairs: Vec<[usize; 2]>,
     /// For each node, its test file; none until it is written.
     pub stocked: Vec<Option<PreparedFile>>,
-    /// For each node, the error with which it failed; none if it did not.
+    /// For each node, why it failed; none if it has not failed.
     pub troubles: Vec<Option<String>>,
     /// For each node, whether its agent has exited.
     pub dead: Vec<bool>,
@@ -99,8 +99,8 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Measures all points, until a copy fails or the user interrupts. Calls `tell` with a line of progress
-    /// before each round.
+    /// Measures all points until a copy fails or the user interrupts. Calls `tell` with a line of
+    /// progress before each round.
     pub fn measure(&mut self, tell: &mut dyn FnMut(String)) -> io::Result<()> {
         let request = self.request;
         let pairs = self.findings.pairs.len();

@@ -39,9 +39,9 @@ pub struct Measurement {
     operations: u64,
     elapsed_ns: u64,
     sync_ns: u64,
-    /// Bytes per second, over a time that includes the fsync.
+    /// Bytes per second; the time includes the final fsync.
     pub rate: f64,
-    /// Operations per second, over a time that includes the fsync.
+    /// Operations per second; the time includes the final fsync.
     pub iops: f64,
     /// The average number of operations in flight.
     in_flight: f64,
@@ -82,8 +82,7 @@ impl Measurement {
 }
 
 impl NodeDisk {
-    /// Creates the result of a node from `node`, what its agent reported; `name` is the node's
-    /// name.
+    /// Creates the result of the node with this name from `node`, its agent's report.
     pub fn new(name: &str, node: &DiskNode) -> Self {
         let reason = match &node.end {
             Some(DiskEnd::Done) => None,

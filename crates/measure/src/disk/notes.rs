@@ -1,4 +1,4 @@
-//! Notes on the figures of `garland disk`: whether the caches were cold, and which layers were between
+//! Notes on the figures of `garland disk`: whether caches were cold, and which layers were between
 //! the test and the disk.
 
 use garland_analysis::conditions::{Purpose, beware};
@@ -50,8 +50,8 @@ fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
     let whole = size >> 20 << 20;
     (first.bytes < whole).then(|| {
         format!(
-            "only the first {} of the file were written in the time, and all figures are of these; use \
-             more --time",
+            "only the first {} of the file were written within the time limit, and only these were \
+             measured; use a longer --time",
             bytes::format(first.bytes)
         )
     })
@@ -75,7 +75,7 @@ fn place_notes(place: &DiskPlace, size: u64) -> Vec<String> {
     }
     if !place.no_uring.is_empty() {
         let reason = &place.no_uring;
-        notes.push(format!("no io_uring ({reason}): threads did direct I/O"));
+        notes.push(format!("io_uring is not available ({reason}): threads did direct I/O"));
     }
     if place.device.starts_with("loop") {
         let device = &place.device;

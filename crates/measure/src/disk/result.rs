@@ -79,7 +79,7 @@ impl DiskResult {
         if !few.is_empty() {
             notes.push(format!(
                 "{}: fewer than {FEW} operations in some random measurements, so p99 and max are not \
-                 reliable; use more --time or --size",
+                 reliable; use a longer --time or a larger --size",
                 garland_core::cluster::nodelist::fold(&few)
             ));
         }

@@ -21,7 +21,7 @@ pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Opt
     } else if half > 0.01 && took.timed_together == 1 {
         Some(format!("{which}: the error of the median is up to {:.0} %", half * 100.0))
     } else if timer_ns * 10 > took.sojourn.p50 * u64::from(took.timed_together) {
-        Some(format!("{which}: reading the clock is {timer_ns} ns of each time"))
+        Some(format!("{which}: reading the clock takes {timer_ns} ns of each time"))
     } else {
         None
     }

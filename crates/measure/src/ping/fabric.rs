@@ -70,7 +70,7 @@ impl FabricResult {
         let puts = task.points.iter().any(|point| point.kind == PingKind::Put);
         if puts && !self.acknowledged {
             warnings
-                .push(format!("provider {name} does not acknowledge: a put ends when it is sent"));
+                .push(format!("provider {name} does not acknowledge puts: a put ends when sent"));
         }
         warnings
     }

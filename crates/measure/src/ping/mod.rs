@@ -28,7 +28,7 @@ use request::PingRequest;
 use result::{PairResult, PingResult};
 use sweep::Wire;
 
-/// The time that a pair may take beyond the measurement of its points.
+/// Time allowed for a pair in addition to the time for measuring its points.
 const BESIDES: Duration = Duration::from_secs(20);
 
 /// Runs `garland ping`: times operations between the first node and each of the others.

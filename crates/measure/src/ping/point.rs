@@ -23,8 +23,8 @@ pub struct PointResult {
     pub rate: Option<u32>,
     pub count: u64,
     pub elapsed_ns: u64,
-    /// Nanoseconds for each operation: the elapsed time divided by the number of operations, or
-    /// with a rate the mean duration. For messages sent one at a time, half of that.
+    /// Nanoseconds per operation: the elapsed time divided by the number of operations; with a
+    /// rate, the mean duration. Half of this for messages that are sent one at a time.
     pub each_ns: f64,
     pub sojourn: Sojourn,
     pub timed_together: u32,
@@ -97,8 +97,8 @@ fn reached(took: &PingSample) -> Option<f64> {
     (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
 }
 
-/// Returns by what to divide the measured time of an operation: 2 for messages that are sent one at
-/// a time, of which half the round trip is reported, otherwise 1.
+/// Returns the divisor of the measured time of an operation: 2 for messages that are sent one at a
+/// time, since half of their round trip is reported, otherwise 1.
 pub fn ways(kind: PingKind, depth: u32) -> f64 {
     if kind == PingKind::Msg && depth == 1 { 2.0 } else { 1.0 }
 }

@@ -88,7 +88,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         (all.map(|(size, depth)| point(size, depth)).collect::<Vec<_>>(), None)
     };
     if points.len() > PING_POINTS_MAX {
-        return Err(Failure::usage("too many combinations of sizes and depths"));
+        return Err(Failure::usage("too many combinations of sizes and depths: choose fewer"));
     }
     let pin = ping.pin.as_deref().map(pin).transpose()?;
     let provider = ping.provider.clone();
@@ -106,7 +106,7 @@ fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
     let min = ping.min.as_deref().map(size).transpose()?.unwrap_or(SIZE);
     let max = ping.max.as_deref().map(size).transpose()?.unwrap_or(min);
     if max < min {
-        return Err(Failure::usage(format!("the least size, {min}, is above the largest, {max}")));
+        return Err(Failure::usage(format!("the smallest size {min} is above the largest {max}")));
     }
     // As in pgping, size 0 is followed by 4 bytes.
     Ok(match min {
@@ -125,7 +125,7 @@ fn depths(ping: &Ping) -> Result<Vec<u32>, Failure> {
     match (depth(from), depth(to)) {
         (Some(from), Some(to)) if from <= to => Ok(doublings(from, to)),
         _ => Err(Failure::usage(format!(
-            "-b {text}: not N or N..M with numbers from 1 to {PING_DEPTH_MAX}"
+            "-b {text}: must be N or N..M, with numbers from 1 to {PING_DEPTH_MAX}"
         ))),
     }
 }
@@ -135,7 +135,7 @@ fn pin(text: &str) -> Result<(u16, u16), Failure> {
     let pair = pair.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     pair.ok_or_else(|| {
         Failure::usage(format!(
-            "--pin {text}: not two CPU numbers, of the first node and of the others, such as 2,3"
+            "--pin {text}: not two CPU numbers (first node, other nodes), such as 2,3"
         ))
     })
 }

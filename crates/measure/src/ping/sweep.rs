@@ -18,10 +18,10 @@ pub struct Sweep {
     pub gap_ns: f64,
     /// LogGP parameter G: nanoseconds for each further byte; none if sizes were not measured.
     pub gap_per_byte_ns: Option<f64>,
-    /// The coefficient of determination R² of the line that was fitted to times over sizes; none
-    /// without one.
+    /// The coefficient of determination R² of the line that was fitted to times over sizes; none if
+    /// no line was fitted.
     pub fit: Option<f64>,
-    /// The sizes in bytes from which on times follow another line.
+    /// The sizes in bytes from which on times leave the line of the smaller sizes.
     pub jumps: Vec<u32>,
     /// The depth above which the rate no longer grows.
     pub knee: u32,

@@ -134,7 +134,7 @@ fn say_depth(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
             write!(f, "depth   on average {reached:.1} of at most {depth} were in flight;")?;
             return writeln!(f, " each takes {stay:.2} uSec (p50)");
         }
-        (_, None, _) => write!(f, "depth   with {depth} started before waiting for all of them")?,
+        (_, None, _) => write!(f, "depth   with {depth} started, then all awaited,")?,
         (.., Some(reached)) => {
             write!(f, "depth   with {reached:.1} in flight on average, of at most {depth},")?;
         }
@@ -167,7 +167,7 @@ fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, request: &PingRequest) -
     let (l, o, g) = (us(sweep.latency_ns), us(sweep.overhead_ns), us(sweep.gap_ns));
     write!(f, "LogGP   L {l:.2} o {o:.2} g {g:.2} uSec")?;
     if let (Some(per_byte), Some(fit)) = (sweep.gap_per_byte_ns, sweep.fit) {
-        write!(f, ", G {per_byte:.3} ns per byte (a line explains {:.0} %)", fit * 100.0)?;
+        write!(f, ", G {per_byte:.3} ns per byte (a linear fit explains {:.0} %)", fit * 100.0)?;
     }
     writeln!(f)?;
     if !sweep.jumps.is_empty() {

@@ -1,4 +1,4 @@
-//! `garland wires`: measures every pair of nodes, and reports parts that are slower than their peers.
+//! `garland wires`: measures every pair of nodes, and reports parts slower than their peers.
 
 mod measured;
 mod naming;
@@ -146,7 +146,7 @@ fn warnings(
     if let Some(baseline) = baseline.filter(|baseline| baseline.share < SLOWER) {
         let share = baseline.share * 100.0;
         warnings.push(format!(
-            "all pairs are slower than in run {}: {share:.0} % of its rate",
+            "pairs are slower than in run {}: on average {share:.0} % of their rate there",
             baseline.run
         ));
     }

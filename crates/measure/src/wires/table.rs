@@ -41,7 +41,7 @@ impl fmt::Display for WiresResult {
         }
         if let Some(baseline) = &findings.baseline {
             let share = baseline.share * 100.0;
-            writeln!(f, "compared with run {}: pairs have {share:.0} % of its rate", baseline.run)?;
+            writeln!(f, "compared with run {}: on average {share:.0} % of its rate", baseline.run)?;
         }
         findings.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
         for fault in &findings.faults {

@@ -17,8 +17,8 @@ const PIECE_LEN: u64 = PIECE as u64;
 /// The maximum number of pieces that are read ahead for one open file.
 pub const MOST: u64 = 8;
 
-/// A piece that is older than this, in nanoseconds, is used only if the node confirms that the file
-/// is unchanged.
+/// The age in nanoseconds above which a piece is used only if the node confirms that the file is
+/// unchanged.
 const OLD_NS: u64 = 1_000_000_000;
 
 /// The number of consecutive reads after which a file counts as read sequentially. One read of
@@ -82,19 +82,19 @@ pub struct Ahead {
     /// The version of the file for which the pieces were requested; see
     /// [`Flow`](super::inode::Flow).
     version: u64,
-    /// The state of the file before the first piece was requested; `None` if it is unknown, or if a
-    /// change would not show in it.
+    /// The state of the file before the first piece was requested; `None` if the state is unknown,
+    /// or so recent that another change might not alter it.
     seen: Option<CacheStamp>,
     pieces: BTreeMap<u64, Piece>,
 }
 
 /// How a read is served.
 pub enum Served {
-    /// The read can be answered: for each piece, the start and the end of the part to reply with.
+    /// The read can be answered: with the bytes of each piece between these two offsets.
     Bytes(Vec<(Arc<Reply>, usize, usize)>, ReplyData),
     /// The read waits for a requested piece.
     Waits,
-    /// The read cannot be served from pieces, and must be requested from the node separately.
+    /// The pieces lack bytes of the read, which must be requested separately from the node.
     Alone(Read),
 }
 
@@ -135,15 +135,15 @@ impl Ahead {
         (self.run >= RUN || size >= LARGE) && length > end.min(PIECE_LEN)
     }
 
-    /// Sets the state that the file had when it was opened; `None` if a later change would not show
-    /// in it.
+    /// Sets the state that the file had when it was opened; `None` if a later change might not
+    /// alter it.
     pub fn trust(&mut self, seen: Option<CacheStamp>) {
         self.seen = seen;
     }
 
-    /// Returns whether the read would be served with old pieces, so that the node should be asked
-    /// whether the file is unchanged. If it is, these pieces need not be requested again, which
-    /// helps with a slow wire or a slow reader.
+    /// Returns whether pieces for this or later reads are so old that the node should be asked
+    /// whether the file is unchanged. Pieces of an unchanged file need not be requested again,
+    /// which saves time if the wire or the reader is slow.
     pub fn is_doubtful(&self, read: &Read) -> bool {
         let first = read.offset / PIECE_LEN;
         let old = |piece: &Piece| piece.is_old(read.since_ns);
@@ -151,8 +151,8 @@ impl Ahead {
     }
 
     /// Compares `seen`, the state of the file at `at_ns`, with its state before the pieces were
-    /// requested. If both are known and equal, the pieces that are here count as read at `at_ns`.
-    /// Otherwise they are dropped.
+    /// requested. If both are known and equal, the pieces that have arrived count as read at
+    /// `at_ns`. Otherwise these pieces are dropped.
     pub fn look(&mut self, seen: Option<CacheStamp>, at_ns: u64) {
         if self.seen.is_some() && self.seen == seen {
             for piece in self.pieces.values_mut() {
@@ -166,8 +166,8 @@ impl Ahead {
         }
     }
 
-    /// Serves a sequential read of a file of `length` bytes, with at most `most` pieces ahead of
-    /// it. Also returns the pieces to request from the node, by index.
+    /// Serves a sequential read of a file of `length` bytes, and reads at most `most` pieces ahead.
+    /// Also returns the pieces to request from the node, each with its index.
     pub fn serve(
         &mut self,
         read: Read,
@@ -225,8 +225,8 @@ impl Ahead {
         (Served::Bytes(parts, read.reply), ask)
     }
 
-    /// Stores the piece `index` that was requested as `asked`; `None` means that the request
-    /// failed. A piece that is no longer wanted is ignored.
+    /// Stores the piece with the index `index`, which was requested as `asked`; `None` means that
+    /// the request failed. A piece that is no longer wanted is ignored.
     pub fn come(
         &mut self,
         index: u64,

@@ -24,7 +24,7 @@ pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
         uid: attr.user,
         gid: attr.group,
         rdev: attr.number,
-        // The size of a transfer to the node: programs that follow it save round trips.
+        // Programs that read or write as many bytes per call save round trips to the node.
         blksize: 128 << 10,
         flags: 0,
     }

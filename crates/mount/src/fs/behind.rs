@@ -1,9 +1,9 @@
 //! The write-behind of a file: the written bytes that the node has not acknowledged. It decides
 //! what may be sent. Nothing here blocks or sends.
 //!
-//! Consecutive writes are joined. The first write is sent at once. Writes that arrive while another
-//! one is in flight are sent together, at most a piece at a time. Small writes thus do not cost a
-//! round trip each, and no timer is needed. A write that overlaps one in flight waits for it, since
+//! Consecutive writes are joined. The first write is sent at once. Writes that arrive while a write
+//! is in flight are sent together, at most a piece at a time. So small writes do not cost a round
+//! trip each, and no timer is needed. A write waits while an overlapping write is in flight, since
 //! the node may execute writes in any order.
 
 use std::collections::VecDeque;

@@ -28,12 +28,12 @@ use super::top::{Named, Own};
 /// The maximum number of background requests, such as read-ahead, that the kernel sends at a time.
 const BACKGROUND: u16 = 64;
 
-/// The file system as the FUSE library calls it.
+/// The callbacks of the file system for the FUSE library.
 pub struct Files(pub Arc<Mount>);
 
 impl Files {
-    /// Returns the inode of a node with this number. EPERM if it is an inode of the mount itself,
-    /// which cannot be changed; ESTALE if there is none.
+    /// Returns the inode of a node with this number. Fails with EPERM for an inode of the mount
+    /// itself, which cannot be changed, and with ESTALE for an unknown number.
     fn inode(&self, number: INodeNo) -> Result<Arc<Inode>, Errno> {
         match self.0.inodes.find(number.0) {
             Some(inode) => Ok(inode),
@@ -65,8 +65,8 @@ macro_rules! opened {
 
 impl Filesystem for Files {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // Not FUSE_ATOMIC_O_TRUNC: with it the bytes are gone before the kernel finds that the file is a
-        // program that runs, and refuses.
+        // Not FUSE_ATOMIC_O_TRUNC: with it the file would be truncated before the kernel refuses to
+        // write to a running program.
         let wanted = [
             InitFlags::FUSE_AUTO_INVAL_DATA,
             InitFlags::FUSE_DO_READDIRPLUS,
@@ -233,7 +233,7 @@ impl Filesystem for Files {
         }
         let text = serde_json::to_string(&self.0.account()).unwrap_or_default();
         let handle = self.0.opens.keep(Open::Text(text.into()));
-        // Its length changes with each read: the kernel must not rely on one.
+        // The length of the status changes from open to open: the kernel must not cache it.
         reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO);
     }
 
@@ -394,8 +394,8 @@ impl Filesystem for Files {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        // Names are the node's as soon as they are answered for; what makes them stable there is a
-        // file's own fsync, on most file systems.
+        // The node has changed a name before it replies. On most file systems an fsync of the file
+        // makes the name durable.
         reply.ok();
     }
 

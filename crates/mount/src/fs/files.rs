@@ -92,7 +92,7 @@ impl Mount {
                 flow.version += 1;
             }
             let is_same = flow.behind.is_settled() && flow.seen == now;
-            // A change that comes now might not show in the times.
+            // The file changed just now if `fresh`: another change might not alter its times.
             flow.seen = now.filter(|_| !fresh);
             file.ahead().trust(flow.seen);
             flow.with_written(attr);

@@ -41,8 +41,8 @@ pub struct Listing {
     /// The index in the directory of the first entry in `entries`.
     base: u64,
     entries: VecDeque<Entry>,
-    /// The connection and the node's handle to request more entries; `None` if there are no more,
-    /// or they are already requested.
+    /// The epoch of the connection and the node's handle to request more entries; `None` if there
+    /// are no more, or they are already requested.
     more: Option<(u64, u64)>,
     is_asked: bool,
     waiting: Vec<Want>,
@@ -52,9 +52,9 @@ pub struct Listing {
 
 /// A reader's request for the entries from an offset on.
 pub enum Want {
-    /// For names and types only.
+    /// Names and types only (readdir).
     Plain(u64, ReplyDirectory),
-    /// For names and attributes.
+    /// Names and attributes (readdirplus).
     Plus(u64, ReplyDirectoryPlus),
 }
 
@@ -112,8 +112,8 @@ impl Listing {
         }
     }
 
-    /// Drops old entries after a reader received those before the offset `given`. Returns whether
-    /// to request more.
+    /// Drops old entries after a reader received the entries before the offset `given`. Returns
+    /// whether to request more entries.
     pub fn gave(&mut self, given: u64) -> bool {
         let done = given.saturating_sub(DOTS).saturating_sub(self.base) as usize;
         if done > BACK {
@@ -125,23 +125,23 @@ impl Listing {
         left < FEW as u64 && self.more.is_some() && !self.is_asked
     }
 
-    /// Drops the listing, so that `want` waits for a new one. Returns the connection and the handle
-    /// of the old listing if it must be closed.
+    /// Drops the listing, so that `want` waits for a new one. Returns the epoch of the connection
+    /// and the handle of the old listing if it must be closed.
     pub fn begin_anew(&mut self, want: Want) -> Option<(u64, u64)> {
         let old = self.more.take();
         *self = Self { waiting: vec![want], is_asked: true, ..Self::default() };
         old
     }
 
-    /// Returns the connection and the handle with which to request more entries, and notes that
-    /// they are requested. `None` if there are no more.
+    /// Marks more entries as requested. Returns the epoch of the connection and the handle for the
+    /// request; `None` if there are no more entries, or they are already requested.
     pub fn ask_for_more(&mut self) -> Option<(u64, u64)> {
         let more = self.more.take()?;
         self.is_asked = true;
         Some(more)
     }
 
-    /// Returns the connection and the handle of the listing if it must be closed.
+    /// Returns the epoch of the connection and the handle of the listing if it must be closed.
     pub fn close(&mut self) -> Option<(u64, u64)> {
         self.more.take()
     }
@@ -166,8 +166,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Returns the name and the entry at an offset; `None` if it is not available. `.` and `..`
-    /// have no entry.
+    /// Returns the name and the entry at an offset; `None` if none is available there. `.` and `..`
+    /// have a name but no entry.
     pub fn at(&self, offset: u64) -> Option<(&OsStr, Option<&Entry>)> {
         match offset {
             0 => Some((OsStr::new("."), None)),

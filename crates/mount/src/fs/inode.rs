@@ -22,7 +22,7 @@ pub struct Key {
     peer: usize,
     device: u64,
     inode: u64,
-    /// The type and the birth time tell a file from an earlier one with the same inode number.
+    /// Type and birth time distinguish the file from an earlier file with this inode number.
     kind: FileKind,
     born: Stamp,
 }
@@ -56,8 +56,8 @@ pub struct Inode {
 
 #[derive(Default)]
 struct Place {
-    /// The directory that contains the last known name; `None` for the root of a node, and if no
-    /// name is known.
+    /// The directory in which the inode has its last known name; `None` for the root of a node, and
+    /// if no name is known.
     above: Option<Arc<Inode>>,
     name: Vec<u8>,
     /// The kernel's lookup count: how many references to the inode the kernel has.
@@ -160,7 +160,7 @@ pub struct Flow {
     pub behind: Behind<Arc<OpenFile>>,
     /// The functions to call once all writes are acknowledged.
     pub waiting: Vec<Settled>,
-    /// A counter of the changes by this mount. Each change invalidates what was read ahead.
+    /// The number of changes of the file by this mount. Each invalidates what was read ahead.
     pub version: u64,
     /// The state of the file to which the kernel's cached pages belong; `None` if unknown.
     pub seen: Option<CacheStamp>,

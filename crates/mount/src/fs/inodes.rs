@@ -34,8 +34,8 @@ impl Inodes {
         self.lock().by_number.get(&number).cloned()
     }
 
-    /// Returns the inode that has the name `name` in `above` and these attributes; created if
-    /// missing. Adds one to its lookup count.
+    /// Returns the inode that has the name `name` in the directory `above` and these attributes;
+    /// created if missing. Adds one to its lookup count.
     pub fn tell(&self, above: &Arc<Inode>, name: &[u8], attr: &Attr) -> Arc<Inode> {
         let key = Key::of(above.peer, attr);
         let mut table = self.lock();
@@ -58,8 +58,8 @@ impl Inodes {
         inode
     }
 
-    /// Returns the number that [`tell`](Self::tell) would assign, unless another inode already has
-    /// it. Counts no lookup.
+    /// Returns the inode number of a file with these attributes, unless another file has the same
+    /// number; see [`tell`](Self::tell). Leaves the lookup count unchanged.
     pub fn number(peer: usize, attr: &Attr) -> u64 {
         Key::of(peer, attr).number()
     }
@@ -89,7 +89,7 @@ impl Inodes {
         }
     }
 
-    /// Renames an inode. With `exchange`, the inode that had the new name gets the old one;
+    /// Renames an inode. The inode that had the new name gets the old name if `exchange` is set;
     /// otherwise it loses its name.
     pub fn rename(&self, from: (u64, &[u8]), to: (&Arc<Inode>, &[u8]), exchange: bool) {
         let (above, name) = to;

@@ -48,7 +48,7 @@ pub struct Figures {
     pub lookups: AtomicU64,
     /// Files opened or created.
     pub opens: AtomicU64,
-    /// Opened files of which the kernel kept its cached pages.
+    /// Opens of files whose cached pages the kernel kept.
     pub kept: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ pub struct Mount {
     inodes: Inodes,
     opens: Opens,
     top: Top,
-    /// Takes the inode numbers of files whose pages in the kernel's cache are invalid.
+    /// The channel for the inode numbers of files whose pages in the kernel's cache are invalid.
     distrusted: Sender<u64>,
     recording: Arc<Recording>,
 }
@@ -92,7 +92,7 @@ impl Mount {
     /// Causes the kernel to drop the cached pages of a file, which may hold bytes that never
     /// reached the node.
     fn distrust(&self, number: u64) {
-        // It fails while the mount ends.
+        // Fails if the mount is ending.
         let _ = self.distrusted.send(number);
     }
 }

@@ -101,9 +101,9 @@ impl Mount {
         self.ask_about(of, (handle, false), Ask::Stat, Box::new(then));
     }
 
-    /// Sends a request about a file; `writes` and the choice between handle and path are those of
-    /// [`spot`](Self::spot). If the node does not know a handle that the kernel did not name, sends
-    /// the request again with the path.
+    /// Sends a request about a file, which [`spot`](Self::spot) identifies by a handle or the path.
+    /// If the node does not know a handle that the kernel did not name, sends the request again
+    /// with the path.
     fn ask_about(
         &self,
         inode: Arc<Inode>,

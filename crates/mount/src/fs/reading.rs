@@ -46,8 +46,8 @@ impl Mount {
         }
     }
 
-    /// Asks the node whether the file has changed since it was opened, drops the available pieces
-    /// if it has, and serves the read.
+    /// Asks the node whether the file has changed since it was opened. Drops the available pieces
+    /// if the file has changed. Then serves the read.
     fn look_again(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let (mount, file_then, asked_ns) = (Arc::clone(self), Arc::clone(file), clock::now_ns());
         let then = move |outcome: Result<Reply, Errno>| {

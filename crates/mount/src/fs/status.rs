@@ -9,7 +9,7 @@ use super::Mount;
 /// The counters of a mount since it began: requests by the kernel, and the traffic with the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Reads by the kernel. Those that its page cache served are not included.
+    /// Reads by the kernel, without the reads that the kernel's page cache served.
     pub reads: u64,
     /// Reads that the read-ahead served without waiting.
     pub reads_ahead: u64,
@@ -19,7 +19,7 @@ pub struct Account {
     pub lookups: u64,
     /// Files that were opened or created.
     pub opens: u64,
-    /// Opened files of which the kernel kept its cached pages, since they were unchanged.
+    /// Opens of files whose cached pages the kernel kept, since the files were unchanged.
     pub opens_unchanged: u64,
     /// Inodes that the kernel knows now.
     pub known: u64,

@@ -63,7 +63,7 @@ impl Top {
     pub fn own(&self, number: u64) -> Option<Own> {
         match number {
             TOP => Some(Own::Folder),
-            // A process's home is the node that it was started on; so far that is this one.
+            // `home` should be the node that a process was started on; for now it is this machine.
             HERE | HOME => Some(Own::Link(self.here.clone())),
             STATUS => Some(Own::Status),
             _ => {

@@ -1,5 +1,5 @@
-//! The limit of unacknowledged writes to a node. When it is reached, replies to writers are delayed
-//! until the node acknowledges enough bytes.
+//! The limit of unacknowledged writes to a node. When the limit is reached, replies to writers are
+//! delayed until the node acknowledges enough bytes.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -28,8 +28,8 @@ struct Parked {
 }
 
 impl Window {
-    /// Adds written bytes. Replies to their writer at once if there is space, otherwise when there
-    /// is.
+    /// Counts bytes as unacknowledged. Replies to their writer as soon as the window has space for
+    /// them.
     pub fn take(&self, bytes: u32, reply: ReplyWrite) {
         let mut state = self.0.lock();
         state.used += bytes as usize;
@@ -42,8 +42,8 @@ impl Window {
     }
 
     /// Subtracts acknowledged bytes, and replies to the writers for which there is space now. For
-    /// each of them, calls `waited` with the time at which it began to wait, in monotonic
-    /// nanoseconds, and its number of bytes.
+    /// each such writer, calls `waited` with the monotonic time in nanoseconds at which it began to
+    /// wait, and the number of bytes that it wrote.
     pub fn give_back(&self, bytes: usize, waited: impl Fn(u64, u64)) {
         let mut told = Vec::new();
         {

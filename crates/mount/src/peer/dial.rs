@@ -50,7 +50,7 @@ impl Dialer {
         let address = *addresses.first().ok_or("it has no address")?;
         let ends = (0..FILES_LINKS).map(|number| connect(address, &order, number));
         let ends = ends.collect::<Result<Vec<_>, _>>();
-        let ends = ends.map_err(|error| format!("connecting to {address}: {error}"))?;
+        let ends = ends.map_err(|error| format!("cannot connect to {address}: {error}"))?;
         let traffic = Arc::clone(&self.traffic);
         let wire = Wire::start(traffic, epoch, ends).map_err(|error| error.to_string())?;
         watch::start(connection, &wire).map_err(|error| error.to_string())?;

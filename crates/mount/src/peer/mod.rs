@@ -1,5 +1,5 @@
-//! A node of a mount. The first request connects to it, and so does the first one after its agent
-//! was lost. Nothing here blocks: requests have continuations.
+//! A node of a mount. The first request opens the connections to its agent, and so does the first
+//! request after they were lost. Nothing here blocks: requests have continuations.
 
 mod dial;
 mod link;
@@ -128,7 +128,7 @@ impl Peer {
         }
     }
 
-    /// Returns whether the node is connected, and if not, why, if that is known.
+    /// Returns whether the node is connected, and the reason, if known, why it is not.
     pub fn standing(&self) -> (bool, Option<String>) {
         match &*self.lock() {
             State::Up(_) => (true, None),

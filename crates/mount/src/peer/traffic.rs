@@ -7,7 +7,7 @@ use garland_core::trace::Stage;
 
 use crate::recording::Recording;
 
-/// What was transferred to and from one node since the mount began.
+/// The counters of the traffic with one node since the mount began.
 pub struct Traffic {
     /// Requests that were sent.
     pub asked: AtomicU64,

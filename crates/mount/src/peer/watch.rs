@@ -11,8 +11,8 @@ use garland_transport::Connection;
 
 use super::wire::Wire;
 
-/// The timeout of one wait for a heartbeat. Silence is measured in waits, not in time: a mount that
-/// was suspended must not take that for silence of the agent.
+/// The timeout of one wait for a heartbeat. Silence is measured in waits, not in time, so that the
+/// agent does not count as silent while the mount itself was suspended.
 const WAIT: Duration = Duration::from_millis(250);
 
 /// The number of consecutive waits without a heartbeat after which the agent counts as lost.
@@ -22,7 +22,7 @@ const SILENT: u32 = 12;
 /// stop. The channel stays open until `wire` is closed.
 ///
 /// # Errors
-/// When the thread can't be started.
+/// When the thread cannot be started.
 pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
     let (failed, wire) = (Arc::clone(wire), Arc::clone(wire));
     let begun = threads::spawn("watch", move || {

@@ -18,7 +18,7 @@ use crate::recording;
 
 /// The connections to an agent that were established together.
 pub struct Wire {
-    /// The number that tells these connections from earlier and later ones to the node.
+    /// The number that distinguishes these connections from earlier and later ones to the node.
     pub epoch: u64,
     links: Vec<Arc<Link>>,
     /// The requests that are not answered yet, by number; once the connections are closed, the
@@ -41,7 +41,7 @@ impl Wire {
     /// Takes over connections after their handshakes, and starts the threads that serve them.
     ///
     /// # Errors
-    /// When a thread can't be started.
+    /// When a thread cannot be started.
     pub fn start(traffic: Arc<Traffic>, epoch: u64, ends: Vec<Ends>) -> io::Result<Arc<Self>> {
         let (links, receivers): (Vec<_>, Vec<_>) = ends.into_iter().map(Link::new).unzip();
         let (unanswered, last) = (Mutex::new(Ok(HashMap::new())), AtomicU64::new(0));
@@ -59,7 +59,7 @@ impl Wire {
             if let Err(error) = link.send_all()
                 && let Some(wire) = its.upgrade()
             {
-                wire.fail(&format!("sending: {error}"));
+                wire.fail(&format!("cannot send: {error}"));
             }
         })?;
         let wire = Arc::clone(self);
@@ -67,7 +67,7 @@ impl Wire {
             loop {
                 match receiver.receive() {
                     Ok((answered, body, payload)) => wire.answered(answered, body, payload),
-                    Err(error) => return wire.fail(&format!("receiving: {error}")),
+                    Err(error) => return wire.fail(&format!("cannot receive: {error}")),
                 }
             }
         })?;
@@ -100,14 +100,14 @@ impl Wire {
         }
         let link = usize::from(if is_bulk { BULK_LINK } else { 0 });
         if let Err(error) = self.links[link].send(frame, &FileRequest { number, ask }) {
-            self.fail(&format!("sending: {error}"));
+            self.fail(&format!("cannot send: {error}"));
         }
     }
 
     /// Passes a reply to the continuation of its request.
     fn answered(&self, answered: FileReply, body: Vec<u8>, payload: usize) {
         let pending = self.lock().as_mut().ok().and_then(|all| all.remove(&answered.number));
-        // A reply without a request is a fault of the agent, and is ignored.
+        // Ignore a reply without a request: it is a fault of the agent.
         let Some(Pending { then, stage, asked_ns, bytes }) = pending else { return };
         self.traffic.read.fetch_add(payload as u64, Ordering::Relaxed);
         self.traffic.note(stage, asked_ns, bytes + payload as u64);

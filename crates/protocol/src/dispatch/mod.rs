@@ -190,7 +190,7 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the orders that are due now.
+    /// Returns the orders that are due at `now`, in seconds since the run began.
     pub fn steps(&mut self, now: f64) -> Vec<Step> {
         self.place(now);
         let mut steps = Vec::new();
@@ -236,8 +236,8 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the node for a job; `None` if the job has to wait. Returns the job's outcome as an
-    /// error if no node can ever run it.
+    /// Returns the node for a job; `None` if the job has to wait. If no node can ever run the job,
+    /// returns the job's outcome as the error.
     fn choose(&mut self, job: usize, now: f64) -> Result<Option<usize>, Outcome> {
         let wanted = &self.jobs[job];
         let left = self.queue.len();
@@ -340,7 +340,7 @@ fn needs(job: &Job) -> String {
     let cores = format!("{} core{}", job.cores, if job.cores == 1 { "" } else { "s" });
     let memory =
         job.memory.map(|bytes| format!(" and {}", garland_core::units::bytes::format(bytes)));
-    format!("the job needs {cores}{}, and no node has so much", memory.unwrap_or_default())
+    format!("the job needs {cores}{}: no node is large enough", memory.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use crate::placement::Candidate;
 use garland_core::farm::Job;
 
-/// The amount of work that a node gets in advance, in seconds of all its processors: more than the
-/// latency of an order.
+/// The amount of work that a node gets in advance if no files are copied, in seconds of all its
+/// processors: more than the latency of an order.
 const AHEAD: f64 = 0.1;
 
-/// As [`AHEAD`], if files are copied before and after each job: more than the time of two copies.
-/// One copy takes the files of several waiting jobs, so the number of copies falls with the number
-/// of jobs that wait.
+/// The amount of work that a node gets in advance if files are copied before and after each job, in
+/// seconds of all its processors: more than the time of two copies. Jobs that wait together share a
+/// copy, so more waiting jobs need fewer copies.
 const AHEAD_STAGED: f64 = 1.0;
 
 /// The maximum number of jobs that a node gets in advance.
@@ -20,7 +20,7 @@ const AHEAD_MAX: usize = 256;
 /// The time in seconds after which jobs that wait on a node are recalled if other nodes are idle.
 const STUCK: f64 = 0.2;
 
-/// A job on a node, or assigned to it, and the resources it requests.
+/// A job that a node has or will be sent, and the resources that the job requests.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     job: usize,
@@ -47,8 +47,8 @@ pub struct Node {
     ended: Vec<usize>,
     /// The moving average of the duration of jobs on this node, in seconds.
     mean: Option<f64>,
-    /// The time since which the node has had jobs that cannot be running, in seconds since the run
-    /// began; `None` if all its jobs may be running.
+    /// When jobs began to wait on the node for others to end, in seconds since the run began;
+    /// `None` if all its jobs may be running.
     waiting_since: Option<f64>,
     /// Whether the node starts all jobs immediately, without waiting for free processors.
     at_once: bool,
@@ -69,8 +69,8 @@ impl Node {
     }
 
     /// Returns the node as a placement sees it. If jobs may move (`moves`), the node looks less
-    /// busy by the number of jobs that it may get in advance: at most `most`, but one per processor
-    /// if files are `staged`.
+    /// busy by the number of jobs that it may get in advance: at most `most`, or one per processor
+    /// if that is more and files are `staged`.
     pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Candidate {
         let cores = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
         let running = cores.min(self.sight.cores);
@@ -175,8 +175,8 @@ impl Node {
         self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
     }
 
-    /// Returns the jobs that the node has held for too long without being able to start them; each
-    /// job is returned once.
+    /// Returns the jobs that wait on the node, if jobs have waited there for `STUCK` seconds; then
+    /// the time starts again.
     pub fn stuck(&mut self, now: f64) -> Vec<usize> {
         let running = self.running();
         if self.given.len() <= running {

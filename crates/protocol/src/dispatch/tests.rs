@@ -144,7 +144,7 @@ fn a_job_too_large_for_all_nodes_fails() {
     assert_eq!(given(&steps), [(0, 1)]);
     let records = over(steps);
     assert!(
-        matches!(&records[0].outcome, Outcome::Failed(why) if why.contains("no node has so much"))
+        matches!(&records[0].outcome, Outcome::Failed(why) if why.contains("no node is large"))
     );
 }
 

@@ -13,10 +13,10 @@ pub struct FileReply {
     pub outcome: Result<Answer, u16>,
 }
 
-/// The answer to a request. Bytes that were read are the payload of the reply's frame.
+/// The answer to a request. The bytes of a read are the payload of the reply's frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The request is done, or the payload is the answer.
+    /// The request was executed; bytes that were read are the payload.
     Done,
     /// The attributes of a file.
     Attr(Attr),

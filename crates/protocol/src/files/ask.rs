@@ -8,10 +8,10 @@ use super::frame::PIECE;
 /// The number of connections between a mount and an agent.
 pub const FILES_LINKS: u16 = 2;
 
-/// The connection for large payloads, so that small messages do not wait behind them.
+/// The number of the connection for large payloads; the other connection carries small messages.
 pub const BULK_LINK: u16 = 1;
 
-/// The maximum payload in bytes on the connection that is not [`BULK_LINK`].
+/// The maximum payload in bytes on the connection for small messages.
 pub const SMALL_MAX: u32 = 16 << 10;
 
 /// The maximum length of a path, and of one name in it, in bytes.
@@ -95,7 +95,7 @@ pub enum NewKind {
     Link(Vec<u8>),
 }
 
-/// What a seek looks for.
+/// The place that a seek looks for, as in lseek(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hole {
     /// The next hole.
@@ -123,8 +123,8 @@ pub enum Ask {
     Remove(Vec<u8>),
     /// Remove an empty directory.
     RemoveFolder(Vec<u8>),
-    /// Rename the first path to the second, with the kernel's flags: 1 does not replace a file, 2
-    /// exchanges the two.
+    /// Rename the first path to the second, with the flags of renameat2(2): with 1 the second must
+    /// not exist, 2 exchanges the two.
     Rename(Vec<u8>, Vec<u8>, u8),
     /// Open a file.
     Open(Vec<u8>, OpenFlags),
@@ -136,8 +136,7 @@ pub enum Ask {
     /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise also its
     /// attributes.
     Sync(u64, bool),
-    /// Call fallocate(2) on an open file: the handle, the kernel's mode, the offset and the length
-    /// in bytes.
+    /// Call fallocate(2) on an open file: the handle, the mode, the offset and the length in bytes.
     Allocate(u64, u32, u64, u64),
     /// Return the offset of the next hole or data of an open file: the handle, and the offset to
     /// begin at.
@@ -205,7 +204,7 @@ impl Ask {
     }
 }
 
-/// Whether `path` consists of names between slashes, none of them special.
+/// Whether `path` is empty, or consists of valid names between slashes: none is empty, `.` or `..`.
 fn is_clean(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| {
         (1..=NAME_MAX).contains(&name.len()) && name != b"." && name != b".." && !name.contains(&0)

@@ -18,31 +18,31 @@ const TRAILER: usize = 4;
 /// The position of the message in an opened frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The offset of the message; the payload is before it.
+    /// The offset of the message in bytes; the payload precedes the message.
     pub message: usize,
-    /// The offset of the message's end.
+    /// The offset of the message's end in bytes.
     pub end: usize,
 }
 
-/// Completes the next frame of `line`. `frame` has room for the prefix and then the payload;
-/// `message` is appended, and the frame is sealed.
+/// Completes and seals the next frame of `line`. `frame` must contain space for the prefix, and the
+/// payload; `message` is appended.
 ///
 /// # Panics
 /// Panics if the message or the frame is too long, which callers prevent.
 pub fn seal_file_frame(line: &mut Line, frame: &mut Vec<u8>, message: &impl Serialize) {
     let payload = frame.len();
     let bytes = postcard::to_extend(message, std::mem::take(frame));
-    *frame = bytes.expect("the type has no unserialisable part");
+    *frame = bytes.expect("every value can be serialised");
     let length = u32::try_from(frame.len() - payload);
     frame.extend(length.expect("a message is short").to_le_bytes());
     assert!(frame.len() - FRAME_HEAD + TAG <= FRAME_MAX, "a frame is bounded");
     line.seal_in_place(frame);
 }
 
-/// Opens the bytes after a prefix, in place.
+/// Opens a frame in place, from its bytes after the prefix, and returns the message.
 ///
 /// # Errors
-/// Fails if they are not what the peer sent, or contain no valid message.
+/// Fails if the peer did not send these bytes, or they contain no valid message.
 pub fn open_file_frame<T: DeserializeOwned>(
     opener: &Opener,
     body: &mut [u8],

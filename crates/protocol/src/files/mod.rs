@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::copy_id::CopyId;
 use super::keys::Secret;
 
-/// An order of a mount to an agent: until this channel ends, accept connections for files from the
-/// peer that has this secret. The secret was generated for this order.
+/// An order of a mount to an agent: accept connections for files from the peer that has this
+/// secret, until the control channel ends. The secret was generated for this order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FilesOrder {
     /// The identity of the order.

@@ -35,8 +35,8 @@ pub(super) enum Step {
 }
 
 impl Admission {
-    /// Notes that an agent is busy. Returns true for the first one, because of which the copy has
-    /// to begin again.
+    /// Notes that an agent is busy. Returns whether it is the first one; the copy then has to begin
+    /// again.
     pub(super) fn refuse(&mut self, now: u64, id: NodeId) -> bool {
         let is_first = self.since.is_none();
         self.busy.insert(id);
@@ -50,7 +50,7 @@ impl Admission {
         (self.left, self.asked) = (Some(agents.into_iter().map(|(_, id)| id).collect()), false);
     }
 
-    /// Removes an agent, which has granted memory or is dead.
+    /// Stops waiting for an agent, which has granted memory or is dead.
     pub(super) fn settle(&mut self, id: NodeId) {
         self.busy.remove(&id);
         if let Some(left) = &mut self.left {

@@ -72,7 +72,7 @@ impl Head {
     /// Returns the feeder for node `of` on the side of a lane: of the nodes that can read back
     /// received blocks and are not slow, the one that feeds the fewest nodes, and of equal ones the
     /// last. If none of them has room for another downstream, returns the lane's first node; `None`
-    /// if that has no room either.
+    /// if the first node has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
@@ -88,7 +88,7 @@ impl Head {
         feeder.filter(|&feeder| feeder != of)
     }
 
-    /// Fails nodes that are to be fed on the side, but for which no feeder has room.
+    /// Fails the nodes to be fed on the side for which no feeder has room.
     pub(super) fn fail_unfed(&mut self) {
         while let Some((lane, id)) = self.unfed() {
             let first = self.lanes[lane].nodes.first().copied().unwrap_or(HEAD);

@@ -9,7 +9,7 @@ use garland_core::plan::NodeId;
 
 impl Head {
     /// Stores a node's report. If only this node's disk slows the others down, detaches the node,
-    /// or fails it if the policy says so. If most disks are as busy, they are the limit, and
+    /// or fails it if the policy says so. If most disks are equally busy, no node is detached:
     /// dropping blocks would only double the work.
     pub(super) fn judge_disk(&mut self, now: u64, id: NodeId, report: Report) {
         let at = id.index();

@@ -31,7 +31,7 @@ impl Head {
     }
 
     /// Whether all agents have closed the copy after [`HeadEvent::Close`](super::HeadEvent::Close),
-    /// or are not awaited any longer.
+    /// or the head no longer waits for them.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closing_until.is_some_and(|until| self.liveness.is_idle() || self.now >= until)
@@ -54,7 +54,7 @@ impl Head {
         }
     }
 
-    /// Whether a node is dead or hangs: it is not awaited.
+    /// Whether a node is dead or hangs, so that the head does not wait for it.
     fn is_stuck(&self, id: NodeId) -> bool {
         let is_dead = matches!(self.nodes[id.index()].state, NodeState::Dead(_));
         is_dead || self.hangs_in(id).is_some() || self.nodes[id.index()].unresponsive

@@ -22,18 +22,18 @@ pub enum HeadEvent {
     Sent,
     /// The whole source was read without a change; this is its digest.
     SourceRead([u8; 32]),
-    /// The digests of the parts of all nodes, in the order of the nodes.
+    /// The digests that the nodes' parts must have, in the order of the nodes, are known.
     PartsKnown(Vec<[u8; 32]>),
     /// The first block has arrived at the head.
     FirstReceived,
     /// The whole file has arrived at the head.
     Received {
-        /// The digests of the parts of all nodes, in the order of the nodes.
+        /// The digests of the parts that arrived, in the order of the nodes.
         roots: Vec<[u8; 32]>,
         /// The digests that the parts must have, in the same order; empty if unknown.
         manifest: Vec<[u8; 32]>,
     },
-    /// The head's own file has its final name, or why not.
+    /// The head's own file got its final name, or could not get it, and why.
     Stored(Result<(), String>),
     /// The block with this index was corrupt when it arrived at the head.
     Bad(u64),
@@ -43,8 +43,8 @@ pub enum HeadEvent {
     LinkLost(u16, u32, String),
     /// A corrupt frame arrived over one of the head's own links: lane and epoch.
     BadFrame(u16, u32),
-    /// A node that is not in the plan: its name, and its addresses, or why its agent could not be
-    /// reached. The node gets the next index, and joins if its agent was reached.
+    /// A node that is not in the plan: its name, and its agent's addresses, or why the agent could
+    /// not be reached. The node gets the next index, and joins if its agent was reached.
     Added(String, Result<NodeAddress, String>),
     /// A node that could not be reached before is ready now, and listens at this address.
     Joined(NodeId, NodeAddress),
@@ -54,7 +54,7 @@ pub enum HeadEvent {
     Interrupted,
     /// The head was suspended for this many nanoseconds.
     Slept(u64),
-    /// The deadline has passed.
+    /// The time of [`Head::deadline`](super::Head::deadline) has come.
     Tick,
     /// Close the copy on all agents.
     Close,

@@ -21,9 +21,9 @@ impl Head {
         self.set_roots(roots);
     }
 
-    /// Notes that a source has delivered everything and confirmed that its file has not changed.
-    /// After the last one, orders the head to commit its file. The silence or loss of this source
-    /// does not matter from now on.
+    /// Notes that a source has delivered everything and confirmed that its file has not changed;
+    /// the silence or loss of this source no longer matters. After the last source, orders the head
+    /// to commit its file.
     pub(super) fn deliver(&mut self, id: NodeId, report: Box<Report>) {
         if self.has_verdict(id) {
             return;
@@ -35,7 +35,7 @@ impl Head {
         }
     }
 
-    /// Handles the end of the commit on the head's machine: the sources are done.
+    /// Handles the result of the head's commit: the sources are done, or fail if the commit failed.
     pub(super) fn stored(&mut self, stored: Result<(), String>) {
         let delivered = std::mem::take(&mut self.delivered);
         match stored {

@@ -23,8 +23,8 @@ impl Head {
         }
     }
 
-    /// Returns the hops of the lane's chain in the window that ends now, from the first one on.
-    /// Leaves out hops with too little data.
+    /// Returns the hops of a lane's chain, as measured in the window that ends now, in the chain's
+    /// order. Leaves out hops with too little data.
     fn measure_hops(&mut self, lane: usize) -> Vec<Hop> {
         let state = &self.lanes[lane];
         let marks =
@@ -58,7 +58,7 @@ impl Head {
     fn slowest(&self, now: u64, lane: usize, hops: &[Hop]) -> Option<Suspect> {
         let at = hops.iter().rposition(Hop::is_busy)?;
         let hop = hops[at];
-        // Only if all hops behind it are known to wait: a broken link has no counters.
+        // All hops behind it must be known to wait: a broken link has no counters.
         let state = &self.lanes[lane];
         let mut behind = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));
         let is_known = behind.all(|far| hops[at + 1..].iter().any(|other| other.far == far));
@@ -78,7 +78,7 @@ impl Head {
         let both = into.is_some_and(|into| into.wire() < least);
         let doubted = self.lanes[lane].watch.doubts(hop.near);
         let node = if hop.near != HEAD && (both || doubted) { hop.near } else { hop.far };
-        // A silent machine hangs or is dead.
+        // A node without a recent report is not slow: it hangs or is dead.
         let known = &self.nodes[node.index()];
         let speaks = now.saturating_sub(known.reported) < WINDOW_NS;
         // A pipe depends on other lanes and on its reader.

@@ -38,7 +38,7 @@ impl Head {
         let mut next = Self::new(copy, plan, addresses, self.policy, now);
         (next.now, next.interrupted) = (now, self.interrupted);
         next.admission = std::mem::take(&mut self.admission);
-        // No node can have joined: all have to begin before.
+        // No node can have joined yet: nodes join only after all have begun.
         let ended: Vec<NodeId> = self.receivers().filter(|id| self.has_verdict(*id)).collect();
         for id in ended {
             next.nodes[id.index()] = std::mem::take(&mut self.nodes[id.index()]);

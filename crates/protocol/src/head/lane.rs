@@ -6,7 +6,7 @@ use super::watch::Watch;
 use crate::route::LinkSide;
 use garland_core::plan::{self, LaneBlocks, NodeId};
 
-/// A node that feeds this many others is not given the downstreams of a leaving node.
+/// A node that feeds this many others does not become the feeder of a leaving node's downstreams.
 const FED_MAX: usize = 16;
 
 /// The time in nanoseconds from the loss of a link to the next attempt. By then a dead node is
@@ -28,24 +28,24 @@ pub(super) struct LaneState {
     pub(super) route: plan::Route,
     /// The nodes that are still on the lane, each after its feeder.
     pub(super) nodes: Vec<NodeId>,
-    /// The feeder of each node; none for the first node.
+    /// The feeder of each node; the first node has none.
     pub(super) feeders: BTreeMap<NodeId, NodeId>,
     /// Nodes that are fed on the side: the lane does not wait for them.
     pub(super) side_fed: BTreeSet<NodeId>,
     /// The epoch of the link to each node.
     pub(super) epochs: BTreeMap<NodeId, u32>,
     next_epoch: u32,
-    /// Finds the hop that slows the lane down.
+    /// The measurements that find the hop that slows the lane down.
     pub(super) watch: Watch,
     /// Broken links, by the node at their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
     /// When the lane began and ended.
     pub(super) pace: Pace,
-    /// For each node whose link failed before, the number of rails by which the link to it is moved
-    /// from the planned rail.
+    /// For each node to which a link failed before: by how many rails the link is now moved from
+    /// the planned rail.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// For each node that could not reach one of its downstreams, this downstream, which the head
-    /// failed because of it.
+    /// For each node that could not reach one of its downstreams: that downstream, which the head
+    /// then failed.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
     /// Whether a node may have lost its feeder.
     pub(super) may_starve: bool,
@@ -105,8 +105,8 @@ impl LaneState {
         self.retries.remove(&node);
     }
 
-    /// Returns the near and far end of the link with `epoch` on this side of the node `by`; `None`
-    /// if the route has changed since.
+    /// Returns the near and far end of the link with `epoch` on the side `side` of the node `by`;
+    /// `None` if the link is no longer part of the lane.
     pub(super) fn ends(&self, by: NodeId, epoch: u32, side: LinkSide) -> Option<(NodeId, NodeId)> {
         let of_epoch = |far: &NodeId| self.epochs.get(far) == Some(&epoch);
         let far = match side {
@@ -128,8 +128,8 @@ impl LaneState {
         self.fed_by(node).filter(|&fed| fed != of).count()
     }
 
-    /// Returns the new feeder of the node `of` in the chain: `near`, or if that feeds [`FED_MAX`]
-    /// nodes already, the node of the chain that feeds the fewest.
+    /// Returns the new feeder of the node `of` in the chain: `near`, unless it feeds [`FED_MAX`]
+    /// nodes already; then the node of the chain that feeds the fewest.
     pub(super) fn chain_feeder(&self, of: NodeId, near: NodeId) -> NodeId {
         if self.load(near, of) < FED_MAX {
             return near;
@@ -141,7 +141,7 @@ impl LaneState {
     }
 }
 
-/// The progress of a lane, for moving it to another rail.
+/// The times of a lane's progress, which decide whether the lane moves to another rail.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pace {
     /// When the first block had arrived at all nodes.
@@ -163,8 +163,8 @@ impl Pace {
         }
     }
 
-    /// Returns the nanoseconds that the lane took on its own rail; `None` before its end, or if it
-    /// was moved.
+    /// Returns the nanoseconds that the lane took on its own rail; `None` if the lane is not
+    /// finished, or was moved.
     pub(super) fn span(&self) -> Option<u64> {
         let span = self.over?.saturating_sub(self.began?).max(1);
         (!self.moved).then_some(span)
@@ -181,12 +181,12 @@ impl Pace {
 pub(super) struct Retry {
     /// When the next attempt is due; `None` during an attempt.
     pub(super) due: Option<u64>,
-    /// The number of attempts since the link last held for long.
+    /// The number of attempts since the link was last healthy.
     tries: u32,
     /// When the last attempt was made.
     tried: u64,
     /// Why the link was lost, and the side of the reporting node that the link is on. The reason
-    /// from the end that opens the link is preferred.
+    /// from the feeder is preferred, which usually opens the link.
     reason: Option<(LinkSide, String)>,
 }
 

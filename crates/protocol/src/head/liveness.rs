@@ -1,4 +1,4 @@
-//! The silence of nodes.
+//! Detects silent nodes: those from which no message arrived for too long.
 
 use garland_core::plan::NodeId;
 
@@ -10,8 +10,8 @@ pub(super) struct Liveness {
     /// The number of watched nodes.
     watched: usize,
     silence_ns: u64,
-    /// No node can be silent before this time. Messages do not move it, so that they cost the same
-    /// whatever the number of nodes.
+    /// No node can be silent before this time. Messages do not change this time, so their cost does
+    /// not depend on the number of nodes.
     due: u64,
 }
 
@@ -54,7 +54,7 @@ impl Liveness {
         }
     }
 
-    /// Does not count the last `ns` nanoseconds as silence.
+    /// Excludes the last `ns` nanoseconds from the silence of all nodes.
     pub(super) fn excuse(&mut self, ns: u64) {
         self.heard.iter_mut().flatten().for_each(|heard| *heard += ns);
         self.due = self.due.saturating_add(ns);

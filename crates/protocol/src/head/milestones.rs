@@ -2,8 +2,8 @@
 
 use garland_core::plan::NodeId;
 
-/// The times of a copy's phases, in monotonic nanoseconds. A phase that never ended has the time of
-/// the next one that did.
+/// The times of a copy's phases, in monotonic nanoseconds. If a phase never ended, its time is that
+/// of the next phase that ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
     /// The beginning and end of the wait for agents that were busy with other copies, if there was
@@ -23,20 +23,20 @@ pub struct Moments {
     pub closed: u64,
 }
 
-/// What a node reaches in the course of a copy.
+/// The stages that a node reaches in the course of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Milestone {
-    /// Its destination is open.
+    /// The node's destination is open.
     Ready,
-    /// It has the first block.
+    /// The node has the first block.
     First,
-    /// It has every block, or all its blocks have arrived at the head.
+    /// The node has every block, or, if it is a source, the head has all its blocks.
     Held,
-    /// It has reported that it has every block, and their digest.
+    /// The node has reported that it has every block, and the blocks' digest.
     Complete,
-    /// Its part is complete under temporary names.
+    /// The node's part is complete under temporary names.
     Prepared,
-    /// Its file has its final name, or it has failed.
+    /// The node's file has its final name, or the node has failed.
     Over,
 }
 
@@ -62,8 +62,8 @@ impl Milestones {
         Self { reached, missing: [receivers; COUNT], times: [None; COUNT], sent: None }
     }
 
-    /// Notes that a node has reached a milestone. A node that is over has reached all: no phase
-    /// waits for it.
+    /// Notes that a node has reached a milestone. `Over` includes all others, so that no phase
+    /// waits for a failed node.
     pub(super) fn reach(&mut self, now: u64, id: NodeId, milestone: Milestone) {
         let Some(reached) = self.reached.get_mut(id.index()) else { return };
         let at = milestone as usize;
@@ -76,8 +76,7 @@ impl Milestones {
         }
     }
 
-    /// Notes that a node joins, which had failed or is new. The phases from `Held` on are in
-    /// progress again.
+    /// Notes that a failed or new node joins. The phases from `Held` on are in progress again.
     pub(super) fn join(&mut self, id: NodeId) {
         self.reached.resize(self.reached.len().max(id.index() + 1), [true; COUNT]);
         for (reached, missing) in self.reached[id.index()].iter_mut().zip(&mut self.missing) {
@@ -96,7 +95,7 @@ impl Milestones {
         self.missing[milestone as usize] == 0
     }
 
-    /// Whether all nodes have once been ready.
+    /// Whether all nodes were ready at some time; nodes that join later do not change this.
     pub(super) fn is_ready(&self) -> bool {
         self.times[Milestone::Ready as usize].is_some()
     }

@@ -276,8 +276,8 @@ impl Head {
         self.conclude();
     }
 
-    /// Does what follows every event: fails nodes without a feeder, ends the copy if all nodes have
-    /// verdicts, and continues to queue for memory.
+    /// Completes the handling of an event: fails nodes without a feeder, ends the copy if all nodes
+    /// have verdicts, and continues to queue for memory.
     fn conclude(&mut self) {
         self.fail_unfed();
         self.finish();
@@ -409,7 +409,7 @@ impl Head {
         }
         for (id, ns) in silent {
             let word = self.neighbours_report(id).unwrap_or_default();
-            let reason = format!("no word from it for {} ms{word}", ns / 1_000_000);
+            let reason = format!("no message from its agent for {} ms{word}", ns / 1_000_000);
             self.take_out(id, NodeState::Dead(reason));
         }
         for lane in 0..self.lanes.len() {

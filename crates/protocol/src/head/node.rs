@@ -4,7 +4,7 @@ use super::watch::Slow;
 use crate::report::Report;
 use crate::stat::Absence;
 
-/// The length of a window in nanoseconds, after which a disk is judged.
+/// The length in nanoseconds of the windows in which disks are judged.
 const WINDOW_NS: u64 = 500_000_000;
 
 /// The number of consecutive windows in which a disk must be slow; a single one may be a hiccup.
@@ -57,7 +57,7 @@ pub struct NodeOutcome {
     pub slow: Option<Slow>,
     /// The time at which the node had every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
-    /// Whether the node is dead or hangs; the end of its agent is then not awaited.
+    /// Whether the node is dead or hangs; the head then does not wait for its agent to exit.
     pub silent: bool,
     /// The files of the tree that the node did not deliver.
     pub absence: Absence,
@@ -142,8 +142,8 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Ends the present window if it is over. Returns whether the node was busy writing in it;
-    /// `None` if it is not over.
+    /// Ends the present window if it is over, and returns whether the node waited for its disk for
+    /// more than half of the window; `None` if the window is not over.
     pub(super) fn measure(&mut self, now: u64, report: &Report) -> Option<bool> {
         let window = now.saturating_sub(self.since);
         if window < WINDOW_NS {

@@ -6,7 +6,7 @@ use crate::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// Handles the report of a lost link from one of its ends.
+    /// Handles the report of a lost link from the end `by` of the link.
     pub(super) fn link_lost(
         &mut self,
         now: u64,
@@ -19,10 +19,10 @@ impl Head {
         state.retries.entry(far).or_default().lost(now, side, reason);
     }
 
-    /// Retries the broken links of a lane that are due, or gives them up.
+    /// Retries the broken links of a lane for which an attempt is due, or gives them up.
     pub(super) fn retry_links(&mut self, now: u64, lane: usize) {
-        // In the order of the chain: a node that loses both its links is the far end of the first
-        // one and fails for it, which settles the second one.
+        // Links are tried in the order of the chain: a node that loses both its links fails as the
+        // far end of the first one, which settles the second one.
         for far in self.lanes[lane].nodes.clone() {
             let state = &mut self.lanes[lane];
             let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
@@ -47,9 +47,9 @@ impl Head {
 
     /// Gives up a link that cannot be opened, and fails one of its ends. The near end fails if the
     /// far end is the head, or if the near end could not reach another node before: otherwise all
-    /// nodes behind it would fail in its place. In all other cases the far end fails. Both ends are
-    /// alive, so the fault may be at either of them or in the network between: the reason names
-    /// both.
+    /// nodes behind the near end would fail in its place. In all other cases the far end fails.
+    /// Both ends are alive, so the fault may be at either of them or in the network between: the
+    /// reason names both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
         let gave_up = |by: &str, link_to: &str| {

@@ -15,7 +15,7 @@ impl Head {
     }
 
     /// Judges a node by the pending call of its last report. A node that hangs is detached or
-    /// fails, depending on the policy; it fails in any case after `Policy::stuck_after_ns`.
+    /// fails, depending on the policy; after `Policy::stuck_after_ns` it fails in any case.
     pub(super) fn judge_call(&mut self, id: NodeId) {
         let node = &self.nodes[id.index()];
         let Some(call) = self.hangs_in(id).filter(|_| !node.left).cloned() else {
@@ -52,8 +52,8 @@ impl Head {
     fn reason_of(&self, call: &PendingCall) -> String {
         let least = self.policy.stuck_after_ns.min(call.overdue_ns()) + call.allowance_ns;
         format!(
-            "{} {}: no progress for {} s, its disk or file server does not answer (see dmesg there; \
-             --stuck-after waits longer)",
+            "{} {}: no progress for {} s: the disk or file server does not answer (see dmesg of \
+             that machine; --stuck-after sets a longer timeout)",
             call.operation,
             call.path,
             least / 1_000_000_000

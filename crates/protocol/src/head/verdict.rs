@@ -27,7 +27,7 @@ impl Head {
         }
     }
 
-    /// Changes the state of a node.
+    /// Changes the state of a node, and notes the milestones that this state includes.
     pub(super) fn set_state(&mut self, id: NodeId, state: NodeState) {
         let reached: &[Milestone] = match state {
             NodeState::Joining => &[],
@@ -51,7 +51,7 @@ impl Head {
         self.settled || !self.policy.prepare
     }
 
-    /// Whether a node may commit. A node that failed may not: it withdraws what it has prepared.
+    /// Whether a node may commit. A failed node may not commit: it removes what it has prepared.
     pub(super) fn may_commit(&self, at: usize) -> bool {
         let node = &self.nodes[at];
         let was_ordered = self.committing && node.state == NodeState::Prepared;
@@ -87,7 +87,7 @@ impl Head {
         }
     }
 
-    /// Sets the digests that the bytes of each node must have.
+    /// Sets the digest that each node's bytes must have, and lets complete nodes commit.
     pub(super) fn set_roots(&mut self, roots: &[[u8; 32]]) {
         self.roots = roots.to_vec();
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {

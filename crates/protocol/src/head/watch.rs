@@ -4,15 +4,15 @@
 //! its ends: its sender always has data in flight, and the hops behind it do not. How much a node
 //! slows the lane can only be measured without the node: a suspected node is fed on the side for a
 //! while (a trial). The node is called slow if the others are then faster than the node was by more
-//! than a factor, and the node stays slower by that factor on the side. So equally slow links,
-//! overloaded processors and hiccups make no node slow.
+//! than a factor, and the node stays slower by that factor on the side. So no node is called slow
+//! because all links are equally slow, processors are overloaded, or a hiccup occurs.
 
 use std::collections::BTreeMap;
 
 use crate::report::HopReport;
 use garland_core::plan::NodeId;
 
-/// The length of a window in nanoseconds, after which hops are judged.
+/// The length in nanoseconds of the windows in which hops are judged.
 pub(super) const WINDOW_NS: u64 = 200_000_000;
 
 /// The number of consecutive windows in which a node must be suspected; a single one may be a
@@ -22,7 +22,7 @@ const WINDOWS: u32 = 2;
 /// The length of a trial in windows. The first window does not count, because buffers fill in it.
 const TRIAL_WINDOWS: u32 = 8;
 
-/// The number of windows for which the other nodes must keep a rate.
+/// The rate of the other nodes is the lowest median of this number of consecutive windows.
 const KEPT: usize = 3;
 
 /// The number of trials without a result after which a lane is assumed to be as fast as it can be.
@@ -55,7 +55,7 @@ pub(super) struct Watch {
     marks: BTreeMap<NodeId, Mark>,
     /// The present suspect, and the number of consecutive windows in which it was suspected.
     suspect: Option<(NodeId, u32)>,
-    /// Nodes that are fed on the side without being called slow yet; the last one is on trial.
+    /// Nodes that are fed on the side and are not called slow yet; the last one is on trial.
     trials: Vec<Trial>,
     /// The number of windows that the trial still lasts.
     left: u32,
@@ -63,7 +63,7 @@ pub(super) struct Watch {
     paces: Vec<f64>,
     /// The number of trials without a result.
     failed: u32,
-    /// The sender of the last node whose trial had no result.
+    /// The feeder of the node whose trial was the last one without a result.
     doubted: Option<NodeId>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Mark {
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     suspect: Suspect,
-    /// When the comparison with the others began, and the number of blocks that the node had then.
+    /// When the comparison with the others began; `had` is the node's number of blocks then.
     since: u64,
     had: u64,
 }
@@ -115,7 +115,7 @@ pub(super) struct Hop {
     pub(super) is_disk: bool,
 }
 
-/// What the trials have shown by the end of a window.
+/// The results of the trials at the end of a window.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// The slow nodes, with their rate and that of the others, in bytes per second.
@@ -125,12 +125,12 @@ pub(super) struct Outcome {
 }
 
 impl Hop {
-    /// Returns the bytes per second that the link carries while the receiver takes them.
+    /// Returns the rate of the link in bytes per second, while the receiver takes data.
     pub(super) fn wire(&self) -> f64 {
         self.rate / (self.busy - self.blocked).max(SHORTEST)
     }
 
-    /// Returns the bytes per second that link and receiver take together.
+    /// Returns the rate in bytes per second while data is in flight, even if the receiver blocks.
     pub(super) fn taken(&self) -> f64 {
         self.rate / self.busy.max(SHORTEST)
     }
@@ -147,8 +147,8 @@ impl Hop {
 }
 
 impl Watch {
-    /// Ends the present window if it is over. Returns whether it was. A window at whose start no
-    /// counters were known is shorter.
+    /// Ends the present window if it is over, and returns whether it was. A window is shorter if no
+    /// counters were known at its start.
     pub(super) fn end_window(&mut self, now: u64) -> bool {
         let window = if self.marks.is_empty() { WINDOW_NS / 8 } else { WINDOW_NS };
         let is_over = now.saturating_sub(self.since) >= window;
@@ -158,8 +158,8 @@ impl Watch {
         is_over
     }
 
-    /// Returns the hops in the window that ends now. `marks` has the near and the far end of each
-    /// hop, and its present counters. Leaves out hops that were measured for less than half a
+    /// Returns the hops in the window that ends now. `marks` has, for each hop, its near and far
+    /// end and its present counters. Leaves out hops that were measured for less than half a
     /// window, or whose link was reopened.
     pub(super) fn measure(&mut self, marks: &[(NodeId, NodeId, Mark)]) -> Vec<Hop> {
         let hops = marks.iter().filter_map(|(near, far, mark)| {
@@ -186,7 +186,7 @@ impl Watch {
         hops
     }
 
-    /// Whether a node may be suspected: no trial is running, and few trials had no result.
+    /// Whether a node may be suspected: no trial is running, and few ended without a result.
     pub(super) fn may_suspect(&self) -> bool {
         self.left == 0 && self.failed < TRIALS_MAX
     }

@@ -24,9 +24,9 @@ pub struct Candidate {
     /// The number of processors that jobs of this run use, including jobs that have not started
     /// yet.
     pub busy: u32,
-    /// The number of jobs that wait on the node.
+    /// The number of jobs that wait on the node for free processors.
     pub waiting: u32,
-    /// The node's load without this run, in runnable processes; `None` if unknown.
+    /// The node's load from other work than this run, in runnable processes; `None` if unknown.
     pub load: Option<f64>,
     /// The node's memory in bytes; `None` if unknown.
     pub memory: Option<u64>,

@@ -1,4 +1,4 @@
-//! Round robin: each node in turn, however many jobs it has already.
+//! Round robin: each node gets a job in turn, however many jobs it has already.
 
 use super::{Placement, PlacementRequest};
 

@@ -9,7 +9,7 @@ pub(super) struct Down {
     pub(super) epoch: u32,
     /// Whether the downstream has sent `Resume`.
     pub(super) resumed: bool,
-    /// The ordinal of the next block that it expects.
+    /// The ordinal of the next block that the downstream expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
     /// The blocks that the downstream has, if it has reported any.

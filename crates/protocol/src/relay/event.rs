@@ -12,7 +12,7 @@ pub enum RelayEvent {
     Route(Route),
     /// The link of this side and epoch is open.
     Opened(LinkSide, u32),
-    /// A link broke, or could not be opened: its side and epoch, and the reason.
+    /// A link broke, or could not be opened: the link's side and epoch, and the reason.
     Lost(LinkSide, u32, String),
     /// A downstream sent a request: the link's epoch, and `Resume` with an ordinal or `Again` with
     /// a block's index.
@@ -23,7 +23,7 @@ pub enum RelayEvent {
     /// The header of the block with this index arrived from upstream. The digest is the one that
     /// the source signed.
     Block(u64, [u8; 32]),
-    /// The upstream sent the block with this index, and now declares it void.
+    /// The upstream declares void the block with this index, which it has just sent.
     Void(u64),
     /// The upstream has sent the lane's last block: the source has blocks only below this index.
     End(u64),
@@ -35,15 +35,15 @@ pub enum RelayEvent {
     /// The order `Receive` ended early because the upstream link broke; the forwarded part was
     /// padded.
     CutOff,
-    /// The order `Feed` is done.
+    /// The order `Feed` is done: the block was sent.
     Fed,
-    /// The block of a `Feed` is not available yet; it may be requested again.
+    /// The block of a `Feed` is not available yet; the relay may order it again later.
     NotYet,
     /// The block of a `Feed` is no longer kept, since all remaining nodes have it.
     Gone,
     /// The block of a `Feed` does not exist: the source has this number of blocks.
     Ended(u64),
-    /// The result of writing a block.
+    /// The result of writing the block with this index.
     Landed(u64, Landing),
     /// The head ordered this node to drop blocks that its disk is too slow for.
     Detached,
@@ -57,7 +57,7 @@ pub enum Store {
     No,
     /// Only if the writer has room: this node must not slow the others down.
     IfRoom,
-    /// Yes, after waiting for room if necessary.
+    /// Yes: if the writer has no room, wait for it.
     Yes,
 }
 
@@ -91,14 +91,14 @@ pub enum RelayOrder {
         index: u64,
         /// The incarnation of this node's key to seal the block with.
         incarnation: u64,
-        /// Whether a downstream requested the block (`Again`); then the lane does not advance.
+        /// Whether a downstream requested the block (`Again`), out of the lane's order.
         again: bool,
         /// The epochs of the links to send the block on.
         to: Vec<u32>,
     },
     /// Report to the head that the block with this index arrived corrupt.
     ReportBad(u64),
-    /// Report to the head that a link is lost: its side, its epoch, and the reason.
+    /// Report to the head that a link is lost: the link's side and epoch, and the reason.
     ReportLost(LinkSide, u32, String),
     /// Fail the copy on this node, for this reason.
     Fail(SinkError),

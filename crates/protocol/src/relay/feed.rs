@@ -73,8 +73,9 @@ impl Relay {
         }
     }
 
-    /// Skips a block that cannot be read any more. At the source it is lost for all nodes that
-    /// still need it; elsewhere a downstream that requests it gets it from upstream.
+    /// Skips a block that cannot be read any more. If this node is the source, the block is lost
+    /// for nodes that need it; otherwise a downstream that requests the block gets it from
+    /// upstream.
     pub(super) fn pass_over(&mut self) {
         let Some((index, place, to)) = self.end_feed() else { return };
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
@@ -85,7 +86,7 @@ impl Relay {
         }
     }
 
-    /// Notes that the source has this number of blocks.
+    /// Ends a feed whose block does not exist: the source has this number of blocks.
     pub(super) fn source_ended(&mut self, blocks: u64, sink: &mut Sink) {
         self.unfed();
         if self.ends_at(blocks, sink) {
@@ -107,7 +108,7 @@ impl Relay {
         true
     }
 
-    /// Ends a feed. Returns its block, the block's ordinal, and the epochs of the links.
+    /// Ends a feed. Returns the block's index and ordinal, and the epochs of the links.
     fn end_feed(&mut self) -> Option<(u64, u64, Vec<u32>)> {
         let Busy::Feeding { index, to } = &mut self.busy else { return None };
         let (index, to) = (*index, std::mem::take(to));
@@ -115,7 +116,7 @@ impl Relay {
         Some((index, self.blocks.ordinal(index)?, to))
     }
 
-    /// Notes that a block was fed.
+    /// Notes that the order `Feed` is done.
     pub(super) fn fed(&mut self) {
         let Some((index, place, to)) = self.end_feed() else { return };
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {

@@ -1,4 +1,4 @@
-//! Blocks that a node has before they arrive. When a link opens, the node reports them to its
+//! Blocks that a node has without receiving them. When a link opens, the node reports them to its
 //! upstream, which then skips them.
 
 use super::{Relay, RelayOrder};
@@ -30,8 +30,8 @@ impl Relay {
         }
     }
 
-    /// Takes the report of a downstream. The downstream still gets blocks that it requests
-    /// (`Again`).
+    /// Notes the blocks that a downstream reports as present. If the downstream requests one of
+    /// them (`Again`), it still gets the block.
     pub(super) fn note_have(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
         let end = self.blocks.end;
         let down = self.downs.iter_mut().find(|down| down.epoch == epoch);

@@ -66,8 +66,8 @@ impl Relay {
                 self.busy = Busy::No;
             }
         }
-        // The entry stays until the head names the next downstream: to continue reading would only
-        // mean that blocks must be sealed again for the new downstream.
+        // The entry stays until the head names the next downstream, and reading stops: blocks that
+        // are read now would have to be sealed again for the new downstream.
         let down = self.downs.iter_mut().find(|down| down.epoch == lost);
         let Some(down) = down else { return false };
         down.resumed = false;

@@ -4,9 +4,9 @@
 //! head has no upstream and a sink that holds everything, so it only feeds. A relay forwards a
 //! block while the block still arrives, to one or several downstreams; it feeds from its own sink
 //! if a downstream is behind (because a dead node was spliced out, or a block arrived corrupt). The
-//! last node has no downstream. A node that is fed on the side has a machine of its own at its
-//! feeder, which feeds what the feeder holds, so the lane never waits for it. The driver calls
-//! `handle` for each event, and then `poll` until it returns `None`.
+//! last node has no downstream. For each node that is fed on the side, its feeder runs a separate
+//! machine that sends what the feeder holds, so the lane never waits for such a node. The driver
+//! calls `handle` for each event, and then `poll` until it returns `None`.
 
 mod down;
 mod event;
@@ -29,7 +29,7 @@ use garland_core::plan::LaneBlocks;
 enum Busy {
     #[default]
     No,
-    /// `to` has the epochs of the links on which the block is forwarded.
+    /// A block is arriving; `to` has the epochs of the links on which it is forwarded.
     Receiving {
         index: u64,
         store: Store,
@@ -46,10 +46,10 @@ enum Busy {
 pub(super) struct Unsettled {
     pub(super) index: u64,
     pub(super) stored: bool,
-    /// The epochs of the links on which it was forwarded; these downstreams must be told if it is
-    /// void.
+    /// The epochs of the links on which the block was forwarded; if the block is void, these
+    /// downstreams are notified.
     pub(super) forwarded: Vec<u32>,
-    /// Whether it arrived corrupt.
+    /// Whether the block arrived corrupt.
     pub(super) changed: bool,
     /// Whether the block was decrypted and checked, and the writer keeps it until the blocks before
     /// it are written.
@@ -64,7 +64,7 @@ pub struct Relay {
     route: Route,
     /// Whether the link from upstream is open.
     up_is_open: bool,
-    /// Whether a link from upstream was open before.
+    /// Whether a link from upstream has ever been open.
     was_open: bool,
     is_source: bool,
     /// The ordinal of the next block from upstream.
@@ -83,9 +83,9 @@ pub struct Relay {
     newest: u64,
     /// Blocks that were requested and have not arrived.
     requested: BTreeSet<u64>,
-    /// Blocks that may still be declared void: those received since the last block in the lane's
-    /// order. (Requested blocks prove nothing: a neighbour sends them while it does not know yet
-    /// whether the block that it forwarded was cut off.)
+    /// Blocks that may still be declared void: the last block in the lane's order, and requested
+    /// blocks that followed it. A requested block settles nothing: a neighbour may send it before
+    /// it knows whether the block that it forwarded was cut off.
     unsettled: Vec<Unsettled>,
     /// Blocks that may have been cut off and are with the writer, which checks them.
     unverified: Vec<Unsettled>,
@@ -130,7 +130,7 @@ impl Relay {
         self.is_side_feed
     }
 
-    /// Returns the number of blocks received from upstream, from the lane's start.
+    /// Returns the number of blocks from the lane's start that the upstream has sent or skipped.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.cursor
@@ -154,8 +154,8 @@ impl Relay {
         self.busy == Busy::No && down.is_some_and(over)
     }
 
-    /// Whether the next frame from upstream may be read. A relay without space for it leaves it in
-    /// the socket, which causes the back-pressure of the chain.
+    /// Whether the next frame from upstream may be read. A frame that may not be read stays in the
+    /// socket, which causes the back-pressure of the chain.
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
         let settled = self.unverified.is_empty();
@@ -168,8 +168,8 @@ impl Relay {
         self.up_is_open && free && !self.is_held(sink)
     }
 
-    /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is
-    /// behind: it waits for its reader or for other lanes.
+    /// Whether the next block from upstream must wait for the node's own stream (a pipe). The
+    /// stream waits for its reader, or for blocks of other lanes.
     #[must_use]
     pub fn is_held(&self, sink: &Sink) -> bool {
         if self.detached || sink.front().is_none() {
@@ -181,8 +181,8 @@ impl Relay {
         next.is_some_and(|index| sink.is_ahead(index))
     }
 
-    /// Whether the upstream owes this node a block: the lane is not finished, or a block was
-    /// requested again.
+    /// Whether the node waits for a block from upstream: the lane is not finished, or a requested
+    /// block has not arrived.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         self.up_is_open && (!self.up_ended || !self.requested.is_empty())

@@ -37,7 +37,7 @@ impl Relay {
         self.orders.push_back(RelayOrder::Receive { index, store, forward: to });
     }
 
-    /// Notes that the upstream continues at `place`: the blocks before it were skipped.
+    /// Notes that the upstream skipped the blocks from the cursor up to the ordinal `place`.
     pub(super) fn pass(&mut self, place: u64, sink: &mut Sink) {
         while self.cursor < place {
             sink.miss(self.blocks.index(self.cursor));
@@ -89,8 +89,8 @@ impl Relay {
         }
     }
 
-    /// Ends a receipt. Returns the block, whether it is stored, and the links on which it was
-    /// forwarded.
+    /// Ends the receipt of a block. Returns the block's index, whether it goes to the writer, and
+    /// the epochs of the links on which it was forwarded.
     fn end_receiving(&mut self) -> Option<(u64, Store, Vec<u32>)> {
         let Busy::Receiving { index, store, to } = &mut self.busy else { return None };
         let receiving = (*index, *store, std::mem::take(to));

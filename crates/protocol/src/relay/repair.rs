@@ -12,9 +12,9 @@ const REQUESTED_MAX: usize = 16;
 const CATCH_UP_MAX: usize = 4;
 
 impl Relay {
-    /// Requests blocks from upstream: those that a downstream requested and this node cannot serve,
-    /// and those that it lacks itself. Corrupt blocks are requested at once. Blocks that were
-    /// dropped because the disk was too slow are requested after the stream.
+    /// Returns the order to request a block from upstream: one that a downstream requested and this
+    /// node cannot serve, or one that this node lacks. Corrupt blocks are requested at once. Blocks
+    /// that were dropped because the disk was too slow are requested after the lane's end.
     pub(super) fn request_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if self.is_source
             || !self.up_is_open
@@ -29,8 +29,8 @@ impl Relay {
             let passed = place.is_some_and(|place| place < self.cursor);
             passed && !sink.can_serve(index) && !sink.will_serve(index)
         });
-        // A node with a slow disk requests the blocks that it dropped after the stream, at the rate
-        // of its disk. Otherwise it would have to drop them again.
+        // A detached node requests the blocks that it dropped only after the lane's end, and at the
+        // rate of its disk. Otherwise it would have to drop them again.
         let behind = self.in_flight + self.requested.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
         let own = || self.next_own(now, sink.missing(), |index| sink.wants(index));
@@ -41,8 +41,8 @@ impl Relay {
     }
 
     /// Returns the first of the `missing` blocks that this node may request; `None` if it may not
-    /// request one `now`. A node with a slow disk may lack most of the file, so the blocks are not
-    /// examined in that case.
+    /// request one `now`. In that case `missing` is not searched, since a node with a slow disk may
+    /// lack most of the file.
     fn next_own(
         &self,
         now: bool,

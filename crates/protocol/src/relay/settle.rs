@@ -32,8 +32,8 @@ impl Relay {
         }
     }
 
-    /// Notes that the stream continued. So corrupt blocks that arrived before were complete: they
-    /// were corrupted in transit, not cut off.
+    /// Notes that the next block in the lane's order, or the lane's end, arrived. So corrupt blocks
+    /// before it were complete: they were corrupted in transit, not cut off.
     pub(super) fn settle(&mut self) {
         for block in self.unsettled.drain(..).filter(|block| block.changed) {
             self.orders.push_back(RelayOrder::ReportBad(block.index));

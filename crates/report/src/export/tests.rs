@@ -74,7 +74,7 @@ pub(crate) fn traces() -> Vec<Trace> {
     };
     let mut node: Vec<Record> =
         (0..3).map(|block| Record::Span(later(span(Stage::Receive, 0, block)))).collect();
-    // The writing and the receiving alternated.
+    // The node wrote and received in turn.
     node.push(Record::Span(later(Span { count: 2, ..span(Stage::Write, NONE, 0) })));
     node.push(Record::Span(later(span(Stage::WaitUpstream, NONE, NO_BLOCK))));
     node.push(Record::Thread(Thread {

@@ -1,5 +1,5 @@
-//! The data of a result for the page. A result for a thousand nodes has a million pairs of nodes,
-//! which no screen can show.
+//! The data of a result for the page, with a heat map in place of the list of pairs: a thousand
+//! nodes have a million pairs, which no screen can show.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// of neighbours.
 const CELLS: usize = 128;
 
-/// Returns the result with a heat map in place of its list of pairs, if it has one.
+/// Returns the result with a heat map in place of its list of pairs, if there is such a list.
 pub(super) fn of(result: &Value) -> Value {
     let mut result = result.clone();
     let pairs = result.as_object_mut().and_then(|fields| fields.remove("directions"));

@@ -29,8 +29,8 @@ const SCRIPTS: [&str; 9] = [
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data:; base-uri 'none'; form-action 'none'";
 
-/// Writes a page about the runs of `sheets`, and about a forecast (`garland.forecast/2`) if there
-/// is one.
+/// Writes a page about the runs of `sheets`, and about a forecast (`garland.forecast/2`) if one is
+/// given.
 ///
 /// # Errors
 /// If `output` cannot be written.

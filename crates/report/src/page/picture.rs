@@ -7,13 +7,13 @@ use serde::Serialize;
 pub struct Picture {
     /// The topology's name.
     pub name: String,
-    /// Number of nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Number of NICs.
+    /// The number of NICs.
     pub nics: usize,
     /// The media between nodes: hubs, switches and wires.
     pub joints: Vec<Joint>,
-    /// An SVG element, coloured by the page's style; none if there are too many nodes to draw.
+    /// An SVG element, coloured by the page's style; `None` if there are too many nodes to draw.
     pub svg: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct Joint {
     pub name: String,
     /// The kind of medium, in words.
     pub kind: &'static str,
-    /// The rate in bits per second; none if it is not limited.
+    /// The rate in bits per second; `None` if it is not limited.
     pub bits_per_second: Option<u64>,
     /// The connected NICs, each with its node, such as `n1 eth0`.
     pub stations: Vec<String>,

@@ -55,7 +55,7 @@ impl Counted {
         }
     }
 
-    /// Returns the node's rates, and the rates of each of several NICs with the NIC's name.
+    /// Returns the rates of the node, and those of each NIC if there are several.
     pub(super) fn end(self, names: &[String]) -> (Rates, Vec<OverNic>) {
         let over = |(Rates { sent, received, .. }, name): (Rates, &String)| OverNic {
             name: name.clone(),
@@ -74,7 +74,7 @@ impl Rates {
     }
 
     /// Adds a span's bytes, spread evenly over the span's time. An interval is `width_ns` long; the
-    /// last one has no end.
+    /// last interval has no end.
     pub(super) fn add(&mut self, span: &Span, (begin_ns, end_ns): (u64, u64), width_ns: u64) {
         let bins = match span.stage {
             Stage::Send | Stage::Relay => &mut self.sent,

@@ -13,10 +13,10 @@ pub struct Sheet {
     pub name: String,
     /// The stored result, of any command and version.
     pub result: Value,
-    /// The result of explaining a copy from its traces: the ledger of its time. None without
+    /// The result of explaining a copy from its traces: the ledger of its time. `None` without
     /// traces.
     pub explained: Option<Value>,
-    /// The timeline of the run's nodes; none without traces or records of jobs.
+    /// The timeline of the run's nodes; `None` without traces or records of jobs.
     pub timeline: Option<Timeline>,
     /// The topologies of the labs in which the run took place.
     pub pictures: Vec<Picture>,

@@ -18,8 +18,8 @@ pub(super) struct Slice {
     pub(super) peer: u32,
 }
 
-/// Serializes a slice as six numbers: start and length in microseconds, thousandths of the length
-/// at work, bytes, count, peer.
+/// Serializes a slice as six numbers: start and length in microseconds, busy time in thousandths of
+/// the length, bytes, count, peer.
 impl Serialize for Slice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let length = self.end_ns - self.begin_ns;

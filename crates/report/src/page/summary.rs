@@ -41,7 +41,7 @@ pub(super) fn of_forecast(told: &Value) -> Vec<String> {
         let nodes = &forecast["back_test"]["nodes"];
         let percent = error * 100.0;
         words.push(format!(
-            "Back-test: the time with {nodes} nodes, predicted from the others, is off by {percent:+.1} %."
+            "Back-test: the time with {nodes} nodes, predicted from the other points, is off by {percent:+.1} %."
         ));
     }
     words.extend(notes(&forecast["notes"]).chain(notes(&told["notes"])));
@@ -118,7 +118,7 @@ fn cause(row: &Value) -> Option<String> {
     })
 }
 
-/// Returns the text at `key` of each entry of a list; entries without one are omitted.
+/// Returns the text at `key` of each entry of a list; entries without this key are omitted.
 fn texts<'a>(list: &'a Value, key: &'static str) -> impl Iterator<Item = &'a str> {
     list.as_array().into_iter().flatten().filter_map(move |one| one[key].as_str())
 }

@@ -10,13 +10,13 @@ use super::slices::{Slice, thinned};
 use crate::Moment;
 use crate::format::Step;
 
-/// The approximate maximum number of bars of all nodes together.
+/// The approximate maximum of the total number of bars of all nodes.
 const BARS: usize = 120_000;
 
 /// The maximum number of bars of a row.
 const ROW: usize = 4_000;
 
-/// The approximate number of intervals of rates, of all nodes together.
+/// The approximate total number of intervals in the rates of all nodes.
 const BINS: usize = 40_000;
 
 /// The number of rows per node that is assumed when the bars are shared among rows.
@@ -44,12 +44,12 @@ pub struct Timeline {
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     name: String,
-    /// The maximum error of the node's times in nanoseconds; none if unknown.
+    /// The maximum error of the node's times in nanoseconds; `None` if unknown.
     error_ns: Option<u64>,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<Rates>,
-    /// The name of the node's only NIC; none if there are several or it is unknown.
+    /// The name of the node's only NIC; `None` if there are several NICs or the name is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     nic: Option<String>,
     /// The rates of each NIC, if there are several.
@@ -149,7 +149,7 @@ impl Timeline {
     }
 
     /// Sets the critical path to `steps`, which must be in order of time. Adjacent steps with the
-    /// same cause and place are merged; of too many steps, only the longest are kept.
+    /// same cause and place are merged; if there are too many steps, only the longest are kept.
     pub fn path(&mut self, steps: &[Step]) {
         let mut bars: Vec<Bar> = Vec::new();
         for step in steps {
@@ -182,7 +182,7 @@ impl Timeline {
     }
 }
 
-/// The node of a job of a farm's result, and its times in seconds since the start of the run.
+/// A job in the result of a farm: its node, and its times in seconds since the start of the run.
 #[derive(Deserialize)]
 struct Job {
     node: String,
@@ -193,7 +193,7 @@ struct Job {
 
 impl Timeline {
     /// Returns the timeline of a farm's result (`garland.farm/2`). A node has as many rows as it
-    /// ran jobs at the same time. Returns none if the result has no records.
+    /// ran jobs at the same time, at most. Returns `None` if the result has no records.
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
         let records = result["records"].as_array()?;

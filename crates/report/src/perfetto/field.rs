@@ -28,7 +28,7 @@ pub(super) mod interned {
     pub(crate) const EVENT_NAMES: u32 = 2;
     pub(crate) const DEBUG_ANNOTATION_NAMES: u32 = 3;
 
-    /// `EventCategory`, `EventName` and `DebugAnnotationName` agree on these two.
+    /// The field `iid` of `EventCategory`, `EventName` and `DebugAnnotationName`.
     pub(crate) const IID: u32 = 1;
     pub(crate) const NAME: u32 = 2;
 }

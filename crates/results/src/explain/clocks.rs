@@ -19,7 +19,7 @@ pub(super) struct ClockResult {
     /// The lower and upper bound of the drift rate, in parts per million; `None` if unknown.
     pub(super) rate_ppm: Option<[f64; 2]>,
     pub(super) steps: Vec<StepResult>,
-    /// The number of blocks that, even within the clocks' errors, arrived before they were sent.
+    /// The number of blocks that arrived before they were sent by more than the clocks' errors.
     pub(super) contradictions: usize,
     /// The faults of the clock, as text; `None` if there are none.
     pub(super) fault: Option<String>,
@@ -35,12 +35,12 @@ pub(super) struct StepResult {
 /// The maximum drift of a working clock against another one, in parts per million.
 const SOUND_PPM: f64 = 80.0;
 
-/// The maximum offset in nanoseconds between nodes of one machine, which share a clock. It is not
-/// 0, since reading the clock takes time.
+/// The maximum offset in nanoseconds between nodes of one machine, which share a clock. The limit
+/// is not 0, since reading the clock takes time.
 const ONE_CLOCK_NS: u64 = 1_000_000;
 
-/// Returns the clocks of all nodes that have a trace, except the head's. For each node, `errors`
-/// has the maximum error of its times in nanoseconds.
+/// Returns the clocks of all nodes that have a trace, except the head's. `errors` has the maximum
+/// error of each node's times in nanoseconds.
 pub(super) fn of(kept: &Kept, clocks: &Clocks, errors: &[Option<u64>]) -> Vec<ClockResult> {
     let known = kept.traces.iter().enumerate().skip(1);
     let known = known.filter_map(|(node, trace)| Some((node, trace.as_ref()?)));

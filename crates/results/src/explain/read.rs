@@ -29,7 +29,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads what is stored of the copy in `traced`. Problems of single traces become warnings.
+    /// Reads the stored run of the copy in `traced`. Warns of traces that cannot be read.
     pub fn read(traced: &Traced) -> Result<Self, Failure> {
         let run = &traced.run;
         let mut result = result(run)?;
@@ -104,7 +104,7 @@ impl Kept {
         })
     }
 
-    /// Returns the run in the form that the ledger takes.
+    /// Returns the run as the input from which the ledger is computed.
     pub fn run(&self) -> ledger::Run<'_> {
         ledger::Run {
             nodes: &self.nodes,
@@ -124,7 +124,7 @@ impl Kept {
 fn result(run: &Run) -> Result<CopyResult, Failure> {
     if !run.folder().join("result.json").exists() {
         return Err(Failure::nothing(format!(
-            "{} has no result: its command was killed before its end",
+            "{} has no result: its command was killed before it ended",
             run.name()
         ))
         .hint("to see its traces: garland trace export"));
@@ -132,7 +132,7 @@ fn result(run: &Run) -> Result<CopyResult, Failure> {
     let kept = KeptResult::of(run).map_err(Failure::nothing)?;
     if kept.schema() != SCHEMA {
         return Err(Failure::usage(format!(
-            "{} is a {}; only copies can be explained ({SCHEMA})",
+            "the result of {} is a {}; only copies can be explained ({SCHEMA})",
             run.name(),
             kept.schema()
         )));

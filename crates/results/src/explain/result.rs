@@ -28,8 +28,8 @@ pub struct ExplainResult {
     pub(super) of: usize,
     /// The time of the command, divided by causes, the largest first; the sum is `wall_ns`.
     pub(super) rows: Vec<RowResult>,
-    /// The critical path in order of time, as at most [`LINES`] stretches. Adjacent ones differ in
-    /// their main cause or place.
+    /// The critical path in order of time, as at most [`LINES`] stretches. Adjacent stretches
+    /// differ in their main cause or its place.
     pub(super) path: Vec<StretchResult>,
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
@@ -42,7 +42,8 @@ pub struct ExplainResult {
     pub(super) warnings: Vec<String>,
 }
 
-/// Where a cause is: a node, or the two ends of a hop. Both are `None` for a cause without a place.
+/// The place of a cause: a node, or the two ends of a hop. Both are `None` if the cause has no
+/// place.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PlaceResult {
     pub(super) node: Option<String>,
@@ -55,7 +56,7 @@ pub(super) struct RowResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// For a straggler, the cause of its delay; otherwise `None`.
+    /// If the cause is a straggler, the cause of the straggler's delay; otherwise `None`.
     pub(super) within: Option<&'static str>,
     pub(super) ns: u64,
     pub(super) share: f64,
@@ -72,7 +73,7 @@ pub(super) struct StretchResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// The fraction of the stretch that has this cause, from 0 to 1.
+    /// The fraction of the stretch's time that is due to `cause`, from 0 to 1.
     pub(super) share: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -116,7 +117,7 @@ pub(super) struct ResentResult {
 #[derive(Debug, Serialize)]
 pub(super) struct DiskResult {
     pub(super) node: Option<String>,
-    /// The fraction of the time in which the device was busy, from 0 to 1.
+    /// The fraction of the sampled time in which the device was busy, from 0 to 1.
     pub(super) busy: f64,
     /// The fraction of the device's traffic that other programs caused, from 0 to 1; `None` if
     /// nodes share a machine, and thus its disks.
@@ -245,7 +246,7 @@ impl FaultResult {
         Self { cause: row.cause, at: row.at, ns: row.ns, text }
     }
 
-    /// Returns the fault of a node's clock, if it has one. No time is attributed to it.
+    /// Returns the fault of a node's clock, if the clock has a fault, without a time.
     fn of_clock(clock: &ClockResult) -> Option<Self> {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);

@@ -6,7 +6,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 
 use crate::explain::result::ExplainResult;
 
-/// Rows below this fraction of the time are summed up in one line.
+/// Rows with less than this fraction of the time are summed up in one line.
 const SMALL: f64 = 0.001;
 
 impl fmt::Display for ExplainResult {

@@ -31,11 +31,11 @@ pub fn undecided(nodes: &[String], open: &Undecided) -> String {
         "it has no trace"
     };
     let parts = if open.node == 0 {
-        "its source disk, its CPUs, encryption, or its link"
+        "its source disk, its CPUs, encryption and its link"
     } else {
-        "its disk, its CPUs, decryption, its receive buffer, the path of its replies, or the nodes \
-         it feeds"
+        "its disk, its CPUs, decryption, its receive buffer, the path of its replies and the \
+         nodes it feeds"
     };
     let time = Nanos(open.ns);
-    format!("{name}: {why}, so {time} cannot be attributed to one of {parts}")
+    format!("{name}: {why}, so {time} cannot be divided among {parts}")
 }

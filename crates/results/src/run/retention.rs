@@ -1,5 +1,5 @@
-//! Removes old runs: for each command, only the last ones are kept, and for a limited time. A run
-//! whose command is still running is never removed.
+//! Removes old runs: for each command, only the last runs are kept, and only for a limited time. A
+//! run whose command is still running is never removed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,7 +18,7 @@ pub const KEPT: usize = 200;
 /// bytes.
 pub const TRACED: usize = 50;
 
-/// The age at which a run is removed, unless it is one of the last `FEWEST` of its command.
+/// The age at which a run is removed, unless it is one of the last `FEWEST` runs of its command.
 pub const AGE: Duration = Duration::from_secs(180 * 24 * 3600);
 
 /// For each command, the number of runs that are kept regardless of their age.

@@ -73,7 +73,7 @@ impl Engine<'_> {
             }
             Order::Say(ToAgent::Commit(_, root)) => {
                 let known = self.nodes[place].sink.root();
-                assert_eq!(known, Some(root), "node {place} commits something else");
+                assert_eq!(known, Some(root), "node {place} commits another digest than its own");
                 let due = self.now + self.world.commit_ns;
                 self.nodes[place].commits = Some(self.now);
                 self.agenda.add(due, Event::Committed(id(place)));
@@ -188,7 +188,7 @@ impl Engine<'_> {
             return;
         }
         node.complete_ns = Some(self.now);
-        let root = node.sink.root().expect("the digest of every block held is known");
+        let root = node.sink.root().expect("the digest of every held block is known");
         let report = self.report(place);
         self.send_head(place, FromAgent::Complete(COPY, root, Box::new(report)));
     }

@@ -1,4 +1,4 @@
-//! Links: opened, accepted, refused, closed and broken.
+//! Opens, accepts, refuses, closes and breaks links.
 
 use garland_core::plan::NodeId;
 use garland_protocol::{FRAME_LEN, Kind, LinkSide, RelayEvent};
@@ -9,8 +9,8 @@ use crate::link::{Item, Link, LinkId, NEVER, Side};
 use crate::node::{Life, Stage, id};
 
 impl Engine<'_> {
-    /// Opens a link from the thread with index `thread` of the node at `place` to the next node of
-    /// its lane, `node`.
+    /// Opens a link from the thread with index `thread` of the node at `place` to `node`, the next
+    /// node of the lane.
     pub(super) fn open(&mut self, place: usize, thread: usize, node: NodeId, epoch: u32) {
         let far = node.index();
         let number = LinkId::try_from(self.links.len()).expect("links are few");
@@ -57,7 +57,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Accepts, keeps for later, or refuses a link, by the route of the node at its far end.
+    /// Accepts, refuses or keeps a new link, depending on the route of the node at the far end.
     pub(super) fn admit(&mut self, number: LinkId) {
         let Link { far, lane, epoch, near_closed, far_closed, .. } = self.links[number as usize];
         if near_closed || far_closed {
@@ -238,7 +238,7 @@ impl Engine<'_> {
         }
     }
 
-    /// If a frame is sent on the link and only a part of it has been sent, marks the frame as never
+    /// If only a part of the last frame on the link has been sent, marks the frame as never
     /// complete.
     pub(super) fn truncate(&mut self, number: LinkId) {
         let (latency, now) = (self.world.latency_ns, self.now);

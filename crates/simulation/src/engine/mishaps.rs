@@ -43,7 +43,7 @@ impl Engine<'_> {
             What::Flip { index, to } => self.flips.push((index, to)),
             What::Hang(node) => self.nodes[node as usize].hangs = true,
             What::Late(node) if self.head.is_ready() => {
-                // What it had to tell before, nobody has heard.
+                // The head received none of the node's messages before.
                 self.nodes[node as usize].complete_ns = None;
                 self.news.push_back(HeadEvent::Joined(NodeId(node), vec![address()]));
             }

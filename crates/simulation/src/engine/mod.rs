@@ -1,4 +1,4 @@
-//! Drives the machines: the simulated counterpart of agents and head.
+//! Drives the protocol's machines: the simulated counterpart of agents and head.
 
 mod control;
 mod links;

@@ -1,4 +1,4 @@
-//! A run, event by event.
+//! Simulates a run, event by event.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub(super) const COPY: CopyId = CopyId([0x51; 16]);
 /// Simulates a copy of `plan` in `world` with the mishaps of `schedule`.
 ///
 /// # Panics
-/// Panics if the world does not have as many receivers as the plan, or its latency is 0.
+/// If the world does not have as many receivers as the plan, or the latency of its links is 0.
 #[must_use]
 pub fn simulate(plan: &Plan, world: &World, schedule: &Schedule) -> Run {
     let mut engine = Engine::new(plan, world, schedule);
@@ -58,8 +58,7 @@ pub(super) struct Engine<'a> {
     pub(super) links: Vec<Link>,
     pub(super) vault: Option<Vault>,
     pub(super) contents: Vec<[u8; 32]>,
-    /// For each flip that has not taken effect yet, the block, and the node where the block is to
-    /// arrive changed.
+    /// Flips that have not taken effect yet: the block, and the node where it is to arrive changed.
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,
@@ -69,7 +68,7 @@ pub(super) struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(plan: &'a Plan, world: &'a World, schedule: &'a Schedule) -> Self {
         let receivers = plan.nodes.len() - 1;
-        assert_eq!(world.nodes.len(), receivers, "one node of the world for each of the plan");
+        assert_eq!(world.nodes.len(), receivers, "the world has one node for each receiver");
         assert!(world.latency_ns > 0, "a link needs some time");
         let addresses = vec![vec![address()]; plan.nodes.len()];
         let vault = schedule
@@ -220,7 +219,7 @@ impl<'a> Engine<'a> {
             | Event::ToNode(node)
             | Event::Heartbeat(node)
             | Event::Committed(node) => node as usize,
-            // A kernel answers at any time, and the head is always running.
+            // The kernel accepts links at any time, and the head is always running.
             Event::Accept(_)
             | Event::FromNode(_)
             | Event::Lost(_)

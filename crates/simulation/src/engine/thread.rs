@@ -19,8 +19,8 @@ impl Engine<'_> {
         self.pump(far, lane);
     }
 
-    /// Runs a thread until it is busy or idle, and then the threads that may be able to continue
-    /// because of it.
+    /// Runs a thread until it is busy or idle, then other threads of the node that may continue
+    /// now.
     pub(super) fn pump(&mut self, place: usize, lane: usize) {
         self.run_thread(place, lane);
         let node = &mut self.nodes[place];
@@ -62,7 +62,7 @@ impl Engine<'_> {
     }
 
     /// Reads the next frame from upstream, if the relay may read and the frame has arrived. Returns
-    /// whether it did.
+    /// whether the relay got an event.
     fn read(&mut self, place: usize, lane: usize) -> bool {
         let node = &mut self.nodes[place];
         let thread = &mut node.lanes[lane];
@@ -102,7 +102,7 @@ impl Engine<'_> {
         let number = self.nodes[place].lanes[lane].number;
         match order {
             RelayOrder::Open(LinkSide::Down, node, epoch) => self.open(place, lane, node, epoch),
-            // Here the upstream opens all links.
+            // In the simulation, the upstream opens all links.
             RelayOrder::Open(LinkSide::Up, ..) => {}
             RelayOrder::Close(LinkSide::Down, epoch) => {
                 if let Some(link) = self.down(place, lane, epoch) {

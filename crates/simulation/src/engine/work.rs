@@ -19,7 +19,7 @@ impl Engine<'_> {
         forward: &[u32],
     ) {
         let thread = &self.nodes[place].lanes[lane];
-        let from = thread.up.expect("a header came from upstream just now");
+        let from = thread.up.expect("a header was just read from upstream");
         let link = &self.links[from as usize];
         let over = link.ended && link.items.front().is_some_and(|item| item.last == NEVER);
         let (from, cut_off) = (Some(from), over.then_some(self.now));
@@ -73,7 +73,7 @@ impl Engine<'_> {
         let room = self.world.room;
         let node = &mut self.nodes[place];
         let Some(work) = node.lanes[lane].work.as_mut() else { return };
-        // The block to send cannot be read.
+        // A disk that hangs does not return the block to send.
         if node.hangs && work.from.is_none() && work.stage != Stage::Moving {
             return;
         }
@@ -172,7 +172,7 @@ impl Engine<'_> {
             (Some(cut_off), _) => cut_off,
             (None, Some(from)) => {
                 let item = self.links[from as usize].items.front();
-                item.expect("what is being received is first").last
+                item.expect("the item being received is the first").last
             }
             (None, None) => self.now,
         };
@@ -183,14 +183,14 @@ impl Engine<'_> {
         }
         let mut end = work.sent.max(if received { here.saturating_add(turns) } else { 0 });
         // Dead links are ignored: bytes sent on them are lost until this end learns of it. A wire
-        // that was cut blocks the thread: then no other link gets more.
+        // that was cut blocks the thread, so the other links get no more bytes.
         let alive: Vec<LinkId> =
             to.into_iter().filter(|&to| !self.links[to as usize].is_dead()).collect();
         let is_stuck = alive.iter().any(|&to| self.links[to as usize].frozen);
         for to in alive {
             let link = &mut self.links[to as usize];
             let (far, lane) = (link.far, link.lane);
-            let item = link.items.back_mut().expect("what is being sent is last");
+            let item = link.items.back_mut().expect("the item being sent is the last");
             if is_stuck {
                 item.last = NEVER;
                 continue;
@@ -229,7 +229,7 @@ impl Engine<'_> {
     fn finish_receiving(&mut self, place: usize, work: &Work, from: LinkId) -> RelayEvent {
         let link = &mut self.links[from as usize];
         link.reading = false;
-        let mut item = link.items.pop_front().expect("what is being received is first");
+        let mut item = link.items.pop_front().expect("the item being received is the first");
         if work.cut_off.is_some() {
             item.garbled = true;
             item.sealed.iter_mut().for_each(|sealed| sealed.pad());
@@ -278,8 +278,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Passes a block to a node's writer. A stream's block is opened at once, and written at its
-    /// turn. The relay learns of the opening after it knows that the block has arrived.
+    /// Passes a block to a node's writer. A stream's block is opened at once, and written when its
+    /// turn comes. The relay learns of the arrival first, then of the opening.
     fn hand_over(&mut self, place: usize, block: Written) {
         if !self.nodes[place].world.sink.is_ordered() {
             return self.enqueue(place, block);
@@ -334,7 +334,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Handles the end of a block's write.
+    /// Handles a completed write of a block.
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if node.hangs {
@@ -359,8 +359,8 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// Handles the end of the write of a block that the node had before: all lanes check whether
-    /// they may continue.
+    /// Handles a completed write of a block that the node had before the copy: all lanes check
+    /// whether they may continue.
     fn landed_old(&mut self, place: usize, index: u64) {
         self.nodes[place].sink.landed(index, Landing::Written);
         self.nodes[place].landed = true;
@@ -376,7 +376,7 @@ impl Engine<'_> {
         lane.expect("each block has a lane")
     }
 
-    /// Lets a lane's block continue without being written, instead of waiting for a slot with the
+    /// Lets a lane's block continue without being written, instead of waiting for a slot of the
     /// writer.
     pub(super) fn give_up_place(&mut self, place: usize, lane: usize) {
         let work = self.nodes[place].lanes[lane].work.as_mut();

@@ -1,4 +1,4 @@
-//! Max-min fair rates: raises all rates together until resources are full.
+//! Max-min fair rates: all rates rise together; flows of a full resource keep their rates.
 
 /// The index of a resource, and the amount of it that one unit of a flow takes.
 pub type Use = (usize, f64);

@@ -4,9 +4,8 @@ use super::super::{Resource, Topology};
 use super::{acknowledgements, data, spread};
 use crate::paths::Stream;
 
-/// For each connection, returns the resources that it uses: for each of them the bits on the wire
-/// per bit of payload, including acknowledgements. `None` for a connection whose packets do not
-/// arrive.
+/// Returns, for each connection, the resources that it uses, each with the bits on the wire per bit
+/// of payload (acknowledgements included); `None` for a connection whose packets do not arrive.
 ///
 /// The streams of a connection carry equal shares. Paths are selected as in [`super::max_min_of`].
 pub fn uses(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<Option<Vec<(Resource, f64)>>> {

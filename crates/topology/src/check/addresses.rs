@@ -1,5 +1,5 @@
-//! Checks addresses: each is valid for a host, belongs to one node only, and fits the reach of its
-//! NIC.
+//! Checks addresses: each is valid for a host, belongs to one node only, and fits the network or
+//! the peer of its NIC.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -47,7 +47,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
 /// Checks that `address` can be that of a host. `thing` names its owner in the error.
 fn possible(address: Ipv4Addr, thing: &str) -> Result<(), TopologyFault> {
     let reason = if address.is_unspecified() || address.octets()[0] == 0 {
-        "this address stands for no host; use one such as 10.88.0.10"
+        "no host can have an address in 0.0.0.0/8; use one such as 10.88.0.10"
     } else if address.is_loopback() {
         "this is a loopback address; use one such as 10.88.0.10"
     } else if address.is_multicast() || address.octets()[0] >= 240 {
@@ -59,7 +59,7 @@ fn possible(address: Ipv4Addr, thing: &str) -> Result<(), TopologyFault> {
     Err(TopologyFault::Structure(fault))
 }
 
-/// Checks that the address, the reach and the MTU of a NIC fit together.
+/// Checks the MTU of a NIC, and that its address fits its network prefix or its peer.
 fn nic_fits(topology: &Topology, id: NicId, nic: &Nic) -> Result<(), TopologyFault> {
     let wrong = |reason: String| Err(TopologyFault::of_nic(topology, id, &reason));
     if nic.mtu < SMALLEST_MTU {
@@ -80,13 +80,13 @@ fn nic_fits(topology: &Topology, id: NicId, nic: &Nic) -> Result<(), TopologyFau
             let host = address.to_bits() & !mask(prefix);
             if prefix < 31 && (host == 0 || host == !mask(prefix)) {
                 return wrong(format!(
-                    "{address}/{prefix} is the address of the network or its broadcast address: use one in between"
+                    "{address}/{prefix} is the address of the network or its broadcast address: use an address in between"
                 ));
             }
             Ok(())
         }
         (Reach::Peer(peer), Some(address)) if peer == address => wrong(format!(
-            "its peer has the same address {address}: set the address of the other end"
+            "its peer has the same address {address}: set `peer` to the address of the other end"
         )),
         (Reach::Peer(_), Some(_)) => Ok(()),
     }

@@ -64,7 +64,7 @@ fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
             }
             Selector::Subflow if place == 0 && nic.address != Some(bond.address) => {
                 return Some(format!(
-                    "its address is not that of its first NIC {}: make them the same",
+                    "its address differs from that of its first NIC {}: set both to the same address",
                     nic.name
                 ));
             }

@@ -12,13 +12,13 @@ pub const LONGEST_DEVICE: usize = 15;
 /// devices are named as in the topology: `n3`, `eth0 of n3`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyFault {
-    /// The number or the names of nodes and devices.
+    /// A fault in the number of nodes, or in the names of nodes or devices.
     #[error("{0}")]
     Nodes(String),
-    /// The rate of a medium.
+    /// A fault in the rate of a medium.
     #[error("{0}")]
     Rate(String),
-    /// Cables, addresses, bonds or routes.
+    /// A fault in cables, addresses, bonds or routes.
     #[error("{0}")]
     Structure(String),
 }

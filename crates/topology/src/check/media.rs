@@ -58,13 +58,13 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
 fn check_uplink(topology: &Topology, uplink: &Uplink) -> Result<(), TopologyFault> {
     let (from, to) = (&topology.media[uplink.from], &topology.media[uplink.to]);
     let reason = if uplink.from == uplink.to {
-        "both ends are the same medium; join two media"
+        "both ends are the same medium; name two different media"
     } else if !matches!(from.kind, MediumKind::Switch { .. }) {
-        "only a switch has uplinks; exchange `from` and `to`, or make it a switch"
+        "only a switch has uplinks; exchange `from` and `to`, or make `from` a switch"
     } else if to.kind == MediumKind::Wire {
-        "`to` is a wire, which has no port for it; make it a hub or a switch"
+        "`to` is a wire, which has no ports for uplinks; make `to` a hub or a switch"
     } else if uplink.rate.is_some_and(|rate| rate.bits_per_second() == 0) {
-        "its rate is 0; omit `rate` for that of the slower medium"
+        "its rate is 0; omit `rate` to use the rate of the slower medium"
     } else {
         return Ok(());
     };

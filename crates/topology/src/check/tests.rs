@@ -137,10 +137,10 @@ fn media_must_join_all_nodes() {
     wire wire3 needs exactly two NICs, but has 1
     node n3 is not connected to n0: no path of media and other nodes leads there; add a cable
     medium spare connects nothing: plug NICs into it, or remove it
-    the uplink from rows to rows is not possible: both ends are the same medium; join two media
-    the uplink from row1 to rows is not possible: only a switch has uplinks; exchange `from` and `to`, or make it a switch
-    the uplink from rows to row1 is not possible: its rate is 0; omit `rate` for that of the slower medium
-    the uplink from rows to row1 is not possible: `to` is a wire, which has no port for it; make it a hub or a switch
+    the uplink from rows to rows is not possible: both ends are the same medium; name two different media
+    the uplink from row1 to rows is not possible: only a switch has uplinks; exchange `from` and `to`, or make `from` a switch
+    the uplink from rows to row1 is not possible: its rate is 0; omit `rate` to use the rate of the slower medium
+    the uplink from rows to row1 is not possible: `to` is a wire, which has no ports for uplinks; make `to` a hub or a switch
     NIC eth1 refers to medium 99, but the topology has only 6; they are numbered from 0
     ");
 }
@@ -169,12 +169,12 @@ fn addresses_must_be_possible_and_different() {
     n1 and eth0 of n2 have the same address 10.88.0.11: change one of them
     n2 has the invalid address 127.0.0.1: this is a loopback address; use one such as 10.88.0.10
     n2 has the invalid address 224.0.0.1: this is a multicast or reserved address; use one such as 10.88.0.10
-    n2 has the invalid address 0.0.0.0: this address stands for no host; use one such as 10.88.0.10
-    eth0 of n2: 10.88.255.255/16 is the address of the network or its broadcast address: use one in between
+    n2 has the invalid address 0.0.0.0: no host can have an address in 0.0.0.0/8; use one such as 10.88.0.10
+    eth0 of n2: 10.88.255.255/16 is the address of the network or its broadcast address: use an address in between
     eth0 of n2: it has no address: set one, or make it part of a bond
     eth0 of n2: it has the address 10.88.0.12, but neither a network prefix nor a peer: move the address to its bond
     eth0 of n2: its network prefix is 32, but must be 8 to 31
-    eth0 of n2: its peer has the same address 10.88.0.12: set the address of the other end
+    eth0 of n2: its peer has the same address 10.88.0.12: set `peer` to the address of the other end
     eth0 of n2: its MTU is 500, but IPv4 needs at least 576
     eth0 of n1 and eth0 of n2 have the same address 02:88:00:00:00:01: change one of them
     eth0 of n2: ff:ff:ff:ff:ff:ff is not the Ethernet address of a NIC: use one such as 02:88:00:00:00:01
@@ -211,7 +211,7 @@ fn bonds_need_two_nics_of_their_own() {
     eth0 of n2: it has no address and is in no bond: set an address, or bond it
     bond bond0 of n1: its network prefix is 0, but must be 8 to 31
     bond bond0 of n1: eth0 has an address, but the selectors packet and flow work below IP: move the address to the bond
-    bond bond0 of n1: its address is not that of its first NIC eth1: make them the same
+    bond bond0 of n1: its address differs from that of its first NIC eth1: set both to the same address
     bond bond0 of n1: eth1 has no address, but a subflow needs one: set one
     bond bond0 of n0: it has 1 NIC, but a bond needs at least two
     ");
@@ -253,8 +253,8 @@ fn routes_must_lead_there() {
     the route to 10.88.0.0 refers to NIC 100, but the topology has only 6; they are numbered from 0
     the route of n1 to 10.88.0.0/16: its next hop 10.88.0.12 is not a neighbour on eth0: use the address of a neighbour
     the route of n2 to 10.88.0.0/16: its next hop uses eth0 of n1, which is a NIC of another node: use one of its own
-    packets from n2 to n1 do not arrive: n2 sends them to n0, which does not forward; enable forwarding there, or change the route
-    packets from n0 to n4 do not arrive: n0 sends them to n1, which does not forward; enable forwarding there, or change the route
+    packets from n2 to n1 do not arrive: n2 sends packets to n0, which does not forward; enable forwarding there, or change the route
+    packets from n0 to n4 do not arrive: n0 sends packets to n1, which does not forward; enable forwarding there, or change the route
     the route of n0 to 10.88.0.10/32: it leads to the node itself: remove it
     packets from n0 to n1 do not arrive: n0 has no route to 10.88.0.11; add one
     the route of n0 to 10.88.0.14/32: no neighbour on eth0 has this address: set the next hop `via`

@@ -40,16 +40,16 @@ enum State {
     Known(Result<(), Stop>),
 }
 
-/// Where packets are dropped.
+/// The reason why packets do not arrive, with the nodes concerned.
 #[derive(Clone, Copy)]
 enum Stop {
-    /// At a node without a route.
+    /// The node has no route.
     NoRoute(NodeId),
-    /// At a node without a neighbour that has the address of the next hop.
+    /// No neighbour of the node has the address of the next hop.
     NoNeighbour(NodeId),
-    /// Between a node and the next one, which does not forward.
+    /// The first node sends packets to the second, which does not forward.
     NotForwarding(NodeId, NodeId),
-    /// Nowhere: they loop and return to this node.
+    /// Packets loop; the node is the first one that they pass twice.
     Loop(NodeId),
 }
 
@@ -82,7 +82,7 @@ impl Walk<'_> {
         result
     }
 
-    /// Checks that packets arrive whichever next hop a node selects.
+    /// Checks that packets from `from` arrive, whichever next hop the node selects.
     fn beyond(&mut self, from: NodeId) -> Result<(), Stop> {
         let address = self.topology.nodes[self.to].address;
         let (_, hops) = self.forwarding.hops(from, address);
@@ -112,7 +112,7 @@ impl Walk<'_> {
                 name(self.to)
             ),
             Stop::NotForwarding(at, next) => format!(
-                "{} sends them to {}, which does not forward; enable forwarding there, or change the route",
+                "{} sends packets to {}, which does not forward; enable forwarding there, or change the route",
                 name(at),
                 name(next)
             ),

@@ -46,9 +46,9 @@ pub enum ConfigFault {
         format: Format,
         /// The node's name.
         node: String,
-        /// The unsupported part.
+        /// The unsupported part, such as `the MPTCP endpoint 10.88.0.11`.
         what: String,
-        /// The formats that support it.
+        /// The formats that support `what`; empty if there are none.
         able: &'static [Format],
     },
     /// The format identifies devices by name, but the topology has an Ethernet address.

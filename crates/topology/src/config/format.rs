@@ -7,7 +7,7 @@ pub enum Format {
     Ifupdown,
     /// systemd-networkd.
     Networkd,
-    /// Netplan, with systemd-networkd behind it.
+    /// Netplan, rendered by systemd-networkd.
     Netplan,
     /// NetworkManager's keyfiles.
     NetworkManager,

@@ -92,7 +92,7 @@ fn routes(text: &mut String, config: &NodeConfig, device: &Device) {
     }
 }
 
-/// Returns the command that allows a connection one subflow per endpoint in addition to the first.
+/// Returns the command that allows one more subflow per endpoint; `None` without endpoints.
 fn limits(config: &NodeConfig) -> Option<String> {
     let more = config.endpoints.len();
     (more > 0).then(|| format!("ip mptcp limits set subflow {more} add_addr_accepted {more}"))
@@ -107,7 +107,7 @@ impl NodeConfig {
             .iter()
             .find(|route| route.hops.len() > 1 && route.selector == Selector::Packet);
         by_packet.map_or(Ok(()), |NodeRoute { to, prefix, .. }| {
-            let what = format!("the selection by packet of the next hops to {to}/{prefix}");
+            let what = format!("the per-packet selection of next hops to {to}/{prefix}");
             Err(self.unsuited(format, what, &[]))
         })
     }

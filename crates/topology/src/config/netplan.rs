@@ -18,7 +18,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_endpoints(Format::Netplan)?;
     config.no_packet_routes(Format::Netplan)?;
     if let Some(route) = config.routes.iter().find(|route| route.hops.len() > 1) {
-        let what = format!("the several next hops to {}/{}", route.to, route.prefix);
+        let what = format!("the route with several next hops to {}/{}", route.to, route.prefix);
         let able = &[Format::Ifupdown, Format::Networkd, Format::Iproute2];
         return Err(config.unsuited(Format::Netplan, what, able));
     }

@@ -49,19 +49,19 @@ pub struct Interface {
     pub device: Device,
     /// The largest packet, in bytes.
     pub mtu: u16,
-    /// Its address; `None` if it belongs to a bond.
+    /// The address of the NIC; `None` for a NIC of a bond below IP.
     pub address: Option<InterfaceAddress>,
-    /// The bond that it belongs to, as an index into [`NodeConfig::bonds`]; `None` if it belongs to
-    /// no bond or to a bond of subflows.
+    /// The bond that the NIC belongs to, as an index into [`NodeConfig::bonds`]; `None` if the NIC
+    /// belongs to no bond or to a bond of subflows.
     pub bond: Option<usize>,
 }
 
-/// An address, and the stations that it reaches without a route.
+/// An address of a device, with the length of its network prefix or with its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
     /// The device's own address.
     pub address: Ipv4Addr,
-    /// The prefix length of its network in bits; 32 with a peer.
+    /// The prefix length of the network, in bits; 32 with a peer.
     pub prefix: u8,
     /// The address of the other end of a wire; `None` for a network with several stations.
     pub peer: Option<Ipv4Addr>,
@@ -72,7 +72,7 @@ pub struct InterfaceAddress {
 pub struct BondDevice {
     /// The device's name.
     pub name: String,
-    /// Its NICs, as indices into [`NodeConfig::interfaces`].
+    /// The NICs of the bond, as indices into [`NodeConfig::interfaces`].
     pub members: Vec<usize>,
     /// The bonding mode, as Linux names it.
     pub mode: &'static str,
@@ -93,7 +93,7 @@ pub struct NodeRoute {
     pub prefix: u8,
     /// The next hops, at least one.
     pub hops: Vec<Hop>,
-    /// The source address of its packets; `None` if it is that of the outgoing device.
+    /// The source address of packets; `None` for the address of the outgoing device.
     pub source: Option<Ipv4Addr>,
     /// How one of several hops is selected.
     pub selector: Selector,
@@ -115,7 +115,7 @@ pub struct Hop {
 pub struct Endpoint {
     /// The announced address.
     pub address: Ipv4Addr,
-    /// The device that has it.
+    /// The device that has the address.
     pub device: Device,
 }
 
@@ -205,7 +205,7 @@ impl NodeConfig {
         all.find(|(own, _)| own.is_some_and(|own| own.address == address)).map(|(_, device)| device)
     }
 
-    /// Converts a route of the topology. `source` is the node's address. It is set as the source of
+    /// Converts a route of the topology. `source`, the node's address, becomes the source of
     /// packets only if a device of the route has another address.
     fn route(
         &self,
@@ -260,7 +260,7 @@ impl BondDevice {
 }
 
 impl InterfaceAddress {
-    /// Whether `other` is reached by this address without a route.
+    /// Whether `other` is the peer, or, without a peer, in the network of this address.
     fn covers(self, other: Ipv4Addr) -> bool {
         match self.peer {
             Some(peer) => peer == other,

@@ -32,8 +32,8 @@ impl Places {
     }
 }
 
-/// Returns the rows and columns if the topology is a grid: each node has one NIC on a row and one
-/// on a column, there are several of each, and no two nodes share both.
+/// Returns the rows and columns if the topology is a grid: there are several rows and columns, each
+/// node has one NIC on a row and one on a column, and no two nodes share both.
 pub(super) fn places(topology: &Topology) -> Option<Places> {
     let mut rows = Vec::new();
     let mut columns = Vec::new();
@@ -90,8 +90,8 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     layout
 }
 
-/// Places switches that join rows on the left, and those that join columns at the top. `corner` is
-/// the bottom right corner of the grid.
+/// Places switches that join rows on the left, and switches that join columns at the top. `corner`
+/// is the bottom right corner of the grid.
 fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64, f64)) {
     let (mut left, mut top) = (-STEP, -STEP);
     for medium in 0..topology.media.len() {

@@ -16,8 +16,8 @@ const ABOVE: f64 = 12.0;
 /// The distance between parallel lines that would otherwise overlap.
 const APART: f64 = 12.0;
 
-/// Computes the layout. Bars that would overlap are in different layers, those without NICs at the
-/// top.
+/// Computes the layout. Bars that would overlap are in different layers; bars without NICs are at
+/// the top.
 pub(super) fn layout(topology: &Topology) -> Layout {
     let nodes: Vec<_> = (0..topology.nodes.len()).map(|node| (STEP * node as f64, 0.0)).collect();
     let mut layers: Vec<Vec<(f64, f64)>> = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     Layout { nodes, bars, lines }
 }
 
-/// Returns hubs and switches; those with NICs come before those that only join others.
+/// Returns hubs and switches; media with NICs come before media that only join others.
 fn lowest_first(topology: &Topology) -> Vec<MediumId> {
     let mut media: Vec<MediumId> = (0..topology.media.len())
         .filter(|medium| topology.media[*medium].kind != MediumKind::Wire)

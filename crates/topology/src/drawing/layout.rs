@@ -22,7 +22,7 @@ pub(super) struct Bar {
     pub(super) medium: MediumId,
     pub(super) from: Point,
     pub(super) to: Point,
-    /// The start of its caption.
+    /// The position at which the caption starts.
     pub(super) caption: Point,
 }
 

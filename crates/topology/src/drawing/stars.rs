@@ -29,8 +29,8 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     Layout { lines: lines.collect(), nodes, ..Layout::default() }
 }
 
-/// Places nodes with one wire around those with more. Returns `None` if a centre has no leaves, or
-/// if there are more than two centres, since their wires would cross.
+/// Places nodes with one wire around nodes with more wires. Returns `None` if a centre has no
+/// leaves, or if there are more than two centres, since their wires would cross.
 fn stars(neighbours: &[Vec<NodeId>]) -> Option<Vec<Point>> {
     let centres: Vec<NodeId> =
         (0..neighbours.len()).filter(|node| neighbours[*node].len() > 1).collect();

@@ -13,7 +13,7 @@ use super::{caption, grid};
 const WIDTH: usize = 100;
 
 /// Draws the topology with lines: a grid, or hubs and switches with their stations, and wires below
-/// the node that has most of them.
+/// the node with the most wires.
 pub fn text(topology: &Topology) -> String {
     let mut drawing = String::new();
     // Writing to a string cannot fail.
@@ -87,13 +87,13 @@ fn padded(text: &str, wide: usize, with: char) -> String {
     text
 }
 
-/// Removes blanks at the end of the line, and ends it.
+/// Removes blanks at the end of the line, and appends a newline.
 fn trim(out: &mut String) {
     out.truncate(out.trim_end_matches(' ').len());
     out.push('\n');
 }
 
-/// Draws each hub and switch as a bar, and below it its nodes and the media that it is joined to.
+/// Draws each hub and switch as a bar, with its nodes and the media joined to it below.
 fn draw_bars(
     out: &mut String,
     topology: &Topology,
@@ -127,8 +127,8 @@ fn draw_bars(
     Ok(())
 }
 
-/// Returns the names of a medium's nodes, followed in brackets by the media to which its uplinks
-/// lead. If it has neither, returns the media whose uplinks lead to it.
+/// Returns the names of a medium's nodes, then in brackets the media to which its uplinks lead. For
+/// a medium with neither, returns the media whose uplinks lead to it.
 fn hanging(topology: &Topology, medium: MediumId) -> Vec<String> {
     let nodes: BTreeSet<NodeId> = topology.stations(medium).map(|(_, nic)| nic.node).collect();
     let mut names: Vec<String> =

@@ -31,12 +31,12 @@ impl Fault {
         Self(Placed::new(span, problem))
     }
 
-    /// Creates a fault of parts that contradict each other.
+    /// Creates the fault that parts of the file contradict each other; `message` says which.
     pub(super) fn contents(span: Range<usize>, message: String) -> Self {
         Self::new(span, TopologyFileProblem::Contents(message))
     }
 
-    /// Converts it to an error for the user, with line and column in `text`.
+    /// Converts the fault to an error for the user, with line and column in `text`.
     pub(super) fn in_file(self, text: &str, file: &str) -> TopologyFileError {
         self.0.in_file(text, file)
     }

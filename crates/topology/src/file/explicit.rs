@@ -51,7 +51,7 @@ fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
         let kind = entry.word("kind", &kinds)?;
         let kind = kind.ok_or_else(|| entry.missing("kind", "`kind = \"switch\"`"))?;
         if backplane.is_some() && !matches!(kind, MediumKind::Switch { .. }) {
-            return Err(out_of_place(&entry, "backplane", "only a switch has one; remove it"));
+            return Err(out_of_place(&entry, "backplane", "a backplane needs a switch; remove it"));
         }
         media.push(Medium {
             name: name.value.to_owned(),
@@ -93,7 +93,7 @@ fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<()
                 (None, Some(prefix), _) => Reach::Subnet(prefix),
                 (None, None, None) => Reach::Nobody,
                 (None, None, Some(_)) => {
-                    let reason = "the prefix of its network is missing; write it as in 10.0.0.1/24, or a `peer`";
+                    let reason = "the network prefix is missing; write the address as 10.0.0.1/24, or set `peer`";
                     return Err(value(&entry, "address", reason));
                 }
             };
@@ -136,7 +136,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
             let (address, prefix) = match (&addresses, of_first) {
                 (Some(Addresses { list, prefix: Some(prefix) }), _) => (list[place], *prefix),
                 (Some(_), _) => {
-                    let reason = "the prefix of its network is missing; write it as in 10.0.0.1/24";
+                    let reason = "the network prefix is missing; write the address as 10.0.0.1/24";
                     return Err(value(&entry, "address", reason));
                 }
                 (None, Some((address, Reach::Subnet(prefix)))) if selector == Selector::Subflow => {
@@ -153,8 +153,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
     Ok(())
 }
 
-/// Sets the address of each node to the one in its section, or else to that of its first bond or
-/// NIC.
+/// Sets the address of each node: the one in its section, or else that of its first bond or NIC.
 fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.open_sections("node", "[[topology.node]]")? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;

@@ -1,5 +1,5 @@
-//! Properties of nodes and media: first those of all, then those of single ones in
-//! `[[topology.node]]` and `[[topology.medium]]`.
+//! Properties of nodes and media: first those that `[topology]` sets for all, then those that
+//! `[[topology.node]]` and `[[topology.medium]]` set for single ones.
 
 use std::slice;
 
@@ -15,7 +15,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 /// The range of a node's CPU limit, in thousandths of one CPU.
 const CPU: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 
-/// Sets the properties that apply to all media and NICs, and then those of single ones.
+/// Sets the properties that apply to all media and NICs, then those of single nodes and media.
 pub(super) fn read(
     file: &str,
     section: &Section<'_>,
@@ -39,7 +39,7 @@ fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
     if let Some(collisions) = section.boolean("collisions")?
         && !set_collisions(media, collisions)
     {
-        let reason = "only hubs have collisions; remove it";
+        let reason = "only hubs have collisions; remove the key";
         return Err(out_of_place(section, "collisions", reason));
     }
     for medium in media {

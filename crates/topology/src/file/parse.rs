@@ -37,8 +37,8 @@ const KEYS: [&str; 9] = [
     "published",
 ];
 
-/// Parses the text of a [topology file](super). `file_name` appears in messages; without its
-/// directory and `.toml` it is the name of the topology if the file has none.
+/// Parses the text of a [topology file](super). `file_name` appears in messages; if the file has no
+/// name, the topology is named `file_name` without directory and `.toml`.
 ///
 /// # Errors
 /// [`TopologyFileError`] says what is wrong, where, and what is allowed.

@@ -75,7 +75,7 @@ fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fau
     found.map(|nic| NextHop { nic, via: Some(address) }).ok_or_else(|| {
         let node = &topology.nodes[node].name;
         let message = format!(
-            "{address} is not a neighbour of {node}: none of its NICs is in the network of this address, or has it as its peer"
+            "{address} is not a neighbour of {node}: no NIC of the node is in the network of this address, or has it as its peer"
         );
         Fault::contents(via.span.clone(), message)
     })

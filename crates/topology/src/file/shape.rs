@@ -87,7 +87,7 @@ fn bonded(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
 }
 
 fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
-    /// The maximum number of nodes: a mesh of 16 x 16.
+    /// The maximum number of nodes of a mesh: 16 x 16.
     const MOST: usize = 256;
     at_most(section, basis, "mesh", MOST, "every node has a route to every other one")?;
     let side = |key, example| {
@@ -100,7 +100,7 @@ fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     if nodes != (rows * columns) as usize {
         let product = rows * columns;
         let message = format!(
-            "{rows} rows x {columns} columns are {product} nodes, but `nodes` gives {nodes} nodes with the head; write {} if it is a number",
+            "{rows} rows x {columns} columns are {product} nodes, but `nodes` gives {nodes} nodes with the head; if `nodes` is a number, it must be {}",
             product.saturating_sub(1)
         );
         return Err(Fault::contents(section.span_of("nodes"), message));
@@ -109,8 +109,7 @@ fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     let both = match section.integer("routes", 1..=2)? {
         Some(2) => Some(selector.unwrap_or_default()),
         _ if selector.is_some() => {
-            let reason =
-                "with one route there is nothing to choose; write `routes = 2`, or remove it";
+            let reason = "with one route there is nothing to select; write `routes = 2`, or remove `selector`";
             return Err(out_of_place(section, "selector", reason));
         }
         _ => None,
@@ -128,7 +127,8 @@ fn joined(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     let wires = section.integer("wires", 1..=MOST_NETS)?.unwrap_or(1);
     let selector = section.word("selector", &SELECTORS[..2])?;
     if wires == 1 && selector.is_some() {
-        let reason = "with one wire there is nothing to choose; write `wires = 2`, or remove it";
+        let reason =
+            "with one wire there is nothing to select; write `wires = 2`, or remove `selector`";
         return Err(out_of_place(section, "selector", reason));
     }
     let first = section.integer("first", 1..=nodes.saturating_sub(1).max(1))?;

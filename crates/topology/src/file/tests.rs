@@ -237,17 +237,17 @@ fn keys_are_those_of_the_shape() {
     den.toml:5:1: [[topology.medium]] needs `name`: write `name = "switch"`
     den.toml:5:1: `node` must be sections `[[topology.node]]` in double brackets, not a section
     den.toml:6:1: unknown key `wire` in [topology.price]; allowed: node, nic, cable, hub, switch, port
-    den.toml:4:9: 4 rows x 4 columns are 16 nodes, but `nodes` gives 17 nodes with the head; write 15 if it is a number
+    den.toml:4:9: 4 rows x 4 columns are 16 nodes, but `nodes` gives 17 nodes with the head; if `nodes` is a number, it must be 15
     den.toml:2:1: [topology] needs `rows`: write `rows = 4`
-    den.toml:7:12: `selector` is not allowed here: with one route there is nothing to choose; write `routes = 2`, or remove it
+    den.toml:7:12: `selector` is not allowed here: with one route there is nothing to select; write `routes = 2`, or remove `selector`
     den.toml:7:10: `routes` must be a whole number from 1 to 2, not 3
-    den.toml:5:12: `selector` is not allowed here: with one wire there is nothing to choose; write `wires = 2`, or remove it
+    den.toml:5:12: `selector` is not allowed here: with one wire there is nothing to select; write `wires = 2`, or remove `selector`
     den.toml:5:9: `first` must be a whole number from 1 to 3, not 4
     den.toml:2:1: [topology] needs `rails`: write `rails = 2`
     den.toml:2:1: [topology] needs `spines`: write `spines = 2`
     den.toml:5:8: `nets` must be a whole number from 2 to 16, not 1
-    den.toml:5:14: `collisions` is not allowed here: only hubs have collisions; remove it
-    den.toml:7:14: `collisions` is not allowed here: only hubs have collisions; remove it
+    den.toml:5:14: `collisions` is not allowed here: only hubs have collisions; remove the key
+    den.toml:7:14: `collisions` is not allowed here: only hubs have collisions; remove the key
     "#);
 }
 
@@ -338,8 +338,8 @@ fn what_is_written_out_must_fit_together() {
     den.toml:24:6: lap is not the name of a medium of this topology (did you mean lan?)
     den.toml:38:9: x is not the name of a node of this topology (did you mean a?)
     den.toml:14:8: `kind` cannot be "bus"; allowed: hub, switch, wire
-    den.toml:19:13: `backplane` is not allowed here: only a switch has one; remove it
-    den.toml:29:11: `address`: the prefix of its network is missing; write it as in 10.0.0.1/24, or a `peer`
+    den.toml:19:13: `backplane` is not allowed here: a backplane needs a switch; remove it
+    den.toml:29:11: `address`: the network prefix is missing; write the address as 10.0.0.1/24, or set `peer`
     den.toml:29:11: `address`: the prefix must be 0 to 32
     den.toml:29:11: `address`: write addresses as 10.0.0.1 or 10.0.0.[1-4]
     den.toml:29:8: `peer`: no prefix is allowed here; remove it
@@ -348,12 +348,12 @@ fn what_is_written_out_must_fit_together() {
     den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is not an Ethernet address: write six bytes such as 02:88:00:00:00:01
     den.toml:45:9: eth11 is not the name of a NIC of b (did you mean eth1?)
     den.toml:4:9: bond bond0 of b: it has 1 NIC, but a bond needs at least two
-    den.toml:46:11: `address`: the prefix of its network is missing; write it as in 10.0.0.1/24
+    den.toml:46:11: `address`: the network prefix is missing; write the address as 10.0.0.1/24
     den.toml:55:12: `forwards` must be true or false, not 1
-    den.toml:4:9: packets from c to a do not arrive: c sends them to b, which does not forward; enable forwarding there, or change the route
+    den.toml:4:9: packets from c to a do not arrive: c sends packets to b, which does not forward; enable forwarding there, or change the route
     den.toml:59:6: `to`: "e" is not a network: write one such as 10.88.0.0/16, an address, or the name of a node
     den.toml:57:1: [[topology.route]] needs `via`: write `via = "10.0.0.1"`, or a NIC such as "eth0"
-    den.toml:60:7: 10.7.0.2 is not a neighbour of a: none of its NICs is in the network of this address, or has it as its peer
+    den.toml:60:7: 10.7.0.2 is not a neighbour of a: no NIC of the node is in the network of this address, or has it as its peer
     den.toml:4:9: the route of a to 10.0.1.2/32: its next hop 10.0.0.3 is not a neighbour on en0: use the address of a neighbour
     den.toml:60:7: eth9 is not the name of a NIC of a
     den.toml:4:9: the route of c to 0.0.0.0/0: it has the same next hop twice: remove one

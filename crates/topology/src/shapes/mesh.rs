@@ -18,7 +18,7 @@ use super::{Basis, Segment};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Joined {
-    /// A node that shares a row or a column with each of them forwards packets.
+    /// Packets pass a node that is in the row of one node and in the column of the other.
     #[default]
     Routed,
     /// One switch joins all rows, and another one all columns.

@@ -26,12 +26,12 @@ pub struct Cabling {
     pub(super) real: BTreeSet<Port>,
     /// For each planned segment, its planned NICs that are really on it.
     pub(super) home: BTreeMap<MediumId, Vec<NicId>>,
-    /// NICs whose own cabling, or that of their peers, differs from the plan.
+    /// NICs whose cable, or the cable of a peer, differs from the plan.
     pub(super) accused: BTreeSet<NicId>,
 }
 
 impl Cabling {
-    /// Compares the cabling with the plan, by the NICs that received frames from each other.
+    /// Compares the cabling with the plan: NICs that received frames from each other are connected.
     pub fn of(topology: &Topology, observed: &Observed) -> Self {
         let ports = ports(topology, observed);
         let mut judge = Judge::new(topology, observed, ports);
@@ -142,7 +142,7 @@ impl<'a> Judge<'a> {
         self.displaced(displaced, &groups, &found);
     }
 
-    /// Assigns groups to segments; returns the assignment in both directions.
+    /// Assigns groups to segments. Returns the group of each segment, and the inverse mapping.
     fn assign(
         &self,
         found: &BTreeMap<MediumId, Vec<NicId>>,
@@ -160,7 +160,7 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// Finds NICs of `segment` that are on no planned segment. `strays` are these NICs by group.
+    /// Reports NICs of `segment` without a carrier or on no planned segment (`strays`, by group).
     fn missing(&mut self, segment: MediumId, nics: &[NicId], strays: BTreeMap<Group, Vec<NicId>>) {
         let home = self.home[&segment].clone();
         let alone = nics.len() > 2
@@ -199,7 +199,7 @@ impl<'a> Judge<'a> {
         self.findings.push(Finding::Missing { nics, peers, carrier });
     }
 
-    /// Finds NICs that are on another segment than planned.
+    /// Reports NICs that are on another segment than planned: swapped, misplaced or joined ones.
     fn displaced(
         &mut self,
         mut displaced: Vec<Displaced>,
@@ -235,14 +235,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Accuses both ends if `segment` is a wire. The other NICs of a hub or switch are not suspect.
+    /// Marks all NICs of `segment` as suspect if there are at most two, as on a wire.
     fn accuse_small(&mut self, segment: MediumId) {
         if self.planned(segment).len() <= 2 {
             self.accuse(segment);
         }
     }
 
-    /// Finds NICs that are not planned and receive frames from others.
+    /// Reports NICs that are not planned and receive frames from others.
     fn unplanned(&mut self) {
         let planned: BTreeMap<&Port, NicId> =
             self.ports.iter().map(|(nic, port)| (port, *nic)).collect();

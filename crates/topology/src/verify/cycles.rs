@@ -8,9 +8,9 @@ use super::super::{MediumId, NicId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Displaced {
     pub nic: NicId,
-    /// The segment that it should be on.
+    /// The segment that the NIC should be on.
     pub planned: MediumId,
-    /// The segment that it is on.
+    /// The segment that the NIC is on.
     pub found: MediumId,
 }
 

@@ -19,26 +19,26 @@ pub enum Finding {
     /// Exchanged cables: each NIC is in the place of the next one, the last one in the place of the
     /// first.
     Swapped {
-        /// Two NICs, or more.
+        /// The swapped NICs, at least two.
         nics: Vec<NicName>,
     },
     /// NICs that reach neither their planned peers nor other NICs of the plan.
     Missing {
-        /// The NIC, or several that reach each other.
+        /// The missing NIC, or several missing NICs that reach each other.
         nics: Vec<NicName>,
-        /// The NICs that they should reach.
+        /// The NICs that `nics` should reach.
         peers: Vec<NicName>,
-        /// Whether all of `nics` have a carrier, which means that a device is at the other end of
-        /// the cable.
+        /// Whether all of `nics` and `peers` have a carrier: a device at the other end of the
+        /// cable.
         carrier: bool,
     },
-    /// A NIC that is plugged in elsewhere and whose place is free.
+    /// A NIC that is connected to another segment than planned, and not swapped with other NICs.
     Misplaced {
         /// The misplaced NIC.
         nic: NicName,
-        /// The NICs that it should reach.
+        /// The NICs that `nic` should reach.
         planned: Vec<NicName>,
-        /// The NICs that it reaches.
+        /// The NICs that `nic` reaches.
         found: Vec<NicName>,
     },
     /// Two media that should be apart are joined.
@@ -52,12 +52,12 @@ pub enum Finding {
     Extra {
         /// The NICs that are not in the plan.
         nics: Vec<NicName>,
-        /// The planned NICs that they reach.
+        /// The planned NICs that `nics` reach.
         planned: Vec<NicName>,
     },
     /// A link with less than 80 % of its planned goodput.
     Slow {
-        /// One end of the link; or a NIC that is slow with all others of its medium.
+        /// One end of the link, or a NIC that is slow with all other NICs of its medium.
         from: NicName,
         /// The other end, or all other NICs of the medium.
         to: Vec<NicName>,
@@ -65,14 +65,14 @@ pub enum Finding {
         measured: f64,
         /// The planned TCP goodput in bits per second.
         planned: f64,
-        /// Whether only this direction is slow.
+        /// Whether only the direction from `from` to `to` is slow.
         one_way: bool,
     },
     /// A NIC that has negotiated less than its planned rate.
     Speed {
         /// The NIC that negotiated too little.
         nic: NicName,
-        /// The NICs that it reaches.
+        /// The NICs that `nic` should reach.
         peers: Vec<NicName>,
         /// The negotiated rate in bits per second.
         found: u64,
@@ -83,20 +83,20 @@ pub enum Finding {
     HalfDuplex {
         /// The half-duplex NIC.
         nic: NicName,
-        /// The NICs that it reaches.
+        /// The NICs that `nic` should reach.
         peers: Vec<NicName>,
     },
     /// A NIC whose MTU differs from the plan.
     Mtu {
-        /// The NIC with the other MTU.
+        /// The NIC whose MTU differs.
         nic: NicName,
-        /// The NICs that it reaches.
+        /// The NICs that `nic` should reach.
         peers: Vec<NicName>,
-        /// Its MTU in bytes.
+        /// The actual MTU of `nic`, in bytes.
         found: u32,
         /// The planned MTU in bytes.
         planned: u16,
-        /// The largest packet that passed in both directions between it and a peer, in bytes.
+        /// The largest packet that passed on the worst link of `nic`, in bytes; `None` if none did.
         passes: Option<u16>,
     },
     /// A link that drops full packets, although the NICs at both ends have the planned MTU.
@@ -116,9 +116,9 @@ pub enum Finding {
         from: String,
         /// The receiver's name.
         to: String,
-        /// The NICs that should have sent them, in order.
+        /// The NICs that should have sent the packets, in the order of the path.
         planned: Vec<NicName>,
-        /// The NICs that really sent a large share of the packets.
+        /// The NICs that sent a large share of the packets.
         found: Vec<NicName>,
     },
     /// Packets did not arrive.
@@ -127,7 +127,7 @@ pub enum Finding {
         from: String,
         /// The receiver's name.
         to: String,
-        /// The NICs that should send them, in order.
+        /// The NICs that should send the packets, in the order of the path.
         planned: Vec<NicName>,
         /// The number of packets sent.
         sent: u32,
@@ -140,13 +140,13 @@ pub enum Finding {
         from: String,
         /// The receiver's name.
         to: String,
-        /// The NICs that sent them.
+        /// The NICs that sent the packets.
         found: Vec<NicName>,
     },
 }
 
 impl Finding {
-    /// Returns the NICs that are concerned; empty for findings about paths.
+    /// Returns the NICs that the finding is about; empty for findings about paths.
     pub fn names(&self) -> Vec<&NicName> {
         match self {
             Self::NoNic { nic }
@@ -167,20 +167,20 @@ impl Finding {
         }
     }
 
-    /// Returns what the user can do about the finding.
+    /// Returns a hint for the user: how to repair the fault, or where to look for it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoNic { .. } => {
                 "run `ip link` on the node; if the NIC has another name, rename it (systemd.link), or \
                  give it the planned address"
             }
-            Self::Swapped { .. } => "exchange their cables at one end",
+            Self::Swapped { .. } => "exchange the cables of these NICs at one end",
             Self::Missing { carrier: false, .. } => "plug in the cable at both ends, or replace it",
             Self::Missing { carrier: true, .. } => {
-                "follow the cable: its other end is in another device, or this device drops the frames"
+                "follow the cable: it leads to another device than planned, or that device drops the frames"
             }
-            Self::Misplaced { .. } => "move its cable",
-            Self::Joined { .. } => "remove the cable that joins them",
+            Self::Misplaced { .. } => "move the cable of this NIC",
+            Self::Joined { .. } => "remove the cable that joins the two media",
             Self::Extra { .. } => "remove the cable, or add it to the topology",
             Self::Slow { .. } => {
                 "check speed, duplex and errors at both ends with ethtool; then try another cable and \
@@ -191,8 +191,8 @@ impl Finding {
                 "enable autonegotiation at both ends: ethtool -s NIC autoneg on; if only one end \
                  negotiates, it becomes half duplex"
             }
-            Self::Mtu { .. } => "ip link set NIC mtu BYTES; garland net config sets it permanently",
-            Self::LinkMtu { .. } => "raise the MTU of the ports between them",
+            Self::Mtu { .. } => "run ip link set NIC mtu N; garland net config sets it permanently",
+            Self::LinkMtu { .. } => "raise the MTU of the switch ports between these NICs",
             Self::Route { .. } => {
                 "compare `ip route get` with garland net show; garland net config writes the routes"
             }

@@ -118,7 +118,7 @@ impl Judge<'_> {
         findings
     }
 
-    /// Finds links that drop packets which both NICs accept.
+    /// Finds links that drop packets of a size that both NICs accept.
     fn packets(&self) -> Vec<Finding> {
         let right = |nic: NicId| {
             let facts = facts(self.observed, &self.cabling.ports[&nic]);

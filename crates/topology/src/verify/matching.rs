@@ -37,8 +37,8 @@ pub(super) fn best(shared: Shared) -> BTreeMap<MediumId, Group> {
     owners.into_iter().map(|(group, segment)| (segment, group)).collect()
 }
 
-/// Assigns a group to `segment`, taking it from another segment if that one can get another of its
-/// own groups. Returns false if this is not possible.
+/// Assigns a group to `segment`; takes it from another segment if that segment can get another
+/// group. Returns whether `segment` got a group.
 fn make_room(
     segment: MediumId,
     choices: &BTreeMap<MediumId, Vec<Group>>,

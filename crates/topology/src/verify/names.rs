@@ -31,7 +31,7 @@ pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId,
     found
 }
 
-/// Returns the name of a planned NIC: that of its real NIC, if it was found.
+/// Returns the name of the real NIC that was found for a planned one, or else the planned name.
 pub(super) fn name(topology: &Topology, ports: &BTreeMap<NicId, Port>, nic: NicId) -> NicName {
     ports.get(&nic).map_or_else(|| NicName::of(topology, nic), |port| port.name(topology))
 }

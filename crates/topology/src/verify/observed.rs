@@ -11,7 +11,7 @@ use garland_core::nic_facts::NicFacts;
 pub struct Observed {
     /// The NICs of each node; `None` for a node that was not reached.
     pub nodes: Vec<Option<Vec<NicFacts>>>,
-    /// The pairs of NICs of which one received frames from the other: (receiver, sender).
+    /// Pairs of NICs (receiver, sender): the receiver got frames from the sender.
     pub heard: BTreeSet<(Port, Port)>,
     /// NICs that carry the control channel. They need not be in the topology.
     pub management: BTreeSet<Port>,
@@ -30,7 +30,7 @@ pub struct MtuSeen {
     pub from: NicId,
     /// The receiving NIC.
     pub to: NicId,
-    /// The largest packet that was answered, in bytes; `None` if none was.
+    /// The largest packet that was answered, in bytes; `None` if no packet was answered.
     pub passes: Option<u16>,
 }
 
@@ -57,7 +57,7 @@ impl RateSeen {
     }
 }
 
-/// The result of a burst of datagrams from one node to the address of another.
+/// The result of a burst of datagrams from one node to an address of another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BurstSeen {
     /// The sending node.
@@ -68,6 +68,6 @@ pub struct BurstSeen {
     pub sent: u32,
     /// Datagrams that arrived.
     pub arrived: u32,
-    /// For each NIC of the reached nodes, the number of frames that it sent during the burst.
+    /// For each NIC of the reached nodes, the number of frames that the NIC sent during the burst.
     pub carried: Vec<(Port, u64)>,
 }

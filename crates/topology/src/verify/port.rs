@@ -2,7 +2,7 @@
 
 use super::super::{NicName, NodeId, Topology};
 
-/// A real NIC: its node's index in the topology, and the device name on it.
+/// A real NIC: its node's index in the topology, and its device name on the node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Port {
     /// The index of the node in the topology.

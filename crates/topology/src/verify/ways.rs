@@ -12,8 +12,8 @@ use super::names;
 use super::observed::{BurstSeen, Observed};
 use super::port::Port;
 
-/// The share of a burst that a NIC must have sent to count as being on its path. Smaller counts are
-/// other traffic.
+/// The least share of a burst that a NIC on the burst's path must have sent. NICs that sent less
+/// carried other traffic.
 const GOOD_PART: f64 = 0.25;
 
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
@@ -34,8 +34,8 @@ impl<'a> WayJudge<'a> {
         Self { topology, cabling, ways: Ways::of(topology) }
     }
 
-    /// Returns how a burst deviates from the planned routes; `None` if it does not, or if its path
-    /// contains accused cables.
+    /// Returns how a burst deviates from the planned routes; `None` if it does not deviate, or if
+    /// its path contains suspect cables.
     pub fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
         let streams = self.ways.between(burst.from, burst.to);
         let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_sys::{pinning, threads};
 
-/// Threads that keep the CPUs busy, one per CPU which this thread may use.
+/// Threads that keep CPUs busy: one for each CPU that the starting thread may use.
 pub struct Burner {
     over: Arc<AtomicBool>,
 }

@@ -13,7 +13,7 @@ use super::super::SILENCE;
 use super::memory::Memory;
 use crate::probe::meeting_state::MeetingState;
 
-/// The most bytes that are read at a time.
+/// The maximum number of bytes that are read at a time.
 const SCRATCH: usize = 256 << 10;
 
 /// The number of polls without data after which the thread yields its CPU, which the other end may
@@ -29,12 +29,12 @@ pub struct Flow<'a> {
     times: bool,
     memory: Memory,
     scratch: Vec<u8>,
-    /// The number of bytes sent so far, and the number received.
+    /// The number of bytes sent so far.
     pub sent: u64,
     pub received: u64,
-    /// The number of writes, and the time spent in them in nanoseconds (0 if this side is not
-    /// timed).
+    /// The number of writes so far.
     pub writes: u64,
+    /// The time spent in writes in nanoseconds; 0 if this side is not timed.
     pub writing_ns: u64,
     idle_ns: u64,
     start_ns: u64,
@@ -98,9 +98,9 @@ impl<'a> Flow<'a> {
         Ok(self.sent == until)
     }
 
-    /// Waits until data has arrived, `due_ns` has come, or, if `room` is set, there may be space to
-    /// send. Reads the data, but not beyond byte `limit` of the stream. Returns the time in
-    /// monotonic nanoseconds, or 0 if this side is not timed and sleeps.
+    /// Waits until data has arrived, the time is `due_ns`, or (only if `room` is set) there may be
+    /// space to send. Reads the data, but not beyond byte `limit` of the stream. Returns the time
+    /// in monotonic nanoseconds, or 0 if this side is not timed and sleeps.
     pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> io::Result<u64> {
         let most = usize::try_from(limit - self.received).unwrap_or(SCRATCH).min(SCRATCH);
         if self.polls {

@@ -19,7 +19,7 @@ use crate::error::cannot;
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
-/// The most memory that two agents share, in bytes.
+/// The maximum memory that two agents share, in bytes.
 const MOST: u64 = 128 << 20;
 
 /// The number of words (8 bytes each) of a cache line.
@@ -315,7 +315,7 @@ fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, Probe
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
     let secret = u64::from_le_bytes(bytes[44..].try_into().unwrap_or([0; 8]));
     let segment = Segment::of_process(number(36), number(40))
-        .map_err(cannot("open the other agent's memory (both must run as one user)"))?;
+        .map_err(cannot("open the other agent's memory (both agents must run as the same user)"))?;
     if segment.words()[0].load(Ordering::Acquire) != secret {
         return Err("cannot find the other agent's memory: the agents are in different process \
                     namespaces"

@@ -1,10 +1,10 @@
-//! The bytes that are sent: a ring that contains a whole number of operations.
+//! A ring of bytes to send, which contains a whole number of operations.
 
 /// The approximate minimum size of the ring in bytes. Small operations that follow each other can
 /// be sent together.
 const WINDOW: usize = 64 << 10;
 
-/// Memory for operations of one size.
+/// A ring of bytes to send, for operations of one size.
 pub struct Memory {
     bytes: Vec<u8>,
 }

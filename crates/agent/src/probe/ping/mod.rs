@@ -33,7 +33,7 @@ pub fn take_part(
     streams: &[TcpStream],
 ) -> Result<(), ProbeError> {
     let [stream] = streams else {
-        return Err("protocol error: a ping has one connection".into());
+        return Err("protocol error: a ping must have exactly one connection".into());
     };
     meeting.found(Finding::Conditions(conditions::of(stream)));
     let watch = conditions::Watch::begin();

@@ -76,7 +76,7 @@ fn what_has_no_room_is_counted_and_can_be_scrolled_to() {
     assert!(screen.contains(" 1 nodes: 2000 ") && screen.contains("n001 "), "{screen}");
     // Of 38 lines, a third each is for lanes and jobs, including their borders.
     assert!(screen.contains(" 1 to 11, and 1989 more "), "{screen}");
-    assert!(screen.contains("lanes over nodes: 4000, of 1 copy"), "{screen}");
+    assert!(screen.contains("lanes on all nodes: 4000, of 1 copy"), "{screen}");
     assert!(screen.contains(" 1 to 9, and 3991 more "), "{screen}");
     panes.obey(Key::End);
     let screen = drawn(&board, &mut panes, (100, 40));

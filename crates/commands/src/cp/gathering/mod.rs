@@ -118,7 +118,7 @@ fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
     node.is_some_and(|node| ends.any(|end| end.silent && end.name == node.name))
 }
 
-/// Returns the place on this machine that the destination specifies.
+/// Returns the path or sink on this machine that the destination specifies.
 fn place<'a>(request: &CopyRequest<'a>, target: &Target) -> Result<Place<'a>, Failure> {
     match target {
         Target::Local(path) if path.as_os_str() == "/dev/null" => {

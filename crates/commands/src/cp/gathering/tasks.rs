@@ -21,7 +21,7 @@ const MEMORY: u64 = 96 << 20;
 /// The minimum number of buffers of a lane, and the maximum that is useful.
 const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
 
-/// The source path, and its destination on this machine.
+/// The source path on the nodes, and the destination on this machine.
 pub struct Here<'a> {
     /// The path on the nodes, as bytes.
     pub source: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> Here<'a> {
         matches!(self.place, Place::Path(_))
     }
 
-    /// Returns the destination of a tree. Its limits allow the stream to do only what the user
+    /// Returns the destination of a tree. Its `limits` restrict the node's stream to what the user
     /// requested.
     fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
         let path = match &self.place {

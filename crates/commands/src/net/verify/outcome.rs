@@ -7,7 +7,7 @@ use garland_core::nic_facts::NicFacts;
 use garland_topology::verify::{Observed, Port};
 use serde::Serialize;
 
-/// The observations of a survey, and the kind of probes behind them.
+/// The observations of a survey, and how they were made.
 pub struct SurveyOutcome {
     /// Observations of NICs and wires.
     pub observed: Observed,

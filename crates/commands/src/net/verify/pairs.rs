@@ -2,11 +2,11 @@
 
 use garland_topology::NodeId;
 
-/// The maximum number of pairs, unless there are more nodes than that. Each pair takes about 30 ms.
+/// The maximum number of pairs, or the number of nodes if that is larger. A pair takes about 30 ms.
 const MOST: usize = 400;
 
-/// Returns all ordered pairs of `nodes`; if there are too many of them, each node is paired with
-/// the same number of other nodes.
+/// Returns all ordered pairs of `nodes`; or, if there are more than `MOST`, pairs of each node with
+/// an equal number of others.
 pub fn pairs(nodes: &[NodeId]) -> Vec<(NodeId, NodeId)> {
     let count = nodes.len();
     let each = if count * count.saturating_sub(1) <= MOST { count } else { (MOST / count).max(1) };

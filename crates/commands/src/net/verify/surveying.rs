@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Duration of the measurement of a link, in milliseconds.
 const MILLIS: u32 = 400;
 
-/// How often a measurement that differs from the plan is repeated, alone, before it is reported.
+/// The maximum number of times that a measurement is repeated, alone, if it differs from the plan.
 const AGAIN: usize = 3;
 
 /// The number of datagrams in a burst.
@@ -50,7 +50,7 @@ type Answers = BTreeMap<usize, Result<SurveyAnswer, String>>;
 
 impl<'a> Surveying<'a> {
     /// Creates a survey by the agents of all nodes, in the order of the nodes. For each node,
-    /// `reasons` says why its agent is missing; `None` if it is not.
+    /// `reasons` says why its agent is missing; `None` if the agent is present.
     pub fn new(
         topology: &'a Topology,
         survey: Survey<'a>,
@@ -257,8 +257,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Sends a burst for every pair, to see its route in the counters of NICs. A burst on an unplanned route is
-    /// repeated, since other traffic is counted too.
+    /// Sends a burst from one node of every selected pair to the other; the counters of NICs show
+    /// its route. A burst on an unplanned route is repeated, since NICs also count other traffic.
     fn ways(&mut self) -> io::Result<()> {
         let (topology, cabling) = (self.topology, self.cabling.clone());
         let judge = WayJudge::new(topology, &cabling);

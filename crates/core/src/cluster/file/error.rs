@@ -76,7 +76,7 @@ pub enum ClusterFileProblem {
     #[error("the file has more than {MOST_NAMES} nodes")]
     TooManyNodes,
     /// A group's name contains characters that node lists do not allow.
-    #[error("{0:?} cannot be the name of a group: allowed are letters, digits and . _ -")]
+    #[error("{0:?} cannot be the name of a group: use only letters, digits and . _ -")]
     GroupName(String),
     /// A group has the name of a built-in group.
     #[error("`@{0}` is built in: choose another name for the group")]

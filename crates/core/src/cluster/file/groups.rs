@@ -8,7 +8,7 @@ use crate::cluster::nodelist::{Origin, SourceError, Sources};
 use crate::form::{Section, Text, expand_text, text};
 use crate::nearest::nearest;
 
-/// Returns for each group, by name, its members. A member that is not one of `nodes` is an error.
+/// Returns the members of each group by name. A member that is not one of `nodes` is an error.
 pub(super) fn groups(
     file: &str,
     root: &Section<'_>,

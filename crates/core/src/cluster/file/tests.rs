@@ -217,7 +217,7 @@ fn faults_of_node_lists_point_into_them() {
     cluster.toml:2:9: `nodes`: n1 is named twice
     cluster.toml:2:10: `nodes`: cannot read ^hosts: a cluster file must list its nodes itself
     cluster.toml:2:10: `nodes`: cannot read @gpu: groups can contain nodes, but `nodes` cannot contain groups
-    cluster.toml:2:12: `nodes`: 'ö' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    cluster.toml:2:12: `nodes`: 'ö' is not allowed in node names: use only letters, digits and . - _ : @ %
     cluster.toml:4:11: `gpu`: no group is named fast
     cluster.toml:4:5: `a`: @a `n1,@b`, column 4: this group or file contains itself: @b -> @a -> @b
     cluster.toml:4:6: `a`: cannot read @slurm: groups of a cluster file can only contain nodes and groups of that file
@@ -250,7 +250,7 @@ fn nodes_addresses_and_groups_must_fit_together() {
     cluster.toml:4:10: address x of n1 is already used by n1: every node and rail needs its own
     cluster.toml:4:266: a node has 65 rails: the maximum is 64
     cluster.toml:4:7: group gpu contains n21, which is not a node of this file (did you mean n20?)
-    cluster.toml:4:1: "a b" cannot be the name of a group: allowed are letters, digits and . _ -
+    cluster.toml:4:1: "a b" cannot be the name of a group: use only letters, digits and . _ -
     cluster.toml:4:1: `@all` is built in: choose another name for the group
     cluster.toml:4:5: `a` must be a text in quotes, not 1
     cluster.toml:5:9: the file has more than 1000000 nodes

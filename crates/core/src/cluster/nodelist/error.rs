@@ -48,7 +48,7 @@ pub enum NodeListProblem {
     #[error("`!` needs nodes before and after it: write `n[1-9]!n3`")]
     StrayExclusion,
     /// A character that is not allowed in node names.
-    #[error("{0:?} is not allowed in node names: allowed are letters, digits and . - _ : @ %")]
+    #[error("{0:?} is not allowed in node names: use only letters, digits and . - _ : @ %")]
     Character(char),
     /// A name, or its part after an `@`, begins with this character, which is not a letter, a digit
     /// or `_`.
@@ -84,7 +84,7 @@ pub enum NodeListProblem {
     #[error("the step must not be 0")]
     ZeroStep,
     /// The two ends of a range are padded with zeros to different widths.
-    #[error("the ends of {low}-{high} differ in their leading zeros")]
+    #[error("the ends of {low}-{high} have different widths: pad both to the same width")]
     Padding {
         /// The first number as written.
         low: String,
@@ -131,7 +131,7 @@ pub enum SourceError {
     /// The list must not refer to the source, for this reason.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The list is in a file of this kind, such as `a cluster file`, in which lists must not refer
+    /// The list is in a file of this kind, such as `a cluster file`, and therefore must not refer
     /// to other texts.
     #[error("{0} must list its nodes itself")]
     Elsewhere(&'static str),
@@ -233,7 +233,7 @@ fn harmless(c: char) -> char {
     if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
 }
 
-/// Returns the nearest character boundary at or below `index`, which may be past the end.
+/// Returns the nearest character boundary at or below `index`; `index` may exceed the length.
 fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

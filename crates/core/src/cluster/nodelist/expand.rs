@@ -52,8 +52,8 @@ impl Expander<'_> {
         Ok(set.into_names())
     }
 
-    /// Adds the names of an item to `set`, or removes them. `wrong` gives a problem the position of
-    /// the item; an error in a text that the item refers to has its own position.
+    /// Adds the names of an item to `set`, or removes them. `wrong` converts a problem to an error
+    /// at the item; errors in a text that the item refers to have their own positions.
     fn apply(
         &mut self,
         item: &Item<'_>,

@@ -5,8 +5,8 @@ use super::pattern::{LONGEST_NUMBER, padding};
 
 /// Folds a set of names into a short node list: `n[003,017-020]`.
 ///
-/// Names of the same form are folded on every number that varies, from right to left, so whole
-/// racks become `r[1-4]n[01-16]`. Zero padding is kept. The output is sorted, with numbers by
+/// Names that differ only in numbers are folded on every number that varies, from right to left, so
+/// whole racks become `r[1-4]n[01-16]`. Zero padding is kept. The output is sorted, with numbers by
 /// value, so equal sets give equal texts; duplicates count once. [`expand`](super::expand) returns
 /// the same set, if the names are valid.
 ///
@@ -66,8 +66,8 @@ fn chunks(name: &str) -> Vec<Chunk<'_>> {
     chunks
 }
 
-/// Names of one form: all combinations of the values of their fields. A field is a number or, once
-/// folded, ranges in brackets.
+/// Names that differ only in their numbers: all combinations of the values of `fields`. A field is
+/// a number or, once folded, ranges in brackets.
 struct Entry<'a> {
     /// The index, in the sorted input, of the first of these names.
     rank: usize,
@@ -128,7 +128,7 @@ fn ranges(values: &[Cow<'_, str>]) -> String {
     text
 }
 
-/// Returns the number of leading values that one range describes exactly.
+/// Returns the number of values, from the first on, that a single range can replace.
 fn run_length(values: &[Cow<'_, str>]) -> usize {
     let number = |digits: &str| digits.parse::<u64>().unwrap_or(u64::MAX);
     let width = padding(&values[0]);

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// One item of a node list: a name with its ranges, `^file`, or `@group`.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// Whether a `!` precedes the item, which removes its names.
+    /// Whether a `!` precedes the item, so that its names are removed.
     pub(super) exclude: bool,
     pub(super) kind: ItemKind<'a>,
     pub(super) span: Range<usize>,
@@ -24,7 +24,7 @@ pub(super) enum ItemKind<'a> {
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    /// Whether an earlier item was read, from which a `!` can exclude names.
+    /// Whether an item has been read, so that a `!` has names to exclude.
     any: bool,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(Item { exclude, kind, span: start..self.at }))
     }
 
-    /// Moves to the next item and returns whether it is excluded; `None` at the end of the text.
+    /// Moves to the next item; returns whether a `!` precedes it, or `None` at the end of the text.
     fn pass_separators(&mut self) -> Result<Option<bool>, Fault> {
         let (mut comma, mut bang) = (None, None);
         loop {
@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
     }
 
-    /// Reads the part of a name up to the next bracket; `first` if it begins the name.
+    /// Reads the part of a name up to the next bracket; `first` if this part begins the name.
     fn name_text(&mut self, first: bool) -> Result<&'a str, Fault> {
         let start = self.at;
         let text = self.take_while(is_name_byte);
@@ -164,8 +164,7 @@ impl<'a> Scanner<'a> {
         self.peek().is_none_or(ends_item)
     }
 
-    /// Reads the bytes that `wanted` accepts; a non-ASCII character is accepted or refused as a
-    /// whole.
+    /// Reads bytes as long as `wanted` accepts them, and never splits a non-ASCII character.
     fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a str {
         let rest = &self.text[self.at..];
         let end = rest

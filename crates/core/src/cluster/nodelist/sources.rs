@@ -8,18 +8,18 @@ pub trait Sources {
     /// allocation (`SLURM_JOB_NODELIST`).
     ///
     /// # Errors
-    /// When the file cannot be read, or this list may not refer to such a source.
+    /// When the file cannot be read, or the list must not refer to this source.
     fn text(&self, of: &Origin) -> Result<Option<String>, SourceError>;
 }
 
-/// Sources without any text, for lists that must not refer to anything.
+/// [`Sources`] without files, groups or allocation, for node lists that may contain only names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSources;
 
 impl Sources for NoSources {
     fn text(&self, of: &Origin) -> Result<Option<String>, SourceError> {
         match of {
-            Origin::File(_) => Err(SourceError::Forbidden("files are not allowed here")),
+            Origin::File(_) => Err(SourceError::Forbidden("this list must not refer to files")),
             _ => Ok(None),
         }
     }

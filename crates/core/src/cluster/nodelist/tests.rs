@@ -154,13 +154,13 @@ fn characters_of_no_name_are_pointed_at() {
         "a\u{1b}[2Jb",
     ]);
     insta::assert_snapshot!(faults, @r#"
-    node list `n1,größe[1-2]`, column 6: 'ö' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    node list `n1,größe[1-2]`, column 6: 'ö' is not allowed in node names: use only letters, digits and . - _ : @ %
     n1,größe[1-2]
          ^
-    node list `n1,a/b`, column 5: '/' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    node list `n1,a/b`, column 5: '/' is not allowed in node names: use only letters, digits and . - _ : @ %
     n1,a/b
         ^
-    node list `a#b`, column 2: '#' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    node list `a#b`, column 2: '#' is not allowed in node names: use only letters, digits and . - _ : @ %
     a#b
      ^
     node list `n1,-oProxyCommand=x`, column 4: a node name must begin with a letter, a digit or `_`, not with '-'
@@ -175,7 +175,7 @@ fn characters_of_no_name_are_pointed_at() {
     node list `lab:`, column 4: a node name cannot end with ':'
     lab:
        ^
-    node list `a�[2Jb`, column 2: '\u{1b}' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    node list `a�[2Jb`, column 2: '\u{1b}' is not allowed in node names: use only letters, digits and . - _ : @ %
     a�[2Jb
      ^
     "#);
@@ -232,10 +232,10 @@ fn bad_brackets_are_pointed_at() {
     node list `n[1-4],n[2, 9-1]`, column 13: the range 9-1 is reversed: write 1-9
     n[1-4],n[2, 9-1]
                 ^^^
-    node list `n[001-10]`, column 3: the ends of 001-10 differ in their leading zeros
+    node list `n[001-10]`, column 3: the ends of 001-10 have different widths: pad both to the same width
     n[001-10]
       ^^^^^^
-    node list `n[1-010]`, column 3: the ends of 1-010 differ in their leading zeros
+    node list `n[1-010]`, column 3: the ends of 1-010 have different widths: pad both to the same width
     n[1-010]
       ^^^^^
     "#);
@@ -279,7 +279,7 @@ fn bad_sets_and_references_are_pointed_at() {
     node list `n1,@gpus`, column 4: no group is named gpus
     n1,@gpus
        ^^^^^
-    node list `@gpu[1-2]`, column 5: '[' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    node list `@gpu[1-2]`, column 5: '[' is not allowed in node names: use only letters, digits and . - _ : @ %
     @gpu[1-2]
         ^
     node list `n1,^nowhere`, column 4: cannot read ^nowhere: no such file

@@ -26,7 +26,7 @@ pub fn parse_lines(text: &[u8]) -> Result<Vec<Job>, ListError> {
 }
 
 /// Returns the command of a line. A line runs without a shell unless it has special characters or
-/// begins with a command of the shell: starting a shell can take as long as a small job.
+/// begins with a built-in command of the shell: starting a shell can take as long as a small job.
 fn command(line: &[u8]) -> Command {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let plain = !line.iter().any(|byte| MEANT.contains(byte));

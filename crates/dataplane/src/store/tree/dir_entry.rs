@@ -1,4 +1,4 @@
-//! A name in an open directory: no operation on it follows a symbolic link out of the tree.
+//! A name in an open directory. No operation here follows a symbolic link out of the tree.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::store::left::partial_name;
 /// An entry of a directory: the final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
     folder: &'a OwnedFd,
-    /// What is known of the directory.
+    /// Properties of the directory that are known so far.
     saved: &'a SavedAttributes,
     name: &'a OsStr,
     maker: &'a Maker,
@@ -36,8 +36,8 @@ pub struct Maker {
 }
 
 impl<'a> DirEntry<'a> {
-    /// Returns the entry `name` in the directory `folder`; `saved` is what is known of that
-    /// directory.
+    /// Returns the entry `name` in the directory `folder`; `saved` are the properties of that
+    /// directory that are known so far.
     pub fn new(
         (folder, saved): (&'a OwnedFd, &'a SavedAttributes),
         name: &'a [u8],
@@ -58,8 +58,8 @@ impl<'a> DirEntry<'a> {
         }
     }
 
-    /// Checks that an existing file may be replaced, and that its name is exactly this one. On a
-    /// file system that ignores case, a file with another name would be lost otherwise.
+    /// Checks that an existing file may be replaced, and that its name is exactly this one. A file
+    /// system that ignores case would otherwise replace a file with another name.
     ///
     /// # Errors
     /// When the existing file must not be replaced, its status cannot be read, or the file has
@@ -89,12 +89,12 @@ impl<'a> DirEntry<'a> {
         self.folder
     }
 
-    /// Returns what is known of the directory.
+    /// Returns the properties of the directory that are known so far.
     pub fn saved(&self) -> &SavedAttributes {
         self.saved
     }
 
-    /// Learns the owner and mode of new files in the directory from one that was created there.
+    /// Learns the owner and mode of new files in the directory from `file`, which is one of them.
     pub fn learn(&self, file: &File) {
         self.saved().learn(self.folder(), file);
     }

@@ -25,7 +25,7 @@ use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
 use crate::tree::open_directory;
 
-/// The maximum number of file systems that are remembered, to be made stable.
+/// The maximum number of file systems in `devices`, which are made stable at the end.
 const DEVICES: usize = 64;
 
 /// The maximum number of failed files with further hard links. If there are more, the copy fails.
@@ -38,17 +38,17 @@ pub struct TreeExtractor {
     top: OwnedFd,
     top_saved: SavedAttributes,
     top_meta: Option<Meta>,
-    /// The open directories, from the top down to the present one.
+    /// The open directories, from the top down to the current one.
     folders: Vec<Inside>,
-    /// The number of nested directories on the present path that do not exist, since the outermost
-    /// of them could not be created.
+    /// The number of directories at the end of the current path that are skipped, because the
+    /// outermost of them could not be created.
     skipped: usize,
     partial: Option<PartialFile>,
-    /// The number of the present record.
+    /// The number of the current record.
     number: u32,
     /// The files of the tree that were in place before the copy.
     old: Option<Arc<PreviousTree>>,
-    /// The present file, if it stays in place and its bytes are skipped.
+    /// The current file, if it is kept and its bytes are skipped.
     kept: Option<Kept>,
     linked: Linked,
     /// Removes files that are not in the tree, if that was requested.
@@ -57,7 +57,7 @@ pub struct TreeExtractor {
     removed: Arc<AtomicU64>,
     /// Paths of failed files that have further hard links later in the stream.
     failed: BTreeSet<Vec<u8>>,
-    /// For each file system that was written to, by device number, a directory on it.
+    /// An open directory on each file system that was written to, by device number.
     devices: BTreeMap<u64, OwnedFd>,
     /// The digests of all files, if they are to be read back.
     proofs: Option<Proofs>,
@@ -135,7 +135,7 @@ impl TreeExtractor {
     /// Applies a record. An error that affects only one entry is recorded.
     ///
     /// # Errors
-    /// When the error also affects the rest of the tree.
+    /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn apply(&mut self, record: Record) -> io::Result<()> {
         if self.skipped > 0 {
             match record {
@@ -203,7 +203,7 @@ impl TreeExtractor {
         Ok(())
     }
 
-    /// Records that `name` in the present directory is part of the tree, so that it is not removed.
+    /// Records that `name` in the current directory is part of the tree, so that it is not removed.
     pub fn keep(&mut self, name: &[u8]) {
         if self.skipped == 0 {
             self.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
@@ -222,7 +222,7 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Decides whether the file of the present record is in place already and is kept. Returns true
+    /// Decides whether the file of the current record is in place already and is kept. Returns true
     /// if so. If files are to be read back, all are written: earlier reads may have come from the
     /// page cache.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
@@ -235,11 +235,11 @@ impl TreeExtractor {
         self.kept.is_some()
     }
 
-    /// Writes the next bytes of the present file. Does nothing if the file could not be created or
+    /// Writes the next bytes of the current file. Does nothing if the file could not be created or
     /// is kept.
     ///
     /// # Errors
-    /// When the error also affects the rest of the tree.
+    /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(partial) = &mut self.partial else { return Ok(()) };
         let Err(error) = partial.write(bytes) else { return Ok(()) };
@@ -248,11 +248,11 @@ impl TreeExtractor {
         self.give_up(&name, linked, &error)
     }
 
-    /// Ends the present file. Gives it its metadata and its final name if it is `whole`, else
+    /// Ends the current file. Gives it its metadata and its final name if it is `whole`, else
     /// removes it.
     ///
     /// # Errors
-    /// When the error also affects the rest of the tree.
+    /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
@@ -314,12 +314,12 @@ impl TreeExtractor {
     /// Succeeds if all files and directories of the tree are in place.
     ///
     /// # Errors
-    /// The texts of the first errors, and the number of all.
+    /// When there were errors; contains the texts of the first ones, and the number of all.
     pub fn troubles(&self) -> Result<(), String> {
         self.troubles.none()
     }
 
-    /// Returns the entry `name` of the present directory.
+    /// Returns the entry `name` of the current directory.
     fn entry<'a>(&'a self, name: &'a [u8]) -> DirEntry<'a> {
         let top = (&self.top, &self.top_saved);
         let inside = self.folders.last().map_or(top, |inside| (&inside.folder, &inside.saved));
@@ -380,7 +380,7 @@ impl TreeExtractor {
         shown
     }
 
-    /// Remembers `folder` for its file system, so that the file system is made stable.
+    /// Keeps `folder` open, so that its file system can be made stable.
     fn remember(&mut self, folder: &OwnedFd) {
         let Ok(stat) = fstat(folder) else { return };
         if self.devices.len() < DEVICES
@@ -415,7 +415,7 @@ impl TreeExtractor {
         self.troubles.note(&path, error)
     }
 
-    /// Returns the path of `name` in the present directory, relative to the top.
+    /// Returns the path of `name` in the current directory, relative to the top.
     fn path_of(&self, name: &[u8]) -> Vec<u8> {
         let names = self.folders.iter().map(|inside| inside.name.as_slice());
         names.chain([name]).collect::<Vec<_>>().join(&b'/')

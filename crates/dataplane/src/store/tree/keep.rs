@@ -25,9 +25,9 @@ pub struct Kept {
     meta: Meta,
 }
 
-/// Files that had several hard links before the copy, and that are kept under one name of the tree,
-/// by device and inode. Their other names become separate files, or hard links that the stream
-/// creates later.
+/// The device and inode numbers of files that had several hard links before the copy, and that are
+/// kept under one name of the tree. Their other names become separate files, or hard links that the
+/// stream creates later.
 #[derive(Debug, Default)]
 pub struct Linked(Vec<(u64, u64)>);
 
@@ -65,7 +65,7 @@ impl Kept {
 }
 
 impl Linked {
-    /// Records that a file with hard links is kept under the present name. Returns false if it is
+    /// Records that a file with hard links is kept under the current name. Returns false if it is
     /// already kept under another name, or if too many files are recorded.
     fn take(&mut self, stat: &Stat) -> bool {
         let id = (stat.st_dev, stat.st_ino);

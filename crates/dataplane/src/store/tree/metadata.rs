@@ -88,7 +88,7 @@ pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<
 }
 
 /// Sets owner and group, as far as permitted. Returns a mask of the mode bits that the file may
-/// get: without the set-user-ID or set-group-ID bit if the respective ID is not the requested one.
+/// get: no set-user-ID or set-group-ID bit if the file has another user or group than requested.
 fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
     let stat = fstat(fd)?;
     if (stat.st_uid, stat.st_gid) == owner {

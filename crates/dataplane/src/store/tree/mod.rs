@@ -2,9 +2,9 @@
 //! not at all.
 //!
 //! Blocks are written in order and cannot be read back: a node that lacks a block gets it from the
-//! head. Trees of which parts are in place already are an exception: the position of every file in
-//! the stream is known, and blocks are generated from the files, old and new ones, also for other
-//! nodes.
+//! head. If parts of a tree are in place before the copy, the position of every file in the stream
+//! is known: then blocks are generated from the files, old and new ones, for this node and for
+//! others.
 
 mod dir_entry;
 mod directory;

@@ -34,8 +34,8 @@ impl PreviousTree {
         Self { places: vec![Place { folder, path: Vec::new(), first: 0 }], ..self }
     }
 
-    /// Returns the stamp of the file of record `number`, if the file is in place and all its bytes
-    /// lie in present blocks, so that none of them is sent; none otherwise.
+    /// Returns the stamp of the file of record `number`. Returns none if the file is not in place,
+    /// or if some of its bytes lie in blocks that are not present and must be sent.
     pub fn kept(&self, number: u32) -> Option<Stamp> {
         let Body::File(stamp) = (number < self.index.len()).then(|| self.index.body(number))?
         else {
@@ -48,8 +48,8 @@ impl PreviousTree {
         (all && stamp.is_seen()).then_some(stamp)
     }
 
-    /// Returns the bytes of the stream from the offset `at` to the end of the record or end mark
-    /// there, at most `most` of them. `at` must not lie in the contents of a file.
+    /// Returns at most `most` bytes of the stream, from the offset `at` to the end of the record or
+    /// end mark there. `at` must not lie in the contents of a file.
     pub fn record_bytes(&self, at: u64, most: u64) -> &[u8] {
         let number = self.index.find(at);
         let (begin, _) = self.index.span(number);

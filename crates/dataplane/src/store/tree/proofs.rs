@@ -74,7 +74,7 @@ impl Proofs {
             }
             at += proof.size();
             let found = digest_of(top, &proof);
-            // Of several records with one path only the last one describes the present file.
+            // Of several records with one path only the last one describes the current file.
             if found.as_ref().is_ok_and(|found| *found == proof.digest)
                 || is_noted_again(file, at, &proof.path)?
             {

@@ -25,7 +25,7 @@ pub struct SavedAttributes {
 struct Defaults {
     /// User and group ID.
     owner: (u32, u32),
-    /// Whether the umask alone restricts the requested mode: the directory has no default ACL.
+    /// Whether only the umask restricts the requested mode, since the directory has no default ACL.
     plain: bool,
 }
 
@@ -62,8 +62,8 @@ impl SavedAttributes {
         self.named_only.set(true);
     }
 
-    /// Returns the actual name of the file that is found under `name` in `folder`, if it is another
-    /// one, since the file system ignores case; none if it is `name`.
+    /// Returns the actual name of the file that is found under `name` in `folder`, if this differs
+    /// in case because the file system ignores case; none if the actual name is `name`.
     ///
     /// # Errors
     /// When no file is found under `name`, or the directory cannot be read.

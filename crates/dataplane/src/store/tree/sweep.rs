@@ -37,8 +37,8 @@ pub struct Sweeper {
 #[derive(Default)]
 struct Swept {
     names: HashSet<u64>,
-    /// Whether nothing is removed, because something in the directory failed or there are too many
-    /// names.
+    /// Whether everything in the directory stays, because something in it failed or there are too
+    /// many names.
     stays: bool,
 }
 
@@ -53,7 +53,7 @@ struct Site<'a> {
 }
 
 impl Sweeper {
-    /// Returns a sweeper whose present directory is the top. Paths that match a pattern of `spared`
+    /// Returns a sweeper whose current directory is the top. Paths that match a pattern of `spared`
     /// stay; `removed` counts the removed files and directories.
     pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>) -> Self {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
@@ -61,7 +61,7 @@ impl Sweeper {
         Self { spared, folders, names: 0, hashing, removed }
     }
 
-    /// Records that `name` in the present directory is part of the tree, so that it stays. If too
+    /// Records that `name` in the current directory is part of the tree, so that it stays. If too
     /// many names are recorded, nothing in the directory is removed.
     pub fn keep(&mut self, name: &[u8]) {
         let hash = self.hashing.hash_one(name);
@@ -73,28 +73,28 @@ impl Sweeper {
         }
     }
 
-    /// Makes a directory of the tree the present one.
+    /// Makes a directory of the tree the current one.
     pub fn enter(&mut self) {
         self.folders.push(Swept::default());
     }
 
-    /// Makes the parent of the present directory the present one.
+    /// Makes the parent of the current directory the current one.
     pub fn leave(&mut self) {
         let left = self.folders.pop();
         self.names -= left.map_or(0, |left| left.names.len());
     }
 
-    /// Records a failure in the present directory: nothing in it is removed.
+    /// Records a failure in the current directory: nothing in it is removed.
     pub fn trouble(&mut self) {
         self.folders.last_mut().into_iter().for_each(|folder| folder.stays = true);
     }
 
-    /// Removes from the present directory all names that are not part of the tree, with everything
+    /// Removes from the current directory all names that are not part of the tree, with everything
     /// in them. `folder` is that directory and `path` its path. Errors of single names are added to
     /// `troubles`.
     ///
     /// # Errors
-    /// When the error also affects the rest of the tree.
+    /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn sweep(&self, folder: &OwnedFd, path: &[u8], troubles: &mut Troubles) -> io::Result<()> {
         let Some(own) = self.folders.last().filter(|own| !own.stays) else { return Ok(()) };
         let device = match fstat(folder) {
@@ -106,8 +106,8 @@ impl Sweeper {
         self.empty(&site, goes, troubles).map(drop)
     }
 
-    /// Removes the names in a directory for which `goes` is true. Returns whether all of them were
-    /// removed.
+    /// Removes those entries of the directory `site` for whose names `goes` returns true. Returns
+    /// whether all these entries were removed.
     fn empty(
         &self,
         site: &Site<'_>,

@@ -20,7 +20,7 @@ impl Troubles {
     /// Records an error at `path`.
     ///
     /// # Errors
-    /// When the error also affects the rest of the tree; it is not recorded.
+    /// When the error affects the rest of the tree, too; such an error is not recorded.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
         let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
         if is_for_all(error) {
@@ -36,7 +36,7 @@ impl Troubles {
     /// Succeeds if there were no errors.
     ///
     /// # Errors
-    /// The texts of the first errors, and the number of all.
+    /// When there were errors; contains the texts of the first ones, and the number of all.
     pub fn none(&self) -> Result<(), String> {
         let what = match self.count {
             0 => return Ok(()),

@@ -58,7 +58,7 @@ impl<'a> Meetings<'a> {
 }
 
 impl PairFindings {
-    /// Combines the findings of a pair; each comes with the index of the node that reported it.
+    /// Combines the findings of a pair. Each has the index of the node that reported the finding.
     fn of(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
         let mut sum = Self::default();
         found.into_iter().for_each(|(node, finding)| sum.take(finding, node == pair.to));

@@ -248,8 +248,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures `pairs` at once on the current rail. Returns, in their order, the findings of each;
-    /// none for a pair that failed or was not tried.
+    /// Measures `pairs` at once on the current rail. Returns the findings of each, in the same
+    /// order; none for a pair that failed or was not tried.
     fn meet(
         &mut self,
         pairs: &[MatchUp],

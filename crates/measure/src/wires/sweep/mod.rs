@@ -32,7 +32,7 @@ use garland_terminal::screen::Screen;
 /// Packet sizes in bytes; those above the path MTU are replaced by the MTU.
 const SIZES: [u16; 6] = [128, 256, 512, 1024, 1500, 9000];
 
-/// The maximum number of pairs for which every smaller number is measured, too.
+/// Of up to this many pairs, every number is measured; of more, the powers of two and all pairs.
 const EACH: usize = 8;
 
 /// A sweep and its measurements so far.

@@ -18,7 +18,7 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    /// Returns the actual load of `node`.
+    /// Returns the load of `node` by its present state.
     pub(super) fn of(node: &Candidate) -> Self {
         Self {
             wanted: f64::from(node.busy + node.waiting) + node.load.unwrap_or(0.0).max(0.0),
@@ -29,8 +29,8 @@ impl Stand {
         }
     }
 
-    /// Whether the job's memory is free on the node: a node that pages is worse than one with many
-    /// jobs, so openMosix gave memory priority over load.
+    /// Whether the memory that the job requests is free on the node. This counts more than the
+    /// load, as in openMosix: a node that pages is worse than one with many jobs.
     pub(super) fn holds(&self, job: &Job) -> bool {
         self.memory_free.is_none_or(|free| job.fits_in(free))
     }
@@ -61,7 +61,7 @@ impl Stand {
 }
 
 /// The minimum base of costs. In the paper the base is the number of nodes; with few nodes the
-/// function is so flat that a slow idle node looks more expensive than a fast one with all jobs.
+/// function is so flat that a slow idle node looks costlier than a fast node with all jobs.
 const LEAST_BASE: f64 = 256.0;
 
 /// The unit of loads: the largest load seen so far, at least 1.

@@ -15,8 +15,8 @@ const PERIOD: f64 = 1.0;
 /// The number of rounds that are simulated before the run, since the nodes were up before it.
 const BEFORE: u32 = 16;
 
-/// The maximum number of rounds that are simulated at once: after this number, no entry from before
-/// is left.
+/// The maximum number of rounds that are simulated at once: after so many rounds, no older entry is
+/// left.
 const MOST: u32 = 64;
 
 /// What one node knows of another.
@@ -24,7 +24,7 @@ const MOST: u32 = 64;
 struct Entry {
     node: usize,
     stand: Stand,
-    /// The time of that state, in seconds since the run began.
+    /// The time of the node's state, in seconds since the run began.
     since: f64,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Gossip {
 
 impl Gossip {
     pub(super) fn new(seed: u64) -> Self {
-        // Zero would stay zero.
+        // The generator would return only 0 after the seed 0.
         Self { random: seed | 1, views: Vec::new(), round: None, last: Vec::new() }
     }
 
@@ -67,7 +67,7 @@ impl Gossip {
         self.last = nodes.to_vec();
     }
 
-    /// Returns the nodes that the controller knows, and their state as it knows it.
+    /// Returns the indexes and states of the nodes that the controller knows.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, &Stand)> {
         self.views.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
     }
@@ -83,7 +83,7 @@ impl Gossip {
         }
     }
 
-    /// A node that returns a job reports its state to the controller.
+    /// Gives the controller the state of each node that has fewer jobs than at the last update.
     fn note_returns(&mut self, nodes: &[Candidate], now: f64) {
         let Some(view) = self.views.last_mut() else { return };
         for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
@@ -99,7 +99,7 @@ impl Gossip {
         for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
             let own = Entry { node: teller, stand: Stand::of(node), since: at };
             learn(&mut self.views[teller], own);
-            // Another node, or the controller, which has the last index.
+            // The receiver is another node, or the controller, which has the last index.
             let to = (teller + 1 + self.below(count)) % (count + 1);
             let news: Vec<Entry> = newest(&self.views[teller]).take(VECTOR / 2).collect();
             for entry in news {
@@ -110,7 +110,7 @@ impl Gossip {
         }
     }
 
-    /// Returns a pseudo-random number below `count`; 0 if that is 0 (Marsaglia, Xorshift RNGs,
+    /// Returns a pseudo-random number below `count`; 0 if `count` is 0 (Marsaglia, Xorshift RNGs,
     /// 2003).
     fn below(&mut self, count: usize) -> usize {
         self.random ^= self.random << 13;
@@ -127,7 +127,7 @@ fn newest(view: &[Entry]) -> impl Iterator<Item = Entry> {
     sorted.into_iter()
 }
 
-/// Adds `entry` if it is newer than the known one; drops the oldest entry if there are too many.
+/// Adds `entry` unless `view` has a newer one of that node; keeps the newest [`VECTOR`] entries.
 fn learn(view: &mut Vec<Entry>, entry: Entry) {
     match view.iter_mut().find(|known| known.node == entry.node) {
         Some(known) if known.since > entry.since => {}

@@ -1,10 +1,10 @@
-//! Placement by least marginal cost, from the reports of a few nodes. openMosix chose the target of
-//! a migration in this way.
+//! Placement by least marginal cost, from the reports of a few nodes. openMosix chose the target
+//! node of a migration in this way.
 //!
-//! openMosix moved processes while they ran; here a job is placed when it starts, and stays. In the
-//! simulations of Amir, Awerbuch, Barak, Borgstrom and Keren (An opportunity cost approach for job
-//! assignment in a scalable computing cluster, TPDS 11(7), 2000) placement without migration
-//! increases the mean slowdown by 14 %: 9.8 instead of 8.6; round robin has 14.4.
+//! openMosix moved processes while they ran; here a job is placed when it starts, and does not
+//! move. In the simulations of Amir, Awerbuch, Barak, Borgstrom and Keren (An opportunity cost
+//! approach for job assignment in a scalable computing cluster, TPDS 11(7), 2000) placement without
+//! migration increases the mean slowdown by 14 %: 9.8 instead of 8.6; round robin has 14.4.
 
 mod cost;
 mod gossip;
@@ -16,7 +16,7 @@ use gossip::Gossip;
 /// Chooses the cheapest of the nodes that the controller knows.
 ///
 /// The controller takes part in the gossip as one of the nodes. It knows its own placements, and a
-/// node that returns a job reports its state.
+/// node reports its state to the controller when a job ends.
 #[derive(Clone, Debug)]
 pub struct Mosix {
     gossip: Gossip,
@@ -51,9 +51,9 @@ impl Placement for Mosix {
 }
 
 impl Mosix {
-    /// Returns a node for a job that fits on no known node: the first with room that the controller
-    /// does not know, if jobs start at once; the first with room if no node has a job, whose end
-    /// could bring a report.
+    /// Returns the first node with room for a job that fits on no known node. Considers all nodes
+    /// if none has a job, since no report would follow; otherwise the nodes that the controller
+    /// does not know, and only if jobs start at once.
     fn unknown_node(&self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let nodes = asked.nodes;
         let is_quiet = nodes.iter().all(|node| !node.is_alive || node.busy + node.waiting == 0);

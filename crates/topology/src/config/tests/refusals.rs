@@ -69,7 +69,7 @@ fn a_format_without_the_word_names_those_that_have_it() {
     };
     assert_eq!(
         said(&two_ways(Selector::Flow), Format::Netplan),
-        "netplan does not support the several next hops to 10.88.0.10/32 of n3; ifupdown, networkd \
+        "netplan does not support the route with several next hops to 10.88.0.10/32 of n3; ifupdown, networkd \
          and iproute2 do"
     );
 }

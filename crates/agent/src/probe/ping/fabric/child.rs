@@ -32,15 +32,15 @@ const ELSEWHERE: &str = "; it needs the head's CPU architecture and C library: o
 /// The interval at which waits poll whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How long a helper may take to exit by itself.
+/// Timeout for a helper to exit without being killed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The number of bytes that are read at a time.
 const READ: usize = 64 << 10;
 
-/// The directory in which the provider `shm` keeps its shared memory, and the prefix of the
-/// provider's addresses.
+/// The directory in which the provider `shm` keeps its shared memory.
 const SHARED: &str = "/dev/shm";
+/// The prefix of the addresses of the provider `shm`.
 const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
 /// A running helper, and the connection to the other agent, which has its own helper.
@@ -52,7 +52,7 @@ pub struct Helper<'a> {
     /// The name of the helper in messages.
     name: String,
     child: Child,
-    /// `None` once the helper is told to exit.
+    /// The standard input of the helper; `None` once it is closed, which makes the helper exit.
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
@@ -95,8 +95,8 @@ impl<'a> Helper<'a> {
         match hello.map_err(|error| format!("{error}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
-                "{} has protocol version {version}, this agent {VERSION}; install both of one \
-                 release",
+                "{} has protocol version {version}, this agent has {VERSION}; install the same \
+                 release of both",
                 helper.name
             )
             .into()),

@@ -9,7 +9,7 @@ use garland_sys::program::Program;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// The most bytes of a helper that an agent accepts.
+/// The maximum size of a helper program that an agent accepts, in bytes.
 const MOST: usize = 32 << 20;
 
 /// The helper that a controller has sent.

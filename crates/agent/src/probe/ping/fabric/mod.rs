@@ -131,8 +131,8 @@ impl ProbeTransport for Fabric<'_> {
     }
 }
 
-/// Returns the memory for the operations in flight of the point that needs the most, in bytes. Each
-/// side needs it twice; fails if that exceeds [`MOST`].
+/// Returns the memory in bytes that the operations in flight need, at the point that needs the
+/// most. Fails if twice this memory, which each side allocates, exceeds [`MOST`].
 fn ring(task: &PingTask) -> Result<u64, ProbeError> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);

@@ -11,14 +11,15 @@ use crate::probe::error::ProbeError;
 /// The number of operations that establish the connection.
 const WARM_UP: u64 = 16;
 
-/// The maximum number of operations of a test, and its maximum duration in milliseconds.
+/// The maximum number of operations of a test.
 const TRIES: u64 = 2000;
+/// The maximum duration of a test in milliseconds.
 const MILLIS: u32 = 200;
 
-/// The limit of the CPU time of a target's helper that takes no part in operations, in nanoseconds:
-/// what reporting the CPU time itself may take, and a tolerance per operation. A background thread
-/// that serves operations uses more.
+/// The CPU time in nanoseconds that the target's helper may use to report its CPU time.
 const RESTING_NS: u64 = 400_000;
+/// The CPU time per operation in nanoseconds up to which the target's helper counts as idle. A
+/// background thread that serves operations uses more.
 const SERVING_NS: u64 = 200;
 
 /// Returns the operations to test, as kind and size in bytes: the smallest and the largest of a
