@@ -6,7 +6,6 @@ mod copies;
 mod heart;
 mod serving;
 
-use parking_lot::Mutex;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use std::time::Duration;
 use garland_protocol::KeyPair;
 use garland_sys::clock;
 use garland_sys::confine::Root;
+use garland_sys::sync::Mutex;
 
 pub use self::config::{AgentConfig, AgentError};
 use crate::expected::Expectations;
@@ -128,7 +128,7 @@ impl Agent {
         const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);
         loop {
-            std::thread::sleep(POLL.min(patience));
+            garland_sys::threads::sleep(POLL.min(patience));
             let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {

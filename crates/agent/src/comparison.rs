@@ -1,6 +1,5 @@
 //! The agent's side of a comparison, which finds the data of a copy that this node already has.
 
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use garland_protocol::{
     Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
 };
+use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 

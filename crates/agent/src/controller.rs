@@ -2,10 +2,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use garland_protocol::FromAgent;
 use garland_sys::threads;
+use garland_sys::threads::JoinHandle;
 
 use crate::agent::Agent;
 use crate::session::{SLOTS, Session};

@@ -2,16 +2,16 @@
 
 mod ends;
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent};
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
+use garland_sys::threads::JoinHandle;
 use garland_sys::threads::{self, Joined};
 
 use self::ends::Ends;
@@ -312,7 +312,7 @@ fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
 /// Sleeps for the injected delay of fsync, if any, and reads the file back as `wanted`.
 fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
     if let Some(longer) = member.config.faults.fsync() {
-        member.config.trace.time(Stage::Fsync, || std::thread::sleep(longer));
+        member.config.trace.time(Stage::Fsync, || threads::sleep(longer));
     }
     Ok(read_back(member, wanted)?)
 }

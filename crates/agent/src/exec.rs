@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use garland_protocol::FromAgent;
+use garland_sys::channel::channel;
 use garland_sys::threads::{self, Joined};
 use garland_sys::{event, limits, process};
 

@@ -1,12 +1,12 @@
 //! The connections that an agent's port accepts from other nodes: each belongs to an operation in
 //! progress, whose secret the peer must know.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{CopyId, Purpose, Secret};
+use garland_sys::sync::{Condvar, Mutex};
 
 use crate::files::FileListener;
 use crate::probe::Invitation;

@@ -4,9 +4,8 @@
 //! The program is not secret, and the node compares it with the digest that the head sent over ssh.
 //! Tickets only prevent strangers from causing traffic.
 
-use parking_lot::{Condvar, Mutex};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,6 +13,8 @@ use std::time::Duration;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use garland_protocol::Secret;
 use garland_sys::clock;
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::{Condvar, Mutex};
 
 use crate::session::Session;
 use garland_dataplane::image::Image;
@@ -78,8 +79,8 @@ impl GivingRights {
         let said = parse(said)?;
         let mut open = self.open.lock();
         let absent = |open: &mut Vec<Ticket>| !open.iter().any(|ticket| ticket.is(&said));
-        let waited = self.more.wait_while_for(&mut open, absent, limits::TICKET);
-        if waited.timed_out() {
+        let is_late = self.more.wait_while_for(&mut open, absent, limits::TICKET);
+        if is_late {
             return None;
         }
         let now = clock::now_ns();

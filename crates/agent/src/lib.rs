@@ -32,4 +32,4 @@ mod waiter;
 
 pub use agent::{AgentConfig, AgentError};
 pub use farm::{JobExecutor, Place, facts, guard};
-pub use run::run_agent;
+pub use run::{run_agent, serve};

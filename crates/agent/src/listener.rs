@@ -1,11 +1,13 @@
 //! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program, and
 //! limits the resources spent on other peers.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{ChannelError, LinkSide, Purpose};
+use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 
 use crate::agent::Agent;
@@ -27,7 +29,7 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
     loop {
         let Ok((stream, peer)) = listener.accept() else {
             // Probably out of file descriptors: wait until some are closed.
-            std::thread::sleep(Duration::from_millis(50));
+            threads::sleep(Duration::from_millis(50));
             continue;
         };
         let place = match greeters.admit(peer.ip()) {

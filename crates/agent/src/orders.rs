@@ -2,9 +2,9 @@
 //! for the node's activity, so that a busy agent does not delay these answers.
 
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use garland_protocol::{CopyId, FromAgent, ToAgent};
+use garland_sys::channel::{Receiver, SyncSender, sync_channel};
 use garland_sys::{clock, threads};
 
 use crate::controller::Controller;

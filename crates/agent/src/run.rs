@@ -1,10 +1,10 @@
 //! Runs an agent: opens its port and starts its threads.
 
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use garland_protocol::ReadyLine;
+use garland_sys::socket::TcpListener;
 use garland_sys::{dumpable, limits, tcp, threads};
 
 use crate::agent::{Agent, AgentConfig, AgentError};
@@ -25,6 +25,21 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     if let Err(error) = dumpable::hide() {
         log(&format!("cannot protect the agent's memory from debuggers: {}", reason(&error)));
     }
+    serve(config, |line| {
+        let mut output = io::stdout().lock();
+        writeln!(output, "{line}").and_then(|()| output.flush())
+    })
+}
+
+/// Runs an agent until it has been idle for the configured time. Calls `tell` with the ready line
+/// once the agent accepts connections. Changes nothing of the process as a whole.
+///
+/// # Errors
+/// Those of [`run_agent`].
+pub fn serve(
+    config: AgentConfig,
+    tell: impl FnOnce(&ReadyLine) -> io::Result<()>,
+) -> Result<(), AgentError> {
     let (port, stays) = (config.port, config.stay.is_some());
     let transport = config.transport;
     let agent = Arc::new(Agent::new(config)?);
@@ -37,9 +52,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
         log: None,
     };
     start_threads(&agent, listener, stays).map_err(AgentError::Thread)?;
-    let mut output = io::stdout().lock();
-    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(AgentError::Ready)?;
-    drop(output);
+    tell(&line).map_err(AgentError::Ready)?;
     agent.watch_idleness();
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! The agent's side of a control channel.
 
-use parking_lot::Mutex;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{Channel, ChannelError, FromAgent, Line, Message, ToAgent};
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 use garland_sys::tcp;
 use garland_sys::threads::{self, Slots};
 
@@ -117,7 +118,7 @@ impl Session {
         let (session, message) = (Arc::clone(self), Arc::new(message));
         let later = Arc::clone(&message);
         let begun = threads::spawn("late", move || {
-            std::thread::sleep(late);
+            threads::sleep(late);
             session.send(&later);
         });
         if begun.is_err() {
@@ -167,16 +168,12 @@ fn write_whole(
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
 
     #[test]
     fn a_paused_reader_receives_everything_and_blocks_no_ended_session() {
         const BYTES: usize = 16 << 20;
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut far, _) = listener.accept().unwrap();
+        let (near, mut far) = garland_sys::socket::pair().unwrap();
         near.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let its = Arc::clone(&over);

@@ -1,10 +1,10 @@
 //! A head's place in an agent's queue for memory, until its copy begins or the head is gone.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use garland_dataplane::budget::{QueueTicket, Reservation};
 use garland_protocol::{CopyId, FromAgent};
+use garland_sys::sync::Mutex;
 use garland_sys::threads::Joined;
 
 use crate::controller::Controller;

@@ -137,7 +137,7 @@ fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
             // The command may have ended just now; the next check of the loop notices this.
             let _ = identity::signal(child.id(), signal);
         }
-        std::thread::sleep(EVERY);
+        garland_sys::threads::sleep(EVERY);
     }
 }
 

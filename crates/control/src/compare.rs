@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
 
 use garland_core::plan::{LaneBlocks, Layout};
@@ -11,6 +10,7 @@ use garland_protocol::{
     Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent, content_digest,
     root_digest,
 };
+use garland_sys::channel::{Receiver, channel};
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;

@@ -6,9 +6,10 @@
 //! for each other. An agent serves its queue first come, first served; requests that do not wait
 //! never overtake it.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+use garland_sys::sync::{Condvar, Mutex};
 
 /// The memory for the copies of an agent, in bytes: enough for two large copies, or for many small
 /// ones. The rest of an agent (its code, its sessions, the allocator) stays below 12 MiB.

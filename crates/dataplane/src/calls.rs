@@ -1,12 +1,12 @@
 //! Detects disk calls that make no progress. A call that hangs in the kernel cannot be ended, but
 //! another thread can report it.
 
-use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
 use garland_protocol::{DiskCall, PendingCall};
 use garland_sys::block_device::BlockDevice;
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 use garland_sys::thread_io::Thread;
 
 /// Calls that make no progress for this time, in nanoseconds, are reported.

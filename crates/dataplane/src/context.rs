@@ -6,12 +6,10 @@ mod memory;
 mod notice;
 mod side_feeds;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
@@ -20,6 +18,8 @@ use garland_protocol::{
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
+use garland_sys::sync::{Mutex, MutexGuard};
+use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, process};
 
 pub use self::flow::{Awaited, Flow};

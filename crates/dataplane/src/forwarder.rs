@@ -3,8 +3,8 @@
 //! there.
 
 use std::io::{self, Write};
-use std::net::TcpStream;
 
+use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
 
 use crate::context::Link;
@@ -143,18 +143,12 @@ fn pad(down: &mut DownstreamWriter, length: usize) {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::net::TcpListener;
     use std::sync::Arc;
 
     use garland_protocol::LinkSide;
+    use garland_sys::socket::pair;
 
     use super::*;
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (near, listener.accept().unwrap().0)
-    }
 
     fn pattern(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at * 7 % 251) as u8).collect()
@@ -186,8 +180,9 @@ mod tests {
     #[test]
     fn bytes_are_passed_on_and_kept() {
         for branches in [1, 3] {
-            let (mut source, up) = pair();
-            let pairs: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
+            let (mut source, up) = pair().unwrap();
+            let pairs: Vec<(TcpStream, TcpStream)> =
+                (0..branches).map(|_| pair().unwrap()).collect();
             let bytes = pattern(3 << 20);
             let mut kept = vec![0; bytes.len()];
             std::thread::scope(|scope| {
@@ -211,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_broken_upstream_is_replaced_by_zeros() {
-        let (mut source, up) = pair();
-        let (down, sink) = pair();
+        let (mut source, up) = pair().unwrap();
+        let (down, sink) = pair().unwrap();
         source.write_all(b"only this").unwrap();
         drop(source);
         let mut downs = [to(&down)];
@@ -224,10 +219,11 @@ mod tests {
     #[test]
     fn a_broken_downstream_costs_the_node_and_the_others_nothing() {
         for branches in [0, 1] {
-            let (mut source, up) = pair();
-            let (down, sink) = pair();
+            let (mut source, up) = pair().unwrap();
+            let (down, sink) = pair().unwrap();
             drop(sink);
-            let others: Vec<(TcpStream, TcpStream)> = (0..branches).map(|_| pair()).collect();
+            let others: Vec<(TcpStream, TcpStream)> =
+                (0..branches).map(|_| pair().unwrap()).collect();
             let bytes = pattern(8 << 20);
             let mut kept = vec![0; bytes.len()];
             std::thread::scope(|scope| {
@@ -248,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_broken_downstream_costs_a_node_that_keeps_nothing_nothing() {
-        let (mut source, up) = pair();
-        let (down, sink) = pair();
+        let (mut source, up) = pair().unwrap();
+        let (down, sink) = pair().unwrap();
         drop(sink);
         up.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
         let (done, is_done) = std::sync::mpsc::channel();

@@ -1,7 +1,7 @@
 //! Measures how many blocks are in each stage of the pipeline over time: the depth that is
 //! achieved, as opposed to the one that is allowed.
 
-use parking_lot::{Mutex, MutexGuard};
+use garland_sys::sync::{Mutex, MutexGuard};
 
 use garland_protocol::{Stage, StageDepth};
 use garland_sys::clock;

@@ -6,17 +6,17 @@ mod links;
 mod sent_digests;
 mod waiting;
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
 use garland_protocol::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
+use garland_sys::channel::{Receiver, Sender};
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 
 use self::sent_digests::SentDigests;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Link, Notice};

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread::JoinHandle;
 
 use garland_core::plan::LaneBlocks;
 use garland_protocol::{Relay, Route};
+use garland_sys::channel::channel;
+use garland_sys::threads::JoinHandle;
 use garland_sys::threads::{self, Joined};
 
 use crate::context::{CopyContext, LaneHandle, Starter};

@@ -1,10 +1,10 @@
 //! Joins threads, except those that hang in the kernel: these keep running until their disk
 //! responds or the process exits.
 
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_sys::clock;
+use garland_sys::threads::JoinHandle;
 
 use crate::context::CopyContext;
 
@@ -59,7 +59,7 @@ fn nanoseconds(time: Duration) -> u64 {
 fn until<T>(thread: &JoinHandle<T>, mut over: impl FnMut() -> bool) -> bool {
     let mut nap = Duration::from_micros(20);
     while !thread.is_finished() {
-        std::thread::sleep(nap);
+        garland_sys::threads::sleep(nap);
         nap = (nap * 2).min(NAP);
         // `over` takes locks: do not call it during the first millisecond.
         if nap == NAP && over() {

@@ -1,13 +1,13 @@
 //! The log of an agent for events that are not reported to a head. It goes to standard error, which
 //! is a file for a standing agent.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use garland_core::printable;
+use garland_sys::sync::Mutex;
 
 /// The size in bytes above which a log is truncated.
 const MAX: u64 = 256 << 10;

@@ -1,10 +1,10 @@
 //! Emulated disks, which limit the rate of reads and writes on nodes of a lab.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 
 /// The maximum delay in nanoseconds that an emulated disk makes up for after a request that
 /// returned too late.
@@ -61,7 +61,7 @@ impl Pace {
             queue.free_ns
         };
         let result = work();
-        std::thread::sleep(Duration::from_nanos(done_ns.saturating_sub(clock::now_ns())));
+        garland_sys::threads::sleep(Duration::from_nanos(done_ns.saturating_sub(clock::now_ns())));
         let mut queue = self.queue.lock();
         if queue.free_ns == done_ns {
             queue.late_ns = clock::now_ns().saturating_sub(done_ns).min(MOST_LATE_NS);

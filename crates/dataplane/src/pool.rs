@@ -1,9 +1,9 @@
 //! A pool of block buffers of bounded number: most of the memory that a copy uses on a node.
 
-use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 use garland_sys::clock;
+use garland_sys::sync::{Condvar, Mutex};
 
 /// A pool of buffers of one size, each for a whole block.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Faults that are injected into a node (`--inject`), to test their detection.
 
-use parking_lot::Mutex;
 use std::time::Duration;
 
 use garland_protocol::{Injection, Stall};
+use garland_sys::sync::Mutex;
 
 /// The faults that are injected into this node; none by default.
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ impl Stalling {
         let mut left = self.left.lock();
         while *left < bytes {
             *left = left.saturating_add(every.max(1));
-            std::thread::sleep(Duration::from_nanos(pause_ns));
+            garland_sys::threads::sleep(Duration::from_nanos(pause_ns));
         }
         *left -= bytes;
     }

@@ -1,6 +1,6 @@
 //! Measures how long a disk was in use.
 
-use parking_lot::Mutex;
+use garland_sys::sync::Mutex;
 
 use garland_sys::clock;
 

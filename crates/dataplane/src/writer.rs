@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
 
 use garland_core::trace::Stage;
 use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Landing, content_digest};
+use garland_sys::channel::Receiver;
 use garland_sys::clock;
 
 use crate::compress::{Unpacker, Zeros};

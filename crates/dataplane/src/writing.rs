@@ -1,7 +1,7 @@
 //! Measures how long a copy's writer sleeps in its writes, waiting for the disk or for the reader
 //! of a pipe. Time spent waiting for a CPU does not count.
 
-use parking_lot::Mutex;
+use garland_sys::sync::Mutex;
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;

@@ -115,7 +115,7 @@ fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<
     };
     if event::wait_readable(&fds, limit).is_err() {
         // poll(2) failed for lack of memory.
-        std::thread::sleep(POLL);
+        garland_sys::threads::sleep(POLL);
     }
 }
 

@@ -3,7 +3,6 @@
 //! of a connection.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use garland_sys::arrival::Arrival;
 use garland_sys::mptcp::Transport;
 use garland_sys::namespace::{Kind, Namespace};
+use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{arrival, clock, tcp, threads};
 
 use crate::check::{Answer, FlowTask, Task};
@@ -88,7 +88,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
             Err(_) if clock::now_ns() > deadline => {
                 return Err(io::Error::other("timed out after 10 s waiting for a connection"));
             }
-            Err(_) => thread::sleep(Duration::from_millis(1)),
+            Err(_) => threads::sleep(Duration::from_millis(1)),
         }
     }
 }

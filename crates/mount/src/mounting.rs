@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
 use garland_core::trace::Trace;
+use garland_sys::channel::{Receiver, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::fuse::{self, FuseError};
 use garland_sys::signal::Interrupts;
@@ -148,7 +148,7 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
         match fuse::unmount(dir, false) {
             Ok(()) => return Ok(Ended::Unmounted),
             Err(error) if !is_mounted(dir) => return Err(failed(error)),
-            Err(_) => std::thread::sleep(LOOK),
+            Err(_) => threads::sleep(LOOK),
         }
     }
     fuse::unmount(dir, true).map(|()| Ended::InUse).map_err(failed)
@@ -226,7 +226,7 @@ fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Tra
 /// Drops pages from the kernel's cache that may hold bytes which never reached a node. Runs on a
 /// thread of its own, since the kernel waits for users of the pages.
 fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
-    for number in distrusted {
+    for number in distrusted.iter() {
         // A file that the kernel has forgotten by now has no pages.
         let _ = notifier.inval_inode(INodeNo(number), 0, 0);
     }

@@ -2,11 +2,11 @@
 //! bounded memory. Its trace resembles that of a copy's head, except that spans of concurrent
 //! requests overlap.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
 use garland_protocol::Ask;
+use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::{clock, random};
 
 /// The maximum number of spans of all nodes together, which make a trace file of 1 MiB. If a node's

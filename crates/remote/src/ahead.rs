@@ -1,8 +1,8 @@
 //! Reads parts of an object ahead, in threads. Several requests are in flight at a time, so that
 //! their round-trip times overlap. The memory for their bytes is bounded.
 
+use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use garland_sys::threads;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! An open remote file.
 
+use garland_sys::channel::{RecvTimeoutError, channel};
 use garland_sys::threads;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use crate::address::Address;
 use crate::ahead::{Ahead, PART};

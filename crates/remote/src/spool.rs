@@ -1,12 +1,12 @@
 //! Objects of servers without ranges: the whole object is read once, in order, into an unlinked
 //! temporary file, and reads are served from this file.
 
-use parking_lot::{Condvar, Mutex};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Arc;
 
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{random, threads};
 
 use crate::origin::{Origin, Stream, runtime};

@@ -1,7 +1,8 @@
 //! Waits for the network with a timeout, and stops when the caller no longer wants the result.
 
-use parking_lot::{Condvar, MutexGuard};
 use std::time::Duration;
+
+use garland_sys::sync::{Condvar, MutexGuard};
 
 use crate::address::Address;
 use crate::trouble::Trouble;
@@ -39,11 +40,11 @@ impl Waiting<'_> {
         let (mut quiet, mut last) = (0, progress(&guard));
         while !is(&guard) {
             self.check()?;
-            let waited = changed.wait_for(&mut guard, TICK);
+            let is_late = changed.wait_for(&mut guard, TICK);
             let now = progress(&guard);
             if now != last {
                 (quiet, last) = (0, now);
-            } else if waited.timed_out() {
+            } else if is_late {
                 quiet += 1;
             }
             if quiet >= TICKS {

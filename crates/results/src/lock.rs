@@ -84,7 +84,7 @@ pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
         let locked = open(&path, false).map(|file| uninterrupted(|| file.lock()));
         if matches!(locked, Ok(Err(_))) {
             while named(&path).is_some_and(|process| process.is_alive()) {
-                std::thread::sleep(POLL);
+                threads::sleep(POLL);
             }
         }
         raised.raise();

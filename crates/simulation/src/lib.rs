@@ -12,14 +12,14 @@ mod agenda;
 mod engine;
 mod link;
 mod node;
-mod random;
+
 mod run;
 mod schedule;
 mod vault;
 mod world;
 
 pub use engine::simulate;
-pub use random::Random;
+pub use garland_sys::world::Random;
 pub use run::{NodeRun, Run};
 pub use schedule::{Mishap, Schedule, What};
 pub use world::{NodeWorld, SinkKind, World};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Kind, Secret, content_digest};
 
-use crate::random::Random;
+use garland_sys::world::Random;
 
 /// A sealed block with its header, as on the wire.
 #[derive(Clone, Debug)]

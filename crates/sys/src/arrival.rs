@@ -1,9 +1,8 @@
 //! Counts the bytes of a stream that have arrived, whether read or not. The times of reads alone
 //! would mislead: a reader that waited for a CPU sees a burst of bytes that arrived evenly.
 
-use std::net::TcpStream;
-
 use crate::clock;
+use crate::socket::TcpStream;
 
 /// A query that takes longer than this, in nanoseconds, is repeated: its time is too uncertain.
 const SOON_NS: u64 = 50_000;
@@ -41,16 +40,13 @@ pub fn by_now(stream: &TcpStream, read: u64) -> Arrival {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-
     use super::*;
+    use crate::socket::pair;
+    use std::io::{Read, Write};
 
     #[test]
     fn what_waits_to_be_read_has_arrived() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut receiver, _) = listener.accept().unwrap();
+        let (mut sender, mut receiver) = pair().unwrap();
         assert_eq!(by_now(&receiver, 0).bytes, 0);
         sender.write_all(&[7; 1000]).unwrap();
         let mut bytes = [0; 300];

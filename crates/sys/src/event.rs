@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::Errno;
+
+use crate::world;
 
 /// A flag that one thread raises to wake another one that waits for it with [`wait`] or
 /// [`wait_readable`].
@@ -59,6 +60,12 @@ pub struct Interest<'a> {
     pub write: bool,
 }
 
+impl Interest<'_> {
+    fn events(&self) -> PollFlags {
+        if self.write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
+    }
+}
+
 /// Whether a descriptor is ready for reading and for writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
@@ -76,19 +83,23 @@ pub struct Ready {
 pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
     let mut fds: Vec<PollFd<'_>> = interests
         .iter()
-        .map(|interest| {
-            let write = if interest.write { PollFlags::OUT } else { PollFlags::empty() };
-            PollFd::from_borrowed_fd(interest.fd, PollFlags::IN | write)
-        })
+        .map(|interest| PollFd::from_borrowed_fd(interest.fd, interest.events()))
         .collect();
+    let time = timeout;
     let timeout = timeout.map(|time| Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(time.subsec_nanos()),
     });
-    match poll(&mut fds, timeout.as_ref()) {
+    let polled = match world::inside() {
+        true => world::poll(&mut fds, |at| interests[at].events(), time),
+        false => poll(&mut fds, timeout.as_ref()).map_err(io::Error::from),
+    };
+    match polled {
         Ok(_) => {}
-        Err(Errno::INTR) => return Ok(vec![Ready::default(); interests.len()]),
-        Err(error) => return Err(error.into()),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            return Ok(vec![Ready::default(); interests.len()]);
+        }
+        Err(error) => return Err(error),
     }
     let over = PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     let ready = |fd: &PollFd<'_>| Ready {

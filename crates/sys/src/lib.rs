@@ -8,6 +8,7 @@ pub mod arrival;
 pub mod block_device;
 pub mod cache;
 pub mod cgroup;
+pub mod channel;
 pub mod child;
 pub mod clock;
 pub mod closing;
@@ -40,6 +41,9 @@ pub mod random;
 pub mod schedule;
 pub mod segment;
 pub mod signal;
+pub mod socket;
+pub mod storage;
+pub mod sync;
 pub mod tcp;
 pub mod tcp_info;
 pub mod terminal;
@@ -47,3 +51,8 @@ pub mod thread_io;
 pub mod threads;
 pub mod uring;
 pub mod watch;
+#[cfg(feature = "simulated")]
+pub mod world;
+#[cfg(not(feature = "simulated"))]
+#[path = "no_world.rs"]
+mod world;

@@ -35,6 +35,7 @@ impl NamedListener {
     /// When the system cannot wait, or has no descriptor left.
     pub fn next(&self, patience: Duration) -> io::Result<UnixStream> {
         loop {
+            event::wait_readable(&[self.0.as_fd()], None)?;
             let (caller, _) = self.0.accept()?;
             if is_ours(&caller) {
                 caller.set_write_timeout(Some(patience))?;

@@ -94,7 +94,7 @@ mod tests {
                 tcp::set_low_water(&stream, 4096).unwrap();
                 assert!(!tcp::choose_congestion(&stream, &tcp::PREFERRED).unwrap().is_empty());
                 let (accepted, _) = listener.accept().unwrap();
-                let spoken = SockRef::from(&accepted).protocol().unwrap();
+                let spoken = SockRef::from(&*accepted).protocol().unwrap();
                 let both = (listens, dials) == (Transport::Mptcp, Transport::Mptcp);
                 let expected = if both { Protocol::MPTCP } else { Protocol::TCP };
                 assert_eq!(spoken, Some(expected), "{listens:?} {dials:?}");

@@ -1,7 +1,7 @@
 //! TCP sockets: connecting, listening, options, and non-blocking transfers.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use rustix::net::sockopt;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::mptcp::Transport;
+use crate::socket::{TcpListener, TcpStream};
+use crate::world;
 
 /// The congestion controls for links inside a cluster, best first. They replace bbr where it is the
 /// default. Without the fq queueing discipline, bbr paces by timers: this takes twice the CPU time
@@ -24,9 +26,12 @@ pub fn connect(
     timeout: Duration,
     transport: Transport,
 ) -> io::Result<TcpStream> {
+    if let Some(connected) = world::connect(address, timeout) {
+        return connected.map(TcpStream::simulated);
+    }
     let stream = transport.connect(address, timeout)?;
     stream.set_nodelay(true)?;
-    Ok(stream)
+    Ok(stream.into())
 }
 
 /// Connects by plain TCP within `timeout`. Packets in both directions have at most `bytes` bytes,
@@ -44,9 +49,9 @@ pub fn connect_in_packets(
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_tcp_mss(u32::from(bytes.saturating_sub(headers)))?;
     socket.connect_timeout(&address.into(), timeout)?;
-    let stream = TcpStream::from(socket);
+    let stream = std::net::TcpStream::from(socket);
     stream.set_nodelay(true)?;
-    Ok(stream)
+    Ok(stream.into())
 }
 
 /// Connects through the interface with this name within `timeout`, regardless of routes.
@@ -61,7 +66,7 @@ pub fn connect_by(
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind_device(Some(interface.as_bytes()))?;
     socket.connect_timeout(&address.into(), timeout)?;
-    Ok(socket.into())
+    Ok(std::net::TcpStream::from(socket).into())
 }
 
 /// Listens on `port` of all addresses, IPv6 and IPv4 if the host has both; port 0 means any free
@@ -70,6 +75,9 @@ pub fn connect_by(
 /// # Errors
 /// When the port is in use or the host has no network.
 pub fn listen(port: u16, transport: Transport) -> io::Result<TcpListener> {
+    if let Some(listening) = world::listen(port) {
+        return listening.map(TcpListener::simulated);
+    }
     let any6 = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
     let any4 = SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port));
     let both = || {
@@ -90,7 +98,7 @@ fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    Ok(std::net::TcpListener::from(socket).into())
 }
 
 /// Sets the first congestion control of `wanted` that the kernel allows, or keeps the default if it
@@ -99,6 +107,9 @@ fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
 /// # Errors
 /// When the kernel does not report the congestion control in force.
 pub fn choose_congestion(stream: &TcpStream, wanted: &[&str]) -> io::Result<String> {
+    if stream.is_simulated() {
+        return Ok(String::new());
+    }
     for name in wanted {
         if sockopt::set_tcp_congestion(stream, name).is_ok() {
             break;
@@ -113,7 +124,7 @@ pub fn choose_congestion(stream: &TcpStream, wanted: &[&str]) -> io::Result<Stri
 /// When the host has no network.
 pub fn congestion_in_force(wanted: &[&str]) -> io::Result<String> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-    choose_congestion(&socket.into(), wanted)
+    choose_congestion(&std::net::TcpStream::from(socket).into(), wanted)
 }
 
 /// Wakes a reader of `stream` only after at least `bytes` bytes have arrived, or the stream has
@@ -122,6 +133,9 @@ pub fn congestion_in_force(wanted: &[&str]) -> io::Result<String> {
 /// # Errors
 /// When the kernel refuses.
 pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
+    if stream.is_simulated() {
+        return Ok(());
+    }
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
     // option's value is a C int whose address and size are passed.
@@ -143,7 +157,7 @@ pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
 /// # Errors
 /// When the kernel refuses.
 pub fn pace(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
-    if bytes_per_second == 0 {
+    if bytes_per_second == 0 || stream.is_simulated() {
         return Ok(());
     }
     // Linux before 4.20 takes 32-bit values only, the largest of which means no limit.
@@ -226,7 +240,10 @@ pub fn keep_alive(stream: &TcpStream) -> io::Result<()> {
         .with_time(Duration::from_secs(5))
         .with_interval(Duration::from_secs(5))
         .with_retries(2);
-    SockRef::from(stream).set_tcp_keepalive(&keep)
+    if stream.is_simulated() {
+        return Ok(());
+    }
+    SockRef::from(&**stream).set_tcp_keepalive(&keep)
 }
 
 /// Makes the kernel break the connection if sent data is not acknowledged within `limit`
@@ -236,7 +253,10 @@ pub fn keep_alive(stream: &TcpStream) -> io::Result<()> {
 /// # Errors
 /// When the kernel refuses.
 pub fn break_unacknowledged(stream: &TcpStream, limit: Option<Duration>) -> io::Result<()> {
-    SockRef::from(stream).set_tcp_user_timeout(limit)
+    if stream.is_simulated() {
+        return Ok(());
+    }
+    SockRef::from(&**stream).set_tcp_user_timeout(limit)
 }
 
 /// Makes closing the connection send a reset to the peer and drop unsent bytes.
@@ -244,7 +264,7 @@ pub fn break_unacknowledged(stream: &TcpStream, limit: Option<Duration>) -> io::
 /// # Errors
 /// When the kernel refuses.
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
-    SockRef::from(stream).set_linger(Some(Duration::ZERO))
+    SockRef::from(&**stream).set_linger(Some(Duration::ZERO))
 }
 
 #[cfg(test)]

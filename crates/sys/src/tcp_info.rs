@@ -2,9 +2,10 @@
 //! tcp_info` in linux/tcp.h. New kernels only append fields to it.
 
 use std::io;
-use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
+
+use crate::socket::TcpStream;
 
 /// Statistics of a connection, mostly of its sending direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,15 +101,13 @@ impl TcpInfo {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
 
     use super::*;
+    use crate::socket::pair;
 
     #[test]
     fn a_reader_that_sleeps_shows_in_the_senders_account() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut receiver, _) = listener.accept().unwrap();
+        let (sender, mut receiver) = pair().unwrap();
         let mut writer = sender.try_clone().unwrap();
         let writing = std::thread::spawn(move || writer.write_all(&vec![7; 16 << 20]).unwrap());
         // The reader sleeps until the counters show it; how long that takes depends on the load.

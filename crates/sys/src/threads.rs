@@ -4,7 +4,50 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+use std::thread::{self, Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use crate::world;
+
+/// The handle of a thread. The thread goes on if the handle is dropped.
+#[derive(Debug)]
+pub struct JoinHandle<T>(Kind<T>);
+
+#[derive(Debug)]
+enum Kind<T> {
+    Real(thread::JoinHandle<T>),
+    Simulated(world::Task<T>),
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits until the thread has ended, and returns its result.
+    ///
+    /// # Errors
+    /// If the thread has panicked.
+    pub fn join(self) -> thread::Result<T> {
+        match self.0 {
+            Kind::Real(thread) => thread.join(),
+            Kind::Simulated(task) => task.join().ok_or_else(|| Box::new("the world is over") as _),
+        }
+    }
+
+    /// Returns whether the thread has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match &self.0 {
+            Kind::Real(thread) => thread.is_finished(),
+            Kind::Simulated(task) => task.is_finished(),
+        }
+    }
+}
+
+/// Waits for `time`.
+pub fn sleep(time: Duration) {
+    match world::inside() {
+        true => world::sleep(time),
+        false => thread::sleep(time),
+    }
+}
 
 /// A thread that is joined when this value is dropped.
 #[derive(Debug)]
@@ -69,7 +112,16 @@ pub fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    builder(name).spawn(work).map_err(|error| refused(name, &error))
+    let work = match world::spawn(name, work) {
+        Ok(task) => return Ok(JoinHandle(Kind::Simulated(task))),
+        Err(work) => work,
+    };
+    started(name, builder(name).spawn(work))
+}
+
+fn started<T>(name: &str, thread: io::Result<thread::JoinHandle<T>>) -> io::Result<JoinHandle<T>> {
+    let thread = thread.map_err(|error| refused(name, &error))?;
+    Ok(JoinHandle(Kind::Real(thread)))
 }
 
 /// Starts a thread with a stack of `stack` bytes.
@@ -81,7 +133,11 @@ pub fn spawn_small<T: Send + 'static>(
     stack: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    builder(name).stack_size(stack).spawn(work).map_err(|error| refused(name, &error))
+    let work = match world::spawn(name, work) {
+        Ok(task) => return Ok(JoinHandle(Kind::Simulated(task))),
+        Err(work) => work,
+    };
+    started(name, builder(name).stack_size(stack).spawn(work))
 }
 
 /// Starts a thread that is joined when `scope` ends.
@@ -134,9 +190,9 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("cannot start the thread reader: "), "{text}");
         assert!(text.contains("ulimit -u") && !text.contains("os error"), "{text}");
-        let name = spawn("named", || std::thread::current().name().map(str::to_owned));
+        let name = spawn("named", || thread::current().name().map(str::to_owned));
         assert_eq!(name.unwrap().join().unwrap().as_deref(), Some("named"));
-        let sum = std::thread::scope(|scope| spawn_in(scope, "sum", || 1 + 1).unwrap().join());
+        let sum = thread::scope(|scope| spawn_in(scope, "sum", || 1 + 1).unwrap().join());
         assert_eq!(sum.unwrap(), 2);
     }
 

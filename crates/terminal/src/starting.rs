@@ -1,9 +1,9 @@
 //! Shows how many agents are ready while they are started.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use garland_sys::channel::{RecvTimeoutError, channel};
 use garland_sys::{clock, threads};
 
 use super::screen::Screen;

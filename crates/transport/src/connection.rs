@@ -2,16 +2,16 @@
 //! so that one loop can serve all agents.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread;
 use std::time::Duration;
 
 use garland_protocol::{
     Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, ToAgent, VersionError,
 };
 use garland_sys::mptcp::Transport;
-use garland_sys::{clock, tcp};
+use garland_sys::socket::TcpStream;
+use garland_sys::{clock, tcp, threads};
 use thiserror::Error;
 
 use crate::greeting::{Credentials, LinkError, introduce};
@@ -67,7 +67,7 @@ pub fn connect_agent(
 ) -> Result<Connection, ConnectionError> {
     for _ in 0..RESETS {
         match greet(address, ours, theirs, timeout) {
-            Err(ConnectionError::Io(error)) if is_reset(&error) => thread::sleep(AFTER_RESET),
+            Err(ConnectionError::Io(error)) if is_reset(&error) => threads::sleep(AFTER_RESET),
             ended => return ended,
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     fn a_reset_by_an_ending_process_is_reported_as_a_refused_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
-        let dying = thread::spawn(move || {
+        let dying = std::thread::spawn(move || {
             let (stream, _) = listener.accept().expect("the connection");
             let mut byte = [0];
             let _ = stream.peek(&mut byte).expect("the greeting has come");

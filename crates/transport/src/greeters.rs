@@ -1,10 +1,11 @@
 //! Limits the connections that have not completed their greeting, in total and per address, so that
 //! no peer can block others.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
+
+use garland_sys::sync::Mutex;
 
 use crate::limits::{PEERS, PEERS_OF_ADDRESS};
 

@@ -4,7 +4,6 @@
 //! one, and tells what the connection is for.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use garland_protocol::{
@@ -12,6 +11,7 @@ use garland_protocol::{
     Preamble, PublicKey, Purpose, Role, Secret, VersionError, length_behind,
 };
 use garland_sys::error::reason;
+use garland_sys::socket::TcpStream;
 use thiserror::Error;
 
 use crate::limits;

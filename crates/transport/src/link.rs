@@ -2,10 +2,11 @@
 //! know the copy's secret. Afterwards the link carries frames and blocks.
 
 use std::io::Read;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
 use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Purpose, Secret};
 use garland_sys::mptcp::Transport;
+use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
 
 use crate::greeting::{Credentials, LinkError, introduce};

@@ -6,11 +6,12 @@
 //! peer expects the greeting. Only connections whose greeting succeeded, for a copy or for a
 //! standing chain, are parked.
 
-use parking_lot::Mutex;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 use garland_sys::watch::Watch;
 use garland_sys::{clock, event};
 
@@ -130,17 +131,14 @@ impl LinkPool {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::net::TcpListener;
     use std::sync::Arc;
     use std::sync::mpsc::channel;
 
     use super::*;
 
     fn pair() -> (SocketAddr, TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let near = TcpStream::connect(address).unwrap();
-        (address, near, listener.accept().unwrap().0)
+        let (near, far) = garland_sys::socket::pair().unwrap();
+        (near.peer_addr().unwrap(), near, far)
     }
 
     fn until(link_pool: &LinkPool, count: usize) {

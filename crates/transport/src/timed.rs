@@ -1,10 +1,10 @@
 //! A connection with one deadline for all reads, however few bytes each returns.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use garland_sys::clock;
+use garland_sys::socket::TcpStream;
 
 /// A connection with a deadline for all that the peer sends in its greeting. Reading changes the
 /// read timeout of the socket; [`Timed::end`] removes it.
@@ -78,21 +78,15 @@ impl Write for Timed<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
     use std::sync::mpsc::channel;
+
+    use garland_sys::socket::pair;
 
     use super::*;
 
-    /// Returns the two ends of a connection.
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it does");
-        (near, listener.accept().expect("it has come").0)
-    }
-
     #[test]
     fn a_peer_that_sends_slowly_has_the_same_deadline_as_a_silent_one() {
-        let (near, mut far) = pair();
+        let (near, mut far) = pair().unwrap();
         let (over, is_over) = channel();
         std::thread::spawn(move || {
             let patience = Duration::from_millis(300);
@@ -113,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_time_of_an_act_extends_the_deadline() {
-        let (near, mut far) = pair();
+        let (near, mut far) = pair().unwrap();
         let mut timed = Timed::begin(&near, Duration::from_millis(200)).expect("a timeout");
         timed.aside(|| std::thread::sleep(Duration::from_millis(300)));
         far.write_all(&[7]).expect("it is there");

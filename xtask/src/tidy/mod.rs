@@ -13,8 +13,8 @@ mod run;
 mod scan;
 mod scenarios;
 mod sizes;
-mod threads;
 mod tree;
 mod vocabulary;
+mod waits;
 
 pub(crate) use run::{print_imports, run};

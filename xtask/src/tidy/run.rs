@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, direction, imports, lengths, names, pages, paths, reach, scenarios, sizes, threads,
-    vocabulary,
+    banned, direction, imports, lengths, names, pages, paths, reach, scenarios, sizes, vocabulary,
+    waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
@@ -25,7 +25,7 @@ const RULES: [Rule; 12] = [
     scenarios::check,
     reach::check,
     sizes::check,
-    threads::check,
+    waits::check,
     vocabulary::check,
 ];
 

@@ -1,13 +1,13 @@
 //! The copies that one controller started on this agent. Each copy opens its files in a separate
 //! thread, since a disk may hang.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, ToAgent};
+use garland_sys::channel::{Receiver, SyncSender};
+use garland_sys::sync::Mutex;
 
 use crate::comparison::Comparison;
 use crate::controller::Controller;

@@ -2,10 +2,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use garland_protocol::FromAgent;
+use garland_sys::channel::{RecvTimeoutError, Sender, channel};
 use garland_sys::threads::{self, Joined};
 
 use super::copies::InProgress;

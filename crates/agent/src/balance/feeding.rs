@@ -1,13 +1,13 @@
 //! A copy that this agent feeds in place of the head.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_core::plan::HEAD;
 use garland_protocol::{
     BalanceEvent, Begin, CopyId, FeedEvent, FromAgent, Route, Sink, TAG_LEN, TxStats,
 };
+use garland_sys::threads::JoinHandle;
 
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 use garland_protocol::{BalanceEvent, BalanceOrder, FeedEvent, FromAgent, NodeUse};
+use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::processors::Processors;
 use garland_sys::{clock, pinning};
 
@@ -63,7 +63,7 @@ struct Keeper {
 
 impl Keeper {
     fn work(mut self, orders: &Receiver<BalanceOrder>) {
-        for order in orders {
+        for order in orders.iter() {
             if let Err(error) = self.obey(order) {
                 self.tell(BalanceEvent::Failed(error.to_string()));
             }

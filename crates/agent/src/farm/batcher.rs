@@ -1,12 +1,12 @@
 //! Reports ended jobs. While other jobs wait to be started, several reports are sent in one
 //! message.
 
-use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{FarmEvent, TaskEnd};
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 
 /// The maximum delay of the report of an ended job, which allows several reports to be sent
@@ -73,7 +73,7 @@ impl EventBatcher {
                 return;
             }
             drop(ends);
-            std::thread::sleep(PATIENCE);
+            threads::sleep(PATIENCE);
             ends = self.ends.lock();
             let together = std::mem::take(&mut ends.0);
             drop(ends);

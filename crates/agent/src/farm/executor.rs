@@ -1,14 +1,14 @@
 //! Executes jobs: a queue, and one thread per running job.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use garland_core::farm::Outcome;
 use garland_protocol::{FarmEvent, FarmTask, OUTPUT_FILES_MAX, TaskEnd};
 use garland_sys::event::Wake;
+use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, threads};
 
 use super::batcher::{EventBatcher, Tell};

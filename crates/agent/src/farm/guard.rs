@@ -1,7 +1,6 @@
 //! The guard: a process that kills an agent's jobs if the agent itself is killed. Over a pipe, the
 //! agent reports the start and the end of each job. The pipe closes when the agent ends.
 
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -9,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+use garland_sys::sync::Mutex;
 use garland_sys::{process, random};
 
 /// The running program; the guard is one of its hidden commands.
@@ -92,7 +92,7 @@ pub fn guard(mut input: impl Read, mark: &str) {
     }
     running.into_iter().for_each(process::kill_group);
     sweep(mark);
-    std::thread::sleep(STARTING);
+    garland_sys::threads::sleep(STARTING);
     sweep(mark);
 }
 

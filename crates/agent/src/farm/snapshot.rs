@@ -49,7 +49,7 @@ fn shown(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
+    use garland_sys::sync::Mutex;
 
     use garland_protocol::{FarmEvent, FarmTask};
 

@@ -69,7 +69,7 @@ impl Drop for Window {
                 let _ = self.child.wait();
                 break;
             }
-            std::thread::sleep(POLL);
+            garland_sys::threads::sleep(POLL);
         }
         // Fails unless the directory is empty: files below a mount that is still there must not be
         // removed.

@@ -1,10 +1,11 @@
 //! The open files of a mount.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use garland_sys::sync::Mutex;
 
 use rustix::io::Errno;
 

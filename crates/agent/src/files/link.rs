@@ -1,15 +1,15 @@
 //! One connection of a mount. A few threads share it: one waits for a request while others execute
 //! theirs. The thread that has read a request executes it.
 
-use parking_lot::Mutex;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 
 use garland_protocol::{
     BULK_LINK, FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, Line, Opener, length_behind,
     open_file_frame, seal_file_frame,
 };
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 use garland_sys::threads;
 
 use crate::files::service::FileService;

@@ -1,12 +1,13 @@
 //! The connections of one mount.
 
-use parking_lot::Mutex;
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{Channel, FILES_LINKS, Line, Secret};
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 use garland_sys::tcp::{self, PREFERRED};
 
 use super::link::Link;

@@ -1,6 +1,5 @@
 //! Executes the requests of a mount.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use garland_protocol::{Answer, Ask, Attr, FileRef, Hole, NewKind, OpenFlags, Space};
 use garland_sys::confine::Root;
+use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{

@@ -1,6 +1,8 @@
 //! Opens the connections of a meeting to the other agent.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
+
+use garland_sys::socket::TcpStream;
 
 use garland_protocol::{Meeting, Purpose, StreamTask, Task};
 use garland_sys::mptcp::Transport;

@@ -1,11 +1,11 @@
 //! The accepting side of a meeting: its connections come from the listener, in any order.
 
-use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::net::TcpStream;
 use std::time::Duration;
 
 use garland_protocol::Secret;
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::{Condvar, Mutex};
 
 /// The connections that the other agent of a meeting is expected to open.
 pub struct Invitation {

@@ -1,9 +1,8 @@
 //! The state of a meeting, shared between the meeting's thread and the thread that may end the
 //! meeting.
 
-use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,6 +10,8 @@ use std::time::Duration;
 use garland_protocol::{CopyId, Finding, FromAgent};
 use garland_sys::clock;
 use garland_sys::program::Program;
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 
 use super::SILENCE;
 use crate::session::Session;

@@ -4,12 +4,12 @@ mod counter;
 mod together;
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_protocol::{Finding, RxStats, StreamTask, TxStats};
 use garland_sys::event::{self, Interest};
+use garland_sys::socket::TcpStream;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 

@@ -8,11 +8,11 @@ mod probing;
 mod rate;
 mod responder;
 
-use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
+use garland_sys::sync::Mutex;
 
 use crate::controller::Controller;
 use garland_sys::error::reason;

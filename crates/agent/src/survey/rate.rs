@@ -3,11 +3,12 @@
 //! rate.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use garland_dataplane::leaving::after;
 use garland_protocol::{StreamTask, SurveyAnswer};
+use garland_sys::socket::TcpStream;
 use garland_sys::{clock, tcp};
 
 use crate::probe::stream::{self, Together};
@@ -90,7 +91,7 @@ mod tests {
     fn a_stream_is_measured_where_it_arrives() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = listener.local_addr().expect("it has one").port();
-        let receiver = std::thread::spawn(move || receive(listener.accept()?.0));
+        let receiver = std::thread::spawn(move || receive(listener.accept()?.0.into()));
         let answer = send("lo", SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), 40);
         let Ok(SurveyAnswer::Rate(rate)) = answer else { panic!("{answer:?}") };
         assert!(rate.is_finite() && rate > 1e6, "{rate} bit/s");

@@ -1,10 +1,9 @@
 //! Answers probes: datagrams are counted or echoed in short form, connections are measured. Answers
 //! are shorter than requests, so that they cannot amplify a stranger's traffic.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddrV4, TcpListener};
+use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,8 @@ use std::time::Duration;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::event::{self, Wake};
 use garland_sys::mptcp::Transport;
+use garland_sys::socket::TcpListener;
+use garland_sys::sync::Mutex;
 use garland_sys::tcp;
 use garland_sys::threads::{self, Joined, Slots};
 
@@ -83,7 +84,7 @@ pub fn burst(to: SocketAddrV4, number: u32, count: u32) -> io::Result<u32> {
     for place in 0..count.min(MOST) {
         sent += u32::from(socket.send(&bytes, to).is_ok());
         if place % TOGETHER == TOGETHER - 1 {
-            std::thread::sleep(Duration::from_millis(1));
+            threads::sleep(Duration::from_millis(1));
         }
     }
     Ok(sent)

@@ -1,7 +1,6 @@
 //! The activity of an agent, its copies and jobs in progress, and the socket on which it reports
 //! them to other agents of the node.
 
-use parking_lot::Mutex;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use garland_protocol::{Account, Message};
 use garland_sys::local_socket::NamedListener;
+use garland_sys::sync::Mutex;
 use garland_sys::threads;
 
 use super::siblings;
@@ -123,7 +123,7 @@ impl Activity {
                 // An agent that does not read gets no answer.
                 Ok(mut caller) => drop(caller.write_all(&self.account().to_bytes())),
                 // No file descriptor is free now.
-                Err(_) => std::thread::sleep(PATIENCE),
+                Err(_) => threads::sleep(PATIENCE),
             }
         }
     }

@@ -163,7 +163,7 @@ fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
     walk.follow(thread);
 }
 
-/// Attributes the time of one node after all others had finished to [`Cause::Straggler`].
+/// Attributes to [`Cause::Straggler`] the time in which one node works after all others finished.
 fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> {
     let end = run.end_of(&["fsync"]);
     let landings = (1..run.nodes.len()).filter_map(|node| {

@@ -141,7 +141,7 @@ fn what_is_no_list_is_refused_before_anything_runs() {
         (&["a", "b", "--", "true"], "exclude each other"),
         (&["--", "cat", "{in}", ":::", "missing"], "missing input: missing"),
         (&["--engine", "agents", "--", "true"], "need a node list"),
-        (&["--data", "stage", "--", "true"], "supports only --data there"),
+        (&["--data", "stage", "--", "true"], "supports only `--data there`"),
     ];
     for (words, why) in refused {
         let said = garland(&scratch).run(&[&["farm", "run"], words].concat()).with_code(2);

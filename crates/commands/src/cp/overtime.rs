@@ -33,12 +33,12 @@ impl Overtime {
         let (is_over, interrupts) = (Arc::clone(&over), Arc::clone(interrupts));
         threads::spawn("overtime", move || {
             while !interrupts.have_come() {
-                std::thread::sleep(POLL);
+                threads::sleep(POLL);
                 if is_over.load(Ordering::Acquire) {
                     return;
                 }
             }
-            std::thread::sleep(LIMIT);
+            threads::sleep(LIMIT);
             if !is_over.load(Ordering::Acquire) {
                 let hint = "the command hangs in a system call that does not return: see dmesg";
                 output::warn(Failure::interrupted(what).hint(hint));

@@ -1,8 +1,8 @@
 //! `garland mount --status`: shows mounts and their traffic.
 
+use garland_sys::channel::channel;
 use garland_sys::threads;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use garland_mount::{Account, STATUS_NAME};

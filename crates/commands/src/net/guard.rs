@@ -150,7 +150,7 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
                 log.display()
             )));
         }
-        std::thread::sleep(POLL);
+        threads::sleep(POLL);
     }
     Err(Failure::nothing("timed out waiting for the end of the installation"))
 }
@@ -188,7 +188,7 @@ pub fn run(directory: &Path) -> Result<Exit, Failure> {
             "interrupted before it was confirmed".clone_into(&mut reason);
             break;
         }
-        std::thread::sleep(POLL);
+        threads::sleep(POLL);
     }
     if installation.go(Stage::Pending, Stage::Undoing)? {
         return undo(&installation, &record, &reason);

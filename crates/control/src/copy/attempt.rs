@@ -2,16 +2,16 @@
 //! threads that serve it. A copy begins again if an agent is busy.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::Exchange;
 use garland_protocol::{CopyId, DigestKey, Operations, Secret, Sink};
+use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::confine::Root;
 use garland_sys::error::reason;
 use garland_sys::event::Wake;
+use garland_sys::threads::JoinHandle;
 use garland_sys::{random, threads};
 
 use super::{CopyJob, Ends};

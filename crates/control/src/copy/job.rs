@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
 use garland_dataplane::Tracing;
 use garland_protocol::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
+use garland_sys::channel::Receiver;
 use garland_sys::mptcp::Transport;
 
 use garland_dataplane::compress::Packing;

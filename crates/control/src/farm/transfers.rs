@@ -3,11 +3,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
 use garland_protocol::FILES_MAX;
+use garland_sys::channel::{Receiver, RecvTimeoutError, Sender, channel};
 use garland_sys::event::Wake;
 use garland_sys::threads;
 

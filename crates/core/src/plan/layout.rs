@@ -23,7 +23,8 @@ pub struct Layout {
     pub length: u64,
     /// The length in bytes of every block but the last.
     pub block_size: u32,
-    /// Whether the source is a stream, which may be shorter: its length is known only at its end.
+    /// Whether the source is a stream: its length is known only at its end, and may be less than
+    /// `length`.
     #[serde(default)]
     pub open: bool,
 }

@@ -21,7 +21,9 @@ pub enum Excess {
     #[error("the source sent {0}, which --exclude excludes")]
     Excluded(String),
     /// Metadata of the destination directory itself, although only this name in it was requested.
-    #[error("the source sent attributes of the destination directory, but only {0} was requested")]
+    #[error(
+        "the source sent attributes of the destination directory, but only its entry {0} was requested"
+    )]
     Destination(String),
     /// Extended attributes of the file with this path.
     #[error("the source sent extended attributes of {0}, which were not requested (--xattrs)")]

@@ -61,7 +61,7 @@ impl Records {
         let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
             return;
         };
-        std::thread::sleep(Duration::from_nanos(wait));
+        garland_sys::threads::sleep(Duration::from_nanos(wait));
         if stamp(file).is_ok_and(|then| then == now) {
             self.keep(now, layout, digests);
         }

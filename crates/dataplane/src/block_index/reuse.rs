@@ -6,11 +6,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_protocol::{Landing, Sink};
 use garland_sys::threads;
+use garland_sys::threads::JoinHandle;
 
 use super::holding::Holding;
 use super::trees::FoundTree;

@@ -142,7 +142,7 @@ impl Own {
         match unsettled_since_ns((first.st_ctime, nanos)) {
             Some(0) => {}
             Some(wait) => {
-                std::thread::sleep(Duration::from_nanos(wait));
+                garland_sys::threads::sleep(Duration::from_nanos(wait));
                 let same = |now: Stat| Stamp::of(&now) == Stamp::of(&first);
                 if !stat().is_ok_and(same) {
                     return;

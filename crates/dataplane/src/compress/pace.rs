@@ -6,7 +6,7 @@
 //! longer. The time and ratio of an encoding are known from the blocks it has compressed, or else
 //! from a sample of one block in sixteen.
 
-use parking_lot::Mutex;
+use garland_sys::sync::Mutex;
 
 use garland_protocol::Encoding;
 

@@ -1,6 +1,6 @@
 //! Detects blocks of zeros, whose bytes need not be sent.
 
-use parking_lot::Mutex;
+use garland_sys::sync::Mutex;
 
 use garland_protocol::content_digest;
 

@@ -1,14 +1,15 @@
 //! The handle of a lane's thread: sends commands to the thread, and can cut its links.
 
-use parking_lot::Mutex;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
+use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::event::Wake;
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::Mutex;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;

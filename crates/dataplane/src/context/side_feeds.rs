@@ -1,13 +1,13 @@
 //! The downstreams that a node feeds on the side: a separate thread serves each of them, so that no
 //! lane waits for it.
 
-use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 
 use garland_protocol::{RelayEvent, Route};
+use garland_sys::sync::Mutex;
+use garland_sys::threads::JoinHandle;
 
 use super::{LaneCommand, LaneHandle};
 

@@ -1,12 +1,12 @@
 //! Sends and receives the blocks of a lane, and forwards them while they arrive.
 
 use std::io::{self, Write};
-use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::Stage;
 use garland_protocol::{FRAME_LEN, Frame, Kind, LinkSide, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
+use garland_sys::socket::TcpStream;
 
 use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};

@@ -1,6 +1,5 @@
 //! Collects the trace of one copy on one node from the node's threads.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
@@ -9,6 +8,7 @@ use garland_core::trace::{NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
 use garland_protocol::{Begin, CopyId, End, LinkSide, TRACE_MAX};
 use garland_sys::clock;
 use garland_sys::schedule::Account;
+use garland_sys::sync::Mutex;
 
 use super::at::At;
 use super::samples::Counters;

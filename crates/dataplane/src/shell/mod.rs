@@ -10,7 +10,6 @@
 
 mod stderr;
 
-use parking_lot::{Condvar, Mutex};
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -18,9 +17,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use garland_sys::channel::channel;
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{limits, process, threads};
 
 use self::stderr::StderrTail;

@@ -1,11 +1,11 @@
 //! Keeps the last lines that a command writes to its standard error.
 
-use parking_lot::{Condvar, Mutex};
 use std::io::{self, Read};
 use std::process::ChildStderr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 
 /// The maximum number of bytes that are kept; at most `LINES` lines of them, and `SHOWN`

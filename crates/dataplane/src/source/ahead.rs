@@ -2,7 +2,6 @@
 //! does not wait for them. While the sender has to wait, more blocks are prepared ahead, and
 //! threads are added.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
 use garland_protocol::{DiskCall, Encoding, TAG_LEN, content_digest};
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, threads};
 
 use super::Content;
@@ -91,7 +91,7 @@ struct Ahead {
     ahead_most: u64,
     /// Whether the sender had to wait since the last thread was added.
     starved: bool,
-    workers: Vec<std::thread::JoinHandle<()>>,
+    workers: Vec<threads::JoinHandle<()>>,
 }
 
 impl SourceFeeder {
@@ -201,8 +201,8 @@ impl SourceFeeder {
                 continue;
             }
             // A stream may be idle for long, and the lane has other work.
-            let waited = shared.changed.wait_for(&mut state, MOMENT);
-            if waited.timed_out() && !state.ready.contains_key(&place) {
+            let is_late = shared.changed.wait_for(&mut state, MOMENT);
+            if is_late && !state.ready.contains_key(&place) {
                 return Err(FeedError::NotYet);
             }
         }

@@ -1,7 +1,6 @@
 //! A source that can be read only once and whose length is not known before its end: standard
 //! input, a named pipe, a command's output. A block is kept until all nodes have it.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_sys::event;
+use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{Mode, OFlags};
 
 use super::Content;

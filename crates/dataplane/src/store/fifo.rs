@@ -52,7 +52,7 @@ impl FifoStore {
                 }
                 // ENXIO: the pipe has no reader.
                 Err(Errno::NXIO) if self.over.load(Ordering::Relaxed) => break,
-                Err(Errno::NXIO) => std::thread::sleep(PAUSE),
+                Err(Errno::NXIO) => garland_sys::threads::sleep(PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }

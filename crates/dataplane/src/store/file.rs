@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::Stage;
 use garland_sys::confine::{self, Root};
-use garland_sys::{lock, process};
+use garland_sys::{lock, process, storage};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
-    fstat, fstatvfs, futimens, openat, renameat, statat, unlinkat,
+    fstat, fstatvfs, futimens, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -180,9 +180,7 @@ impl FileStore {
         let partial = partial_name(&name, tag);
         let file = match left {
             None => Self::create_partial(&folder, &partial),
-            Some(left) => renameat(&folder, &left.name, &folder, &partial)
-                .map(|()| left.file)
-                .map_err(io::Error::from),
+            Some(left) => storage::rename(&folder, &left.name, &partial).map(|()| left.file),
         };
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
@@ -254,7 +252,7 @@ impl FileStore {
         }
         trace.time(Stage::Commit, || self.metadata.apply_to(&self.file))?;
         if self.metadata.fsync {
-            trace.time(Stage::Fsync, || self.file.sync_all())?;
+            trace.time(Stage::Fsync, || storage::sync(&self.file))?;
         }
         self.prepared.store(true, Ordering::Release);
         Ok(())
@@ -262,13 +260,11 @@ impl FileStore {
 
     fn finish(&self, trace: &Collector) -> io::Result<()> {
         self.make_ready(trace)?;
-        trace.time(Stage::Commit, || {
-            renameat(&self.folder, &self.partial, &self.folder, &self.name)
-        })?;
+        trace.time(Stage::Commit, || storage::rename(&self.folder, &self.partial, &self.name))?;
         self.settled.store(true, Ordering::Release);
         if self.metadata.fsync {
             for folder in std::iter::once(&self.folder).chain(&self.parents) {
-                trace.time(Stage::Fsync, || rustix::fs::fsync(folder))?;
+                trace.time(Stage::Fsync, || storage::sync(folder))?;
             }
         }
         Ok(())
@@ -277,7 +273,7 @@ impl FileStore {
 
 impl Store for FileStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let written = self.file.write_all_at(bytes, offset);
+        let written = storage::write_all_at(&self.file, bytes, offset);
         written.inspect_err(|_| self.failed.store(true, Ordering::Release))
     }
 

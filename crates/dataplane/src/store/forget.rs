@@ -30,7 +30,7 @@ pub fn forget(file: &File) -> io::Result<()> {
     let mut left = Residency { pages: 0, cached: 0, probe: cache::CacheProbe::Cachestat };
     for attempt in 0..TRIES {
         if attempt > 0 {
-            std::thread::sleep(Duration::from_millis(20));
+            garland_sys::threads::sleep(Duration::from_millis(20));
         }
         cache::forget(file)?;
         left = cache::residency(file, length)?;

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
 use garland_core::trace::Stage;
+use garland_sys::storage;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::file::Metadata;
@@ -37,8 +38,8 @@ impl KeptStore {
         }
         trace.time(Stage::Commit, || self.metadata.apply_to(file))?;
         if self.metadata.fsync {
-            trace.time(Stage::Fsync, || file.sync_all())?;
-            trace.time(Stage::Fsync, || rustix::fs::fsync(folder))?;
+            trace.time(Stage::Fsync, || storage::sync(file))?;
+            trace.time(Stage::Fsync, || storage::sync(folder))?;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Writes into a pipe as fast as its reader reads, until told to stop.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use garland_sys::event::{self, Interest, Wake};
+use garland_sys::sync::Mutex;
 
 /// The write end of a pipe. A thread that waits in a write can be stopped.
 pub struct Outflow {

@@ -6,12 +6,12 @@
 //! has committed, removes the older pair. At every moment one of the two pairs is whole, and
 //! `withdraw` restores the older one.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
 
 use garland_core::plan::Stripe;
 use garland_protocol::DiskCall;
+use garland_sys::sync::Mutex;
 
 use super::file::FileStore;
 use super::stripe_files::{Aside, StripeFiles};

@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use garland_core::plan::ASIDE;
+use garland_sys::storage;
 use rustix::fs::{AtFlags, Dir, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
@@ -181,7 +182,7 @@ impl StripeFiles {
 
     fn sync(&self) -> io::Result<()> {
         if self.metadata.fsync {
-            rustix::fs::fsync(&self.folder)?;
+            storage::sync(&self.folder)?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! A tree as the source of a copy. Its stream is generated from the files while it is read.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use garland_core::plan::Layout;
 use garland_core::tree::{GOOD, VOID};
 use garland_protocol::{Absence, TreeOutline};
+use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
 use super::catalogue::{Catalogue, outline};

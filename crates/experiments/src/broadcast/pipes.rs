@@ -58,7 +58,7 @@ pub fn copy_by_pipes(
                     let _ = child.kill();
                     return Err(Failure::nothing("the pipe script timed out after 300 s"));
                 }
-                None => std::thread::sleep(Duration::from_millis(5)),
+                None => garland_sys::threads::sleep(Duration::from_millis(5)),
             }
         }
     }
@@ -84,7 +84,7 @@ fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
         if !output.stdout.is_empty() {
             return Ok(());
         }
-        std::thread::sleep(Duration::from_millis(5));
+        garland_sys::threads::sleep(Duration::from_millis(5));
     }
     Err(Failure::nothing(format!("timed out after 10 s waiting for netcat on {node} to listen"))
         .hint("if netcat is not installed, run apt-get install netcat-openbsd"))

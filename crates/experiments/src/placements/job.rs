@@ -40,8 +40,8 @@ pub struct Job {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The least share of the whole-job bound that the best placement must reach when jobs start as
-    /// slots become free.
+    /// For jobs that start as slots become free: how fast the best placement must be, as a share of
+    /// the bound for whole jobs.
     pub of_bound: f64,
     /// Least ratio of the time of `turns` to the time of `mosix`.
     pub turns: f64,

@@ -68,7 +68,7 @@ impl Scaling {
         }
         if job.measured.len() < 2 || job.forecast.is_empty() || !job.measured.contains(&1) {
             return refuse(
-                "`measured` must have 1 and another count, and `forecast` must not be empty",
+                "`measured` must list 1 node and at least one more count, and `forecast` at least one",
             );
         }
         let sound = |seconds: &f64| (0.0..3600.0).contains(seconds);

@@ -134,7 +134,7 @@ impl ScenarioLab<'_> {
                         let _ = identity::signal(*id, Signal::TERM);
                     }
                 }
-                std::thread::sleep(EVERY);
+                threads::sleep(EVERY);
             }
             let panicked = || io::Error::other("the thread that waited for the command panicked");
             waiting.into_iter().map(|one| one?.join().unwrap_or_else(|_| Err(panicked()))).collect()

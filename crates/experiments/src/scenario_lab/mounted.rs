@@ -51,7 +51,7 @@ impl ScenarioLab<'_> {
                     dir.display()
                 )));
             }
-            std::thread::sleep(EVERY);
+            garland_sys::threads::sleep(EVERY);
         }
         work(&dir)
     }

@@ -33,7 +33,7 @@ pub struct RunConditions {
     pub price: Option<f64>,
     /// The requested unit of processor power.
     pub unit: Unit,
-    /// The same jobs on one machine, if measured; else they are estimated from the jobs' CPU time.
+    /// Jobs that ran on one machine, if measured; otherwise their time is estimated from CPU time.
     pub one: Option<OneMachine>,
 }
 

@@ -1,16 +1,16 @@
 //! The ledger of a run: writes the journal, the jobs' output, and the progress line as jobs end.
 
-use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 
 use garland_core::farm::{Journal, Record};
+use garland_sys::channel::{Sender, channel};
 use garland_sys::lock::{self, Lock};
+use garland_sys::sync::Mutex;
+use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, threads};
 
 use super::json_lines;

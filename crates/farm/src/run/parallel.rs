@@ -5,13 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use garland_control::{CommandEnd, run_command};
 use garland_core::cluster::{Node, Ssh};
 use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
+use garland_sys::channel::{RecvTimeoutError, channel};
 use garland_sys::{process, signal, threads};
 
 use super::driver::{Driver, Ending, Work};
@@ -50,7 +50,7 @@ struct Login {
 impl Driver for Parallel {
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
         if work.settings.data != DataName::There {
-            return Err(Failure::usage("the engine parallel supports only --data there")
+            return Err(Failure::usage("the engine parallel supports only `--data there`")
                 .hint("to copy files to nodes: --engine agents --data stage"));
         }
         let version = Command::new("parallel").arg("--version").stdin(Stdio::null()).output();

@@ -66,7 +66,7 @@ impl Settings {
                 .hint("omit the nodes, or --engine local"));
             }
             (EngineName::Local, _) if asked.data != DataName::There => {
-                return Err(Failure::usage("the engine local supports only --data there")
+                return Err(Failure::usage("the engine local supports only `--data there`")
                     .hint("omit --data"));
             }
             (EngineName::Agents | EngineName::Parallel, None) => {

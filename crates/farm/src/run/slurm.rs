@@ -46,7 +46,7 @@ impl Driver for Slurm {
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
         if work.settings.data != DataName::There {
             return Err(Failure::usage(
-                "the engine slurm supports only --data there: its nodes share the jobs' files",
+                "the engine slurm supports only `--data there`: its nodes share the jobs' files",
             )
             .hint("omit --data, or use --engine agents, which copies files to nodes"));
         }
@@ -211,7 +211,7 @@ impl Array {
             if work.interrupts.have_come() {
                 return Ok(true);
             }
-            std::thread::sleep(POLL);
+            garland_sys::threads::sleep(POLL);
             if clock::now_ns().saturating_sub(asked_ns) > ASK_NS {
                 asked_ns = clock::now_ns();
                 // If the array is gone, the next turn of the loop reads the last ends of jobs.

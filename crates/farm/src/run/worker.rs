@@ -6,11 +6,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
 use garland_agent::{JobExecutor, Place};
 use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
+use garland_sys::channel::{Receiver, channel};
 use garland_sys::{clock, process};
 use serde::{Deserialize, Serialize};
 

@@ -4,12 +4,12 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use garland_control::{CopyJob, Newcomer, Outcome, Progress, run_copy};
 use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
+use garland_sys::channel::{Sender, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
 
@@ -144,7 +144,7 @@ impl LateNodes<'_> {
             Some(listener) => listener.wait(self.ended.as_fd(), limit),
             None if event::wait_readable(&[self.ended.as_fd()], limit).is_ok() => {}
             // poll(2) failed for lack of memory.
-            None => std::thread::sleep(limit.unwrap_or(FIRST_PAUSE).min(FIRST_PAUSE)),
+            None => threads::sleep(limit.unwrap_or(FIRST_PAUSE).min(FIRST_PAUSE)),
         }
     }
 

@@ -6,12 +6,12 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_dataplane::leaving::after;
 use garland_protocol::ReadyLine;
+use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
+use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::BootstrapLine;
@@ -220,7 +220,7 @@ impl LaunchedChild {
             if clock::now_ns() >= deadline_ns {
                 return false;
             }
-            std::thread::sleep(POLL);
+            threads::sleep(POLL);
         }
         true
     }

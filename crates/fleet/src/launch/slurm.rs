@@ -4,7 +4,6 @@
 //! `srun` forwards its input to every task. So if nodes lack the program, it is sent once, after all
 //! nodes have reported whether they have it; nodes which have it ignore the input.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,6 +11,7 @@ use std::process::Command;
 
 use garland_core::cluster::Node;
 use garland_protocol::ReadyLine;
+use garland_sys::sync::Mutex;
 
 use super::binary::Binary;
 use super::bootstrap::{self, BootstrapLine};

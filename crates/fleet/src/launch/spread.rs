@@ -2,7 +2,6 @@
 //! have the program serve it to others. So the number of nodes with the program at least doubles in
 //! the time of one upload from the head.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use garland_control::Agent;
 use garland_protocol::{Secret, ToAgent};
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random};
 
 use super::cancellation::Cancellation;

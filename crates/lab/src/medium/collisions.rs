@@ -12,9 +12,9 @@
 
 use std::io::{self, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
-use std::thread;
 use std::time::Duration;
 
+use garland_sys::threads;
 use garland_topology::{MediumId, MediumKind, Topology};
 use serde_json::StreamDeserializer;
 use serde_json::de::IoRead;
@@ -59,14 +59,14 @@ pub(crate) fn keep(topology: &Topology) -> ! {
     loop {
         // `watch` returns when tc ends; the next tc continues.
         let _ = watch(&mut hubs);
-        thread::sleep(AGAIN);
+        threads::sleep(AGAIN);
     }
 }
 
 fn watch(hubs: &mut [Hub]) -> io::Result<()> {
     let mut tc = Conversation::start()?;
     loop {
-        thread::sleep(EVERY);
+        threads::sleep(EVERY);
         for hub in &mut *hubs {
             let queues = tc.ask(&format!("qdisc show dev {}", device::shared(hub.id)))?;
             if let Some(rate) = hub.judge(&queues)

@@ -21,7 +21,7 @@ pub struct Sweep {
     /// The coefficient of determination R² of the line that was fitted to times over sizes; none if
     /// no line was fitted.
     pub fit: Option<f64>,
-    /// The sizes in bytes from which on times leave the line of the smaller sizes.
+    /// The sizes in bytes at which times jump: they lie above the line fitted to the smaller sizes.
     pub jumps: Vec<u32>,
     /// The depth above which the rate no longer grows.
     pub knee: u32,

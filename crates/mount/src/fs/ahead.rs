@@ -1,13 +1,13 @@
 //! The read-ahead of an open file. It decides whether the file is read sequentially, which pieces
 //! are available or requested, and which to request next. Nothing here blocks or sends.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fuser::ReplyData;
 use garland_protocol::PIECE;
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 
 use super::cache_stamp::CacheStamp;
 use crate::peer::Reply;

@@ -1,7 +1,6 @@
 //! An open directory of a node: stores the entries that have arrived, and decides how to serve a
 //! reader.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use fuser::{ReplyDirectory, ReplyDirectoryPlus};
 use garland_protocol::{Answer, Entry};
 use garland_sys::clock;
+use garland_sys::sync::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
 use super::attr::errno;

@@ -1,11 +1,11 @@
 //! A file of a node, with its writes in transit and its open handles.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use garland_protocol::{Attr, FileKind, Stamp};
+use garland_sys::sync::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
 use super::ahead::Ahead;

@@ -2,11 +2,11 @@
 //! file's identity there, so that they are the same in later mounts. The path of an inode consists
 //! of its last known name and the path of the directory that contains it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use garland_protocol::Attr;
+use garland_sys::sync::{Mutex, MutexGuard};
 
 use super::inode::{Inode, Key, OF_FILES};
 

@@ -1,12 +1,12 @@
 //! Lists directories of nodes. A node sends many entries and their attributes in one reply, before
 //! the reader asks for them.
 
-use parking_lot::MutexGuard;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 use fuser::{FileHandle, FileType, FopenFlags, Generation, INodeNo, ReplyDirectoryPlus, ReplyOpen};
 use garland_protocol::{Ask, Entry};
+use garland_sys::sync::MutexGuard;
 use rustix::io::Errno;
 
 use super::Mount;

@@ -21,7 +21,8 @@ mod writing;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::Sender;
+
+use garland_sys::channel::Sender;
 
 use self::inode::Inode;
 use self::inodes::Inodes;

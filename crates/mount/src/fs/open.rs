@@ -1,9 +1,10 @@
 //! The table of open files and directories, by the kernel's handles.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use garland_sys::sync::{Mutex, MutexGuard};
 
 use super::folder::OpenFolder;
 use super::inode::OpenFile;

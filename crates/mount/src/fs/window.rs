@@ -1,11 +1,11 @@
 //! The limit of unacknowledged writes to a node. When the limit is reached, replies to writers are
 //! delayed until the node acknowledges enough bytes.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 
 use fuser::ReplyWrite;
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 
 /// The maximum number of unacknowledged bytes for one node.
 const BYTES: usize = 16 << 20;

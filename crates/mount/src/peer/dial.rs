@@ -1,6 +1,7 @@
 //! Connects to the agent of a node, for access to its files.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
+
 use std::sync::Arc;
 
 use garland_control::Agent;
@@ -8,6 +9,7 @@ use garland_protocol::{
     CopyId, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Secret, ToAgent,
 };
 use garland_sys::mptcp::Transport;
+use garland_sys::socket::TcpStream;
 use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
 use garland_transport::{Connection, Credentials, LinkError, introduce, limits};

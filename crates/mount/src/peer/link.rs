@@ -1,16 +1,17 @@
 //! One connection. The thread that makes a request sends as much of it as the socket accepts at
 //! once, so that a small request needs no context switch. A sending thread writes the rest.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 
 use garland_protocol::{
     FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, Line, length_behind, open_file_frame,
     seal_file_frame,
 };
+use garland_sys::socket::TcpStream;
+use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use garland_sys::tcp;
 
 /// A connection after its handshake.

@@ -1,6 +1,5 @@
 //! The connections to an agent, and the requests that it has not answered yet.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::trace::Stage;
 use garland_protocol::{Ask, BULK_LINK, FRAME_HEAD, FileReply, FileRequest, SMALL_MAX};
+use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::{clock, threads};
 use rustix::io::Errno;
 

@@ -9,11 +9,11 @@ use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNod
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
 use crate::node::{Life, Node, Order, id};
-use crate::random::Random;
 use crate::run::{NodeRun, Run};
 use crate::schedule::{Schedule, What};
 use crate::vault::Vault;
 use crate::world::{NodeWorld, SinkKind, World};
+use garland_sys::world::Random;
 
 /// The identity of every simulated copy.
 pub(super) const COPY: CopyId = CopyId([0x51; 16]);

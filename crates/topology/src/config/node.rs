@@ -120,9 +120,8 @@ pub struct Endpoint {
 }
 
 impl NodeConfig {
-    /// Returns the configuration of `node`. A NIC is identified by its name in `names`; without one
-    /// by its Ethernet address if the topology has a real one, otherwise by its name in the
-    /// topology.
+    /// Returns the configuration of `node`. A NIC is identified by its name in `names`. If that has
+    /// none, the NIC's real Ethernet address identifies it, or else its name in the topology.
     ///
     /// # Errors
     /// When `names` contains unknown NICs or invalid device names.

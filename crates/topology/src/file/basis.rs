@@ -25,7 +25,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basi
 
 /// Reads the nodes, as a number or a node list, and checks that there are not too many.
 fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
-    const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for n0 to n3";
+    const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for the head n0 and the nodes n1 to n3";
     let value = section.value("nodes").ok_or_else(|| section.missing("nodes", EXAMPLE))?;
     let too_many = |count: usize| Fault::new(value.span(), TopologyFault::too_many(count).into());
     let basis = match value.get_ref() {

@@ -4,7 +4,7 @@ use super::error::Fault;
 use crate::{MediumKind, Price, Topology};
 use garland_core::form::Section;
 
-/// The maximum price of a part in hundredths: 10 million.
+/// The maximum price of a part, in hundredths of the unit of prices.
 const MOST: u32 = 1_000_000_000;
 
 pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {

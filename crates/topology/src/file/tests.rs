@@ -225,7 +225,7 @@ fn keys_are_those_of_the_shape() {
     den.toml:1:1: the topology file needs `topology`: write a section `[topology]` with `shape` and `nodes`
     den.toml:1:11: version 2 of the topology file is not supported: this garland reads version 1
     den.toml:2:1: [topology] needs `shape`: write `shape = "switch"`
-    den.toml:2:1: [topology] needs `nodes`: write `nodes = "n[0-3]"`, or 3 for n0 to n3
+    den.toml:2:1: [topology] needs `nodes`: write `nodes = "n[0-3]"`, or 3 for the head n0 and the nodes n1 to n3
     den.toml:3:9: `shape` cannot be "swich" (did you mean switch?); allowed: hub, switch, star, bonded, mesh, joined, ring, full-mesh, leaf-spine, rail, explicit
     den.toml:3:9: `shape` must be a text in quotes, not 1
     den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between

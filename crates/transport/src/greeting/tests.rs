@@ -1,7 +1,8 @@
 //! Tests of the greeting over loopback.
 
-use std::net::TcpListener;
 use std::thread;
+
+use garland_sys::socket::pair;
 
 use super::*;
 
@@ -9,13 +10,6 @@ const ID: CopyId = CopyId([5; 16]);
 
 fn secret(byte: u8) -> Credentials<'static> {
     Credentials::Secret(ID, Secret([byte; 32]))
-}
-
-/// Returns the two ends of a connection.
-fn pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it does");
-    (near, listener.accept().expect("it has come").0)
 }
 
 /// Welcomes the peer at the other end of `far`, which must know `known`.
@@ -28,7 +22,7 @@ fn welcome(far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, 
 
 #[test]
 fn both_sides_have_one_channel_after_a_greeting() {
-    let (near, far) = pair();
+    let (near, far) = pair().unwrap();
     let greeted = thread::spawn(move || welcome(&far, secret(1)));
     let patience = limits::ANSWER;
     let mut ours = introduce(&near, patience, Purpose::Probe, &secret(1), b"7").expect("it is");
@@ -42,7 +36,7 @@ fn both_sides_have_one_channel_after_a_greeting() {
 
 #[test]
 fn a_peer_with_another_secret_is_refused_by_both_sides() {
-    let (near, far) = pair();
+    let (near, far) = pair().unwrap();
     let greeted = thread::spawn(move || welcome(&far, secret(2)).map(drop));
     let ours = introduce(&near, limits::ANSWER, Purpose::Files, &secret(1), b"7").map(drop);
     assert!(ours.is_err());
@@ -54,7 +48,7 @@ fn a_peer_with_another_secret_is_refused_by_both_sides() {
 #[test]
 fn a_replayed_greeting_is_refused() {
     for purpose in [Purpose::Link, Purpose::Probe, Purpose::Files] {
-        let (mut near, far) = pair();
+        let (mut near, far) = pair().unwrap();
         let recording = thread::spawn(move || {
             let (mut between, mut heard) = (far, vec![0; 512]);
             let read = between.read(&mut heard).expect("the peer greets");
@@ -63,7 +57,7 @@ fn a_replayed_greeting_is_refused() {
         });
         let _ = introduce(&near, Duration::from_millis(200), purpose, &secret(1), b"7");
         let recorded = recording.join().expect("it ends");
-        let (again, far) = pair();
+        let (again, far) = pair().unwrap();
         near = again;
         let greeted = thread::spawn(move || welcome(&far, secret(1)).map(drop));
         near.write_all(&recorded).expect("it is there");

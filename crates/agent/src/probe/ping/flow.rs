@@ -2,11 +2,11 @@
 //! waits for space to write while data can be read: if both ends did so they would wait forever.
 
 use std::io::{self, Read};
-use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_sys::event::{self, Interest};
+use garland_sys::socket::TcpStream;
 use garland_sys::{clock, tcp};
 
 use super::super::SILENCE;

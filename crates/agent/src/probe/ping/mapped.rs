@@ -4,11 +4,11 @@
 
 use std::hint::black_box;
 use std::io::{self, Write};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use garland_protocol::{PingKind, PingTask};
 use garland_sys::segment::Segment;
+use garland_sys::socket::TcpStream;
 use garland_sys::{clock, dumpable, random};
 
 use super::super::SILENCE;

@@ -13,7 +13,7 @@ mod tally;
 mod transport;
 mod wire;
 
-use std::net::TcpStream;
+use garland_sys::socket::TcpStream;
 
 use garland_protocol::{Finding, PingTask, PingTransport, TargetState};
 

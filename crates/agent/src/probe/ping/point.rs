@@ -1,6 +1,6 @@
 //! Measures one point of a ping: warm-up, then rounds until the result is precise enough.
 
-use std::net::TcpStream;
+use garland_sys::socket::TcpStream;
 
 use garland_core::histogram::Histogram;
 use garland_protocol::{PingPoint, PingSample};

@@ -3,9 +3,9 @@
 //! round.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 
 use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
+use garland_sys::socket::TcpStream;
 
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;

@@ -2,7 +2,7 @@
 //! in one write, and all requests that have arrived are answered in one write. This makes many
 //! operations in flight fast. Gets and puts are emulated: the target's CPU serves them.
 
-use std::net::TcpStream;
+use garland_sys::socket::TcpStream;
 
 use garland_sys::clock;
 

@@ -1,8 +1,9 @@
 //! Streams that are measured at the same time: none is measured before all have begun, and none
 //! ends before all are measured.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use garland_sys::sync::Mutex;
 
 /// The streams that one node receives.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Runs several copies at once. The copies are independent: the failure of one does not affect the
 //! others.
 
-use parking_lot::Mutex;
+use garland_sys::sync::Mutex;
 
 use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;

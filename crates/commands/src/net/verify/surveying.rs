@@ -285,7 +285,7 @@ impl<'a> Surveying<'a> {
         const QUIET: u64 = 20;
         let mut before = self.counts(0)?.0;
         for _ in 0..40 {
-            std::thread::sleep(Duration::from_millis(50));
+            garland_sys::threads::sleep(Duration::from_millis(50));
             let after = self.counts(0)?.0;
             let quiet = differences(&before, &after).iter().all(|(_, frames)| *frames < QUIET);
             if quiet {
@@ -308,7 +308,7 @@ impl<'a> Surveying<'a> {
         let (mut after, mut arrived) = (BTreeMap::new(), 0);
         // Wait longer if datagrams are still in flight.
         for wait in [5, 50, 200] {
-            std::thread::sleep(Duration::from_millis(wait));
+            garland_sys::threads::sleep(Duration::from_millis(wait));
             let (counts, all) = self.counts(number)?;
             after = counts;
             arrived += all.get(&to).copied().unwrap_or(0);

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Meta;
-use garland_sys::lock;
-use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
+use garland_sys::{lock, storage};
+use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 use super::saved_attributes::SavedAttributes;
@@ -124,7 +124,7 @@ impl<'a> DirEntry<'a> {
             },
             Err(error) => return Err(error.into()),
         }
-        Ok(renameat(folder, self.hidden(), folder, self.name)?)
+        storage::rename(folder, self.hidden(), self.name)
     }
 
     /// Gives a file without a name its final name. Replaces an existing file if that may be
@@ -137,10 +137,7 @@ impl<'a> DirEntry<'a> {
         }
         // Only rename(2) replaces a file, and it needs a name.
         self.hide(file)?;
-        renameat(self.folder(), self.hidden(), self.folder(), self.name).map_err(|error| {
-            self.remove();
-            error.into()
-        })
+        storage::rename(self.folder(), self.hidden(), self.name).inspect_err(|_| self.remove())
     }
 
     /// Gives a file without a name its hidden name. Locks the file first; otherwise another copy

@@ -18,7 +18,6 @@ mod saved_attributes;
 mod sweep;
 mod trouble;
 
-use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +26,7 @@ use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_protocol::{TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
+use garland_sys::sync::Mutex;
 
 use super::file::open_below;
 use super::{Store, StoreError};

@@ -3,11 +3,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use garland_core::tree::Meta;
 use garland_protocol::{Checksum, Summing};
-use garland_sys::lock;
+use garland_sys::{lock, storage};
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
@@ -88,7 +87,7 @@ impl PartialFile {
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         if !self.sparse {
-            self.file.write_all_at(bytes, self.written)?;
+            storage::write_all_at(&self.file, bytes, self.written)?;
             self.written += bytes.len() as u64;
             return Ok(());
         }
@@ -98,7 +97,7 @@ impl PartialFile {
             let inside = usize::try_from(self.written % PAGE as u64).unwrap_or(0);
             let (page, behind) = rest.split_at(rest.len().min(PAGE - inside));
             if page.iter().any(|&byte| byte != 0) {
-                self.file.write_all_at(page, self.written)?;
+                storage::write_all_at(&self.file, page, self.written)?;
             }
             self.written += page.len() as u64;
             rest = behind;

@@ -1,13 +1,13 @@
 //! The files of a tree that were in place before the copy. Blocks of the stream can be generated
 //! from them, and some of them are kept.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_core::tree::GOOD;
+use garland_sys::sync::Mutex;
 
 use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
 

@@ -2,7 +2,6 @@
 //! with timeouts.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
+use garland_sys::socket::TcpStream;
 use garland_sys::{clock, event};
 
 use super::super::super::SILENCE;
@@ -234,7 +234,7 @@ impl<'a> Helper<'a> {
         loop {
             match self.child.try_wait() {
                 Ok(None) if clock::now_ns() < deadline => {
-                    std::thread::sleep(Duration::from_millis(2));
+                    garland_sys::threads::sleep(Duration::from_millis(2));
                 }
                 Ok(status) => return status,
                 Err(_) => return None,

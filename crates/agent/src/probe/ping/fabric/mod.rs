@@ -6,7 +6,7 @@ mod helper_program;
 mod meet;
 mod proof;
 
-use std::net::TcpStream;
+use garland_sys::socket::TcpStream;
 
 use garland_fabric::words::{self, Answer, Kind, Open};
 use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};

@@ -1,0 +1,156 @@
+//! Production code in simulated worlds: the head's driver, agents with their listeners and
+//! sessions, lanes, writers, stores and commits. What befalls them is drawn from a seed.
+
+mod fate;
+mod room;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use garland_protocol::Verdict;
+use garland_sys::storage::Operation;
+use garland_sys::world::Random;
+use rustix::io::Errno;
+
+use fate::{Blow, Fate};
+use room::{Case, Ended, NAME};
+
+/// Draws a copy.
+fn draw(seed: u64) -> (Case, Random) {
+    let mut random = Random::new(seed ^ 0xfa7e);
+    let nodes = 1 + random.below(4) as usize;
+    let rails = 1 + random.below(2) as u16;
+    (Case { seed, nodes, length: 1 + random.below(1_500_000), rails }, random)
+}
+
+/// Checks the end of a copy: every node that nothing befell has the file, and no node has a part of
+/// it under its name.
+fn judge(ended: &Ended, case: &Case, fate: &Fate) {
+    let story = || format!("{case:?}, {fate:?}");
+    for (at, folder) in ended.folders.iter().enumerate() {
+        let file = fs::read(folder.join(NAME)).ok();
+        assert!(
+            file.as_ref().is_none_or(|file| *file == ended.contents),
+            "n{} has a wrong file of {} bytes: {}",
+            at + 1,
+            file.map_or(0, |file| file.len()),
+            story()
+        );
+        let Some(outcome) = &ended.outcome else { continue };
+        let verdict = &outcome.nodes[at].verdict;
+        let is_victim = fate.iter().any(|(_, blow)| blow.victim() == Some(at));
+        assert!(*verdict == Verdict::Ok || is_victim, "n{} is {verdict:?}: {}", at + 1, story());
+        assert!(*verdict != Verdict::Ok || file.is_some(), "n{} has no file: {}", at + 1, story());
+    }
+}
+
+#[test]
+fn a_copy_in_a_world_gives_every_node_the_file() {
+    for seed in 0..50 {
+        let (case, _) = draw(seed);
+        let ended = case.run(|_| ());
+        judge(&ended, &case, &Fate::new());
+        assert!(ended.took < Duration::from_secs(2), "{case:?} took {:?}", ended.took);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..10 {
+        let (case, _) = draw(seed);
+        let took = || case.run(|_| ()).took;
+        assert_eq!(took(), took(), "{case:?}");
+    }
+}
+
+#[test]
+fn deaths_pauses_and_cuts_cost_only_their_victims() {
+    for seed in 0..200 {
+        let (case, mut random) = draw(seed);
+        let fate = fate::draw(case.nodes, Duration::from_millis(40), &mut random);
+        let its = fate.clone();
+        let ended = case.run(move |cast| fate::strike(&its, cast));
+        judge(&ended, &case, &fate);
+    }
+}
+
+#[test]
+fn a_head_that_is_killed_leaves_whole_files_or_none() {
+    for seed in 0..200 {
+        let (case, mut random) = draw(seed);
+        let fate = vec![(Duration::from_nanos(random.below(50_000_000)), Blow::KillHead)];
+        let its = fate.clone();
+        let ended = case.run(move |cast| fate::strike(&its, cast));
+        judge(&ended, &case, &fate);
+    }
+}
+
+/// Returns the verdict of a node.
+fn verdict(ended: &Ended, node: usize) -> &Verdict {
+    &ended.outcome.as_ref().expect("the head lives").nodes[node].verdict
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
+    let case = Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1 };
+    // 16 blocks: each is written once.
+    for nth in 0..=16 {
+        for node in 0..case.nodes {
+            let ended = case.run(move |cast| {
+                cast.nodes[node].fail_disk(Operation::Write, nth, Errno::NOSPC);
+            });
+            judge(&ended, &case, &vec![(Duration::ZERO, Blow::Disk(node))]);
+            let is_ok = *verdict(&ended, node) == Verdict::Ok;
+            assert_eq!(is_ok, nth == 16, "write {nth} of n{}", node + 1);
+            let said = format!("{:?}", verdict(&ended, node));
+            assert!(is_ok || said.contains("no space left"), "{said}");
+            assert!(is_ok || names(&ended, node).is_empty(), "{:?}", names(&ended, node));
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_cannot_commit_costs_only_its_node() {
+    let case = Case { seed: 2, nodes: 3, length: 300_000, rails: 1 };
+    for (operation, nth) in [(Operation::Sync, 0), (Operation::Sync, 1), (Operation::Rename, 0)] {
+        for node in 0..case.nodes {
+            let ended = case.run(move |cast| cast.nodes[node].fail_disk(operation, nth, Errno::IO));
+            judge(&ended, &case, &vec![(Duration::ZERO, Blow::Disk(node))]);
+            assert_ne!(*verdict(&ended, node), Verdict::Ok, "{operation:?} {nth}");
+            // The last call makes the name stable: the file has it then.
+            let left = names(&ended, node);
+            let is_named = (operation, nth) == (Operation::Sync, 1);
+            assert_eq!(left, if is_named { vec![NAME] } else { vec![] }, "{operation:?} {nth}");
+        }
+    }
+}
+
+#[test]
+fn a_head_that_is_killed_at_any_step_of_the_commit_leaves_whole_files_or_none() {
+    let case = Case { seed: 3, nodes: 3, length: 300_000, rails: 1 };
+    let took = case.run(|_| ()).took;
+    let mut states = BTreeSet::new();
+    // The commit is the last part; the steps are shorter than any call or message takes.
+    for step in 1..=200 {
+        let before = Duration::from_micros(step * 100);
+        let fate = vec![(took.saturating_sub(before), Blow::KillHead)];
+        let its = fate.clone();
+        let ended = case.run(move |cast| fate::strike(&its, cast));
+        judge(&ended, &case, &fate);
+        let has = |folder: &PathBuf| folder.join(NAME).exists();
+        states.insert(ended.folders.iter().filter(|folder| has(folder)).count());
+    }
+    // It was killed before the first and after the last commit, and in between.
+    assert!(states.contains(&0) && states.contains(&3) && states.len() > 2, "{states:?}");
+}
+
+/// Returns the names in a node's directory, sorted.
+fn names(ended: &Ended, node: usize) -> Vec<String> {
+    let entries = fs::read_dir(&ended.folders[node]).expect("the node's directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,12 @@
+//! Kinds of calls.
+
+/// A kind of call, by which a simulated world makes calls fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// [`super::write_all_at`].
+    Write,
+    /// [`super::sync`].
+    Sync,
+    /// [`super::rename`].
+    Rename,
+}
