@@ -1,7 +1,7 @@
 //! Connections and listeners of TCP. Outside of a simulated world they are those of the standard
 //! library.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -135,6 +135,14 @@ impl Write for &TcpStream {
         }
     }
 
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if !self.is_simulated() {
+            return (&self.real).write_vectored(slices);
+        }
+        let first = slices.iter().find(|slice| !slice.is_empty());
+        first.map_or(Ok(0), |slice| self.write(slice))
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -149,6 +157,10 @@ impl Read for TcpStream {
 impl Write for TcpStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         (&*self).write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(slices)
     }
 
     fn flush(&mut self) -> io::Result<()> {
