@@ -1,6 +1,9 @@
 //! Simulates copies without an operating system, for development only. It shows that the protocol
 //! survives deaths, stalls and changed bytes.
 //!
+//! `tests/worlds` runs whole copies, heads and agents, in simulated worlds (`garland_sys::world`): all
+//! production code but the kernel. What follows is about `tests/chaos` and its simulator.
+//!
 //! The simulator drives the same machines as the agents (`garland_protocol`) in virtual
 //! nanoseconds: links with a rate and a latency, relays that forward slices while a block still
 //! arrives, disks, control messages, and the mishaps of a [`Schedule`]. Equal seeds give equal
@@ -15,6 +18,7 @@ mod node;
 
 mod run;
 mod schedule;
+mod seeds;
 mod vault;
 mod world;
 
@@ -22,4 +26,5 @@ pub use engine::simulate;
 pub use garland_sys::world::Random;
 pub use run::{NodeRun, Run};
 pub use schedule::{Mishap, Schedule, What};
+pub use seeds::Seeds;
 pub use world::{NodeWorld, SinkKind, World};

@@ -10,19 +10,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_protocol::Verdict;
+use garland_simulation::Seeds;
 use garland_sys::storage::Operation;
 use garland_sys::world::Random;
 use rustix::io::Errno;
 
 use fate::{Blow, Fate};
-use room::{Case, Ended, NAME};
+use room::{Case, Direction, Ended, NAME};
 
 /// Draws a copy.
 fn draw(seed: u64) -> (Case, Random) {
     let mut random = Random::new(seed ^ 0xfa7e);
     let nodes = 1 + random.below(4) as usize;
     let rails = 1 + random.below(2) as u16;
-    (Case { seed, nodes, length: 1 + random.below(1_500_000), rails }, random)
+    let gathers = random.below(4) == 0;
+    let (nodes, direction) = if gathers { (1, Direction::In) } else { (nodes, Direction::Out) };
+    (Case { seed, nodes, length: 1 + random.below(1_500_000), rails, direction }, random)
 }
 
 /// Checks the end of a copy: every node that nothing befell has the file, and no node has a part of
@@ -48,7 +51,7 @@ fn judge(ended: &Ended, case: &Case, fate: &Fate) {
 
 #[test]
 fn a_copy_in_a_world_gives_every_node_the_file() {
-    for seed in 0..50 {
+    for seed in Seeds::asked_for(30).iter() {
         let (case, _) = draw(seed);
         let ended = case.run(|_| ());
         judge(&ended, &case, &Fate::new());
@@ -67,7 +70,7 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn deaths_pauses_and_cuts_cost_only_their_victims() {
-    for seed in 0..200 {
+    for seed in Seeds::asked_for(100).iter() {
         let (case, mut random) = draw(seed);
         let fate = fate::draw(case.nodes, Duration::from_millis(40), &mut random);
         let its = fate.clone();
@@ -78,7 +81,7 @@ fn deaths_pauses_and_cuts_cost_only_their_victims() {
 
 #[test]
 fn a_head_that_is_killed_leaves_whole_files_or_none() {
-    for seed in 0..200 {
+    for seed in Seeds::asked_for(100).iter() {
         let (case, mut random) = draw(seed);
         let fate = vec![(Duration::from_nanos(random.below(50_000_000)), Blow::KillHead)];
         let its = fate.clone();
@@ -94,7 +97,7 @@ fn verdict(ended: &Ended, node: usize) -> &Verdict {
 
 #[test]
 fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
-    let case = Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1 };
+    let case = Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1, direction: Direction::Out };
     // 16 blocks: each is written once.
     for nth in 0..=16 {
         for node in 0..case.nodes {
@@ -113,7 +116,7 @@ fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
 
 #[test]
 fn a_disk_that_cannot_commit_costs_only_its_node() {
-    let case = Case { seed: 2, nodes: 3, length: 300_000, rails: 1 };
+    let case = Case { seed: 2, nodes: 3, length: 300_000, rails: 1, direction: Direction::Out };
     for (operation, nth) in [(Operation::Sync, 0), (Operation::Sync, 1), (Operation::Rename, 0)] {
         for node in 0..case.nodes {
             let ended = case.run(move |cast| cast.nodes[node].fail_disk(operation, nth, Errno::IO));
@@ -129,12 +132,12 @@ fn a_disk_that_cannot_commit_costs_only_its_node() {
 
 #[test]
 fn a_head_that_is_killed_at_any_step_of_the_commit_leaves_whole_files_or_none() {
-    let case = Case { seed: 3, nodes: 3, length: 300_000, rails: 1 };
+    let case = Case { seed: 3, nodes: 3, length: 300_000, rails: 1, direction: Direction::Out };
     let took = case.run(|_| ()).took;
     let mut states = BTreeSet::new();
     // The commit is the last part; the steps are shorter than any call or message takes.
-    for step in 1..=200 {
-        let before = Duration::from_micros(step * 100);
+    for step in 1..=100 {
+        let before = Duration::from_micros(step * 200);
         let fate = vec![(took.saturating_sub(before), Blow::KillHead)];
         let its = fate.clone();
         let ended = case.run(move |cast| fate::strike(&its, cast));

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use garland_core::plan::{Layout, Plan};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::source::Source;
-use garland_protocol::{Destination, KeyPair, Policy, ReadBack};
+use garland_protocol::{Destination, KeyPair, Origin, Policy, ReadBack};
 use garland_sys::channel::channel;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
@@ -37,7 +38,10 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// How long agents have to end their part after the head's end.
 const AFTERWARDS: Duration = Duration::from_secs(20);
 
-/// The name of the file on every node.
+/// The name of the source.
+const SOURCE: &str = "source";
+
+/// The name of the file at the destination.
 pub const NAME: &str = "file";
 
 /// A copy of a file to nodes.
@@ -51,13 +55,24 @@ pub struct Case {
     pub length: u64,
     /// The number of lanes.
     pub rails: u16,
+    /// The direction of the copy.
+    pub direction: Direction,
+}
+
+/// The direction of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the head to all nodes.
+    Out,
+    /// From the only node to the head.
+    In,
 }
 
 /// A copy that has ended.
 pub struct Ended {
     /// The result of the head; `None` if the head was killed before.
     pub outcome: Option<Outcome>,
-    /// The directory of each node.
+    /// The directories that the file should be in: those of the nodes, or that of the head.
     pub folders: Vec<PathBuf>,
     /// The contents that every node should have.
     pub contents: Vec<u8>,
@@ -82,28 +97,32 @@ impl Case {
         let scratch = Scratch::in_memory("world");
         let mut random = Random::new(self.seed);
         let contents: Vec<u8> = (0..self.length).map(|_| random.bits() as u8).collect();
-        let source = scratch.path("source");
-        fs::write(&source, &contents).expect("the source");
-        let names = (1..=self.nodes).map(|node| scratch.path(format!("n{node}")));
-        let folders: Vec<PathBuf> = names.collect();
+        let names = (0..=self.nodes).map(|node| scratch.path(format!("n{node}")));
+        let mut folders: Vec<PathBuf> = names.collect();
         for folder in &folders {
-            fs::create_dir(folder).expect("a node's directory");
+            fs::create_dir(folder).expect("a process's directory");
         }
+        let has_source = &folders[usize::from(self.direction == Direction::In)];
+        fs::write(has_source.join(SOURCE), &contents).expect("the source");
         let wires =
             Wires { latency_ns: 20_000, jitter_ns: random.below(2_000_000), rate: 100_000_000 };
         let (case, its) = (self.clone(), folders.clone());
-        let (outcome, took) = world::run(self.seed, wires, move || case.watch(source, &its, upset));
+        let (outcome, took) = world::run(self.seed, wires, move || case.watch(&its, upset));
+        match self.direction {
+            Direction::Out => drop(folders.remove(0)),
+            Direction::In => folders.truncate(1),
+        }
         Ended { outcome, folders, contents, took, _scratch: scratch }
     }
 
     /// Starts all processes, and waits for the copy's result.
     fn watch(
         &self,
-        source: PathBuf,
         folders: &[PathBuf],
         upset: impl FnOnce(&Cast) + Send + 'static,
     ) -> (Option<Outcome>, Duration) {
         let ours = KeyPair::generate();
+        let (own, folders) = folders.split_first().expect("the head's directory");
         let keys: Vec<KeyPair> = folders.iter().map(|_| KeyPair::generate()).collect();
         let started = folders.iter().zip(&keys).map(|(folder, keys)| agent(folder, keys, &ours));
         let nodes: Vec<Process> = started.collect();
@@ -112,7 +131,7 @@ impl Case {
         let addresses = nodes.iter().map(|node| SocketAddr::from((node.address(), PORT)));
         let agents: Vec<_> = addresses.zip(keys.iter().map(|keys| keys.public)).collect();
         let (tell, told) = channel();
-        let case = self.clone();
+        let (case, own) = (self.clone(), own.clone());
         let began_ns = clock::now_ns();
         let head = Process::start("head", move || {
             let agents = agents.into_iter().map(|(address, key)| {
@@ -122,7 +141,7 @@ impl Case {
             });
             let agents = agents.collect();
             // Fails if nobody waits for it any more.
-            let _ = tell.send(case.copy(&source, agents));
+            let _ = tell.send(case.copy(&own, agents));
         });
         let cast = Cast { head: head.expect("a process"), nodes };
         let its = cast.clone();
@@ -134,14 +153,14 @@ impl Case {
         (outcome, took)
     }
 
-    /// Runs the copy as the head.
-    fn copy(&self, source: &Path, agents: Vec<Result<Agent, String>>) -> Outcome {
-        let layout = Layout::new(self.length, BLOCK).expect("a layout");
-        let names: Vec<String> = (1..=self.nodes).map(|node| format!("n{node}")).collect();
-        let plan = Plan::broadcast(layout, &names, self.rails).expect("a plan");
-        let source = Source::open(source).expect("the source");
+    /// Returns the source and the destination. `own` is the head's directory.
+    fn ends(&self, own: &Path) -> Ends {
+        let path = match self.direction {
+            Direction::Out => NAME.into(),
+            Direction::In => own.join(NAME).into_os_string().into_encoded_bytes(),
+        };
         let destination = Destination::File {
-            path: NAME.into(),
+            path,
             below: None,
             name: NAME.into(),
             mode: 0o644,
@@ -150,9 +169,31 @@ impl Case {
             room: self.length,
             force_device: false,
         };
+        match self.direction {
+            Direction::Out => {
+                let source = Source::open(&own.join(SOURCE)).expect("the source");
+                Ends::Out { source: Arc::new(source), destination, manifest: None }
+            }
+            Direction::In => {
+                let path = own.parent().expect("the scratch directory").join("n1").join(SOURCE);
+                let stat = fs::metadata(path).expect("the source");
+                let modified = (stat.mtime(), stat.mtime_nsec() as u32);
+                let path = SOURCE.into();
+                let origin = Origin { path, length: self.length, modified, tree: None };
+                Ends::In { origins: vec![vec![origin]], destination, digests: Vec::new() }
+            }
+        }
+    }
+
+    /// Runs the copy as the head. `own` is its directory.
+    fn copy(&self, own: &Path, agents: Vec<Result<Agent, String>>) -> Outcome {
+        let layout = Layout::new(self.length, BLOCK).expect("a layout");
+        let names: Vec<String> = (1..=self.nodes).map(|node| format!("n{node}")).collect();
+        let plan = Plan::broadcast(layout, &names, self.rails).expect("a plan");
+        let plan = if self.direction == Direction::In { plan.reversed() } else { plan };
         let job = CopyJob {
             plan: &plan,
-            ends: Ends::Out { source: Arc::new(source), destination, manifest: None },
+            ends: self.ends(own),
             stripes: None,
             known: None,
             pipeline: Pipeline::default(),
