@@ -21,6 +21,9 @@ pub struct Run {
     pub reused: Vec<(u32, u64, u64)>,
     /// The number of events of the run.
     pub events: u64,
+    /// The CPU time of the head's machine in real nanoseconds: the only figure that differs between
+    /// equal runs.
+    pub head_ns: u64,
 }
 
 /// The result of a receiver.

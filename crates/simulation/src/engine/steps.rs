@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
+use garland_sys::clock;
+use garland_sys::world::Random;
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
@@ -13,7 +15,6 @@ use crate::run::{NodeRun, Run};
 use crate::schedule::{Schedule, What};
 use crate::vault::Vault;
 use crate::world::{NodeWorld, SinkKind, World};
-use garland_sys::world::Random;
 
 /// The identity of every simulated copy.
 pub(super) const COPY: CopyId = CopyId([0x51; 16]);
@@ -62,6 +63,8 @@ pub(super) struct Engine<'a> {
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,
+    /// The CPU time of the head's machine in real nanoseconds.
+    head_ns: u64,
     pub(super) serial: u32,
 }
 
@@ -110,6 +113,7 @@ impl<'a> Engine<'a> {
             flips: Vec::new(),
             flipped: Vec::new(),
             wasted: 0,
+            head_ns: 0,
             serial: 0,
         };
         engine.give_holdings();
@@ -231,8 +235,9 @@ impl<'a> Engine<'a> {
     /// Passes all events to the head, and executes its orders.
     fn tell_head(&mut self) {
         while let Some(event) = self.news.pop_front() {
-            self.head.handle(self.now, event);
-            while let Some(order) = self.head.poll() {
+            let now = self.now;
+            self.work_of_head(|head| head.handle(now, event));
+            while let Some(order) = self.work_of_head(Head::poll) {
                 match order {
                     HeadOrder::Send(node, message) => {
                         self.send_node(node.index(), Order::Say(message));
@@ -254,6 +259,14 @@ impl<'a> Engine<'a> {
         if self.world.stream {
             self.released = self.head.held_by_all();
         }
+    }
+
+    /// Runs `work`, and adds its CPU time to that of the head.
+    fn work_of_head<T>(&mut self, work: impl FnOnce(&mut Head) -> T) -> T {
+        let began_ns = clock::thread_cpu_ns();
+        let result = work(&mut self.head);
+        self.head_ns += clock::thread_cpu_ns() - began_ns;
+        result
     }
 
     fn tick(&mut self) {
@@ -303,6 +316,7 @@ impl<'a> Engine<'a> {
             wasted: self.wasted,
             reused: self.vault.as_ref().map_or_else(Vec::new, |vault| vault.reused().to_vec()),
             events: self.agenda.added(),
+            head_ns: self.head_ns,
             flipped: self.flipped,
         }
     }

@@ -5,6 +5,7 @@ mod case;
 mod judge;
 
 use case::Case;
+use garland_simulation::Seeds;
 use judge::judge;
 
 /// Runs the copies of all seeds. A failure reports the seed, how to repeat it, and the smallest
