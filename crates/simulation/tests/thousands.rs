@@ -43,7 +43,7 @@ fn two_thousand_nodes_cost_the_head_little_and_deaths_cost_only_the_dead() {
         println!(
             "{NODES} nodes, fan-out {fanout:?}: {ok} ok after {seconds:.2} s ({:.2} s by the wire), {} events; \
              the head's machine: {:.1} % of a core, {:.2} us a node and second",
-            (4_u62 << 30) as f64 / RATE as f64,
+            (2_u64 << 30) as f64 / RATE as f64,
             run.events,
             head / seconds * 100.0,
             head / seconds / f64::from(NODES) * 1e6,
