@@ -54,11 +54,6 @@ impl Agents {
         &self.addresses
     }
 
-    /// Returns whether the channel of a node's agent is open.
-    pub fn has(&self, node: usize) -> bool {
-        self.set.has(id_of(node))
-    }
-
     /// Returns whether the channel of a node's agent has unsent messages.
     pub fn is_full(&self, node: usize) -> bool {
         self.set.connection(id_of(node)).is_some_and(Connection::has_unsent)

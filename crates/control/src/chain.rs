@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use garland_dataplane::leaving::after;
 use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
-use garland_sys::{clock, random};
+use garland_sys::random;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::Agents;
 use crate::copy::Agent;
+use crate::query::{Answers, Query};
+use crate::session::Session;
 
 /// Timeout for agents to open their links, or to report the number of their links.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,24 +40,29 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
         next = agent.as_ref().map_or(next, |agent| agent.addresses.clone());
     }
     neighbours.reverse();
-    let mut agents = Agents::new(agents);
-    for (node, neighbours) in neighbours.iter().enumerate() {
-        agents.send(node, &ToAgent::Stand(order, secret.clone(), neighbours.clone()));
-    }
-    let mut links = vec![Links::default(); neighbours.len()];
-    ask(&mut agents, |node, event| match event {
-        AgentEvent::Message(FromAgent::Stands(of, failed)) if of == order => {
-            let asked = neighbours[node].len();
-            let count = u32::try_from(asked.saturating_sub(failed.len())).unwrap_or(0);
-            links[node] = Links { count, failed };
-            true
-        }
-        AgentEvent::Message(_) => false,
-        AgentEvent::Lost(reason) => {
-            links[node].failed.push(reason);
-            true
-        }
+    let asked: Vec<usize> = neighbours.iter().map(Vec::len).collect();
+    let there = agents.iter().map(Option::is_some);
+    let orders: Vec<(usize, ToAgent)> = there
+        .zip(neighbours)
+        .enumerate()
+        .filter(|(_, (is_there, _))| *is_there)
+        .map(|(node, (_, next))| (node, ToAgent::Stand(order, secret.clone(), next)))
+        .collect();
+    let answers = ask(agents, orders, |message| match message {
+        FromAgent::Stands(of, failed) if of == order => Some(failed),
+        _ => None,
     })?;
+    let mut links = vec![Links::default(); asked.len()];
+    for (node, answer) in answers {
+        links[node] = match answer {
+            Some(Ok(failed)) => {
+                let count = asked[node].saturating_sub(failed.len());
+                Links { count: u32::try_from(count).unwrap_or(0), failed }
+            }
+            Some(Err(reason)) => Links { count: 0, failed: vec![reason] },
+            None => Links::default(),
+        };
+    }
     Ok(links)
 }
 
@@ -65,33 +70,23 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
 /// answer.
 #[must_use]
 pub fn count_links(agent: Agent) -> Option<u32> {
-    let mut count = None;
-    let mut agents = Agents::new(vec![Some(agent)]);
-    let asked = ask(&mut agents, |_, event| match event {
-        AgentEvent::Message(FromAgent::Welcome { links, .. }) => {
-            count = Some(links);
-            true
-        }
-        AgentEvent::Message(_) => false,
-        AgentEvent::Lost(_) => true,
+    // An agent says it in its first message, without an order.
+    let answers = ask(vec![Some(agent)], vec![(0, ToAgent::Ping)], |message| match message {
+        FromAgent::Welcome { links, .. } => Some(links),
+        _ => None,
     });
-    asked.ok().and(count)
+    answers.ok()?.remove(&0)??.ok()
 }
 
-/// Passes events to `handle` until it has returned true for every agent, or the timeout has passed.
-/// `handle` gets the index of the agent, and the event.
-fn ask(
-    agents: &mut Agents,
-    mut handle: impl FnMut(usize, AgentEvent) -> bool,
-) -> std::io::Result<()> {
-    let mut owing: Vec<usize> = agents.nodes().filter(|&node| agents.has(node)).collect();
-    let deadline = after(PATIENCE);
-    while !owing.is_empty() && clock::now_ns() < deadline {
-        for (node, event) in agents.wait(None, clock::until(deadline))? {
-            if handle(node, event) {
-                owing.retain(|&other| other != node);
-            }
-        }
-    }
-    Ok(())
+/// Sends `orders`, and waits for an answer to each.
+fn ask<T>(
+    agents: Vec<Option<Agent>>,
+    orders: Vec<(usize, ToAgent)>,
+    mut answer: impl FnMut(FromAgent) -> Option<T>,
+) -> std::io::Result<Answers<T>> {
+    let late = format!("no answer within {} s", PATIENCE.as_secs());
+    let answer = move |_, message| answer(message).map(Ok);
+    let query = Query::new(orders, Some((after(PATIENCE), late)), answer);
+    let agents = agents.into_iter().map(|agent| agent.ok_or_else(String::new)).collect();
+    Ok(Session::new(agents, None).run(query, &mut |_| {})?.into_answers())
 }
