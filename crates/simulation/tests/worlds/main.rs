@@ -16,36 +16,40 @@ use garland_sys::world::Random;
 use rustix::io::Errno;
 
 use fate::{Blow, Fate};
-use room::{Case, Direction, Ended, NAME};
+use room::{Case, Ended, Kind, NAME};
 
 /// Draws a copy.
 fn draw(seed: u64) -> (Case, Random) {
     let mut random = Random::new(seed ^ 0xfa7e);
     let nodes = 1 + random.below(4) as usize;
     let rails = 1 + random.below(2) as u16;
-    let gathers = random.below(4) == 0;
-    let (nodes, direction) = if gathers { (1, Direction::In) } else { (nodes, Direction::Out) };
-    (Case { seed, nodes, length: 1 + random.below(1_500_000), rails, direction }, random)
+    let length = 1 + random.below(1_500_000);
+    let (nodes, kind) = match random.below(6) {
+        0 => (1, Kind::Gather),
+        1..=2 => (nodes, Kind::Tree(1 + random.below(40) as u16)),
+        _ => (nodes, Kind::File),
+    };
+    (Case { seed, nodes, length, rails, kind }, random)
 }
 
-/// Checks the end of a copy: every node that nothing befell has the file, and no node has a part of
-/// it under its name.
+/// Checks the end of a copy: every node that nothing befell has the files, and no node has a part of
+/// one under its name.
 fn judge(ended: &Ended, case: &Case, fate: &Fate) {
     let story = || format!("{case:?}, {fate:?}");
     for (at, folder) in ended.folders.iter().enumerate() {
-        let file = fs::read(folder.join(NAME)).ok();
-        assert!(
-            file.as_ref().is_none_or(|file| *file == ended.contents),
-            "n{} has a wrong file of {} bytes: {}",
-            at + 1,
-            file.map_or(0, |file| file.len()),
-            story()
-        );
+        let mut has_all = true;
+        for (path, contents) in &ended.files {
+            let file = fs::read(folder.join(path)).ok();
+            has_all &= file.is_some();
+            let is_wrong = file.as_ref().is_some_and(|file| file != contents);
+            let length = file.map_or(0, |file| file.len());
+            assert!(!is_wrong, "n{}: {path:?} has {length} bytes: {}", at + 1, story());
+        }
         let Some(outcome) = &ended.outcome else { continue };
         let verdict = &outcome.nodes[at].verdict;
         let is_victim = fate.iter().any(|(_, blow)| blow.victim() == Some(at));
         assert!(*verdict == Verdict::Ok || is_victim, "n{} is {verdict:?}: {}", at + 1, story());
-        assert!(*verdict != Verdict::Ok || file.is_some(), "n{} has no file: {}", at + 1, story());
+        assert!(*verdict != Verdict::Ok || has_all, "n{} lacks files: {}", at + 1, story());
     }
 }
 
@@ -97,7 +101,7 @@ fn verdict(ended: &Ended, node: usize) -> &Verdict {
 
 #[test]
 fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
-    let case = Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1, direction: Direction::Out };
+    let case = Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1, kind: Kind::File };
     // 16 blocks: each is written once.
     for nth in 0..=16 {
         for node in 0..case.nodes {
@@ -115,8 +119,21 @@ fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
 }
 
 #[test]
+fn a_disk_that_is_full_within_a_tree_costs_only_its_node() {
+    let case = Case { seed: 4, nodes: 2, length: 400_000, rails: 1, kind: Kind::Tree(20) };
+    let mut failed = 0;
+    for nth in 0..40 {
+        let ended =
+            case.run(move |cast| cast.nodes[0].fail_disk(Operation::Write, nth, Errno::NOSPC));
+        judge(&ended, &case, &vec![(Duration::ZERO, Blow::Disk(0))]);
+        failed += u32::from(*verdict(&ended, 0) != Verdict::Ok);
+    }
+    assert!((10..40).contains(&failed), "{failed} of 40 failed");
+}
+
+#[test]
 fn a_disk_that_cannot_commit_costs_only_its_node() {
-    let case = Case { seed: 2, nodes: 3, length: 300_000, rails: 1, direction: Direction::Out };
+    let case = Case { seed: 2, nodes: 3, length: 300_000, rails: 1, kind: Kind::File };
     for (operation, nth) in [(Operation::Sync, 0), (Operation::Sync, 1), (Operation::Rename, 0)] {
         for node in 0..case.nodes {
             let ended = case.run(move |cast| cast.nodes[node].fail_disk(operation, nth, Errno::IO));
@@ -132,7 +149,7 @@ fn a_disk_that_cannot_commit_costs_only_its_node() {
 
 #[test]
 fn a_head_that_is_killed_at_any_step_of_the_commit_leaves_whole_files_or_none() {
-    let case = Case { seed: 3, nodes: 3, length: 300_000, rails: 1, direction: Direction::Out };
+    let case = Case { seed: 3, nodes: 3, length: 300_000, rails: 1, kind: Kind::File };
     let took = case.run(|_| ()).took;
     let mut states = BTreeSet::new();
     // The commit is the last part; the steps are shorter than any call or message takes.

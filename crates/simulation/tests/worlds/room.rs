@@ -1,6 +1,7 @@
 //! A copy in a simulated world: the head's driver and real agents, each a process with a directory
 //! of its own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -13,10 +14,13 @@ use garland_control::{Agent, CopyJob, Ends, Outcome, Pipeline, run_copy};
 use garland_core::plan::{Layout, Plan};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
-use garland_dataplane::source::Source;
-use garland_protocol::{Destination, KeyPair, Origin, Policy, ReadBack};
+use garland_dataplane::{ScanOptions, Source, TreeSource};
+use garland_protocol::{
+    Destination, KeyPair, Origin, Policy, ReadBack, TreeDestination, TreeLimits,
+};
 use garland_sys::channel::channel;
 use garland_sys::clock;
+use garland_sys::confine::Root;
 use garland_sys::mptcp::Transport;
 use garland_sys::threads::sleep;
 use garland_sys::world::{self, Process, Random, Wires};
@@ -51,35 +55,40 @@ pub struct Case {
     pub seed: u64,
     /// The number of nodes.
     pub nodes: usize,
-    /// The length of the file in bytes.
+    /// The length of all files together in bytes.
     pub length: u64,
     /// The number of lanes.
     pub rails: u16,
-    /// The direction of the copy.
-    pub direction: Direction,
+    /// What is copied where.
+    pub kind: Kind,
 }
 
-/// The direction of a copy.
+/// What is copied where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the head to all nodes.
-    Out,
-    /// From the only node to the head.
-    In,
+pub enum Kind {
+    /// A file from the head to all nodes.
+    File,
+    /// A directory with this many files from the head to all nodes.
+    Tree(u16),
+    /// A file from the only node to the head.
+    Gather,
 }
 
 /// A copy that has ended.
 pub struct Ended {
     /// The result of the head; `None` if the head was killed before.
     pub outcome: Option<Outcome>,
-    /// The directories that the file should be in: those of the nodes, or that of the head.
+    /// The directories that the files should be in: those of the nodes, or that of the head.
     pub folders: Vec<PathBuf>,
-    /// The contents that every node should have.
-    pub contents: Vec<u8>,
+    /// The files that should be in every directory.
+    pub files: Files,
     /// The time from the start of the copy to its result, in the world.
     pub took: Duration,
     _scratch: Scratch,
 }
+
+/// Files by their path in a directory.
+pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// The processes of a copy.
 #[derive(Clone, Debug)]
@@ -96,23 +105,45 @@ impl Case {
     pub fn run(&self, upset: impl FnOnce(&Cast) + Send + 'static) -> Ended {
         let scratch = Scratch::in_memory("world");
         let mut random = Random::new(self.seed);
-        let contents: Vec<u8> = (0..self.length).map(|_| random.bits() as u8).collect();
+        let files = self.files(&mut random);
         let names = (0..=self.nodes).map(|node| scratch.path(format!("n{node}")));
         let mut folders: Vec<PathBuf> = names.collect();
         for folder in &folders {
             fs::create_dir(folder).expect("a process's directory");
         }
-        let has_source = &folders[usize::from(self.direction == Direction::In)];
-        fs::write(has_source.join(SOURCE), &contents).expect("the source");
+        let has_source = &folders[usize::from(self.kind == Kind::Gather)];
+        for (path, contents) in &files {
+            let path = has_source.join(SOURCE).join(path);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            fs::write(path, contents).expect("a source");
+        }
         let wires =
             Wires { latency_ns: 20_000, jitter_ns: random.below(2_000_000), rate: 100_000_000 };
         let (case, its) = (self.clone(), folders.clone());
         let (outcome, took) = world::run(self.seed, wires, move || case.watch(&its, upset));
-        match self.direction {
-            Direction::Out => drop(folders.remove(0)),
-            Direction::In => folders.truncate(1),
+        match self.kind {
+            Kind::File | Kind::Tree(_) => drop(folders.remove(0)),
+            Kind::Gather => folders.truncate(1),
         }
-        Ended { outcome, folders, contents, took, _scratch: scratch }
+        Ended { outcome, folders, files, took, _scratch: scratch }
+    }
+
+    /// Draws the files: one, or those of a tree with directories of a few files each.
+    fn files(&self, random: &mut Random) -> Files {
+        let mut bytes = |length| (0..length).map(|_| random.bits() as u8).collect();
+        match self.kind {
+            Kind::File | Kind::Gather => [(NAME.into(), bytes(self.length))].into(),
+            Kind::Tree(count) => {
+                let each = self.length / u64::from(count) * 2;
+                let path = |number| PathBuf::from(format!("{NAME}/d{}/f{number}", number / 5));
+                // The first are empty, the last are long.
+                let file = |number| {
+                    let length = each * u64::from(number) / u64::from(count);
+                    (path(number), bytes(length))
+                };
+                (0..count).map(file).collect()
+            }
+        }
     }
 
     /// Starts all processes, and waits for the copy's result.
@@ -155,11 +186,45 @@ impl Case {
 
     /// Returns the source and the destination. `own` is the head's directory.
     fn ends(&self, own: &Path) -> Ends {
-        let path = match self.direction {
-            Direction::Out => NAME.into(),
-            Direction::In => own.join(NAME).into_os_string().into_encoded_bytes(),
-        };
-        let destination = Destination::File {
+        let source = own.join(SOURCE).join(NAME);
+        match self.kind {
+            Kind::File => {
+                let source = Source::open(&source).expect("the source");
+                let destination = self.file(NAME.into());
+                Ends::Out { source: Arc::new(source), destination, manifest: None }
+            }
+            Kind::Tree(_) => {
+                let options = ScanOptions {
+                    excludes: Vec::new(),
+                    attributes: false,
+                    sweep: false,
+                    root: &Root::Free,
+                    stop: &|| false,
+                };
+                let source = TreeSource::open(&[source], &options).expect("the source");
+                let destination = Destination::Tree(TreeDestination {
+                    path: b".".to_vec(),
+                    below: None,
+                    fsync: true,
+                    verify: false,
+                    limits: TreeLimits::default(),
+                });
+                Ends::Out { source: Arc::new(source), destination, manifest: None }
+            }
+            Kind::Gather => {
+                let folder = own.parent().expect("the scratch directory").join("n1");
+                let stat = fs::metadata(folder.join(SOURCE).join(NAME)).expect("the source");
+                let modified = (stat.mtime(), stat.mtime_nsec() as u32);
+                let path = format!("{SOURCE}/{NAME}").into();
+                let origin = Origin { path, length: self.length, modified, tree: None };
+                let destination = self.file(own.join(NAME).into_os_string().into_encoded_bytes());
+                Ends::In { origins: vec![vec![origin]], destination, digests: Vec::new() }
+            }
+        }
+    }
+
+    fn file(&self, path: Vec<u8>) -> Destination {
+        Destination::File {
             path,
             below: None,
             name: NAME.into(),
@@ -168,32 +233,23 @@ impl Case {
             fsync: true,
             room: self.length,
             force_device: false,
-        };
-        match self.direction {
-            Direction::Out => {
-                let source = Source::open(&own.join(SOURCE)).expect("the source");
-                Ends::Out { source: Arc::new(source), destination, manifest: None }
-            }
-            Direction::In => {
-                let path = own.parent().expect("the scratch directory").join("n1").join(SOURCE);
-                let stat = fs::metadata(path).expect("the source");
-                let modified = (stat.mtime(), stat.mtime_nsec() as u32);
-                let path = SOURCE.into();
-                let origin = Origin { path, length: self.length, modified, tree: None };
-                Ends::In { origins: vec![vec![origin]], destination, digests: Vec::new() }
-            }
         }
     }
 
     /// Runs the copy as the head. `own` is its directory.
     fn copy(&self, own: &Path, agents: Vec<Result<Agent, String>>) -> Outcome {
-        let layout = Layout::new(self.length, BLOCK).expect("a layout");
+        let ends = self.ends(own);
+        let length = match &ends {
+            Ends::Out { source, .. } => source.length(),
+            Ends::In { .. } => self.length,
+        };
+        let layout = Layout::new(length, BLOCK).expect("a layout");
         let names: Vec<String> = (1..=self.nodes).map(|node| format!("n{node}")).collect();
         let plan = Plan::broadcast(layout, &names, self.rails).expect("a plan");
-        let plan = if self.direction == Direction::In { plan.reversed() } else { plan };
+        let plan = if self.kind == Kind::Gather { plan.reversed() } else { plan };
         let job = CopyJob {
             plan: &plan,
-            ends: self.ends(own),
+            ends,
             stripes: None,
             known: None,
             pipeline: Pipeline::default(),
