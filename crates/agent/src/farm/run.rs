@@ -121,7 +121,7 @@ fn watch(
 ) -> io::Result<(Outcome, child::Ended)> {
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
     let (mut late, mut stopped) = (false, false);
-    let watched = child::watch(&job);
+    let mut watched = child::watch(&job);
     while let Ok(pid) = &watched {
         let mut interests = vec![
             Interest { fd: pid.as_fd(), write: false },
@@ -129,7 +129,14 @@ fn watch(
         ];
         interests.extend(pipes.open().map(|pipe| Interest { fd: pipe.as_fd(), write: false }));
         let left: Option<Duration> = deadline_ns.map(clock::until);
-        let ready = event::wait(&interests, left)?;
+        let ready = match event::wait(&interests, left) {
+            Ok(ready) => ready,
+            // The job is killed first: it must not go on without anybody who watches it.
+            Err(error) => {
+                watched = Err(error);
+                break;
+            }
+        };
         if ready[2..].iter().any(|pipe| pipe.read) {
             pipes.read(|is_error, bytes| output.add(is_error, bytes));
         }
