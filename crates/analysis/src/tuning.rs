@@ -107,7 +107,7 @@ fn read_ahead(queue: &Queue, evidence: &Evidence) -> Option<String> {
 fn requests(queue: &Queue, evidence: &Evidence) -> Option<String> {
     let (now, (_, depth)) = (queue.requests?, evidence.reads_at_knee?);
     (now < depth).then(|| {
-        format!("queue/nr_requests is {now}, but reads gain up to depth {depth}: raise it")
+        format!("queue/nr_requests is {now}, but reads get faster up to depth {depth}: raise nr_requests")
     })
 }
 

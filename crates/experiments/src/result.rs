@@ -51,7 +51,7 @@ impl fmt::Display for ScenarioResult {
             let (median, worst) = (median * 100.0, worst * 100.0);
             writeln!(
                 f,
-                "\npredictions: {count}, within {median:.1} % in the median and {worst:.1} % at worst"
+                "\npredictions: {count}, off by {median:.1} % in the median and {worst:.1} % at worst"
             )?;
         }
         writeln!(f, "\n{}", answer.trim())?;

@@ -24,7 +24,7 @@ impl Harvest {
         Self(vec![Slot::default(); nodes])
     }
 
-    /// Adds a node at the end of the plan.
+    /// Adds an empty trace for a node that was added at the end of the plan.
     pub fn grow(&mut self) {
         self.0.push(Slot::default());
     }

@@ -38,7 +38,7 @@ pub fn of(result: &BalanceResult, request: &BalanceRequest, lab: Option<&Lab>) -
     notes.extend(short(result));
     notes.extend(apart(result, request));
     let names = result.nodes.iter().map(|node| node.name.as_str());
-    notes.extend(emulator(names, result.cpu, "use slower wires and disks, or fewer nodes"));
+    notes.extend(emulator(names, result.cpu, "emulate slower wires and disks, or fewer nodes"));
     let remote = result.points.iter().filter(|point| point.remote > 0);
     let is_told = |point: &PointResult| {
         let mut copies = point.rounds.iter().flat_map(|round| &round.copies);
