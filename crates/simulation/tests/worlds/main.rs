@@ -9,6 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use garland_core::plan::{FoundStripe, StripeSet};
 use garland_protocol::Verdict;
 use garland_simulation::Seeds;
 use garland_sys::storage::Operation;
@@ -16,7 +17,7 @@ use garland_sys::world::Random;
 use rustix::io::Errno;
 
 use fate::{Blow, Fate};
-use room::{Case, Ended, Kind, NAME};
+use room::{Case, Ended, Kind, NAME, older};
 
 /// Draws a copy.
 fn draw(seed: u64) -> (Case, Random) {
@@ -24,9 +25,10 @@ fn draw(seed: u64) -> (Case, Random) {
     let nodes = 1 + random.below(4) as usize;
     let rails = 1 + random.below(2) as u16;
     let length = 1 + random.below(1_500_000);
-    let (nodes, kind) = match random.below(6) {
+    let (nodes, kind) = match random.below(8) {
         0 => (1, Kind::Gather),
         1..=2 => (nodes, Kind::Tree(1 + random.below(40) as u16)),
+        3..=4 => (nodes, Kind::Stripes),
         _ => (nodes, Kind::File),
     };
     (Case { seed, nodes, length, rails, kind }, random)
@@ -36,6 +38,9 @@ fn draw(seed: u64) -> (Case, Random) {
 /// one under its name.
 fn judge(ended: &Ended, case: &Case, fate: &Fate) {
     let story = || format!("{case:?}, {fate:?}");
+    if case.kind == Kind::Stripes {
+        return judge_stripes(ended, fate, &story());
+    }
     for (at, folder) in ended.folders.iter().enumerate() {
         let mut has_all = true;
         for (path, contents) in &ended.files {
@@ -51,6 +56,58 @@ fn judge(ended: &Ended, case: &Case, fate: &Fate) {
         assert!(*verdict == Verdict::Ok || is_victim, "n{} is {verdict:?}: {}", at + 1, story());
         assert!(*verdict != Verdict::Ok || has_all, "n{} lacks files: {}", at + 1, story());
     }
+}
+
+/// Checks the end of a striped copy: one of the two files can always be read, and it is the newer one
+/// if the copy says so. All servers get it or none.
+fn judge_stripes(ended: &Ended, fate: &Fate, story: &str) {
+    let joined = stripes_of(ended);
+    let newer = ended.files.values().next().expect("a file");
+    let is_newer = joined == *newer;
+    assert!(is_newer || joined == older(newer), "a mixture of both files: {story}");
+    let Some(outcome) = &ended.outcome else { return };
+    let ok = outcome.nodes.iter().filter(|node| node.verdict == Verdict::Ok).count();
+    let verdicts = || outcome.nodes.iter().map(|node| &node.verdict).collect::<Vec<_>>();
+    assert!(ok == 0 || is_newer, "the older file, but {:?}: {story}", verdicts());
+    let any_victim = fate.iter().any(|(_, blow)| blow.victim().is_some());
+    assert!(ok == outcome.nodes.len() || any_victim, "{:?}: {story}", verdicts());
+}
+
+/// Joins the stripes of the file that can be read.
+fn stripes_of(ended: &Ended) -> Vec<u8> {
+    let found: Vec<FoundStripe> = ended.folders.iter().enumerate().flat_map(stripes_in).collect();
+    let set = StripeSet::assemble(&found).unwrap_or_else(|error| panic!("{error}: {found:?}"));
+    let parts = set.stripes.iter().map(|place| {
+        let (node, suffix) = (&found[*place].node, &found[*place].suffix);
+        let folder = &ended.folders[node[1..].parse::<usize>().expect("a number") - 1];
+        fs::read(folder.join(format!("{NAME}{suffix}"))).expect("a stripe")
+    });
+    let mut parts: Vec<std::vec::IntoIter<u8>> = parts.map(Vec::into_iter).collect();
+    let (unit, mut joined) = (set.manifest.stripes.unit as usize, Vec::new());
+    while parts.iter().any(|part| part.len() > 0) {
+        parts.iter_mut().for_each(|part| joined.extend(part.take(unit)));
+    }
+    joined
+}
+
+/// Returns the stripes in the directory of a node.
+fn stripes_in((at, folder): (usize, &PathBuf)) -> Vec<FoundStripe> {
+    let entries = fs::read_dir(folder).expect("a node's directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let names = names.map(|name| name.expect("a name in UTF-8"));
+    let suffixes =
+        names.filter_map(|name| Some(name.strip_prefix(NAME)?.strip_suffix(".toml")?.to_owned()));
+    let stripe = |suffix: String| {
+        let path = folder.join(format!("{NAME}{suffix}"));
+        let text = fs::read_to_string(path.with_file_name(format!("{NAME}{suffix}.toml")));
+        FoundStripe {
+            node: format!("n{}", at + 1),
+            length: fs::metadata(path).ok().map(|stat| stat.len()),
+            text: text.expect("a manifest"),
+            suffix,
+        }
+    };
+    suffixes.map(stripe).collect()
 }
 
 #[test]
@@ -91,6 +148,23 @@ fn a_head_that_is_killed_leaves_whole_files_or_none() {
         let its = fate.clone();
         let ended = case.run(move |cast| fate::strike(&its, cast));
         judge(&ended, &case, &fate);
+    }
+}
+
+#[test]
+fn stripes_survive_a_death_at_any_step_of_their_commit() {
+    let case = Case { seed: 5, nodes: 3, length: 300_000, rails: 1, kind: Kind::Stripes };
+    let took = case.run(|_| ()).took;
+    for blow in [Blow::KillHead, Blow::Kill(1)] {
+        let mut newer = BTreeSet::new();
+        for step in 1..=40 {
+            let fate = vec![(took.saturating_sub(Duration::from_micros(step * 450)), blow)];
+            let its = fate.clone();
+            let ended = case.run(move |cast| fate::strike(&its, cast));
+            judge(&ended, &case, &fate);
+            newer.insert(stripes_of(&ended) == *ended.files.values().next().expect("a file"));
+        }
+        assert_eq!(newer.len(), 2, "{blow:?} came before the commit and after it");
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use garland_agent::AgentConfig;
 use garland_control::{Agent, CopyJob, Ends, Outcome, Pipeline, run_copy};
-use garland_core::plan::{Layout, Plan};
+use garland_core::plan::{Layout, Manifest, Plan, StripeServer, Stripes};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::{ScanOptions, Source, TreeSource};
@@ -70,6 +70,8 @@ pub enum Kind {
     File,
     /// A directory with this many files from the head to all nodes.
     Tree(u16),
+    /// A file in stripes, one to each node. They replace those of an older file.
+    Stripes,
     /// A file from the only node to the head.
     Gather,
 }
@@ -111,18 +113,23 @@ impl Case {
         for folder in &folders {
             fs::create_dir(folder).expect("a process's directory");
         }
-        let has_source = &folders[usize::from(self.kind == Kind::Gather)];
-        for (path, contents) in &files {
-            let path = has_source.join(SOURCE).join(path);
-            fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-            fs::write(path, contents).expect("a source");
-        }
+        let has_source = folders[usize::from(self.kind == Kind::Gather)].join(SOURCE);
         let wires =
             Wires { latency_ns: 20_000, jitter_ns: random.below(2_000_000), rate: 100_000_000 };
+        if self.kind == Kind::Stripes {
+            write(&has_source, files.iter().map(|(path, contents)| (path, older(contents))));
+            let (case, its) = (self.clone(), folders.clone());
+            world::run(self.seed, wires, move || case.watch(&its, |_| ()));
+        }
+        write(&has_source, files.iter().map(|(path, contents)| (path, contents.clone())));
         let (case, its) = (self.clone(), folders.clone());
-        let (outcome, took) = world::run(self.seed, wires, move || case.watch(&its, upset));
+        let (outcome, took) = world::run(self.seed, wires, move || {
+            // Later than the older file.
+            sleep(Duration::from_secs(30));
+            case.watch(&its, upset)
+        });
         match self.kind {
-            Kind::File | Kind::Tree(_) => drop(folders.remove(0)),
+            Kind::File | Kind::Tree(_) | Kind::Stripes => drop(folders.remove(0)),
             Kind::Gather => folders.truncate(1),
         }
         Ended { outcome, folders, files, took, _scratch: scratch }
@@ -132,7 +139,7 @@ impl Case {
     fn files(&self, random: &mut Random) -> Files {
         let mut bytes = |length| (0..length).map(|_| random.bits() as u8).collect();
         match self.kind {
-            Kind::File | Kind::Gather => [(NAME.into(), bytes(self.length))].into(),
+            Kind::File | Kind::Stripes | Kind::Gather => [(NAME.into(), bytes(self.length))].into(),
             Kind::Tree(count) => {
                 let each = self.length / u64::from(count) * 2;
                 let path = |number| PathBuf::from(format!("{NAME}/d{}/f{number}", number / 5));
@@ -193,6 +200,24 @@ impl Case {
                 let destination = self.file(NAME.into());
                 Ends::Out { source: Arc::new(source), destination, manifest: None }
             }
+            Kind::Stripes => {
+                let source = Source::open(&source).expect("the source");
+                let stripes = self.stripes();
+                let server = |node| StripeServer { name: format!("n{node}"), digest: [0; 32] };
+                let manifest = Manifest {
+                    set: garland_sys::random::bytes(),
+                    written: (clock::wall_ns() / 1_000_000_000) as i64,
+                    name: NAME.to_owned(),
+                    mode: 0o644,
+                    modified: (0, 0),
+                    stripes,
+                    layout: stripes.layout(BLOCK).expect("a layout"),
+                    servers: (1..=self.nodes).map(server).collect(),
+                    number: 0,
+                };
+                let (source, destination) = (Arc::new(source), self.file(NAME.into()));
+                Ends::Out { source, destination, manifest: Some(manifest) }
+            }
             Kind::Tree(_) => {
                 let options = ScanOptions {
                     excludes: Vec::new(),
@@ -223,6 +248,10 @@ impl Case {
         }
     }
 
+    fn stripes(&self) -> Stripes {
+        Stripes::new(self.length, BLOCK.into(), self.nodes).expect("stripes")
+    }
+
     fn file(&self, path: Vec<u8>) -> Destination {
         Destination::File {
             path,
@@ -245,12 +274,26 @@ impl Case {
         };
         let layout = Layout::new(length, BLOCK).expect("a layout");
         let names: Vec<String> = (1..=self.nodes).map(|node| format!("n{node}")).collect();
-        let plan = Plan::broadcast(layout, &names, self.rails).expect("a plan");
-        let plan = if self.kind == Kind::Gather { plan.reversed() } else { plan };
+        let policy = Policy::for_nodes(self.nodes);
+        let (plan, stripes, policy) = match self.kind {
+            Kind::File | Kind::Tree(_) => {
+                (Plan::broadcast(layout, &names, self.rails), None, policy)
+            }
+            Kind::Gather => {
+                let plan = Plan::broadcast(layout, &names, self.rails);
+                (plan.map(Plan::reversed), None, policy)
+            }
+            Kind::Stripes => {
+                let stripes = self.stripes();
+                let plan = Plan::striped(layout, stripes, &names, self.rails);
+                (plan, Some(stripes), policy.striped())
+            }
+        };
+        let plan = plan.expect("a plan");
         let job = CopyJob {
             plan: &plan,
             ends,
-            stripes: None,
+            stripes,
             known: None,
             pipeline: Pipeline::default(),
             read_back: ReadBack::default(),
@@ -258,12 +301,26 @@ impl Case {
             packing: Packing::None,
             congestion: Vec::new(),
             transport: Transport::Tcp,
-            policy: Policy::for_nodes(self.nodes),
+            policy,
             late: None,
             tracing: None,
             injections: Vec::new(),
         };
         run_copy(&job, agents, None, &mut |_| ()).expect("the copy runs")
+    }
+}
+
+/// Returns the contents that a file had before.
+pub fn older(contents: &[u8]) -> Vec<u8> {
+    contents.iter().map(|byte| !byte).collect()
+}
+
+/// Writes files below a directory.
+fn write<'a>(folder: &Path, files: impl Iterator<Item = (&'a PathBuf, Vec<u8>)>) {
+    for (path, contents) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, contents).expect("a source");
     }
 }
 
