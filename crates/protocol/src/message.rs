@@ -100,8 +100,9 @@ pub enum FromAgent {
         /// The number of connections to neighbours that the agent keeps for future copies.
         links: u32,
     },
-    /// A heartbeat, sent at intervals from a thread that no disk can block.
-    Heartbeat(Option<Box<Report>>),
+    /// A heartbeat, sent at intervals from a thread that no disk can block, with a report of each
+    /// copy in progress.
+    Heartbeat(Vec<(CopyId, Report)>),
     /// The copy cannot begin yet, since this number of other copies use the agent's memory. The
     /// head may send `Queue`.
     Busy(CopyId, u32),

@@ -89,7 +89,7 @@ mod tests {
             StreamTask { forward, write, packet: None, warm_up_ms: 1, least_ms, most_ms }.check(2)
         };
         assert!(task(2, 1, 0, 1).is_ok());
-        assert!(task(3, 1, 0, 1).unwrap_err().contains("3 of 2"));
+        assert!(task(3, 1, 0, 1).unwrap_err().contains("3 connections to send on, of only 2"));
         assert!(task(1, 0, 0, 1).unwrap_err().contains("0 bytes"));
         assert!(task(1, WRITE_MAX + 1, 0, 1).is_err());
         assert!(task(1, 1, 2, 1).unwrap_err().contains("2 to 1 ms"));

@@ -33,7 +33,7 @@ fn begun(mut head: Head) -> Head {
 
 fn hear_all(head: &mut Head, now: u64, count: u32) {
     for node in 1..=count {
-        head.handle(now, Event::From(NodeId(node), FromAgent::Heartbeat(None)));
+        head.handle(now, Event::From(NodeId(node), FromAgent::Heartbeat(Vec::new())));
     }
 }
 
@@ -124,7 +124,7 @@ fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
     for quarter in 5..10 {
         let now = quarter * SECOND / 4;
         hear_all(&mut head, now, 1);
-        head.handle(now, Event::From(NodeId(3), FromAgent::Heartbeat(None)));
+        head.handle(now, Event::From(NodeId(3), FromAgent::Heartbeat(Vec::new())));
         if quarter == 8 {
             head.handle(now, Event::From(NodeId(1), lost.clone()));
         }
@@ -413,7 +413,7 @@ fn pending(seconds: u64) -> FromAgent {
         allowance_ns: 0,
     };
     let pending = Some(call).filter(|_| seconds > 0);
-    FromAgent::Heartbeat(Some(Box::new(Report { pending, ..Report::default() })))
+    FromAgent::Heartbeat(vec![(COPY, Report { pending, ..Report::default() })])
 }
 
 /// Simulates more than a minute of a copy to three nodes, of which the second hangs in a write from
@@ -488,7 +488,7 @@ fn a_long_fsync_is_reported_and_has_time_for_its_bytes() {
             allowance_ns: 200 * SECOND,
         };
         let report = Report { pending: Some(call), ..Report::default() };
-        let heartbeat = FromAgent::Heartbeat(Some(Box::new(report)));
+        let heartbeat = FromAgent::Heartbeat(vec![(COPY, report)]);
         head.handle(seconds * SECOND, Event::From(NodeId(2), heartbeat));
         let named = head.hangs_in(NodeId(2)).is_some();
         (named, head.is_detached(NodeId(2)), head.verdict(NodeId(2)).is_some())
@@ -502,8 +502,8 @@ fn a_long_fsync_is_reported_and_has_time_for_its_bytes() {
 #[test]
 fn a_head_that_hangs_on_its_own_disk_ends_the_copy() {
     let mut head = head(2);
-    let FromAgent::Heartbeat(Some(report)) = pending(60) else { panic!("it is one") };
-    head.handle(SECOND, Event::Own(*report));
+    let FromAgent::Heartbeat(mut reports) = pending(60) else { panic!("it is one") };
+    head.handle(SECOND, Event::Own(reports.remove(0).1));
     let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it failed") };
     assert!(reason.starts_with("on this machine: writing /d/y: no progress"), "{reason}");
 }
@@ -520,8 +520,8 @@ fn no_node_fails_for_a_link_to_a_node_that_still_opens_its_file() {
             allowance_ns: 0,
         };
         let report = Report { pending: Some(call), ..Report::default() };
-        head.handle(now, Event::From(NodeId(1), FromAgent::Heartbeat(None)));
-        head.handle(now, Event::From(NodeId(2), FromAgent::Heartbeat(Some(Box::new(report)))));
+        head.handle(now, Event::From(NodeId(1), FromAgent::Heartbeat(Vec::new())));
+        head.handle(now, Event::From(NodeId(2), FromAgent::Heartbeat(vec![(COPY, report)])));
         for (side, epoch) in links(&head, NodeId(2)) {
             if side == LinkSide::Up {
                 let reason = "it isn't expected there".to_owned();

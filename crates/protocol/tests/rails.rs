@@ -42,7 +42,7 @@ fn report(head: &mut Head, now: u64, received: [u64; 2]) {
     for node in [1, 2].map(NodeId) {
         let lanes = received.map(|received| LaneReport { received, hop: None }).to_vec();
         let report = Report { lanes, ..Report::default() };
-        head.handle(now, Event::From(node, FromAgent::Heartbeat(Some(Box::new(report)))));
+        head.handle(now, Event::From(node, FromAgent::Heartbeat(vec![(COPY, report)])));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, ToAgent};
+use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, Report, ToAgent};
 use garland_sys::channel::{Receiver, SyncSender};
 use garland_sys::sync::Mutex;
 
@@ -23,8 +23,20 @@ use garland_dataplane::log::log;
 pub struct InProgress {
     /// The copies that have begun.
     pub tasks: Mutex<Vec<CopyTask>>,
-    /// The disk calls in progress that open files of copies; heartbeats report one of them.
-    pub opening: Calls,
+    /// The copies that open their files, each with its calls.
+    opening: Mutex<Vec<(CopyId, Arc<Calls>)>>,
+}
+
+impl InProgress {
+    /// Returns reports of the copies whose calls to open their files make no progress.
+    pub fn opening(&self) -> Vec<(CopyId, Report)> {
+        let opening = self.opening.lock();
+        let report = |(copy, calls): &(CopyId, Arc<Calls>)| {
+            let pending = Some(calls.pending(0)?);
+            Some((*copy, Report { pending, ..Report::default() }))
+        };
+        opening.iter().filter_map(report).collect()
+    }
 }
 
 /// How long to wait, when the head is gone, for a copy that is opening its files. A copy that takes
@@ -63,9 +75,12 @@ impl Copies {
         let (in_progress, tell) = (Arc::clone(&self.in_progress), self.tell.clone());
         let work = move |controller: &Controller| {
             let path = path_of(&begin).into();
-            let begun = in_progress.opening.during(DiskCall::Open, &path, 0, || {
+            let calls = Arc::new(Calls::default());
+            in_progress.opening.lock().push((copy, Arc::clone(&calls)));
+            let begun = calls.during(DiskCall::Open, &path, 0, || {
                 CopyTask::begin(controller, begin, share, compared.as_deref())
             });
+            in_progress.opening.lock().retain(|(of, _)| *of != copy);
             // The controller is gone: end the copy.
             if let Err(lost) = tell.send(Event::Begun(Box::new((copy, begun))))
                 && let Event::Begun(begun) = lost.0

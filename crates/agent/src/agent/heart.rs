@@ -22,8 +22,7 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// Starts the thread. A heartbeat contains the report of the first copy of `in_progress`, if
-    /// there is one.
+    /// Starts the thread. A heartbeat contains a report of every copy of `in_progress`.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -37,11 +36,9 @@ impl Heart {
                 let members: Vec<_> =
                     in_progress.tasks.lock().iter().map(|part| Arc::clone(&part.member)).collect();
                 let stood = pulse.beat();
-                let mut report = members.first().map(|member| Box::new(member.report()));
-                if let Some(call) = in_progress.opening.pending(0) {
-                    report.get_or_insert_default().pending.get_or_insert(call);
-                }
-                session.send(&FromAgent::Heartbeat(report));
+                let opening = in_progress.opening();
+                let begun = members.iter().map(|member| (member.config.copy, member.report()));
+                session.send(&FromAgent::Heartbeat(opening.into_iter().chain(begun).collect()));
                 for member in members {
                     stood.iter().for_each(|stood| stood.note(&member.config.trace));
                     member.sample();

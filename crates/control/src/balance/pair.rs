@@ -157,8 +157,11 @@ impl Running {
     /// Handles a message of the sink. Returns whether the copy made progress.
     fn handle_sink(&mut self, now: u64, message: &FromAgent) -> bool {
         let moved = match message {
-            FromAgent::Heartbeat(Some(report)) => {
-                report.held > std::mem::replace(&mut self.held, report.held)
+            FromAgent::Heartbeat(reports) => {
+                let its = reports.iter().find(|(copy, _)| *copy == self.copy);
+                its.is_some_and(|(_, report)| {
+                    report.held > std::mem::replace(&mut self.held, report.held)
+                })
             }
             FromAgent::Closed(copy) => {
                 self.closed |= *copy == self.copy;
@@ -173,7 +176,6 @@ impl Running {
                 self.outcome.report.clone_from(report);
                 true
             }
-            FromAgent::Heartbeat(None) => false,
             _ => true,
         };
         self.head.handle(now, HeadEvent::From(SINK, message.clone()));

@@ -20,7 +20,7 @@ fn each_node_is_asked_once_and_has_one_answer_or_error() {
     assert_eq!(asked, [0, 1, 3]);
     let mut tell = |node, event| query.handle(0, node, event, &mut orders);
     tell(2, AgentEvent::Lost("nobody asked it".to_owned()));
-    tell(0, AgentEvent::Message(FromAgent::Heartbeat(None)));
+    tell(0, AgentEvent::Message(FromAgent::Heartbeat(Vec::new())));
     tell(0, AgentEvent::Message(FromAgent::Exited(7)));
     tell(0, AgentEvent::Lost("it exited afterwards".to_owned()));
     tell(3, AgentEvent::Message(FromAgent::ExecFailed("no such program".to_owned())));

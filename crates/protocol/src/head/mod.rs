@@ -312,8 +312,10 @@ impl Head {
         }
         let copy = self.copy;
         match message {
-            FromAgent::Heartbeat(Some(report)) => {
-                self.judge_disk(now, id, *report);
+            FromAgent::Heartbeat(reports) => {
+                let its = reports.into_iter().find(|(of, _)| *of == copy);
+                let Some((_, report)) = its else { return };
+                self.judge_disk(now, id, report);
                 self.nodes[at].reported = now;
                 self.judge_call(id);
                 self.judge_hops(now);

@@ -152,7 +152,7 @@ impl Engine<'_> {
         if place == 0 {
             return self.news.push_back(HeadEvent::Own(report));
         }
-        self.send_head(place, FromAgent::Heartbeat(Some(Box::new(report))));
+        self.send_head(place, FromAgent::Heartbeat(vec![(COPY, report)]));
     }
 
     fn report(&self, place: usize) -> Report {
