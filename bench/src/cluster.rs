@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use garland_lab::{Lab, StateDir};
+use serde_json::Value;
 
 use super::field::wait_listening;
 use super::peers::garland_program;
@@ -41,9 +42,7 @@ impl Cluster {
         let file = self.folder.join("topology.toml");
         fs::write(&file, topology).context("failed to write the topology")?;
         self.garland(&["lab", "up", &file.to_string_lossy(), "--lab", self.name])?;
-        let host = fs::read_to_string("/proc/sys/kernel/hostname")
-            .context("failed to read the host name")?;
-        let state = StateDir(self.state().join(host.trim()).join("lab"));
+        let state = StateDir(self.host()?.join("lab"));
         self.lab = Some(Lab::open(&state, self.name)?);
         Ok(())
     }
@@ -91,6 +90,17 @@ impl Cluster {
         Ok(self.lab()?.address(node)?.to_string())
     }
 
+    /// Returns the record of the standing agent on a node.
+    ///
+    /// # Errors
+    /// If the node has no standing agent.
+    pub(crate) fn record(&self, node: &str) -> Result<Value> {
+        let folder = self.host()?.join(format!("standing-lab-{}", self.name));
+        let record = fs::read(folder.join(format!("lab:{node}.json")));
+        let record = record.with_context(|| format!("{node} has no standing agent"))?;
+        serde_json::from_slice(&record).context("failed to read the record of a standing agent")
+    }
+
     /// Returns a shell command for a node, which runs in the benchmark's directory. A pipe fails if one of its
     /// commands fails.
     ///
@@ -122,6 +132,13 @@ impl Cluster {
 
     fn lab(&self) -> Result<&Lab> {
         self.lab.as_ref().context("the lab has not been built")
+    }
+
+    /// Returns the directory of this host's state.
+    fn host(&self) -> Result<PathBuf> {
+        let host = fs::read_to_string("/proc/sys/kernel/hostname")
+            .context("failed to read the host name")?;
+        Ok(self.state().join(host.trim()))
     }
 
     fn state(&self) -> PathBuf {

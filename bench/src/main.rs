@@ -108,8 +108,10 @@ fn run(root: &Path, args: &[String]) -> Result<()> {
     let Some((name, rest)) = args.split_first() else {
         bail!("the name of a benchmark is missing\n\n{}", usages());
     };
-    if name == field::SHELL {
-        return field::shell(rest);
+    match name.as_str() {
+        field::SHELL => return field::shell(rest),
+        ways::SLOW_PEERS => return ways::slow_peers(rest),
+        _ => {}
     }
     match ALL.iter().find(|bench| bench.usage().name == name) {
         Some(bench) if rest.iter().any(|word| word == "--help") => {

@@ -1,10 +1,10 @@
-//! `bench ways`: measures special cases of copies: second runs, slow nodes, several NICs, compression.
+//! `bench ways`: measures special cases of copies: second runs, slow nodes, several NICs, compression, sieges.
 
 mod places;
 
 use std::time::Duration;
 
-use self::places::{Copies, again, rails, slow, text};
+use self::places::{Copies, again, rails, siege, slow, text};
 use super::contest::{Benchmark, Contest, Goal, Heading, Place};
 
 /// The benchmark.
@@ -12,7 +12,7 @@ pub(crate) const BENCHMARK: Benchmark<Copies> = Benchmark {
     bench: Heading {
         schema: "garland.bench-ways/1",
         name: "ways",
-        title: "Second runs, slow nodes, rails, compression",
+        title: "Second runs, slow nodes, rails, compression, sieges",
     },
     rounds: "3",
     options: &[],
@@ -28,13 +28,17 @@ pub(crate) const BENCHMARK: Benchmark<Copies> = Benchmark {
              twenty nodes",
             "one of twenty nodes is slow and is fed on the side; the figure is the rate of that one of the \
              other nodes that completes last",
+            "1,000 slow peers at the port of one node's agent, from another namespace: each connection is \
+             silent or sends a byte a second, and is replaced after 5 s, so 200 new ones come a second",
             "the text is that of this repository, repeated; each block of 1 MiB is compressed on its own",
         ];
         Ok(notes.map(str::to_owned).into())
     },
 };
 
-const PLACES: [Place<Copies>; 4] = [
+pub(crate) use self::places::siege::{SLOW_PEERS, slow_peers};
+
+const PLACES: [Place<Copies>; 5] = [
     Place {
         make: rails::make,
         contests: &[Contest {
@@ -52,6 +56,23 @@ const PLACES: [Place<Copies>; 4] = [
             goal: Goal::AtLeast(1.05),
             tools: &[text::AUTO, text::PLAIN],
         }],
+    },
+    Place {
+        make: siege::make,
+        contests: &[
+            Contest {
+                title: "6 nodes at 1 Gbit/s besieged by 1,000 slow peers from one address, and alone",
+                unit: "MB/s",
+                goal: Goal::AtLeast(0.91),
+                tools: &[siege::ONE_ADDRESS, siege::ALONE],
+            },
+            Contest {
+                title: "6 nodes at 1 Gbit/s besieged by 1,000 slow peers from 1,000 addresses, and alone",
+                unit: "MB/s",
+                goal: Goal::AtLeast(0.91),
+                tools: &[siege::ADDRESS_EACH, siege::ALONE],
+            },
+        ],
     },
     // These need most memory and disk space, so they come last: others would wait until that is freed.
     Place {

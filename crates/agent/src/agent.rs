@@ -26,6 +26,7 @@ use garland_dataplane::budget::Budget;
 use garland_dataplane::log::log;
 use garland_dataplane::pace::Pace;
 use garland_dataplane::usage::Usage;
+use garland_transport::Greeters;
 use garland_transport::link_pool::LinkPool;
 
 /// The time without a session after which an agent exits, unless another time is configured.
@@ -48,6 +49,8 @@ pub struct Agent {
     pub awake: Arc<Awake>,
     /// The copies and jobs in progress, for reports of the node's activity.
     pub activity: Arc<Activity>,
+    /// The loop that greets the peers at the agent's port.
+    pub greeters: Greeters,
     /// The operations for which the agent's port accepts connections from other nodes.
     pub expected: Expectations,
     /// The memory that the agent's copies share.
@@ -70,14 +73,15 @@ impl Agent {
     /// Creates an agent without sessions.
     ///
     /// # Errors
-    /// When the root directory cannot be opened, or parked connections cannot be watched.
+    /// When the root directory cannot be opened, or connections cannot be watched.
     pub fn new(config: AgentConfig) -> Result<Self, AgentError> {
         let root = match &config.root {
             None => Root::Free,
             Some(path) => Root::confined(path)
                 .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
         };
-        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::LinkPool)?;
+        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Watch)?;
+        let greeters = Greeters::new().map_err(AgentError::Watch)?;
         let now = clock::now_ns();
         Ok(Self {
             activity: Arc::new(Activity::new(config.root.as_deref())),
@@ -89,10 +93,11 @@ impl Agent {
             started_ns: now,
             active_ns: AtomicU64::new(now),
             sessions: AtomicUsize::new(0),
-            expected: Expectations::default(),
+            expected: Expectations::new(greeters.wake()),
             strangers: AtomicUsize::new(0),
             budget: Arc::default(),
-            tickets: GivingRights::default(),
+            tickets: GivingRights::new(greeters.wake()),
+            greeters,
             disk_gate: Mutex::default(),
             link_pool: link_pool.map(Arc::new),
             config,

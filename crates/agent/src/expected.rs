@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use garland_protocol::{CopyId, Purpose, Secret};
-use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::sync::Mutex;
 
 use crate::files::FileListener;
 use crate::probe::Invitation;
 use garland_dataplane::context::CopyContext;
+use garland_sys::event::Wake;
 
 /// The operation to which a connection belongs.
 #[derive(Clone)]
@@ -39,25 +39,27 @@ impl Expected {
 }
 
 /// The operations that expect connections, by the identity that a peer sends.
-#[derive(Default)]
 pub struct Expectations {
     expected: Mutex<HashMap<CopyId, Expected>>,
-    added: Condvar,
+    /// Raised when an operation is added.
+    added: Arc<Wake>,
 }
 
 impl Expectations {
-    /// Returns the operation `id`, waiting up to `patience` until it is added; `None` on timeout.
-    pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
-        let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
-        let mut expected = self.expected.lock();
-        let _ = self.added.wait_while_for(&mut expected, absent, patience);
-        expected.get(&id).cloned()
+    /// Creates an empty set, which raises `added` when an operation is added.
+    pub fn new(added: Arc<Wake>) -> Self {
+        Self { expected: Mutex::default(), added }
+    }
+
+    /// Returns the operation `id`, if it expects connections.
+    pub fn get(&self, id: CopyId) -> Option<Expected> {
+        self.expected.lock().get(&id).cloned()
     }
 
     /// Accepts connections for the operation `id` from peers that know its secret.
     pub fn add(&self, id: CopyId, what: Expected) {
         self.expected.lock().insert(id, what);
-        self.added.notify_all();
+        self.added.raise();
     }
 
     /// Accepts no more connections for the operation `id`.

@@ -13,16 +13,14 @@ use std::time::Duration;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use garland_protocol::Secret;
 use garland_sys::clock;
+use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
-use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::sync::Mutex;
 
 use crate::session::Session;
 use garland_dataplane::image::Image;
 use garland_dataplane::leaving::after;
-use garland_transport::limits;
-
-/// Length of a ticket on the wire in bytes. Tickets are hexadecimal, because shells print them.
-pub const TICKET_LEN: usize = 64;
+use garland_transport::TICKET_LEN;
 
 /// The number of nodes that are served at a time; further ones are refused.
 const AT_ONCE: usize = 8;
@@ -34,10 +32,10 @@ const TICKETS_MAX: usize = 1024;
 const WHOLE: Duration = Duration::from_secs(120);
 
 /// The tickets that have been issued and not redeemed.
-#[derive(Default)]
 pub struct GivingRights {
     open: Mutex<Vec<Ticket>>,
-    more: Condvar,
+    /// Raised when tickets are added.
+    added: Arc<Wake>,
     giving: AtomicUsize,
 }
 
@@ -60,6 +58,11 @@ impl Drop for Leave<'_> {
 }
 
 impl GivingRights {
+    /// Creates an empty set, which raises `added` when tickets are added.
+    pub fn new(added: Arc<Wake>) -> Self {
+        Self { open: Mutex::default(), added, giving: AtomicUsize::new(0) }
+    }
+
     /// Adds tickets of a controller, valid for `seconds`.
     pub fn add(&self, session: &Arc<Session>, secrets: Vec<Secret>, seconds: u16) {
         let until_ns = clock::now_ns() + u64::from(seconds) * 1_000_000_000;
@@ -69,21 +72,21 @@ impl GivingRights {
         open.extend(secrets.into_iter().map(ticket));
         let surplus = open.len().saturating_sub(TICKETS_MAX);
         open.drain(..surplus);
-        self.more.notify_all();
+        self.added.raise();
     }
 
-    /// Redeems a ticket in hexadecimal, which is valid once. Waits briefly for a ticket that is not
-    /// known yet, since its order may still be on its way. Returns `None` if the ticket is not
+    /// Whether a ticket in hexadecimal can be redeemed.
+    pub fn knows(&self, said: &[u8; TICKET_LEN]) -> bool {
+        let open = self.open.lock();
+        parse(said).is_some_and(|said| open.iter().any(|ticket| ticket.is(&said)))
+    }
+
+    /// Redeems a ticket in hexadecimal, which is valid once. Returns `None` if the ticket is not
     /// valid, or if too many nodes are being served.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
-        let mut open = self.open.lock();
-        let absent = |open: &mut Vec<Ticket>| !open.iter().any(|ticket| ticket.is(&said));
-        let is_late = self.more.wait_while_for(&mut open, absent, limits::TICKET);
-        if is_late {
-            return None;
-        }
         let now = clock::now_ns();
+        let mut open = self.open.lock();
         let at = open.iter().position(|ticket| ticket.is(&said))?;
         let ticket = open.swap_remove(at);
         open.retain(|ticket| ticket.is_good(now));
@@ -154,6 +157,8 @@ mod tests {
 
     #[test]
     fn a_ticket_that_was_not_issued_is_refused() {
-        assert!(GivingRights::default().redeem(&[b'0'; TICKET_LEN]).is_none());
+        let rights = GivingRights::new(Arc::new(Wake::new().expect("a descriptor is left")));
+        assert!(!rights.knows(&[b'0'; TICKET_LEN]));
+        assert!(rights.redeem(&[b'0'; TICKET_LEN]).is_none());
     }
 }

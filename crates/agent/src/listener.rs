@@ -1,10 +1,9 @@
-//! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program, and
-//! limits the resources spent on other peers.
+//! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program. One thread
+//! greets all peers; only those that have proved who they are get a thread of their own.
 
 use std::net::SocketAddr;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use garland_protocol::{ChannelError, LinkSide, Purpose};
 use garland_sys::socket::{TcpListener, TcpStream};
@@ -12,7 +11,7 @@ use garland_sys::{tcp, threads};
 
 use crate::agent::Agent;
 use crate::expected::Expected;
-use crate::giving::{self, Leave};
+use crate::giving;
 use crate::probe;
 use crate::session::Session;
 use garland_dataplane::context::{CopyContext, LaneCommand};
@@ -20,96 +19,77 @@ use garland_dataplane::log::log;
 use garland_sys::error::reason;
 use garland_transport::link::Hop;
 use garland_transport::{
-    Claim, Credentials, Greeters, Greeting, LinkError, Place, Welcomed, limits,
+    Claim, Credentials, Found, Guest, Host, LinkError, TICKET_LEN, Welcomed, limits,
 };
 
 /// Accepts connections until the process exits.
 pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
-    let greeters = Arc::new(Greeters::default());
-    loop {
-        let Ok((stream, peer)) = listener.accept() else {
-            // Probably out of file descriptors: wait until some are closed.
-            threads::sleep(Duration::from_millis(50));
-            continue;
-        };
-        let place = match greeters.admit(peer.ip()) {
-            Ok(place) => place,
-            Err(why) => {
-                agent.log_stranger(peer, why);
-                continue;
-            }
-        };
-        begin(agent, stream, peer, Some(place));
+    let ended = agent.greeters.run(listener, &Port(Arc::clone(agent)));
+    if let Err(error) = ended {
+        log(&format!("no connections are accepted any more: {}", reason(&error)));
     }
 }
 
-/// Answers greetings on parked connections, as on new ones. The pool limits the number of parked
-/// connections.
+/// Has peers on parked connections greeted, as on new ones.
 pub fn attend_parked(agent: &Arc<Agent>) {
     let Some(link_pool) = &agent.link_pool else { return };
     link_pool.attend(|stream| {
         // The address is unknown if the connection is broken.
         if let Ok(peer) = stream.peer_addr() {
-            begin(agent, stream, peer, None);
+            agent.greeters.greet(stream, peer);
         }
     });
 }
 
-/// Greets and serves a peer in a separate thread. `place` counts against the limit of concurrent
-/// greetings, and is released after the greeting.
-fn begin(agent: &Arc<Agent>, stream: TcpStream, peer: SocketAddr, place: Option<Place>) {
-    let its = Arc::clone(agent);
-    let begun = threads::spawn("peer", move || {
-        let greeted = greet(&its, &stream);
-        drop(place);
-        let served = greeted.and_then(|greeted| serve(&its, greeted, stream, peer));
-        if let Err(error) = served {
-            its.log_stranger(peer, &error.to_string());
-        }
-    });
-    if let Err(error) = begun {
-        agent.log_stranger(peer, &reason(&error));
-    }
+/// The port of an agent.
+struct Port(Arc<Agent>);
+
+/// The owner of an accepted connection.
+enum Owner {
+    /// This peer, a controller.
+    Controller,
+    /// An operation in progress.
+    Operation(Expected),
 }
 
-/// A peer whose greeting succeeded.
-enum Peer<'a> {
-    Controller(Welcomed<()>),
-    /// A node that fetches the program.
-    Newcomer(Leave<'a>),
-    /// A connection of an operation in progress.
-    Member(Welcomed<Expected>),
-}
+impl Host for Port {
+    type Owner = Owner;
 
-fn greet<'a>(agent: &'a Agent, stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
-    let greeting = Greeting::begin(stream)?;
-    let purpose = greeting.purpose();
-    match purpose {
-        Purpose::Binary => {
-            let leave = agent.tickets.redeem(&greeting.ticket()?);
-            Ok(Peer::Newcomer(leave.ok_or(ChannelError::Refused)?))
-        }
-        Purpose::Control => {
-            let controllers = &agent.config.controllers;
-            let welcomed = greeting.welcome(|claim| match claim {
-                Claim::Controller(key) if controllers.contains(&key) => {
-                    Some((Credentials::Keys(&agent.keys, key), ()))
+    fn find(&self, purpose: Purpose, claim: &Claim) -> Found<'_, Owner> {
+        let agent = &self.0;
+        match claim {
+            Claim::Controller(key) if agent.config.controllers.contains(key) => {
+                Found::Member(Credentials::Keys(&agent.keys, *key), Owner::Controller)
+            }
+            Claim::Controller(_) => Found::Nothing,
+            Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
+            Claim::Ticket(_) => Found::Later(limits::TICKET),
+            Claim::Member(id) => match agent.expected.get(*id).map(|owner| (owner.key(), owner)) {
+                Some(((its, secret), owner)) if its == purpose => {
+                    Found::Member(Credentials::Secret(*id, secret), Owner::Operation(owner))
                 }
-                Claim::Controller(_) | Claim::Member(_) => None,
-            });
-            welcomed.map(Peer::Controller)
+                Some(_) => Found::Nothing,
+                // The other agent of a meeting waits for the answer as long as this.
+                None if purpose == Purpose::Probe => Found::Later(probe::SILENCE),
+                None => Found::Later(limits::ORDER),
+            },
         }
-        Purpose::Link | Purpose::Probe | Purpose::Files => {
-            // The other agent of a meeting waits for the answer as long as this.
-            let patience = if purpose == Purpose::Probe { probe::SILENCE } else { limits::ORDER };
-            let welcomed = greeting.welcome(|claim| {
-                let Claim::Member(id) = claim else { return None };
-                let expected = agent.expected.wait(id, patience)?;
-                let (its, secret) = expected.key();
-                (its == purpose).then_some((Credentials::Secret(id, secret), expected))
-            });
-            welcomed.map(Peer::Member)
+    }
+
+    fn admit(&self, stream: TcpStream, peer: SocketAddr, guest: Guest<Owner>) {
+        let agent = Arc::clone(&self.0);
+        let begun = threads::spawn("peer", move || {
+            if let Err(error) = serve(&agent, guest, stream, peer) {
+                agent.log_stranger(peer, &error.to_string());
+            }
+        });
+        if let Err(error) = begun {
+            self.refuse(peer, &reason(&error));
         }
+    }
+
+    fn refuse(&self, peer: SocketAddr, reason: &str) {
+        self.0.log_stranger(peer, reason);
     }
 }
 
@@ -119,26 +99,20 @@ fn greet<'a>(agent: &'a Agent, stream: &TcpStream) -> Result<Peer<'a>, LinkError
 /// When the peer's first frame is not valid for this kind of connection.
 fn serve(
     agent: &Arc<Agent>,
-    greeted: Peer<'_>,
+    guest: Guest<Owner>,
     mut stream: TcpStream,
     peer: SocketAddr,
 ) -> Result<(), LinkError> {
-    let Welcomed { to, first, channel } = match greeted {
-        Peer::Controller(Welcomed { first, channel, .. }) => {
+    let Welcomed { to, first, channel } = match guest {
+        Guest::Ticket(ticket) => return give(agent, &ticket, &mut stream, peer),
+        Guest::Member(welcomed) => welcomed,
+    };
+    let to = match to {
+        Owner::Controller => {
             agent.serve(&Arc::new(Session::new(stream, channel, &first)?));
             return Ok(());
         }
-        Peer::Newcomer(leave) => {
-            let outcome = match giving::give(&mut stream, &leave) {
-                Ok(()) => format!("sent the agent's program to {peer}"),
-                Err(error) => {
-                    format!("cannot send the agent's program to {peer}: {}", reason(&error))
-                }
-            };
-            log(&outcome);
-            return Ok(());
-        }
-        Peer::Member(welcomed) => welcomed,
+        Owner::Operation(expected) => expected,
     };
     let number = || first[..].try_into().map(u16::from_le_bytes).map_err(|_| ChannelError::Garbage);
     match to {
@@ -156,6 +130,23 @@ fn serve(
         Expected::Guest(invitation) => invitation.add(number()?, stream),
         Expected::Mount(listener) => listener.enter(stream, number()?, channel),
     }
+    Ok(())
+}
+
+/// Sends the agent's program to a node that fetches it with a valid ticket.
+fn give(
+    agent: &Agent,
+    ticket: &[u8; TICKET_LEN],
+    stream: &mut TcpStream,
+    peer: SocketAddr,
+) -> Result<(), LinkError> {
+    let leave = agent.tickets.redeem(ticket).ok_or(ChannelError::Refused)?;
+    stream.set_read_timeout(Some(limits::GREETING))?;
+    stream.set_write_timeout(Some(limits::GREETING))?;
+    log(&match giving::give(stream, &leave) {
+        Ok(()) => format!("sent the agent's program to {peer}"),
+        Err(error) => format!("cannot send the agent's program to {peer}: {}", reason(&error)),
+    });
     Ok(())
 }
 

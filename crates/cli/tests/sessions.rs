@@ -395,10 +395,12 @@ fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
     let _ = garland.run(&["up", "local1"]).with_code(0);
     assert_known();
 
-    // So busy with strangers that it closes the connection at once.
+    // In a crowd of strangers from the head's own address, which come back at once: whether the head
+    // is served or has to make room for them, no other agent is started.
     let over = Arc::new(AtomicBool::new(false));
     let strangers = crowd(port, &over);
-    let _ = garland.run(&["up", "local1"]).with_code(3);
+    let said = garland.run(&["up", "local1"]);
+    assert!([0, 3].contains(&said.code), "{said:?}");
     assert_known();
     // What needs no agent that stays has one of its own.
     let _ = garland.run(&["exec", "local1", "--", "true"]).with_code(0);

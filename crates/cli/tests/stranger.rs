@@ -211,6 +211,29 @@ fn slow_peers_of_one_address_keep_nobody_else_out() {
 }
 
 #[test]
+fn slow_peers_of_many_addresses_cost_no_threads_and_keep_nobody_out() {
+    let scratch = Scratch::new("siege");
+    let agent = Agent::start(&scratch);
+    let threads = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", agent.hand.process().pid));
+        tasks.expect("the agent runs").count()
+    };
+    let before = threads();
+    // Each has an address of its own, and there are more of them than places.
+    let from = |at: u16| Ipv4Addr::from_bits(0x7f01_0000 + u32::from(at));
+    let mut peers: Vec<Peer> =
+        (1..=700).map(|at| Peer::connect_from(from(at), agent.hand.port())).collect();
+    peers.iter_mut().for_each(|peer| peer.say(&preamble(Purpose::Control)));
+    let line = agent.hand.await_log("too many connections have not completed their greeting");
+    assert!(line.contains("127.1.0."), "{line}");
+    assert_eq!(threads(), before, "a stranger costs a thread");
+    let controller = agent.connect(&agent.controller, &agent.ready().key);
+    let served = controller.expect("the oldest stranger makes room");
+    assert!(peers[0].is_hung_up() && !peers[699].is_hung_up());
+    drop(served);
+}
+
+#[test]
 fn dolly_7_a_peer_without_the_key_commands_nothing() {
     let scratch = Scratch::new("key");
     let agent = Agent::start(&scratch);

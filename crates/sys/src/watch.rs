@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::{event, world};
 
 /// A set of descriptors, each with a number. A descriptor that was reported as ready is not
-/// reported again until it is added again.
+/// reported again until it is added or rearmed.
 #[derive(Debug)]
 pub struct Watch {
     epoll: OwnedFd,
@@ -32,8 +32,15 @@ impl Watch {
     /// # Errors
     /// When the descriptor is in the set already, or the system has no memory left.
     pub fn add(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
-        let events = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT;
-        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), events)?)
+        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), events())?)
+    }
+
+    /// Reports `fd`, which is in the set, as ready once more, even while another thread waits.
+    ///
+    /// # Errors
+    /// When the descriptor is not in the set.
+    pub fn rearm(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(number), events())?)
     }
 
     /// Removes `fd`. A descriptor that is not in the set is no error.
@@ -70,6 +77,10 @@ impl Watch {
     }
 }
 
+fn events() -> epoll::EventFlags {
+    epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
@@ -87,5 +98,7 @@ mod tests {
         watch.remove(&pairs[0].0);
         assert_eq!(watch.wait(Duration::ZERO).unwrap(), [1]);
         assert!(watch.wait(Duration::ZERO).unwrap().is_empty());
+        watch.rearm(&pairs[1].0, 1).unwrap();
+        assert_eq!(watch.wait(Duration::ZERO).unwrap(), [1]);
     }
 }

@@ -2,12 +2,15 @@
 //! consists of preambles, the identity under which the peer connects, a Noise handshake, and one
 //! encrypted frame from the connecting side. The frame proves that the greeting is not a replayed
 //! one, and tells what the connection is for.
+//!
+//! The connecting side knows its peer, and waits. The accepting side is a machine that takes bytes as
+//! they come, so that one loop greets all peers and strangers cost no thread.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, CopyId, FRAME_HEAD, FrameError, Handshake, KeyPair, Line, PREAMBLE_LEN,
+    Channel, ChannelError, CopyId, FRAME_HEAD, FrameError, Handshake, KeyPair, PREAMBLE_LEN,
     Preamble, PublicKey, Purpose, Role, Secret, VersionError, length_behind,
 };
 use garland_sys::error::reason;
@@ -61,17 +64,43 @@ impl Credentials<'_> {
     }
 }
 
-/// The identity under which a peer connects. It proves nothing by itself.
+/// The length of a ticket for the program on the wire in bytes. Tickets are hexadecimal, because
+/// shells print them.
+pub const TICKET_LEN: usize = 64;
+
+/// The identity under which a peer connects.
 pub enum Claim {
-    /// The public key of a controller.
+    /// The public key of a controller. It proves nothing by itself.
     Controller(PublicKey),
-    /// The ID of a copy, meeting, mount or standing chain.
+    /// The ID of a copy, meeting, mount or standing chain. It proves nothing by itself.
     Member(CopyId),
+    /// The ticket of a node that fetches the program.
+    Ticket([u8; TICKET_LEN]),
+}
+
+/// What is known of a claimed identity.
+pub enum Found<'k, T> {
+    /// The peer must prove that it has these credentials; then the connection belongs to `T`.
+    Member(Credentials<'k>, T),
+    /// The ticket is valid.
+    Ticket,
+    /// Nothing yet: the order that announces the connection may still come, within this time.
+    Later(Duration),
+    /// Nothing: the peer is refused.
+    Nothing,
+}
+
+/// A peer whose greeting succeeded.
+pub enum Guest<T> {
+    /// A peer that has proved its identity.
+    Member(Welcomed<T>),
+    /// A node that fetches the program, with a valid ticket. It is sent no frames.
+    Ticket([u8; TICKET_LEN]),
 }
 
 /// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
-    /// What the connection belongs to, as returned by the `find` of [`Greeting::welcome`].
+    /// What the connection belongs to.
     pub to: T,
     /// The contents of the peer's first frame.
     pub first: Vec<u8>,
@@ -108,70 +137,130 @@ pub fn introduce(
     Ok(channel)
 }
 
-/// The accepting side of a greeting, after the peer's preamble was read.
-pub struct Greeting<'a> {
-    peer: Timed<'a>,
-    purpose: Purpose,
-    preamble: [u8; PREAMBLE_LEN],
+/// The accepting side of a greeting, without a socket. Only received bytes are kept, at most a
+/// preamble, an identity and a message.
+pub struct Greeting<T> {
+    received: Vec<u8>,
+    /// What the connection belongs to, and its channel, while the peer's first frame is awaited.
+    proving: Option<(T, Channel)>,
 }
 
-impl<'a> Greeting<'a> {
-    /// Reads the preamble of a peer. If the peer has another version, sends our preamble and fails,
-    /// so that the peer can report both versions.
-    pub fn begin(stream: &'a TcpStream) -> Result<Self, LinkError> {
-        stream.set_nodelay(true)?;
-        let mut peer = Timed::begin(stream, limits::GREETING)?;
-        let preamble = peer.read_array()?;
-        let purpose = match Preamble::parse(&preamble) {
-            Err(error @ VersionError::Version { .. }) => {
-                peer.write_all(&Preamble::ours(Purpose::Link).to_bytes())?;
-                return Err(error.into());
-            }
-            parsed => parsed?.purpose,
+/// The next step of a greeting.
+pub enum Step<T> {
+    /// Send these bytes, then receive what is wanted.
+    Answer(Vec<u8>),
+    /// The order that announces the connection may still come: proceed when there is a new one, and
+    /// refuse the peer after this time.
+    Wait(Duration),
+    /// The greeting succeeded.
+    Done(Box<Guest<T>>),
+}
+
+impl<T> Default for Greeting<T> {
+    fn default() -> Self {
+        Self { received: Vec::new(), proving: None }
+    }
+}
+
+impl<T> Greeting<T> {
+    /// Returns how many bytes must be received next; 0 if the greeting can proceed.
+    ///
+    /// # Errors
+    /// When the peer has another version, or its message is too long.
+    pub fn wanted(&self) -> Result<usize, LinkError> {
+        let whole = match self.proving {
+            None => hello_len(&self.received)?,
+            Some(_) => match self.received.first_chunk() {
+                None => FRAME_HEAD,
+                Some(head) => {
+                    FRAME_HEAD + length_behind(*head, limits::MESSAGE).map_err(refused)?
+                }
+            },
         };
-        Ok(Self { peer, purpose, preamble })
+        Ok(whole.saturating_sub(self.received.len()))
     }
 
-    /// Returns what the connection is for.
+    /// Takes received bytes, at most as many as are wanted.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.received.extend(bytes);
+    }
+
+    /// Whether the peer has only to prove its identity by its first frame.
     #[must_use]
-    pub fn purpose(&self) -> Purpose {
-        self.purpose
+    pub fn is_proving(&self) -> bool {
+        self.proving.is_some()
     }
 
-    /// Reads the ticket of a peer that fetches the program: such a connection has no further
-    /// greeting. The timeouts for reading and writing remain on the connection.
-    pub fn ticket<const LENGTH: usize>(mut self) -> Result<[u8; LENGTH], LinkError> {
-        let ticket = self.peer.read_array()?;
-        self.peer.stream().set_read_timeout(Some(limits::GREETING))?;
-        Ok(ticket)
-    }
-
-    /// Answers the greeting. `find` returns the credentials of the claimed identity and what the
-    /// connection belongs to; `None` refuses the peer. `find` may wait briefly for the order that
-    /// announces the connection; this time does not count against the peer.
-    pub fn welcome<'k, T>(
-        mut self,
-        find: impl FnOnce(Claim) -> Option<(Credentials<'k>, T)>,
-    ) -> Result<Welcomed<T>, LinkError> {
-        let claim = match self.purpose {
-            Purpose::Control => Claim::Controller(self.peer.read_array()?),
-            _ => Claim::Member(CopyId(self.peer.read_array()?)),
+    /// Proceeds once no more bytes are wanted. `find` returns what is known of the claimed identity.
+    ///
+    /// # Errors
+    /// When the peer is refused.
+    pub fn proceed<'k>(
+        &mut self,
+        find: impl FnOnce(Purpose, &Claim) -> Found<'k, T>,
+    ) -> Result<Step<T>, LinkError> {
+        if let Some((to, mut channel)) = self.proving.take() {
+            // Only the owner of the key or secret can send this frame: the peer's first message may
+            // be a replayed one.
+            let first = channel.receiving.open(&mut self.received).map_err(refused)?;
+            let first = first.ok_or(ChannelError::Refused)?;
+            return Ok(Step::Done(Guest::Member(Welcomed { to, first, channel }).into()));
+        }
+        let (preamble, rest) = split(&self.received)?;
+        let purpose = Preamble::parse(preamble)?.purpose;
+        let (claim, message) = match purpose {
+            Purpose::Control => split(rest).map(|(key, rest)| (Claim::Controller(*key), rest))?,
+            Purpose::Binary => split(rest).map(|(ticket, rest)| (Claim::Ticket(*ticket), rest))?,
+            Purpose::Link | Purpose::Probe | Purpose::Files => {
+                split(rest).map(|(id, rest)| (Claim::Member(CopyId(*id)), rest))?
+            }
         };
-        let hello = read_message(&mut self.peer)?;
-        let (credentials, to) = self.peer.aside(|| find(claim)).ok_or(ChannelError::Refused)?;
-        let mut shake = credentials.shake(Role::Responder, &self.preamble)?;
-        shake.read(&hello)?;
-        let mut answer = Preamble::ours(self.purpose).to_bytes().to_vec();
+        let (credentials, to) = match (find(purpose, &claim), claim) {
+            (Found::Member(credentials, to), _) => (credentials, to),
+            (Found::Ticket, Claim::Ticket(ticket)) => {
+                return Ok(Step::Done(Guest::Ticket(ticket).into()));
+            }
+            (Found::Later(patience), _) => return Ok(Step::Wait(patience)),
+            (Found::Ticket | Found::Nothing, _) => return Err(ChannelError::Refused.into()),
+        };
+        let mut shake = credentials.shake(Role::Responder, preamble)?;
+        let (_, message) = split::<LENGTH>(message)?;
+        shake.read(message)?;
+        let mut answer = Preamble::ours(purpose).to_bytes().to_vec();
         put_message(&mut answer, &shake.write(&[])?);
-        self.peer.write_all(&answer)?;
-        let mut channel = shake.into_channel()?;
-        // Only the owner of the key or secret can send this frame: the peer's first message may be a
-        // replayed one.
-        let first = read_frame(&mut self.peer, &mut channel.receiving);
-        let first = first.map_err(|_| ChannelError::Refused)?;
-        self.peer.end()?;
-        Ok(Welcomed { to, first, channel })
+        self.proving = Some((to, shake.into_channel()?));
+        self.received.clear();
+        Ok(Step::Answer(answer))
     }
+}
+
+fn refused(_: ChannelError) -> ChannelError {
+    ChannelError::Refused
+}
+
+/// The number of bytes of a message's length.
+const LENGTH: usize = 2;
+
+/// Returns the length of a peer's preamble, identity and message, as far as the `received` bytes
+/// tell it.
+fn hello_len(received: &[u8]) -> Result<usize, LinkError> {
+    let Some(preamble) = received.first_chunk() else { return Ok(PREAMBLE_LEN) };
+    let identity = match Preamble::parse(preamble)?.purpose {
+        Purpose::Binary => return Ok(PREAMBLE_LEN + TICKET_LEN),
+        Purpose::Control => size_of::<PublicKey>(),
+        Purpose::Link | Purpose::Probe | Purpose::Files => size_of::<CopyId>(),
+    };
+    let start = PREAMBLE_LEN + identity + LENGTH;
+    let Some(length) = received.get(start - LENGTH..start) else { return Ok(start) };
+    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+    if length > limits::MESSAGE {
+        return Err(ChannelError::TooLong(length, limits::MESSAGE).into());
+    }
+    Ok(start + length)
+}
+
+fn split<const COUNT: usize>(bytes: &[u8]) -> Result<(&[u8; COUNT], &[u8]), ChannelError> {
+    bytes.split_first_chunk().ok_or(ChannelError::Garbage)
 }
 
 /// Appends a handshake message to `out`, after its length (two bytes, little endian).
@@ -190,15 +279,6 @@ fn read_message(peer: &mut Timed<'_>) -> Result<Vec<u8>, LinkError> {
     let mut message = vec![0; length];
     peer.read_exact(&mut message)?;
     Ok(message)
-}
-
-/// Reads the first frame of a peer, and returns its contents.
-fn read_frame(peer: &mut Timed<'_>, line: &mut Line) -> Result<Vec<u8>, LinkError> {
-    let head: [u8; FRAME_HEAD] = peer.read_array()?;
-    let mut frame = head.to_vec();
-    frame.resize(FRAME_HEAD + length_behind(head, limits::MESSAGE)?, 0);
-    peer.read_exact(&mut frame[FRAME_HEAD..])?;
-    Ok(line.open(&mut frame)?.ok_or(ChannelError::Garbage)?)
 }
 
 #[cfg(test)]

@@ -12,5 +12,7 @@ pub mod link_pool;
 mod timed;
 
 pub use connection::{Connection, ConnectionError, connect_agent};
-pub use greeters::{Greeters, Place};
-pub use greeting::{Claim, Credentials, Greeting, LinkError, Welcomed, break_reason, introduce};
+pub use greeters::{Greeters, Host};
+pub use greeting::{
+    Claim, Credentials, Found, Guest, LinkError, TICKET_LEN, Welcomed, break_reason, introduce,
+};

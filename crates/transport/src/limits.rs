@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-/// The maximum number of connections that have not completed their greeting; others are closed
-/// before a thread or a buffer is spent on them.
-pub const PEERS: usize = 256;
+/// The maximum number of connections that have not completed their greeting. When another one
+/// comes, the oldest of the address with most of them is closed.
+pub const PEERS: usize = 512;
 
 /// The maximum number of unfinished greetings per address: a neighbour's 64 lanes, and some more.
+/// When another one comes, the oldest of them is closed.
 pub const PEERS_OF_ADDRESS: usize = 72;
 
 /// The timeout for a peer's greeting: all of it must arrive within this time.

@@ -33,20 +33,6 @@ impl<'a> Timed<'a> {
         self.stream.set_read_timeout(None)?;
         self.stream.set_write_timeout(None)
     }
-
-    /// Returns the connection.
-    #[must_use]
-    pub fn stream(&self) -> &'a TcpStream {
-        self.stream
-    }
-
-    /// Runs `act`, and extends the deadline by its duration, on which the peer has no influence.
-    pub fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
-        let began_ns = clock::now_ns();
-        let result = act();
-        self.until_ns += clock::now_ns().saturating_sub(began_ns);
-        result
-    }
 }
 
 impl Read for Timed<'_> {
@@ -103,14 +89,5 @@ mod tests {
             }
         }
         assert_eq!(result, Some(Err(io::ErrorKind::TimedOut)));
-    }
-
-    #[test]
-    fn the_time_of_an_act_extends_the_deadline() {
-        let (near, mut far) = pair().unwrap();
-        let mut timed = Timed::begin(&near, Duration::from_millis(200)).expect("a timeout");
-        timed.aside(|| std::thread::sleep(Duration::from_millis(300)));
-        far.write_all(&[7]).expect("it is there");
-        assert_eq!(timed.read(&mut [0]).expect("it has come"), 1);
     }
 }

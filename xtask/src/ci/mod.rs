@@ -1,5 +1,6 @@
 //! The steps of `make test`: installation, checks, tests, and the check for what tests leave behind.
 
+mod bugs;
 mod client;
 mod leftovers;
 mod python;
@@ -10,6 +11,7 @@ mod steps;
 mod suites;
 mod tools;
 
+pub(crate) use bugs::bugs;
 pub(crate) use leftovers::remove_temporary;
 pub(crate) use scenarios::scenarios;
 pub(crate) use soak::{soak, soak_mounts};

@@ -2,6 +2,7 @@
 
 pub(super) mod again;
 pub(super) mod rails;
+pub(super) mod siege;
 pub(super) mod slow;
 pub(super) mod text;
 

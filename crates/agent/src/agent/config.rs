@@ -42,9 +42,9 @@ pub enum AgentError {
     /// The agent cannot listen on this port.
     #[error("cannot listen on port {0}: {1}")]
     Listen(u16, io::Error),
-    /// Parked connections cannot be watched.
-    #[error("cannot watch standing links: {0}")]
-    LinkPool(io::Error),
+    /// Connections cannot be watched.
+    #[error("cannot watch connections: {0}")]
+    Watch(io::Error),
     /// A thread cannot be started.
     #[error("{0}")]
     Thread(io::Error),

@@ -13,11 +13,28 @@ fn secret(byte: u8) -> Credentials<'static> {
 }
 
 /// Welcomes the peer at the other end of `far`, which must know `known`.
-fn welcome(far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, LinkError> {
-    Greeting::begin(far)?.welcome(|claim| match claim {
-        Claim::Member(id) => Some((known, id)),
-        Claim::Controller(_) => None,
-    })
+fn welcome(mut far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, LinkError> {
+    let mut greeting = Greeting::default();
+    loop {
+        let mut bytes = vec![0; greeting.wanted()?];
+        far.read_exact(&mut bytes)?;
+        greeting.receive(&bytes);
+        if greeting.wanted()? > 0 {
+            continue;
+        }
+        let step = greeting.proceed(|_, claim| match claim {
+            Claim::Member(id) => Found::Member(known.clone(), *id),
+            _ => Found::Nothing,
+        });
+        match step? {
+            Step::Answer(bytes) => far.write_all(&bytes)?,
+            Step::Done(guest) => match *guest {
+                Guest::Member(welcomed) => return Ok(welcomed),
+                Guest::Ticket(_) => panic!("it has no ticket"),
+            },
+            Step::Wait(_) => panic!("a member is known"),
+        }
+    }
 }
 
 #[test]
