@@ -119,7 +119,8 @@ impl Case {
         if self.kind == Kind::Stripes {
             write(&has_source, files.iter().map(|(path, contents)| (path, older(contents))));
             let (case, its) = (self.clone(), folders.clone());
-            world::run(self.seed, wires, move || case.watch(&its, |_| ()));
+            // With random numbers of its own.
+            world::run(!self.seed, wires, move || case.watch(&its, |_| ()));
         }
         write(&has_source, files.iter().map(|(path, contents)| (path, contents.clone())));
         let (case, its) = (self.clone(), folders.clone());
