@@ -2,6 +2,7 @@
 //! jobs that compute, whose time is compared with the lower bound for jobs that cannot be split.
 
 mod encodes;
+mod staging;
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -38,6 +39,7 @@ impl Place {
         cluster.raise(
             "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-2]\"\nrate = \"1gbit\"\n",
         )?;
+        staging::prepare(&cluster)?;
         Ok(Self { cluster, encodes: encodes::prepare()?, jobs })
     }
 }
@@ -48,7 +50,14 @@ pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     // A round takes about a minute.
     rounds: "5",
     options: &[("--jobs", "10000", "number of empty jobs")],
-    needs: &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")],
+    needs: &[
+        ("iproute2", "ip"),
+        ("fuse3", "fusermount3"),
+        ("lame", "lame"),
+        ("rsync", "rsync"),
+        ("openssh-client", "ssh"),
+        ("openssh-server", "sshd"),
+    ],
     sandboxed: false,
     time: Duration::from_secs(300),
     places: &[contest::Place { make: Place::make, contests: &CONTESTS }],
@@ -66,7 +75,7 @@ pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     },
 };
 
-const CONTESTS: [Contest<Place>; 4] = [
+const CONTESTS: [Contest<Place>; 5] = [
     Contest {
         title: "Jobs on this machine, beside xargs",
         unit: "ms a job",
@@ -84,6 +93,12 @@ const CONTESTS: [Contest<Place>; 4] = [
         unit: "ms a job",
         goal: Goal::Below(1.0),
         tools: &[IN_LAB],
+    },
+    Contest {
+        title: "Staging of 10,000 files of 1 KiB, 25 in and 25 out a job",
+        unit: "files/s",
+        goal: Goal::AtLeast(2.0),
+        tools: &[staging::GARLAND, staging::PARALLEL],
     },
     Contest {
         title: "24 encodes on three nodes of a lab, beside what whole jobs take",

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -48,13 +49,17 @@ pub fn free_space(folder: &std::path::Path) -> Option<u64> {
 }
 
 /// Returns the umask of this process: the permission bits that new files do not get. It is read
-/// from `/proc` if possible, since umask(2) can only return the mask by changing it for a moment.
+/// from `/proc` if possible, since umask(2) can only return the mask by changing it for a moment;
+/// and only once, since the process does not change it.
 #[must_use]
 pub fn umask() -> u32 {
     const USUAL: u32 = 0o022;
-    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return USUAL };
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return USUAL };
+        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
+    })
 }
 
 /// Makes the kernel send SIGTERM to the child process of `command` when the thread that spawns the

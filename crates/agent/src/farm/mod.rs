@@ -5,6 +5,7 @@ mod executor;
 mod facts;
 mod guard;
 mod output;
+mod remover;
 mod run;
 mod service;
 mod snapshot;

@@ -10,6 +10,7 @@ use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
 
 use super::facts::facts;
+use super::remover::Remover;
 use super::run::Place;
 use super::snapshot::JobsSnapshot;
 use super::window::Window;
@@ -25,13 +26,16 @@ pub struct JobService {
     executor: Option<JobExecutor>,
     /// The directory that contains the jobs' own directories; `None` until the farm is opened.
     own: Option<PathBuf>,
+    /// Removes these directories; `None` also if no thread could be started.
+    remover: Option<Remover>,
     window: Option<Window>,
 }
 
 impl JobService {
     /// Creates a service without an executor.
     pub fn new(controller: &Controller) -> Self {
-        Self { controller: controller.clone(), executor: None, own: None, window: None }
+        let (executor, own, remover, window) = (None, None, None, None);
+        Self { controller: controller.clone(), executor, own, remover, window }
     }
 
     /// Executes an order.
@@ -59,9 +63,8 @@ impl JobService {
                 self.tell(FarmEvent::Mounted(error));
             }
             FarmOrder::Clear(job) => {
-                if let Some(own) = &self.own {
-                    // Errors are ignored: the removal is tried again at the end.
-                    let _ = fs::remove_dir_all(own.join(job.to_string()));
+                if let Some(remover) = &mut self.remover {
+                    remover.remove(job);
                 }
             }
         }
@@ -84,6 +87,8 @@ impl JobService {
             }
             Err(error) => log(&format!("cannot run jobs on this node: {}", reason(&error))),
         }
+        // Without a thread, all directories are removed at the end.
+        self.remover = Remover::start(own.clone()).ok();
         self.own = Some(own);
         self.tell(FarmEvent::Opened(facts));
     }
@@ -113,6 +118,7 @@ impl Drop for JobService {
         // Jobs first: they use the mount.
         self.executor = None;
         self.window = None;
+        self.remover = None;
         if let Some(own) = &self.own {
             // Errors are ignored: the directory does not exist if no job had files.
             let _ = fs::remove_dir_all(own);

@@ -224,7 +224,13 @@ impl FileStore {
         &self.name
     }
 
-    fn check_space(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
+    /// Fails if the file system of `folder`, whose path is `path`, has less free space than `needed`
+    /// bytes.
+    pub(super) fn check_space(
+        folder: &OwnedFd,
+        path: &Path,
+        needed: u64,
+    ) -> Result<(), StoreError> {
         let Ok(stat) = fstatvfs(folder) else { return Ok(()) };
         let free = stat.f_bavail.saturating_mul(stat.f_frsize);
         if stat.f_blocks > 0 && free < needed {

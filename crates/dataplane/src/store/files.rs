@@ -10,17 +10,28 @@ use std::path::Path;
 use garland_core::trace::Stage;
 use garland_protocol::FileTarget;
 use garland_sys::confine::Root;
-use rustix::fs::{fstat, syncfs};
+use rustix::fs::{fstat, fsync, syncfs};
+use rustix::io::Errno;
 
 use super::file::{FileStore, Metadata, Size, unopened};
 use super::left::remove_stale_of;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
+/// The length in bytes from which disk space is reserved for a file before it is written. Smaller
+/// files get theirs when the kernel writes them to the disk: those that are removed before, as a
+/// job's files on its node often are, cost nothing there.
+const LARGE: u64 = 64 << 10;
+
+/// The maximum number of directories that are made stable one by one.
+const FEW: usize = 16;
+
 /// Several files under their hidden names. All are complete before any of them is renamed.
 pub struct FilesStore {
     /// The files, each with the offset of its first byte in the copy.
     files: Vec<(u64, FileStore)>,
+    /// The directories of the files, each once.
+    folders: Vec<OwnedFd>,
     fsync: bool,
 }
 
@@ -39,7 +50,8 @@ impl FilesStore {
             let (above, name) = split(path)?;
             let again = |error| StoreError::path("open the directory", above.display(), &error);
             let folder = folders[above].try_clone().map_err(again)?;
-            let size = Size { length: *length, room: *room.min(length) };
+            let room = if *length < LARGE { 0 } else { *room.min(length) };
+            let size = Size { length: *length, room };
             let directory = (folder, above.to_owned(), Vec::new());
             let file = FileStore::create_in(directory, name.to_owned(), size, tag, None)?;
             // The files are made stable together.
@@ -47,7 +59,7 @@ impl FilesStore {
             files.push((begin, file));
             begin += length;
         }
-        Ok(Self { files, fsync })
+        Ok(Self { files, folders: folders.into_values().collect(), fsync })
     }
 
     /// Returns each file that has some of the `length` bytes at the offset `offset` of the copy,
@@ -65,17 +77,32 @@ impl FilesStore {
         })
     }
 
-    /// Makes the files and their current names stable, if that was requested. One syncfs(2) for
-    /// each file system takes a fraction of the time of an fsync(2) for each file.
+    /// Makes the files stable, if that was requested. One syncfs(2) for each file system takes a
+    /// fraction of the time of an fsync(2) for each file.
     fn make_stable(&self, trace: &Collector) -> Result<(), StoreError> {
+        if !self.fsync {
+            return Ok(());
+        }
         let mut devices = BTreeMap::new();
-        for file in self.files.iter().filter_map(|(_, file)| file.file()).filter(|_| self.fsync) {
+        for file in self.files.iter().filter_map(|(_, file)| file.file()) {
             devices.insert(fstat(file).map_or(0, |stat| stat.st_dev), file);
         }
         let sync = || devices.values().try_for_each(syncfs);
-        let failed =
-            |error: rustix::io::Errno| StoreError::path("sync", self.name(), &error.into());
-        trace.time(Stage::Fsync, sync).map_err(failed)
+        trace.time(Stage::Fsync, sync).map_err(|error| self.unstable(error))
+    }
+
+    /// Makes the files' new names stable, if that was requested. The contents are stable already,
+    /// and a syncfs(2) would write what other programs have written since.
+    fn make_names_stable(&self, trace: &Collector) -> Result<(), StoreError> {
+        if !self.fsync || self.folders.len() > FEW {
+            return self.make_stable(trace);
+        }
+        let sync = |folder| trace.time(Stage::Fsync, || fsync(folder));
+        self.folders.iter().try_for_each(sync).map_err(|error| self.unstable(error))
+    }
+
+    fn unstable(&self, error: Errno) -> StoreError {
+        StoreError::path("sync", self.name(), &error.into())
     }
 }
 
@@ -108,8 +135,7 @@ impl Store for FilesStore {
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;
         self.files.iter().try_for_each(|(_, file)| file.commit(trace))?;
-        // The new names as well.
-        self.make_stable(trace)
+        self.make_names_stable(trace)
     }
 
     fn abandon(&self) {
@@ -140,21 +166,24 @@ fn split(path: &[u8]) -> Result<(&Path, &OsStr), StoreError> {
     Ok((path.parent().unwrap_or(Path::new("")), name))
 }
 
-/// Opens the directory of each file, and removes the partial files that interrupted copies left
-/// there.
+/// Opens the directory of each file, checks its free space, and removes the partial files that
+/// interrupted copies left there.
 fn folders<'a>(
     root: &Root,
     targets: &'a [FileTarget],
 ) -> Result<BTreeMap<&'a Path, OwnedFd>, StoreError> {
-    let mut names: BTreeMap<&Path, Vec<&OsStr>> = BTreeMap::new();
-    for target in targets {
-        let (above, name) = split(&target.path)?;
-        names.entry(above).or_default().push(name);
+    let mut inside: BTreeMap<&Path, (Vec<&OsStr>, u64)> = BTreeMap::new();
+    for FileTarget { path, length, room, .. } in targets {
+        let (above, name) = split(path)?;
+        let (names, needed) = inside.entry(above).or_default();
+        names.push(name);
+        *needed = needed.saturating_add(*room.min(length));
     }
     let mut folders = BTreeMap::new();
-    for (above, names) in names {
+    for (above, (names, needed)) in inside {
         let folder = root.open_dir(above, false).map_err(unopened(above))?;
         remove_stale_of(&folder, &names);
+        FileStore::check_space(&folder, above, needed)?;
         folders.insert(above, folder);
     }
     Ok(folders)
@@ -162,7 +191,11 @@ fn folders<'a>(
 
 #[cfg(test)]
 mod tests {
+    use garland_core::trace::Record;
+    use garland_protocol::CopyId;
+
     use super::*;
+    use crate::recorder::Budget;
     use crate::tests::{Scratch, untraced};
 
     fn target(path: &str, length: u64) -> FileTarget {
@@ -195,13 +228,36 @@ mod tests {
     }
 
     #[test]
+    fn files_and_then_their_few_directories_are_synced_if_that_was_requested() {
+        let dir = Scratch::new("files-synced");
+        let root = Root::confined(&dir).unwrap();
+        let synced = |folders: usize, fsync| {
+            (0..folders).for_each(|at| std::fs::create_dir_all(dir.join(at.to_string())).unwrap());
+            let targets: Vec<_> = (0..folders).map(|at| target(&format!("{at}/file"), 1)).collect();
+            let budget = Budget { records: 1000, threads: 1 };
+            let trace = Collector::new(budget, CopyId([0; 16]), 1, 0, None);
+            let store = FilesStore::create(&root, &targets, fsync, "t").unwrap();
+            store.commit(&trace).unwrap();
+            let is_sync =
+                |record: &&Record| matches!(record, Record::Span(it) if it.stage == Stage::Fsync);
+            trace.finish().records.iter().filter(is_sync).count()
+        };
+        assert_eq!(synced(3, true), 1 + 3);
+        assert_eq!(synced(FEW + 1, true), 1 + 1, "all at once");
+        assert_eq!(synced(3, false), 0);
+    }
+
+    #[test]
     fn one_file_that_cannot_be_created_leaves_none() {
         let dir = Scratch::new("files-none");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir(dir.join("d")).unwrap();
-        for (bad, reason) in [("d", "cannot replace d: it is a directory"), ("x/y", "cannot open")]
-        {
-            let targets = [target("a", 1), target(bad, 1)];
+        for (bad, length, reason) in [
+            ("d", 1, "cannot replace d: it is a directory"),
+            ("x/y", 1, "cannot open"),
+            ("z", 1 << 60, "no space left on "),
+        ] {
+            let targets = [target("a", 1), target(bad, length)];
             let error = FilesStore::create(&root, &targets, true, "t").err().unwrap();
             assert!(error.to_string().starts_with(reason), "{error}");
             assert_eq!(std::fs::read_dir(&*dir).unwrap().count(), 1);
