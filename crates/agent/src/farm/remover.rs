@@ -1,10 +1,10 @@
 //! Removes the directories of jobs that are over, in a thread: on some disks this takes longer than
 //! the jobs themselves, and the orders for further jobs must not wait for it.
 
+use garland_sys::channel::{SyncSender, sync_channel};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, sync_channel};
 
 use garland_sys::threads::{self, Joined};
 
@@ -34,7 +34,7 @@ impl Remover {
             // Errors are ignored: the removal is tried again at the end of the run.
             let _ = fs::remove_dir_all(path);
         };
-        let thread = threads::spawn("remove", move || paths.into_iter().for_each(remove))?;
+        let thread = threads::spawn("remove", move || paths.iter().for_each(remove))?;
         Ok(Self { folder, count: 0, waiting, _thread: thread.into() })
     }
 
