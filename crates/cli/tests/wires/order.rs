@@ -31,7 +31,7 @@ fn slow_pairs_are_no_neighbours_in_a_chain_and_slow_nodes_come_last() {
     // Whether it names all that is slow is for other tests.
     let _ = stage.garland.run(&["wires", "lab:n[1-6]"]);
     let said = plan("lab:n[2-6]:/x").with_code(0);
-    assert!(said.out.contains("order: by the wires as "), "{}", said.out);
+    assert!(said.out.contains("order: by the rates of the wires, measured by "), "{}", said.out);
     let route = said.out.lines().find(|line| line.contains(" -> ")).expect("a chain");
     let chain: Vec<&str> = route.trim().split(" -> ").skip(1).collect();
     assert_eq!(chain.len(), 5, "{chain:?}");
