@@ -83,5 +83,7 @@ fn an_interrupted_copy_gives_everyone_a_verdict() {
 #[test]
 fn the_same_schedule_gives_the_same_run() {
     let mishaps = vec![at(SECOND / 20, What::Crash(2)), at(SECOND / 10, What::Pause(3, 1000))];
-    assert_eq!(copy(5, mishaps.clone()), copy(5, mishaps));
+    // The CPU time of the head differs.
+    let run = |mishaps| Run { head_ns: 0, ..copy(5, mishaps) };
+    assert_eq!(run(mishaps.clone()), run(mishaps));
 }
