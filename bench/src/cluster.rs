@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use garland_lab::{Lab, StateDir};
 use serde_json::Value;
 
@@ -128,33 +128,6 @@ impl Cluster {
             running.0.push(child.with_context(|| format!("failed to start `{line}`"))?);
         }
         Ok(running)
-    }
-
-    /// Returns the options of ssh for the servers of [`Cluster::sshd`].
-    pub(crate) fn ssh_options(&self) -> String {
-        let key = self.folder.join("key");
-        let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
-        format!("-oIdentityFile={} {unknown}", key.display())
-    }
-
-    /// Starts an sshd on each of `nodes`, which accepts the key of [`Cluster::ssh_options`].
-    ///
-    /// # Errors
-    /// If the keys cannot be created, or an sshd does not start.
-    pub(crate) fn sshd(&self, nodes: &[String]) -> Result<Running> {
-        let folder = self.folder.display();
-        // sshd needs this directory.
-        let keys = format!(
-            "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
-             cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
-             'AuthorizedKeysFile {folder}/authorized' 'StrictModes no' 'UsePAM no' \
-             'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
-        );
-        let first = nodes.first().context("no node is to run sshd")?;
-        let made = self.shell(first, &keys)?.status().context("failed to create keys")?;
-        ensure!(made.success(), "failed to create ssh keys: {made}");
-        let line = format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf");
-        self.start(nodes.iter().map(|node| (node.clone(), Ok(line.clone()))))?.listens(22)
     }
 
     fn lab(&self) -> Result<&Lab> {

@@ -98,13 +98,24 @@ impl Stage {
 
     /// Returns the options of ssh on the client.
     pub(crate) fn ssh_options(&self) -> String {
-        self.cluster.ssh_options()
+        let key = self.folder.join("key");
+        let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
+        format!("-oIdentityFile={} {unknown}", key.display())
     }
 
     /// Starts an sshd on every server, which accepts the key of [`Stage::ssh_options`].
     pub(crate) fn sshd(&self) -> Result<Running> {
-        let servers: Vec<_> = (1..=self.servers).map(|server| format!("io{server}")).collect();
-        self.cluster.sshd(&servers)
+        let folder = self.folder.display();
+        // sshd needs this directory.
+        let keys = format!(
+            "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
+             cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
+             'AuthorizedKeysFile {folder}/authorized' 'StrictModes no' 'UsePAM no' \
+             'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
+        );
+        let made = self.shell(CLIENT, &keys)?.status().context("failed to create keys")?;
+        anyhow::ensure!(made.success(), "failed to create ssh keys: {made}");
+        self.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))
     }
 
     /// Returns a server's root directory.
