@@ -25,9 +25,9 @@ use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY};
 use garland_dataplane::block_index::{Existing, Reuse};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::leaving::after;
 use garland_dataplane::store::{Left, remove_stale, target};
 use garland_dataplane::tree::Gathered;
+use garland_sys::clock::after;
 
 /// The minimum interval between two reports of progress to the head.
 const TELL: Duration = Duration::from_secs(1);

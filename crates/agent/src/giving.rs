@@ -19,7 +19,7 @@ use garland_sys::sync::Mutex;
 
 use crate::session::Session;
 use garland_dataplane::image::Image;
-use garland_dataplane::leaving::after;
+use garland_sys::clock::after;
 use garland_transport::TICKET_LEN;
 
 /// The number of nodes that are served at a time; further ones are refused.

@@ -2,7 +2,6 @@
 //! greets all peers; only those that have proved who they are get a thread of their own.
 
 use std::net::SocketAddr;
-
 use std::sync::Arc;
 
 use garland_protocol::{ChannelError, LinkSide, Purpose};

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
+use garland_sys::clock::after;
 use garland_sys::random;
 
 use crate::copy::Agent;
@@ -41,13 +41,9 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     }
     neighbours.reverse();
     let asked: Vec<usize> = neighbours.iter().map(Vec::len).collect();
-    let there = agents.iter().map(Option::is_some);
-    let orders: Vec<(usize, ToAgent)> = there
-        .zip(neighbours)
-        .enumerate()
-        .filter(|(_, (is_there, _))| *is_there)
-        .map(|(node, (_, next))| (node, ToAgent::Stand(order, secret.clone(), next)))
-        .collect();
+    let there = neighbours.into_iter().enumerate().filter(|(node, _)| agents[*node].is_some());
+    let stand = |(node, next)| (node, ToAgent::Stand(order, secret.clone(), next));
+    let orders: Vec<(usize, ToAgent)> = there.map(stand).collect();
     let answers = ask(agents, orders, |message| match message {
         FromAgent::Stands(of, failed) if of == order => Some(failed),
         _ => None,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, ToAgent};
+use garland_sys::clock::after;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
+use garland_sys::clock::after;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;

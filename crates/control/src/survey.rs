@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
+use garland_sys::clock::after;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;

@@ -17,10 +17,10 @@ const NAP: Duration = Duration::from_millis(2);
 /// Joins a thread of a copy that is over, and returns its result. Returns none if the thread
 /// panicked, or if it hangs on the node's disk.
 pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
-    let began = clock::now_ns();
+    let cap_ns = clock::after(CAP);
     let hangs = || match member.pending() {
         Some(_) => member.hangs(),
-        None => clock::now_ns().saturating_sub(began) >= nanoseconds(CAP),
+        None => clock::now_ns() >= cap_ns,
     };
     until(&thread, hangs).then(|| thread.join().ok())?
 }
@@ -43,15 +43,6 @@ pub fn join_all(
         }
     }
     all
-}
-
-/// Returns the monotonic time in nanoseconds at which `time` will have passed.
-pub fn after(time: Duration) -> u64 {
-    clock::now_ns().saturating_add(nanoseconds(time))
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Waits until a thread has ended, or `over` returns true. Returns whether the thread has ended.

@@ -158,7 +158,7 @@ impl<T> Receiver<T> {
         if !world::inside() {
             return self.real.recv_timeout(time);
         }
-        let until_ns = clock::now_ns().saturating_add(time.as_nanos() as u64);
+        let until_ns = clock::after(time);
         loop {
             let left = clock::until(until_ns);
             match self.try_recv() {

@@ -72,6 +72,12 @@ pub fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
 
+/// Returns the time of the monotonic clock, in nanoseconds, at which `time` will have passed.
+#[must_use]
+pub fn after(time: Duration) -> u64 {
+    now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// Returns the time until the monotonic clock reaches `deadline_ns`; zero if that has passed.
 #[must_use]
 pub fn until(deadline_ns: u64) -> Duration {

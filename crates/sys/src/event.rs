@@ -85,14 +85,9 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
         .iter()
         .map(|interest| PollFd::from_borrowed_fd(interest.fd, interest.events()))
         .collect();
-    let time = timeout;
-    let timeout = timeout.map(|time| Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
-    });
     let polled = match world::inside() {
-        true => world::poll(&mut fds, |at| interests[at].events(), time),
-        false => poll(&mut fds, timeout.as_ref()).map_err(io::Error::from),
+        true => world::poll(&mut fds, |at| interests[at].events(), timeout),
+        false => poll(&mut fds, timeout.map(timespec).as_ref()).map_err(io::Error::from),
     };
     match polled {
         Ok(_) => {}
@@ -107,6 +102,14 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
         write: fd.revents().intersects(PollFlags::OUT | PollFlags::ERR),
     };
     Ok(fds.iter().map(ready).collect())
+}
+
+/// Returns a duration as the kernel takes it, at most as long as it can be.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
 }
 
 /// Waits until one of `fds` is readable, or until `timeout` has passed; `None` means without limit.

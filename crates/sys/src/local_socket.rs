@@ -70,7 +70,7 @@ pub fn names(prefix: &str) -> io::Result<Vec<String>> {
 /// is `None` if it is incomplete or too long, or if its socket is gone or belongs to another user.
 #[must_use]
 pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec<u8>>> {
-    let deadline_ns = clock::now_ns().saturating_add(patience.as_nanos() as u64);
+    let deadline_ns = clock::after(patience);
     let mut heard: Vec<Option<Vec<u8>>> = vec![None; names.len()];
     let mut callers: Vec<(usize, OwnedFd, Vec<u8>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {

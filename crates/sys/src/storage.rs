@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{fsync, renameat};
+use rustix::fs::{fsync, renameat, syncfs};
 
 pub use self::operation::Operation;
 use crate::world;
@@ -30,6 +30,15 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 pub fn sync(file: impl AsFd) -> io::Result<()> {
     world::use_disk(Operation::Sync)?;
     Ok(fsync(file)?)
+}
+
+/// Makes everything on the file system of an open file stable (syncfs(2)).
+///
+/// # Errors
+/// Those of [`sync`].
+pub fn sync_file_system(file: impl AsFd) -> io::Result<()> {
+    world::use_disk(Operation::Sync)?;
+    Ok(syncfs(file)?)
 }
 
 /// Renames an entry of a directory; an existing file with the new name is replaced.

@@ -55,17 +55,13 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 
 /// A condition that threads wait for, each with a locked [`Mutex`] that they unlock meanwhile.
 #[derive(Debug, Default)]
-pub struct Condvar {
-    real: parking_lot::Condvar,
-    /// Gives the condition an address of its own.
-    _address: u8,
-}
+pub struct Condvar(parking_lot::Condvar);
 
 impl Condvar {
     /// Creates a condition that nobody waits for.
     #[must_use]
     pub const fn new() -> Self {
-        Self { real: parking_lot::Condvar::new(), _address: 0 }
+        Self(parking_lot::Condvar::new())
     }
 
     fn key(&self) -> usize {
@@ -76,7 +72,7 @@ impl Condvar {
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
         match world::inside() {
             true => drop(self.wait_in_world(guard, None)),
-            false => self.real.wait(guard),
+            false => self.0.wait(guard),
         }
     }
 
@@ -84,7 +80,7 @@ impl Condvar {
     pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> bool {
         match world::inside() {
             true => !self.wait_in_world(guard, Some(time)),
-            false => self.real.wait_for(guard, time).timed_out(),
+            false => self.0.wait_for(guard, time).timed_out(),
         }
     }
 
@@ -107,8 +103,7 @@ impl Condvar {
         mut is_waiting: impl FnMut(&mut T) -> bool,
         time: Duration,
     ) -> bool {
-        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let until_ns = clock::now_ns().saturating_add(nanoseconds);
+        let until_ns = clock::after(time);
         while is_waiting(guard) {
             let left = clock::until(until_ns);
             if left.is_zero() {
@@ -137,13 +132,13 @@ impl Condvar {
 
     /// Wakes one of the threads that wait.
     pub fn notify_one(&self) {
-        self.real.notify_one();
+        self.0.notify_one();
         world::wake(self.key());
     }
 
     /// Wakes all threads that wait.
     pub fn notify_all(&self) {
-        self.real.notify_all();
+        self.0.notify_all();
         world::wake(self.key());
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 
 use crate::{event, world};
@@ -55,19 +55,15 @@ impl Watch {
     /// # Errors
     /// When the system cannot wait.
     pub fn wait(&self, timeout: Duration) -> io::Result<Vec<u64>> {
-        let time = timeout;
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
-        let mut events = Vec::with_capacity(16);
         let timeout = match world::inside() {
             true => {
-                event::wait_readable(&[self.epoll.as_fd()], Some(time))?;
-                Timespec { tv_sec: 0, tv_nsec: 0 }
+                event::wait_readable(&[self.epoll.as_fd()], Some(timeout))?;
+                Duration::ZERO
             }
             false => timeout,
         };
+        let timeout = event::timespec(timeout);
+        let mut events = Vec::with_capacity(16);
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout))
         {
             Ok(_) | Err(Errno::INTR) => {}

@@ -184,7 +184,7 @@ impl<'a, H: Host> Table<'a, H> {
         }
         self.next += 1;
         let number = self.next;
-        let until_ns = clock::now_ns() + GREETING.as_nanos() as u64;
+        let until_ns = clock::after(GREETING);
         let greeting = Greeting::default();
         let peer = Peer { stream, address, origin, greeting, until_ns, waits: false };
         let watched =
@@ -296,14 +296,14 @@ impl<T> Peer<T> {
                 Step::Done(guest) => return Ok(Progress::Done(guest)),
                 Step::Wait(patience) => {
                     if !std::mem::replace(&mut self.waits, true) {
-                        self.until_ns = clock::now_ns() + patience.as_nanos() as u64;
+                        self.until_ns = clock::after(patience);
                     }
                     return Ok(Progress::Waits);
                 }
                 Step::Answer(bytes) => {
                     if std::mem::take(&mut self.waits) {
                         // The peer had no influence on the time until now.
-                        self.until_ns = clock::now_ns() + GREETING.as_nanos() as u64;
+                        self.until_ns = clock::after(GREETING);
                     }
                     // A new connection has room for so few bytes.
                     if tcp::try_send(&self.stream, &bytes)? != Some(bytes.len()) {

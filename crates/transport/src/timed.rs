@@ -18,7 +18,7 @@ impl<'a> Timed<'a> {
     /// `patience`.
     pub fn begin(stream: &'a TcpStream, patience: Duration) -> io::Result<Self> {
         stream.set_write_timeout(Some(patience))?;
-        Ok(Self { stream, until_ns: clock::now_ns() + patience.as_nanos() as u64 })
+        Ok(Self { stream, until_ns: clock::after(patience) })
     }
 
     /// Reads exactly `LENGTH` bytes.

@@ -1,5 +1,5 @@
 //! Puts bugs back that were fixed, one at a time, and demands that the simulator finds each of them by its
-//! seed. So we know that the chaos tests would find such a bug if somebody wrote it again.
+//! seed. This shows that the chaos tests would find such a bug if it were written again.
 //!
 //! A bug is a patch in [`FOLDER`]. Lines before the patch say what it was (`Bug:`), and which chaos test
 //! (`Test:`) finds it with which seed (`Seed:`).

@@ -44,6 +44,15 @@ fn copy(
     Ok((seconds, serde_json::from_slice(&said).context("failed to read the result")?))
 }
 
+impl Copies {
+    /// Copies the whole source to all nodes of `lab`. Returns the rate in MB/s.
+    fn measure(&self, lab: &str, more: &[&str]) -> Result<Figure> {
+        let more = [&["--whole"], more].concat();
+        let (seconds, result) = copy(&self.cluster, lab, (&self.source, &self.list), &more)?;
+        rate(&result, seconds)
+    }
+}
+
 /// Returns the rate in MB/s of the bytes of `result` if they take `seconds`.
 fn rate(result: &Value, seconds: f64) -> Result<Figure> {
     let bytes = result["bytes"].as_f64().context("the result of garland cp has no bytes")?;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Copies, cluster, copy, rate};
-use crate::contest::{Figure, Setting, Tool};
+use super::{Copies, cluster};
+use crate::contest::{Setting, Tool};
 use crate::{memory, source};
 
 const LAB: &str = "bench-rails";
@@ -16,14 +16,14 @@ pub(crate) const BOTH: Tool<Copies> = Tool {
     name: "two-rails",
     about: "garland cp --whole --no-fsync over both NICs of every node",
     need: None,
-    measure: |place| over(place, "2"),
+    measure: |place| place.measure(LAB, &["--rails", "2"]),
 };
 
 pub(crate) const ONE: Tool<Copies> = Tool {
     name: "one-rail",
     about: "garland cp --whole --no-fsync over the first NIC of every node",
     need: None,
-    measure: |place| over(place, "1"),
+    measure: |place| place.measure(LAB, &["--rails", "1"]),
 };
 
 /// Builds the lab.
@@ -35,10 +35,4 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     let source = cluster.folder.join("source");
     source::write(&source, BYTES)?;
     Ok(Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
-}
-
-fn over(place: &Copies, rails: &str) -> Result<Figure> {
-    let what = (&*place.source, &*place.list);
-    let (seconds, result) = copy(&place.cluster, LAB, what, &["--whole", "--rails", rails])?;
-    rate(&result, seconds)
 }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
-use super::{Copies, cluster, copy, rate};
+use super::{Copies, cluster};
 use crate::contest::{Figure, Setting, Tool};
 use crate::{memory, source};
 use xtask::clock::Watch;
@@ -62,7 +62,7 @@ pub(crate) const ALONE: Tool<Copies> = Tool {
     name: "alone",
     about: "garland cp --whole --no-fsync, nobody else at the ports",
     need: None,
-    measure: alone,
+    measure: |place| place.measure(LAB, &[]),
 };
 
 /// Builds the lab, and gives the slow peers' node its addresses.
@@ -84,12 +84,6 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     Ok(Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
 }
 
-fn alone(place: &Copies) -> Result<Figure> {
-    let what = (&*place.source, &*place.list);
-    let (seconds, result) = copy(&place.cluster, LAB, what, &["--whole"])?;
-    rate(&result, seconds)
-}
-
 /// Measures a copy while slow peers with this number of addresses besiege an agent.
 fn besieged(place: &Copies, addresses: &str) -> Result<Figure> {
     let record = place.cluster.record(VICTIM)?;
@@ -100,7 +94,7 @@ fn besieged(place: &Copies, addresses: &str) -> Result<Figure> {
     let mut command = place.cluster.shell(ATTACKER, &line)?;
     let mut siege = Siege(command.stdout(Stdio::piped()).spawn().context("failed to start bash")?);
     siege.await_all()?;
-    let figure = alone(place)?;
+    let figure = place.measure(LAB, &[])?;
     siege.assert_alive()?;
     Ok(figure)
 }

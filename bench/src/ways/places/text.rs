@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Copies, cluster, copy, rate};
-use crate::contest::{Figure, Setting, Tool};
+use super::{Copies, cluster};
+use crate::contest::{Setting, Tool};
 use crate::memory;
 
 const LAB: &str = "bench-text";
@@ -18,14 +18,14 @@ pub(crate) const AUTO: Tool<Copies> = Tool {
     name: "auto",
     about: "garland cp --whole --no-fsync --compress auto",
     need: None,
-    measure: |place| by(place, "auto"),
+    measure: |place| place.measure(LAB, &["--compress", "auto"]),
 };
 
 pub(crate) const PLAIN: Tool<Copies> = Tool {
     name: "none",
     about: "garland cp --whole --no-fsync, not compressed",
     need: None,
-    measure: |place| by(place, "none"),
+    measure: |place| place.measure(LAB, &["--compress", "none"]),
 };
 
 /// Builds the lab, and concatenates the repository's texts.
@@ -70,10 +70,4 @@ fn gather(folder: &Path, into: &mut Vec<u8>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn by(place: &Copies, how: &str) -> Result<Figure> {
-    let what = (&*place.source, &*place.list);
-    let (seconds, result) = copy(&place.cluster, LAB, what, &["--whole", "--compress", how])?;
-    rate(&result, seconds)
 }

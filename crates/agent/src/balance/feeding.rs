@@ -89,7 +89,7 @@ impl Feeding {
     pub fn end(self) {
         self.member.close();
         let threads = self.threads.into_iter().chain(self.member.take_side_threads());
-        let _all = leaving::join_all(&self.member, threads, leaving::after(FAREWELL));
+        let _all = leaving::join_all(&self.member, threads, garland_sys::clock::after(FAREWELL));
     }
 }
 

@@ -1,11 +1,11 @@
 //! Removes the directories of jobs that are over, in a thread: on some disks this takes longer than
 //! the jobs themselves, and the orders for further jobs must not wait for it.
 
-use garland_sys::channel::{SyncSender, sync_channel};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use garland_sys::channel::{SyncSender, sync_channel};
 use garland_sys::threads::{self, Joined};
 
 /// The maximum number of directories that wait for their removal. If jobs end faster than that,

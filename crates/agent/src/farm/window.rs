@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::Opening;
 use garland_sys::clock;
+use garland_sys::clock::after;
 
 use crate::error::{OrderError, cannot};
 

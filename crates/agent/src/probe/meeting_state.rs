@@ -15,7 +15,7 @@ use garland_sys::sync::Mutex;
 
 use super::SILENCE;
 use crate::session::Session;
-use garland_dataplane::leaving::after;
+use garland_sys::clock::after;
 
 /// A meeting in progress: its connections, and whether it is over.
 pub struct MeetingState {

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::MtuProbe;
+use garland_sys::clock::after;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::{clock, event};
 

@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::{StreamTask, SurveyAnswer};
+use garland_sys::clock::after;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, tcp};
 

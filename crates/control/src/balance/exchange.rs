@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::{
     BalanceEvent, BalanceOrder, DiskCached, DiskPlace, FromAgent, NodeUse, ToAgent,
 };
 use garland_sys::clock;
+use garland_sys::clock::after;
 
 use super::job::RoundJob;
 use super::pair::PairOutcome;

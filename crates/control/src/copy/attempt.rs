@@ -97,7 +97,7 @@ impl Attempt {
     /// they have. Threads that hang on a disk are not waited for.
     pub(super) fn join_threads(&mut self, patience: Duration) -> bool {
         let threads = self.threads.drain(..).chain(self.context.take_side_threads());
-        leaving::join_all(&self.context, threads, leaving::after(patience))
+        leaving::join_all(&self.context, threads, garland_sys::clock::after(patience))
     }
 
     /// Returns the next notice of the head's own lanes.

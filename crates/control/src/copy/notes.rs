@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::trace::{Exchange, NO_BLOCK, Record, Trace};
-use garland_dataplane::leaving::after;
 use garland_protocol::{Cut, FromAgent, ToAgent};
 use garland_sys::clock;
+use garland_sys::clock::after;
 
 use super::Driver;
 use garland_dataplane::recorder::Tracing;

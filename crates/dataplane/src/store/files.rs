@@ -10,8 +10,8 @@ use std::path::Path;
 use garland_core::trace::Stage;
 use garland_protocol::FileTarget;
 use garland_sys::confine::Root;
-use rustix::fs::{fstat, fsync, syncfs};
-use rustix::io::Errno;
+use garland_sys::storage;
+use rustix::fs::fstat;
 
 use super::file::{FileStore, Metadata, Size, unopened};
 use super::left::remove_stale_of;
@@ -87,7 +87,7 @@ impl FilesStore {
         for file in self.files.iter().filter_map(|(_, file)| file.file()) {
             devices.insert(fstat(file).map_or(0, |stat| stat.st_dev), file);
         }
-        let sync = || devices.values().try_for_each(syncfs);
+        let sync = || devices.values().try_for_each(storage::sync_file_system);
         trace.time(Stage::Fsync, sync).map_err(|error| self.unstable(error))
     }
 
@@ -97,12 +97,12 @@ impl FilesStore {
         if !self.fsync || self.folders.len() > FEW {
             return self.make_stable(trace);
         }
-        let sync = |folder| trace.time(Stage::Fsync, || fsync(folder));
+        let sync = |folder| trace.time(Stage::Fsync, || storage::sync(folder));
         self.folders.iter().try_for_each(sync).map_err(|error| self.unstable(error))
     }
 
-    fn unstable(&self, error: Errno) -> StoreError {
-        StoreError::path("sync", self.name(), &error.into())
+    fn unstable(&self, error: io::Error) -> StoreError {
+        StoreError::path("sync", self.name(), &error)
     }
 }
 

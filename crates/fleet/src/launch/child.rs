@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use garland_dataplane::leaving::after;
 use garland_protocol::ReadyLine;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
+use garland_sys::clock::after;
 use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, signal, threads};
 

@@ -20,6 +20,6 @@ pub use binary::own_binary;
 pub use cancellation::Cancellation;
 pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting};
 pub use error::{LaunchError, cannot};
-pub use garland_dataplane::leaving::after;
+pub use garland_sys::clock::after;
 pub use launchers::Launchers;
 pub use orders::{LaunchResult, Launched, Orders};

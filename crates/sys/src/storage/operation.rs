@@ -5,7 +5,7 @@
 pub enum Operation {
     /// [`super::write_all_at`].
     Write,
-    /// [`super::sync`].
+    /// [`super::sync`] and [`super::sync_file_system`].
     Sync,
     /// [`super::rename`].
     Rename,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use garland_core::tree::{Meta, Record};
-use garland_sys::process;
-use rustix::fs::{AtFlags, Mode, fstat, linkat, mkdirat, symlinkat, syncfs};
+use garland_sys::{process, storage};
+use rustix::fs::{AtFlags, Mode, fstat, linkat, mkdirat, symlinkat};
 use rustix::io::Errno;
 
 use super::dir_entry::{DirEntry, Maker};
@@ -308,7 +308,7 @@ impl TreeExtractor {
     /// # Errors
     /// When a file system cannot be synced.
     pub fn make_stable(&self) -> io::Result<()> {
-        self.devices.values().try_for_each(|folder| Ok(syncfs(folder)?))
+        self.devices.values().try_for_each(storage::sync_file_system)
     }
 
     /// Succeeds if all files and directories of the tree are in place.
