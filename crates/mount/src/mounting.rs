@@ -213,7 +213,7 @@ impl Mounted {
             }
         }
         let result = served.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed")));
-        result.map_err(failed)?;
+        until_unmounted(result).map_err(failed)?;
         Ok(finish(&mount, &recording, ended, keep))
     }
 }
@@ -221,6 +221,15 @@ impl Mounted {
 fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Trace)) -> Served {
     keep(&recording.trace());
     Served { ended, account: mount.account() }
+}
+
+/// Returns the result of serving a mount. A mount that ends while a request is being read gives
+/// `ECONNABORTED` instead of a regular end (`fuse_dev_do_read` in the kernel).
+fn until_unmounted(served: io::Result<()>) -> io::Result<()> {
+    served.or_else(|error| match Errno::from_io_error(&error) {
+        Some(Errno::CONNABORTED) => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Drops pages from the kernel's cache that may hold bytes which never reached a node. Runs on a
@@ -278,4 +287,15 @@ fn is_mounted(dir: &Path) -> bool {
     };
     let above = dir.parent().and_then(|above| std::fs::metadata(above).ok());
     above.is_some_and(|above| above.dev() != own.dev())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_that_ends_while_a_request_is_read_has_ended() {
+        assert!(until_unmounted(Err(Errno::CONNABORTED.into())).is_ok());
+        assert!(until_unmounted(Err(Errno::IO.into())).is_err());
+    }
 }
