@@ -6,13 +6,14 @@ mod copies;
 mod heart;
 mod serving;
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::KeyPair;
+use garland_protocol::{KeyPair, PublicKey, SessionId};
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
@@ -20,6 +21,7 @@ use garland_sys::sync::Mutex;
 pub use self::config::{AgentConfig, AgentError};
 use crate::expected::Expectations;
 use crate::giving::GivingRights;
+use crate::session::Session;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
 use garland_dataplane::budget::Budget;
@@ -53,6 +55,8 @@ pub struct Agent {
     pub greeters: Greeters,
     /// The operations for which the agent's port accepts connections from other nodes.
     pub expected: Expectations,
+    /// The sessions of controllers, by the controller's key and the session's identity.
+    pub open: Mutex<HashMap<(PublicKey, SessionId), Arc<Session>>>,
     /// The memory that the agent's copies share.
     pub budget: Arc<Budget>,
     /// The tickets that allow nodes to fetch the agent's program.
@@ -93,6 +97,7 @@ impl Agent {
             started_ns: now,
             active_ns: AtomicU64::new(now),
             sessions: AtomicUsize::new(0),
+            open: Mutex::default(),
             expected: Expectations::new(greeters.wake()),
             strangers: AtomicUsize::new(0),
             budget: Arc::default(),

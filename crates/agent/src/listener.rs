@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use garland_protocol::{ChannelError, LinkSide, Purpose};
+use garland_protocol::{Channel, ChannelError, LinkSide, Message, PublicKey, Purpose, ToAgent};
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 
@@ -45,8 +45,8 @@ struct Port(Arc<Agent>);
 
 /// The owner of an accepted connection.
 enum Owner {
-    /// This peer, a controller.
-    Controller,
+    /// A controller, with this key.
+    Controller(PublicKey),
     /// An operation in progress.
     Operation(Expected),
 }
@@ -58,7 +58,7 @@ impl Host for Port {
         let agent = &self.0;
         match claim {
             Claim::Controller(key) if agent.config.controllers.contains(key) => {
-                Found::Member(Credentials::Keys(&agent.keys, *key), Owner::Controller)
+                Found::Member(Credentials::Keys(&agent.keys, *key), Owner::Controller(*key))
             }
             Claim::Controller(_) => Found::Nothing,
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
@@ -107,10 +107,7 @@ fn serve(
         Guest::Member(welcomed) => welcomed,
     };
     let to = match to {
-        Owner::Controller => {
-            agent.serve(&Arc::new(Session::new(stream, channel, &first)?));
-            return Ok(());
-        }
+        Owner::Controller(key) => return attend(agent, key, &first, stream, channel),
         Owner::Operation(expected) => expected,
     };
     let number = || first[..].try_into().map(u16::from_le_bytes).map_err(|_| ChannelError::Garbage);
@@ -128,6 +125,41 @@ fn serve(
         }
         Expected::Guest(invitation) => invitation.add(number()?, stream),
         Expected::Mount(listener) => listener.enter(stream, number()?, channel),
+    }
+    Ok(())
+}
+
+/// Serves a controller's new session, or continues one over another connection.
+///
+/// # Errors
+/// When the first message asks for neither, or the session is not known.
+fn attend(
+    agent: &Arc<Agent>,
+    key: PublicKey,
+    first: &[u8],
+    stream: TcpStream,
+    channel: Channel,
+) -> Result<(), LinkError> {
+    let (id, arrived) = match ToAgent::parse(first) {
+        Some(ToAgent::Open(id)) => (id, None),
+        Some(ToAgent::Resume(id, arrived)) => (id, Some(arrived)),
+        _ => return Err(ChannelError::Garbage.into()),
+    };
+    let mut open = agent.open.lock();
+    match (open.get(&(key, id)), arrived) {
+        (Some(session), Some(arrived)) => session.resume(stream, channel, arrived),
+        // A head of which nothing arrived may resume what never began here.
+        (None, None | Some(0)) => {
+            let session = Arc::new(Session::new(stream, channel)?);
+            open.insert((key, id), Arc::clone(&session));
+            drop(open);
+            if arrived.is_some() {
+                session.confirm(0);
+            }
+            agent.serve(&session);
+            agent.open.lock().remove(&(key, id));
+        }
+        _ => return Err(ChannelError::Refused.into()),
     }
     Ok(())
 }

@@ -1,25 +1,29 @@
-//! The agent's side of a control channel.
+//! The agent's side of a control session, which may continue over another connection if one breaks.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{Channel, ChannelError, FromAgent, Line, Message, ToAgent};
+use garland_protocol::{Channel, Delivered, Delivery, FromAgent, Line, Message, ToAgent};
+use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
-use garland_sys::sync::Mutex;
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::tcp;
 use garland_sys::threads::{self, Slots};
 
 use crate::conditions;
 use garland_dataplane::tree::TreeSource;
-use garland_transport::LinkError;
+use garland_transport::limits;
 
 /// The interval at which a blocked write to the head checks whether the session is over. A head
 /// that reads nothing may itself be blocked on its output (`garland exec .. | less`). If the head's
 /// host is gone, the kernel breaks the connection, because bytes are not acknowledged.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// While the connection is broken, messages are kept up to this number of bytes; senders then wait.
+const KEPT_MAX: usize = 1 << 20;
 
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
@@ -27,10 +31,19 @@ const TREES_MAX: usize = 16;
 /// The maximum number of threads that work for one head at a time.
 pub const SLOTS: usize = 128;
 
-/// An open control channel to a head. Threads share it: any may send, one receives.
+/// A session with a head. Threads share it: any may send, one receives.
 pub struct Session {
-    sending: Mutex<(TcpStream, Line)>,
+    sending: Mutex<Outgoing>,
+    /// Notified when the session continues or is over.
+    continued: Condvar,
     receiving: Mutex<Incoming>,
+    delivery: Mutex<Delivery>,
+    /// The socket of the present connection, to be shut down by other threads.
+    socket: Mutex<TcpStream>,
+    /// Further connections, for the thread that receives.
+    next: Sender<Next>,
+    /// How long to wait for another connection, in milliseconds.
+    patience_ms: AtomicU64,
     /// Trees that were scanned for the head, which may copy them; a tree's number is its index.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
@@ -38,39 +51,85 @@ pub struct Session {
     pub slots: Arc<Slots>,
 }
 
+/// The sending side of a connection.
+struct Outgoing {
+    stream: TcpStream,
+    line: Line,
+    /// Messages are only kept, for the next connection.
+    is_broken: bool,
+}
+
 /// The receiving side of a session.
 struct Incoming {
     stream: TcpStream,
     line: Line,
-    /// The bytes that have arrived and do not form a complete message yet.
+    /// The bytes that have arrived and do not form a complete frame yet.
     received: Vec<u8>,
+    /// Whether the head may have given up this connection before it was used.
+    is_unused: bool,
+    next: Receiver<Next>,
+}
+
+/// Another connection of a session.
+struct Next {
+    stream: TcpStream,
+    channel: Channel,
+    /// The number of the agent's messages that have arrived at the head.
+    arrived: u64,
 }
 
 impl Session {
-    /// Creates the session of a controller whose greeting succeeded. Fails unless `first`, the
-    /// controller's first message, is a ping.
-    pub fn new(stream: TcpStream, channel: Channel, first: &[u8]) -> Result<Self, LinkError> {
-        if !matches!(ToAgent::parse(first), Some(ToAgent::Ping)) {
-            return Err(ChannelError::Garbage.into());
-        }
-        stream.set_write_timeout(Some(PATIENCE))?;
-        tcp::keep_alive(&stream)?;
-        let Channel { sending, receiving: line } = channel;
-        let sending = Mutex::new((stream.try_clone()?, sending));
-        let receiving = Mutex::new(Incoming { stream, line, received: Vec::new() });
+    /// Creates the session of a controller whose greeting succeeded.
+    ///
+    /// # Errors
+    /// When the connection is broken already.
+    pub fn new(stream: TcpStream, channel: Channel) -> io::Result<Self> {
+        prepare(&stream)?;
+        let (next, further) = self::channel();
+        let Channel { sending: line, receiving } = channel;
+        let sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
+        let socket = Mutex::new(stream.try_clone()?);
+        let incoming = Incoming {
+            stream,
+            line: receiving,
+            received: Vec::new(),
+            is_unused: false,
+            next: further,
+        };
+        let patience_ms = u64::try_from(limits::RESUME.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
-            sending,
-            receiving,
+            sending: Mutex::new(sending),
+            continued: Condvar::default(),
+            receiving: Mutex::new(incoming),
+            delivery: Mutex::default(),
+            socket,
+            next,
+            patience_ms: AtomicU64::new(patience_ms),
             trees: Mutex::default(),
             over: AtomicBool::new(false),
             slots: Slots::new(SLOTS),
         })
     }
 
+    /// Continues the session over another connection. `arrived` is the number of this side's
+    /// messages that have arrived at the head.
+    pub fn resume(&self, stream: TcpStream, channel: Channel, arrived: u64) {
+        // Fails if nobody receives any more: the session is over.
+        let _ = self.next.send(Next { stream, channel, arrived });
+        // The thread that receives then takes the new connection.
+        let _ = self.socket.lock().shutdown(Shutdown::Both);
+    }
+
+    /// Tells the head, before anything else over this connection, how many of its messages have
+    /// arrived.
+    pub fn confirm(&self, received: u64) {
+        self.write(&mut self.sending.lock(), &FromAgent::Resumed(received).to_bytes());
+    }
+
     /// Returns the conditions of this node, and of its route to the head, that may affect
     /// measurements.
     pub fn conditions(&self) -> Vec<(String, String)> {
-        conditions::of(&self.sending.lock().0)
+        conditions::of(&self.sending.lock().stream)
     }
 
     /// Keeps a scanned tree. Returns the tree's number, or `None` if there are too many trees.
@@ -91,6 +150,7 @@ impl Session {
     /// blocked writes.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
+        self.continued.notify_all();
     }
 
     /// Returns whether the session was marked as over.
@@ -101,12 +161,28 @@ impl Session {
     /// Sends a message. Reports no error: if the head is gone, `receive` fails.
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
-        let (stream, line) = &mut *sending;
+        while sending.is_broken && self.delivery.lock().kept_bytes() > KEPT_MAX && !self.is_over() {
+            // Also returns at the end of the session, of which no one else may be told.
+            let _ = self.continued.wait_for(&mut sending, PATIENCE);
+        }
+        let frame = self.delivery.lock().send(message.to_bytes());
+        self.write(&mut sending, &frame);
+    }
+
+    fn write(&self, sending: &mut Outgoing, frame: &[u8]) {
+        if sending.is_broken {
+            return;
+        }
         let mut bytes = Vec::new();
-        let sealed = line.seal(&message.to_bytes(), &mut bytes);
-        if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
-            // A partial message cannot be completed: close the channel.
-            let _ = stream.shutdown(Shutdown::Both);
+        let sealed = sending.line.seal(frame, &mut bytes);
+        if sealed.is_err() {
+            // No connection can carry it.
+            self.end();
+        }
+        if sealed.is_err() || write_whole(&mut sending.stream, &bytes, || self.is_over()).is_err() {
+            // A partial frame cannot be completed: close the connection.
+            sending.is_broken = true;
+            let _ = sending.stream.shutdown(Shutdown::Both);
         }
     }
 
@@ -132,20 +208,76 @@ impl Session {
     /// When the head is gone, or the message is not authentic or not valid.
     pub fn receive(&self) -> io::Result<ToAgent> {
         let mut incoming = self.receiving.lock();
-        let Incoming { stream, line, received } = &mut *incoming;
         let mut buffer = [0; 16 << 10];
         loop {
-            if let Some(bytes) = line.open(received).map_err(|_| io::ErrorKind::InvalidData)? {
-                return ToAgent::parse(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into());
+            let Incoming { stream, line, received, is_unused, .. } = &mut *incoming;
+            let frame = line.open(received).map_err(|_| io::ErrorKind::InvalidData)?;
+            if let Some(frame) = frame {
+                *is_unused = false;
+                match self.take(&frame)? {
+                    Some(ToAgent::Leave) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Some(ToAgent::Await(ms)) => {
+                        self.patience_ms.store(ms.into(), Ordering::Relaxed)
+                    }
+                    Some(message) => return Ok(message),
+                    None => {}
+                }
+                continue;
             }
             match stream.read(&mut buffer) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => self.renew(&mut incoming, None)?,
                 Ok(read) => received.extend(&buffer[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => self.renew(&mut incoming, Some(error))?,
             }
         }
     }
+
+    /// Returns the message of a frame; `None` if it has none, or one that has arrived before.
+    fn take(&self, frame: &[u8]) -> io::Result<Option<ToAgent>> {
+        let mut delivery = self.delivery.lock();
+        let delivered = delivery.receive(frame).map_err(|_| io::ErrorKind::InvalidData)?;
+        let Delivered::Message(bytes) = delivered else { return Ok(None) };
+        ToAgent::parse(bytes).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Waits for another connection after one that ended, by an error or by the head's end.
+    ///
+    /// # Errors
+    /// When the head is gone.
+    fn renew(&self, incoming: &mut Incoming, broken_by: Option<io::Error>) -> io::Result<()> {
+        // A head whose kernel closed the connection has ended.
+        let is_over = broken_by.is_none() && !incoming.is_unused;
+        let patience = if is_over { 0 } else { self.patience_ms.load(Ordering::Relaxed) };
+        let next = incoming.next.recv_timeout(Duration::from_millis(patience));
+        let next = next.map_err(|_| broken_by.unwrap_or(io::ErrorKind::UnexpectedEof.into()))?;
+        // The last one counts, if the head has opened several.
+        let Next { stream, channel, arrived } = incoming.next.try_iter().last().unwrap_or(next);
+        prepare(&stream)?;
+        *self.socket.lock() = stream.try_clone()?;
+        let mut sending = self.sending.lock();
+        let (received, frames) = {
+            let mut delivery = self.delivery.lock();
+            let frames = delivery.resume(arrived).map_err(|_| io::ErrorKind::InvalidData)?;
+            (delivery.received(), frames)
+        };
+        let Channel { sending: line, receiving } = channel;
+        *sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
+        self.write(&mut sending, &FromAgent::Resumed(received).to_bytes());
+        frames.iter().for_each(|frame| self.write(&mut sending, frame));
+        self.continued.notify_all();
+        (incoming.stream, incoming.line) = (stream, receiving);
+        incoming.received.clear();
+        incoming.is_unused = true;
+        Ok(())
+    }
+}
+
+/// Prepares the socket of a control session.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    tcp::keep_alive(stream)?;
+    tcp::break_unacknowledged(stream, Some(limits::UNACKNOWLEDGED))
 }
 
 /// Writes all of `bytes`, however long the reader pauses; fails when `is_over` returns true.

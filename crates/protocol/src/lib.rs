@@ -10,6 +10,7 @@ mod bounds;
 mod channel;
 mod compare;
 mod copy_id;
+mod delivery;
 mod digests;
 mod disk;
 pub mod dispatch;
@@ -49,6 +50,7 @@ pub use compare::{
     CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
 };
 pub use copy_id::CopyId;
+pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId};
 pub use digests::{
     DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
 };

@@ -19,8 +19,12 @@ use super::keys::{aes_key, nonce};
 /// The length of a frame's prefix in bytes, which precedes its contents.
 pub const FRAME_HEAD: usize = 4;
 
-/// The maximum length of a message on a control channel in bytes.
-pub const MAX_MESSAGE: usize = 65535 - TAG;
+/// The maximum length of a frame's contents in bytes.
+const MAX_CONTENTS: usize = 65535 - TAG;
+
+/// The maximum length of a message on a control channel in bytes. Its frame also has two numbers
+/// ([`Delivery`](super::Delivery)).
+pub const MAX_MESSAGE: usize = MAX_CONTENTS - 16;
 
 /// The length of a frame's tag in bytes.
 pub(super) const TAG: usize = 16;
@@ -82,7 +86,7 @@ impl Line {
     /// # Errors
     /// Fails if the message exceeds the maximum length.
     pub fn seal(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
-        check_length(message.len(), MAX_MESSAGE)?;
+        check_length(message.len(), MAX_CONTENTS)?;
         let mut frame = Vec::with_capacity(FRAME_HEAD + message.len() + TAG);
         frame.resize(FRAME_HEAD, 0);
         frame.extend(message);
@@ -98,7 +102,7 @@ impl Line {
     /// Fails if the peer did not send these bytes.
     pub fn open(&mut self, received: &mut Vec<u8>) -> Result<Option<Vec<u8>>, ChannelError> {
         let Some(head) = received.first_chunk() else { return Ok(None) };
-        let end = FRAME_HEAD + length_behind(*head, MAX_MESSAGE + TAG)?;
+        let end = FRAME_HEAD + length_behind(*head, MAX_CONTENTS + TAG)?;
         let Some(body) = received.get_mut(FRAME_HEAD..end) else { return Ok(None) };
         let message = self.take().open(body)?.to_vec();
         received.drain(..end);

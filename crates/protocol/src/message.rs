@@ -8,6 +8,7 @@ use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
 use super::compare::{CompareOrder, Compared};
 use super::copy_id::CopyId;
+use super::delivery::SessionId;
 use super::disk::{DiskEvent, DiskOrder};
 use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
@@ -22,7 +23,7 @@ use crate::stat::{Absence, StatReply, StatRequest};
 /// A message from the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// A heartbeat of the head.
+    /// Do nothing.
     Ping,
     /// Take part in a copy.
     Begin(Box<Begin>),
@@ -86,6 +87,15 @@ pub enum ToAgent {
     Prepare(CopyId, [u8; 32]),
     /// All nodes have committed: remove the previous version of the file.
     Settle(CopyId),
+    /// The first message of a session, in the greeting of its first connection.
+    Open(SessionId),
+    /// Continue a session over this connection, in whose greeting this message is sent. So many of
+    /// the agent's messages have arrived; if none has, the session may begin here.
+    Resume(SessionId, u64),
+    /// If the session's connection breaks, wait this number of milliseconds for another one.
+    Await(u32),
+    /// The session is over.
+    Leave,
 }
 
 /// A message from an agent to the head.
@@ -185,6 +195,8 @@ pub enum FromAgent {
     Farm(Box<FarmEvent>),
     /// The reply to `View`.
     Viewed(Box<NodeView>),
+    /// The reply to `Resume`, before all other frames: so many of the head's messages have arrived.
+    Resumed(u64),
     /// The reply to `Prepare`: everything is stored under temporary names, and is on stable storage
     /// if that was requested.
     Prepared(CopyId),
@@ -227,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..34_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..38_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

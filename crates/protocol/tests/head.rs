@@ -43,8 +43,10 @@ fn no_node_is_dead_because_the_head_was_suspended() {
     head.handle(SECOND, Event::Slept(SECOND));
     head.handle(2 * SECOND, Event::Tick);
     assert_eq!(head.verdict(NodeId(1)), None);
-    hear_all(&mut head, 2 * SECOND, 1);
-    head.handle(5 * SECOND / 2, Event::Tick);
+    for second in 2..7 {
+        hear_all(&mut head, second * SECOND, 1);
+        head.handle(second * SECOND + SECOND / 2, Event::Tick);
+    }
     assert_eq!(head.verdict(NodeId(1)), None);
     assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Dead(_))));
 }
@@ -121,7 +123,7 @@ fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
     let epoch = head.routes(NodeId(1))[0].downstreams[0].epoch;
     let reason = "connection reset by peer".to_owned();
     let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side: LinkSide::Down, reason };
-    for quarter in 5..10 {
+    for quarter in 5..26 {
         let now = quarter * SECOND / 4;
         hear_all(&mut head, now, 1);
         head.handle(now, Event::From(NodeId(3), FromAgent::Heartbeat(Vec::new())));
@@ -131,7 +133,39 @@ fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
         head.handle(now, Event::Tick);
     }
     let Some(Verdict::Dead(reason)) = head.verdict(NodeId(2)) else { panic!("it is dead") };
+    assert!(reason.starts_with("no message from its agent for 5 s; "), "{reason}");
     assert!(reason.ends_with("n1 lost its link to it: connection reset by peer"), "{reason}");
+}
+
+#[test]
+fn a_suspected_node_is_bypassed_and_taken_back_in_when_it_speaks() {
+    let mut head = head(3);
+    hear_all(&mut head, SECOND, 3);
+    let fed = |head: &Head, node| -> Vec<u32> {
+        let routes = head.routes(NodeId(node)).into_iter();
+        routes.flat_map(|route| route.downstreams).map(|down| down.node.0).collect()
+    };
+    let mut bypassed = None;
+    for tenth in 11..55 {
+        let now = tenth * SECOND / 10;
+        for node in [1, 3] {
+            head.handle(now, Event::From(NodeId(node), FromAgent::Heartbeat(Vec::new())));
+        }
+        head.handle(now, Event::Tick);
+        if fed(&head, 1) == [3] {
+            bypassed.get_or_insert(now);
+        }
+    }
+    assert_eq!(bypassed, Some(22 * SECOND / 10));
+    assert_eq!(head.verdict(NodeId(2)), None, "it is only suspected");
+    while head.poll().is_some() {}
+    head.handle(11 * SECOND / 2, Event::Heard(NodeId(2)));
+    assert_eq!((fed(&head, 0), fed(&head, 1), fed(&head, 3)), (vec![1, 2], vec![3], vec![]));
+    let told = std::iter::from_fn(|| head.poll()).filter_map(|order| match order {
+        HeadOrder::Send(node, ToAgent::Route(_, route)) => Some((node, route.upstream.is_some())),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [(NodeId(2), true)], "it learns who feeds it now");
 }
 
 #[test]

@@ -1,20 +1,26 @@
 //! Control channels: the connections from the head to its agents. Their sockets are non-blocking,
-//! so that one loop can serve all agents.
+//! so that one loop can serve all agents. If a connection breaks, its session can continue over
+//! another one ([`Redial`]).
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, ToAgent, VersionError,
+    Channel, Delivered, Delivery, FromAgent, KeyPair, Message, PublicKey, Purpose, SessionId,
+    ToAgent, VersionError,
 };
+use garland_sys::event::Wake;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
-use garland_sys::{clock, tcp, threads};
+use garland_sys::{clock, random, tcp, threads};
 use thiserror::Error;
 
 use crate::greeting::{Credentials, LinkError, introduce};
+use crate::limits;
+use crate::redial::{Redial, Renewed};
 use garland_sys::error::reason;
 
 /// The error of a control channel: it cannot be opened, or it broke.
@@ -40,15 +46,28 @@ pub enum ConnectionError {
     Garbage,
 }
 
-/// An open control channel to one agent.
+/// The control channel of a session with one agent. Dropping this value ends the session.
 pub struct Connection {
     stream: TcpStream,
-    key: PublicKey,
     channel: Channel,
+    dial: Dial,
+    delivery: Delivery,
     received: Vec<u8>,
     /// The time of the last [`Self::receive`], in monotonic nanoseconds; 0 before the first one.
     read_ns: u64,
+    /// The time at which the last bytes were received, in monotonic nanoseconds.
+    heard_ns: u64,
     unsent: Vec<u8>,
+    is_broken: bool,
+}
+
+/// Where an agent is reached, by whom, and for which session.
+#[derive(Clone)]
+pub(crate) struct Dial {
+    address: SocketAddr,
+    ours: KeyPair,
+    theirs: PublicKey,
+    session: SessionId,
 }
 
 /// Connects to the agent at `address`, which must have the public key `theirs`. `ours` is the
@@ -65,13 +84,16 @@ pub fn connect_agent(
     theirs: &PublicKey,
     timeout: Duration,
 ) -> Result<Connection, ConnectionError> {
+    let session = SessionId(random::bytes());
+    let dial = Dial { address, ours: ours.clone(), theirs: *theirs, session };
+    let open = ToAgent::Open(session);
     for _ in 0..RESETS {
-        match greet(address, ours, theirs, timeout) {
+        match dial.greet(timeout, &open) {
             Err(ConnectionError::Io(error)) if is_reset(&error) => threads::sleep(AFTER_RESET),
-            ended => return ended,
+            ended => return ended.and_then(|opened| Connection::new(dial, opened)),
         }
     }
-    greet(address, ours, theirs, timeout)
+    dial.greet(timeout, &open).and_then(|opened| Connection::new(dial, opened))
 }
 
 /// The number of further attempts after a connection was reset during the greeting.
@@ -84,55 +106,105 @@ fn is_reset(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
-fn greet(
-    address: SocketAddr,
-    ours: &KeyPair,
-    theirs: &PublicKey,
-    timeout: Duration,
-) -> Result<Connection, ConnectionError> {
-    let stream = tcp::connect(address, timeout, Transport::Tcp)
-        .map_err(|error| ConnectionError::Connect(address, error))?;
-    let wrong = |error: LinkError| match error {
-        LinkError::Version(error) => ConnectionError::Version(error),
-        LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            ConnectionError::WrongKey(address)
+impl Dial {
+    /// Opens a connection whose first message is `first`.
+    fn greet(
+        &self,
+        timeout: Duration,
+        first: &ToAgent,
+    ) -> Result<(TcpStream, Channel), ConnectionError> {
+        let address = self.address;
+        let stream = tcp::connect(address, timeout, Transport::Tcp)
+            .map_err(|error| ConnectionError::Connect(address, error))?;
+        let wrong = |error: LinkError| match error {
+            LinkError::Version(error) => ConnectionError::Version(error),
+            LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                ConnectionError::WrongKey(address)
+            }
+            LinkError::Io(error) => ConnectionError::Io(error),
+            LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
+        };
+        let (credentials, first) = (Credentials::Keys(&self.ours, self.theirs), first.to_bytes());
+        let channel = introduce(&stream, timeout, Purpose::Control, &credentials, &first);
+        Ok((stream, channel.map_err(wrong)?))
+    }
+
+    /// Opens another connection for the session, of whose messages `arrived` have arrived here.
+    pub(crate) fn resume(
+        &self,
+        arrived: u64,
+        timeout: Duration,
+    ) -> Result<Renewed, ConnectionError> {
+        let resume = ToAgent::Resume(self.session, arrived);
+        let (mut stream, mut channel) = self.greet(timeout, &resume)?;
+        stream.set_read_timeout(Some(limits::ANSWER))?;
+        let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
+        loop {
+            let frame = channel.receiving.open(&mut received);
+            if let Some(bytes) = frame.map_err(|_| ConnectionError::Garbage)? {
+                let Some(FromAgent::Resumed(arrived)) = FromAgent::parse(&bytes) else {
+                    return Err(ConnectionError::Garbage);
+                };
+                stream.set_read_timeout(None)?;
+                return Ok(Renewed { stream, channel, received, arrived });
+            }
+            match stream.read(&mut buffer)? {
+                0 => return Err(ConnectionError::Gone),
+                read => received.extend(&buffer[..read]),
+            }
         }
-        LinkError::Io(error) => ConnectionError::Io(error),
-        LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
-    };
-    let (credentials, first) = (Credentials::Keys(ours, *theirs), ToAgent::Ping.to_bytes());
-    let channel = introduce(&stream, timeout, Purpose::Control, &credentials, &first);
-    let channel = channel.map_err(wrong)?;
-    stream.set_nonblocking(true)?;
-    tcp::keep_alive(&stream)?;
-    let (received, unsent) = (Vec::new(), Vec::new());
-    Ok(Connection { stream, key: *theirs, channel, received, read_ns: 0, unsent })
+    }
 }
 
 impl Connection {
-    /// Sends a message. Bytes that the socket does not accept are kept for [`Self::flush`].
+    fn new(dial: Dial, (stream, channel): (TcpStream, Channel)) -> Result<Self, ConnectionError> {
+        prepare(&stream)?;
+        Ok(Self {
+            stream,
+            channel,
+            dial,
+            delivery: Delivery::default(),
+            received: Vec::new(),
+            read_ns: 0,
+            heard_ns: clock::now_ns(),
+            unsent: Vec::new(),
+            is_broken: false,
+        })
+    }
+
+    /// Sends a message. Bytes that the socket does not accept are kept for [`Self::flush`]. While
+    /// the connection is broken, the message waits for [`Self::renew`].
     ///
     /// # Errors
-    /// When the connection broke.
+    /// When the connection breaks.
     pub fn send(&mut self, message: &ToAgent) -> Result<(), ConnectionError> {
-        self.channel
-            .sending
-            .seal(&message.to_bytes(), &mut self.unsent)
-            .map_err(|_| ConnectionError::Garbage)?;
+        let frame = self.delivery.send(message.to_bytes());
+        self.send_frame(&frame)
+    }
+
+    fn send_frame(&mut self, frame: &[u8]) -> Result<(), ConnectionError> {
+        if self.is_broken {
+            return Ok(());
+        }
+        let sealed = self.channel.sending.seal(frame, &mut self.unsent);
+        sealed.map_err(|_| ConnectionError::Garbage)?;
         self.flush()
     }
 
     /// Sends bytes that [`Self::send`] kept, until all are sent or the socket accepts no more.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// When the connection breaks.
     pub fn flush(&mut self) -> Result<(), ConnectionError> {
         while !self.unsent.is_empty() {
             match self.stream.write(&self.unsent) {
                 Ok(sent) => drop(self.unsent.drain(..sent)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    self.is_broken = true;
+                    return Err(error.into());
+                }
             }
         }
         Ok(())
@@ -141,7 +213,13 @@ impl Connection {
     /// Returns whether [`Self::send`] kept bytes, so that [`Self::flush`] must be called.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
-        !self.unsent.is_empty()
+        !self.unsent.is_empty() && !self.is_broken
+    }
+
+    /// Returns whether the connection broke: [`Self::renew`] continues its session.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Returns the messages that have arrived, without waiting. If more than 256 KiB have arrived,
@@ -152,7 +230,7 @@ impl Connection {
     /// arrived before the end of the connection are returned first; the next call then fails.
     pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
         let mut buffer = [0; 16 << 10];
-        let mut end = None;
+        let (mut end, mut is_heard) = (None, false);
         // Bounded, so that one busy agent cannot starve the others.
         for _ in 0..16 {
             match self.stream.read(&mut buffer) {
@@ -160,7 +238,10 @@ impl Connection {
                     end = Some(ConnectionError::Gone);
                     break;
                 }
-                Ok(read) => self.received.extend(&buffer[..read]),
+                Ok(read) => {
+                    is_heard = true;
+                    self.received.extend(&buffer[..read]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -170,16 +251,62 @@ impl Connection {
             }
         }
         self.read_ns = clock::now_ns();
+        if is_heard {
+            self.heard_ns = self.read_ns;
+        }
         let mut messages = Vec::new();
-        while let Some(bytes) =
+        while let Some(frame) =
             self.channel.receiving.open(&mut self.received).map_err(|_| ConnectionError::Garbage)?
         {
-            messages.push(FromAgent::parse(&bytes).ok_or(ConnectionError::Garbage)?);
+            match self.delivery.receive(&frame).map_err(|_| ConnectionError::Garbage)? {
+                Delivered::Message(bytes) => {
+                    messages.push(FromAgent::parse(bytes).ok_or(ConnectionError::Garbage)?);
+                }
+                Delivered::Nothing => {}
+            }
         }
         match end {
-            Some(error) if messages.is_empty() => Err(error),
-            _ => Ok(messages),
+            Some(error) if messages.is_empty() => {
+                self.is_broken = true;
+                Err(error)
+            }
+            _ => {
+                if let Some(frame) = self.delivery.acknowledge() {
+                    // A break is reported by the next call.
+                    let _ = self.send_frame(&frame);
+                }
+                Ok(messages)
+            }
         }
+    }
+
+    /// Returns how long nothing has arrived, in nanoseconds.
+    #[must_use]
+    pub fn silent_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.heard_ns)
+    }
+
+    /// Starts to open another connection for the session, for at most `patience`. `done` is raised
+    /// at the end.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn redial(&self, patience: Duration, done: Arc<Wake>) -> io::Result<Redial> {
+        Redial::begin(self.dial.clone(), self.delivery.received(), patience, done)
+    }
+
+    /// Continues the session over another connection, and sends again what has not arrived.
+    ///
+    /// # Errors
+    /// When the agent did not receive what it says, or the connection breaks.
+    pub fn renew(&mut self, renewed: Renewed) -> Result<(), ConnectionError> {
+        let Renewed { stream, channel, received, arrived } = renewed;
+        prepare(&stream)?;
+        (self.stream, self.channel, self.received) = (stream, channel, received);
+        self.unsent.clear();
+        (self.is_broken, self.heard_ns) = (false, clock::now_ns());
+        let frames = self.delivery.resume(arrived).map_err(|_| ConnectionError::Garbage)?;
+        frames.iter().try_for_each(|frame| self.send_frame(frame))
     }
 
     /// Returns the time of the last [`Self::receive`], in monotonic nanoseconds: its messages had
@@ -192,7 +319,7 @@ impl Connection {
     /// Returns the public key of the agent.
     #[must_use]
     pub fn key(&self) -> PublicKey {
-        self.key
+        self.dial.theirs
     }
 
     /// Returns this host's own address on the route to the agent.
@@ -201,6 +328,21 @@ impl Connection {
     /// When the connection broke.
     pub fn own_address(&self) -> io::Result<SocketAddr> {
         self.stream.local_addr()
+    }
+}
+
+/// Prepares the socket of a control channel.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    tcp::keep_alive(stream)
+}
+
+impl Drop for Connection {
+    /// Tells the agent that the session is over; otherwise it would wait for another connection if
+    /// this one ends with a reset.
+    fn drop(&mut self) {
+        // The agent notices the end of the connection in any case.
+        let _ = self.send(&ToAgent::Leave);
     }
 }
 

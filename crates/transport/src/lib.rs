@@ -9,6 +9,7 @@ mod greeting;
 pub mod limits;
 pub mod link;
 pub mod link_pool;
+mod redial;
 mod timed;
 
 pub use connection::{Connection, ConnectionError, connect_agent};
@@ -16,3 +17,4 @@ pub use greeters::{Greeters, Host};
 pub use greeting::{
     Claim, Credentials, Found, Guest, LinkError, TICKET_LEN, Welcomed, break_reason, introduce,
 };
+pub use redial::{Redial, Renewed, Unrenewed};

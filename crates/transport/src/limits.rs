@@ -27,6 +27,17 @@ pub const MESSAGE: usize = 256;
 /// greeting.
 pub const ANSWER: Duration = Duration::from_secs(2);
 
+/// How long bytes that an agent sent to its head may stay unacknowledged before the connection
+/// counts as broken.
+pub const UNACKNOWLEDGED: Duration = Duration::from_millis(2500);
+
+/// How long an agent waits for another connection of a session whose connection broke, unless the
+/// head asks for more.
+pub const RESUME: Duration = Duration::from_millis(3500);
+
+/// How long a session may be silent before its head opens another connection.
+pub const SILENCE: Duration = Duration::from_secs(1);
+
 /// How long the first bytes over a parked connection may stay unacknowledged before the connection
 /// counts as broken.
 pub const PARKED: Duration = Duration::from_millis(500);

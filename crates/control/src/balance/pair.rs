@@ -77,7 +77,7 @@ impl Running {
         let plan = Plan::between(layout, &names[pair.from], &names[pair.to], rails)
             .expect("a hop has an end, and 1 to 64 rails");
         let policy = Policy::for_nodes(1).with_slow(SlowNodes::Wait, 0);
-        let policy = Policy { silence_ns: SILENCE_NS, ..policy };
+        let policy = policy.with_dead_after(SILENCE_NS);
         let mut head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
         head.handle(now, HeadEvent::Begin);
         Self {

@@ -1,12 +1,14 @@
 //! The end of a copy on the agents: all close it and release its memory.
 
 use super::liveness::Liveness;
+use super::suspicion;
 use super::{Head, NodeOutcome, NodeState, Verdict};
 use crate::message::ToAgent;
 use garland_core::plan::NodeId;
 
-/// Silence in nanoseconds after which an agent is considered to hang while it closes the copy;
-/// heartbeats arrive every 100 ms.
+/// Silence in nanoseconds after which an agent is considered to hang while it closes a copy that is
+/// over; heartbeats arrive every 100 ms. Before a further attempt, agents may be silent for
+/// [`Policy::dead_after_ns`](super::Policy::dead_after_ns).
 const QUIET_NS: u64 = 800_000_000;
 
 /// Timeout in nanoseconds for agents to close the copy.
@@ -19,14 +21,17 @@ impl Head {
     /// Orders all agents to close the copy. From now on, the silence of an agent counts only if the
     /// agent has the copy open and was responsive.
     pub(super) fn close(&mut self, now: u64) {
-        self.liveness = Liveness::new(QUIET_NS);
+        let quiet_ns = if self.is_over() { QUIET_NS } else { self.policy.dead_after_ns };
+        self.liveness = Liveness::new(quiet_ns, quiet_ns);
         for id in self.receivers() {
             self.send(id, ToAgent::Close(self.copy));
             if self.is_open(id) && !self.is_stuck(id) {
                 self.liveness.watch(now, id);
             }
         }
-        let patience = if self.interrupted { INTERRUPTED_NS } else { CLOSING_NS };
+        // The silent are known to be dead before the others are given up.
+        let closing_ns = CLOSING_NS.max(quiet_ns.saturating_add(QUIET_NS));
+        let patience = if self.interrupted { INTERRUPTED_NS } else { closing_ns };
         self.closing_until = Some(now.saturating_add(patience));
     }
 
@@ -72,8 +77,7 @@ impl Head {
             let state = if self.liveness.watches(id) || self.hangs_in(id).is_some() {
                 NodeState::Failed("its agent did not release its memory".to_owned())
             } else {
-                let ms = QUIET_NS / 1_000_000;
-                NodeState::Dead(format!("no message from its agent for {ms} ms"))
+                NodeState::Dead(suspicion::silence(self.policy.dead_after_ns))
             };
             self.take_out(id, state);
             self.nodes[id.index()].unresponsive = true;

@@ -119,15 +119,7 @@ impl Head {
         self.liveness.watch(now, id);
         self.milestones.join(id);
         self.orders.push_back(HeadOrder::Begin(id));
-        for lane in 0..self.lanes.len() {
-            let state = &self.lanes[lane];
-            let belongs = state.route.contains(id) || at >= self.planned;
-            if !belongs || state.nodes.contains(&id) {
-                continue;
-            }
-            let feeder = self.side_feeder(lane, id);
-            self.lanes[lane].attach(id, feeder, true);
-            feeder.into_iter().for_each(|feeder| self.send_route(lane, feeder));
-        }
+        // The order to begin contains the routes.
+        let _ = self.join_lanes(id);
     }
 }

@@ -19,6 +19,7 @@ mod policy;
 mod rails;
 mod retries;
 mod stuck;
+mod suspicion;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -31,7 +32,7 @@ pub use self::event::{HeadEvent, HeadOrder};
 use self::faults::Faults;
 pub use self::faults::{BadFrame, Fault};
 use self::lane::LaneState;
-use self::liveness::Liveness;
+use self::liveness::{Liveness, Silent};
 pub use self::milestones::Moments;
 use self::milestones::{Milestone, Milestones};
 use self::node::Node;
@@ -104,7 +105,7 @@ impl Head {
         now: u64,
     ) -> Self {
         let receivers = plan.nodes.len() - 1;
-        let mut liveness = Liveness::new(policy.silence_ns);
+        let mut liveness = Liveness::new(policy.suspect_after_ns, policy.dead_after_ns);
         (1..).map(NodeId).take(receivers).for_each(|id| liveness.watch(now, id));
         Self {
             copy,
@@ -147,11 +148,17 @@ impl Head {
         &self.nodes[node.index()].report
     }
 
-    /// Returns the number of leading blocks that all remaining nodes have.
+    /// Returns the number of leading blocks that all remaining nodes have. Suspected nodes do not
+    /// count if another node can feed them these blocks later.
     #[must_use]
     pub fn held_by_all(&self) -> u64 {
-        let others = self.nodes.iter().skip(1).filter(|node| !node.left);
-        others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
+        let remaining = self.receivers().filter(|id| !self.nodes[id.index()].left);
+        let (suspects, others): (Vec<_>, Vec<_>) =
+            remaining.partition(|id| self.liveness.suspects(*id));
+        let report = |id: &NodeId| &self.nodes[id.index()].report;
+        let is_kept = others.iter().any(|id| report(id).holder);
+        let missed = suspects.iter().filter(|_| !is_kept);
+        others.iter().chain(missed).map(|id| report(id).whole).min().unwrap_or(u64::MAX)
     }
 
     /// Whether a node was ordered to drop blocks that its disk is too slow for.
@@ -234,10 +241,10 @@ impl Head {
         match event {
             HeadEvent::Begin => self.begin(),
             HeadEvent::From(node, message) => {
-                self.liveness.hear(now, node);
+                self.hear(now, node);
                 self.message(now, node, message);
             }
-            HeadEvent::Heard(node) => self.liveness.hear(now, node),
+            HeadEvent::Heard(node) => self.hear(now, node),
             HeadEvent::Unavailable(node, reason) => self.miss(node, reason),
             HeadEvent::Lost(node, reason) => self.lose(node, reason),
             HeadEvent::Sent => self.milestones.sent(now),
@@ -405,13 +412,15 @@ impl Head {
     }
 
     fn tick(&mut self, now: u64) {
-        let silent = self.liveness.take_silent(now);
+        let Silent { suspects, dead } = self.liveness.take_silent(now);
         if self.closing_until.is_some() {
             return;
         }
-        for (id, ns) in silent {
-            let word = self.neighbours_report(id).unwrap_or_default();
-            let reason = format!("no message from its agent for {} ms{word}", ns / 1_000_000);
+        suspects.into_iter().for_each(|id| self.bypass(id));
+        for (id, ns) in dead {
+            let before = self.nodes[id.index()].last_report.take();
+            let word = self.neighbours_report(id).or(before).unwrap_or_default();
+            let reason = suspicion::silence(ns) + &word;
             self.take_out(id, NodeState::Dead(reason));
         }
         for lane in 0..self.lanes.len() {

@@ -110,6 +110,8 @@ pub(super) struct Node {
     /// The rates of the node and of the others, if the node's link or machine slowed the others
     /// down.
     pub(super) slow: Option<Slow>,
+    /// What the node's feeder reported about the link to it before the node was suspected.
+    pub(super) last_report: Option<String>,
     /// Whether the node has left all lanes.
     pub(super) left: bool,
     /// The digest of the bytes that the node has, once it is complete.

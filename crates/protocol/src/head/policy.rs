@@ -14,8 +14,11 @@ pub enum SlowNodes {
 /// The timeouts of the head, its treatment of slow nodes, and how nodes commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
+    /// Nanoseconds of silence after which a node is suspected: the others are fed past it until
+    /// its next message.
+    pub suspect_after_ns: u64,
     /// Nanoseconds of silence after which a node counts as dead.
-    pub silence_ns: u64,
+    pub dead_after_ns: u64,
     /// The maximum number of nodes that may be ordered to drop blocks that their disks are too slow
     /// for.
     pub detached_max: usize,
@@ -35,18 +38,22 @@ pub struct Policy {
     pub stuck_after_ns: u64,
 }
 
+/// The default of [`Policy::dead_after_ns`].
+const DEAD_AFTER_NS: u64 = 5_000_000_000;
+
 /// The default of [`Policy::stuck_after_ns`].
 const STUCK_AFTER_NS: u64 = 60_000_000_000;
 
 impl Policy {
-    /// Returns the policy for `receivers` nodes on one site. A node is dead after 1.2 s of silence,
-    /// so that repairing the chain ends within 2 s; one node in twenty, and at least one, may be
+    /// Returns the policy for `receivers` nodes on one site. A node is suspected after 1.2 s of
+    /// silence, so that repairing the chain ends within 2 s, and dead after 5 s; one node in twenty, and at least one, may be
     /// ordered to drop blocks; one node in four, at least one and at most 32, may be taken out of
     /// the chain.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
         Self {
-            silence_ns: 1_200_000_000,
+            suspect_after_ns: 1_200_000_000,
+            dead_after_ns: DEAD_AFTER_NS,
             detached_max: (receivers / 20).max(1),
             slow: SlowNodes::Detach,
             slow_below: 500,
@@ -63,6 +70,12 @@ impl Policy {
     pub fn with_slow(self, slow: SlowNodes, slow_below: u16) -> Self {
         let detached_max = if slow == SlowNodes::Wait { 0 } else { self.detached_max };
         Self { slow, slow_below, detached_max, ..self }
+    }
+
+    /// Changes [`dead_after_ns`](Self::dead_after_ns).
+    #[must_use]
+    pub fn with_dead_after(self, dead_after_ns: u64) -> Self {
+        Self { dead_after_ns, ..self }
     }
 
     /// Changes [`stuck_after_ns`](Self::stuck_after_ns).

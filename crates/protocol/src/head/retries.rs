@@ -28,9 +28,10 @@ impl Head {
             let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
             let Some(mut retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
             let Some(&near) = state.feeders.get(&far) else { continue };
-            // A link is not given up while one of its ends still opens its destination.
-            let opening = self.is_opening(near) || self.is_opening(far);
-            if retry.is_exhausted() && !opening {
+            // A link is not given up while one of its ends still opens its destination, or is
+            // suspected.
+            let waits = |id| self.is_opening(id) || self.liveness.suspects(id);
+            if retry.is_exhausted() && !waits(near) && !waits(far) {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;
             }

@@ -29,20 +29,59 @@ fn agents_are_asked_one_by_one_in_the_order_of_their_keys() {
 
 #[test]
 fn the_silent_are_found_when_they_are_due() {
-    let mut liveness = Liveness::new(100);
+    let mut liveness = Liveness::new(100, 100);
     (1..=3).for_each(|id| liveness.watch(id.into(), NodeId(id)));
     assert_eq!(liveness.due(), Some(101));
     liveness.hear(60, NodeId(1));
     liveness.forget(NodeId(2));
     assert_eq!(liveness.due(), Some(101), "earlier than needed, since messages do not move it");
-    assert_eq!(liveness.take_silent(101), []);
+    assert_eq!(liveness.take_silent(101).dead, []);
     assert_eq!(liveness.due(), Some(103));
-    assert_eq!(liveness.take_silent(110), [(NodeId(3), 107)]);
+    assert_eq!(liveness.take_silent(110).dead, [(NodeId(3), 107)]);
     assert!(liveness.watches(NodeId(1)) && !liveness.watches(NodeId(3)));
     liveness.excuse(50);
-    assert_eq!((liveness.take_silent(209), liveness.due()), (vec![], Some(210)));
-    assert_eq!(liveness.take_silent(210), [(NodeId(1), 100)]);
+    assert_eq!((liveness.take_silent(209).dead, liveness.due()), (vec![], Some(210)));
+    assert_eq!(liveness.take_silent(210).dead, [(NodeId(1), 100)]);
     assert!(liveness.is_idle() && liveness.due().is_none());
+}
+
+#[test]
+fn silence_is_a_suspicion_first_and_a_message_refutes_it() {
+    let mut liveness = Liveness::new(100, 500);
+    (1..=3).for_each(|id| liveness.watch(0, NodeId(id)));
+    for now in [90, 140] {
+        [1, 3].into_iter().for_each(|id| assert!(!liveness.hear(now, NodeId(id))));
+        let suspects = liveness.take_silent(now + 20).suspects;
+        assert_eq!(suspects, if now == 90 { vec![NodeId(2)] } else { vec![] }, "told once");
+    }
+    assert!(liveness.suspects(NodeId(2)) && liveness.hear(200, NodeId(2)));
+    assert!(!liveness.suspects(NodeId(2)) && !liveness.hear(200, NodeId(2)));
+    // It was silent for 200 once: it may be for 400 now.
+    for now in (250..=700).step_by(50) {
+        [1, 3].into_iter().for_each(|id| assert!(!liveness.hear(now, NodeId(id))));
+        let silent = liveness.take_silent(now);
+        assert_eq!(silent.suspects, if now == 600 { vec![NodeId(2)] } else { vec![] }, "{now}");
+        assert_eq!(silent.dead, if now == 700 { vec![(NodeId(2), 500)] } else { vec![] });
+    }
+}
+
+#[test]
+fn nobody_is_suspected_while_most_are_silent() {
+    let mut liveness = Liveness::new(100, 500);
+    (1..=4).for_each(|id| liveness.watch(u64::from(id), NodeId(id)));
+    let mut suspects = Vec::new();
+    for now in 90..300 {
+        suspects.extend(liveness.take_silent(now).suspects);
+    }
+    assert_eq!(suspects, [], "the fault is at the head or in the network");
+    [1, 2].into_iter().for_each(|id| assert!(!liveness.hear(300, NodeId(id))));
+    for now in 300..350 {
+        suspects.extend(liveness.take_silent(now).suspects);
+    }
+    assert_eq!(suspects, [NodeId(3), NodeId(4)], "the others are back");
+    [1, 2].into_iter().for_each(|id| assert!(!liveness.hear(480, NodeId(id))));
+    let dead = (480..510).flat_map(|now| liveness.take_silent(now).dead);
+    assert_eq!(dead.collect::<Vec<_>>(), [(NodeId(3), 500), (NodeId(4), 500)]);
 }
 
 #[test]

@@ -59,9 +59,9 @@ fn a_clear_frame_is_no_sealed_one_and_has_another_key() {
 #[test]
 fn a_length_beyond_all_messages_is_refused_before_it_has_arrived() {
     let [mut near, mut far] = ends();
-    assert!(near.seal(&vec![0; MAX_MESSAGE + 1], &mut Vec::new()).is_err());
-    assert!(near.seal(&vec![0; MAX_MESSAGE], &mut Vec::new()).is_ok());
-    let length = MAX_MESSAGE + TAG + 1;
+    assert!(near.seal(&vec![0; MAX_CONTENTS + 1], &mut Vec::new()).is_err());
+    assert!(near.seal(&vec![0; MAX_CONTENTS], &mut Vec::new()).is_ok());
+    let length = MAX_CONTENTS + TAG + 1;
     let mut received = u32::try_from(length).unwrap().to_le_bytes().to_vec();
     let refused = Err(ChannelError::TooLong(length, length - 1));
     assert_eq!(far.open(&mut received), refused);

@@ -30,14 +30,14 @@ pub enum Blow {
 pub type Fate = Vec<(Duration, Blow)>;
 
 /// The longest pause or cut that must cost no node its copy.
-const SHORT: Duration = Duration::from_millis(900);
+const SHORT: Duration = Duration::from_millis(4_500);
 
 impl Blow {
     /// Draws something that happens to one of `nodes` nodes.
     pub fn draw(nodes: usize, random: &mut Random) -> Self {
         let node = random.below(nodes as u64) as usize;
         let short = Duration::from_nanos(random.below(SHORT.as_nanos() as u64));
-        let long = Duration::from_millis(1_500 + random.below(4_000));
+        let long = Duration::from_millis(5_500 + random.below(4_000));
         let other = (node + 1 + random.below(nodes as u64) as usize) % (nodes + 1);
         match random.below(12) {
             0..=2 => Self::Kill(node),

@@ -1,0 +1,97 @@
+//! Opens another connection for a control session whose connection broke or is silent.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_protocol::Channel;
+use garland_sys::channel::{Receiver, TryRecvError, channel};
+use garland_sys::event::Wake;
+use garland_sys::socket::TcpStream;
+use garland_sys::{clock, threads};
+
+use crate::connection::{ConnectionError, Dial};
+
+/// The time for one attempt to connect, and again for its greeting and for the agent's reply. A
+/// short one: the kernel repeats lost packets at ever longer intervals.
+const ATTEMPT: Duration = Duration::from_millis(500);
+
+/// The time between attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The number of attempts that the agent may end before its session counts as over. An agent with
+/// too many strangers ends some.
+const ENDED: u32 = 3;
+
+/// Attempts to open another connection, in a thread of their own.
+pub struct Redial(Receiver<Result<Renewed, Unrenewed>>);
+
+/// A new connection of a session.
+pub struct Renewed {
+    pub(crate) stream: TcpStream,
+    pub(crate) channel: Channel,
+    /// The bytes that have arrived after the agent's reply.
+    pub(crate) received: Vec<u8>,
+    /// The number of the head's messages that have arrived at the agent.
+    pub(crate) arrived: u64,
+}
+
+/// Why there is no new connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrenewed {
+    /// The agent does not run any more, or does not know the session.
+    Over,
+    /// There was no answer in time.
+    NoAnswer,
+}
+
+impl Redial {
+    pub(crate) fn begin(
+        dial: Dial,
+        arrived: u64,
+        patience: Duration,
+        done: Arc<Wake>,
+    ) -> io::Result<Self> {
+        let (tell, result) = channel();
+        threads::spawn("redial", move || {
+            // Fails if the session is over.
+            let _ = tell.send(attempt(&dial, arrived, clock::after(patience)));
+            done.raise();
+        })?;
+        Ok(Self(result))
+    }
+
+    /// Returns the result once there is one.
+    #[must_use]
+    pub fn result(&self) -> Option<Result<Renewed, Unrenewed>> {
+        match self.0.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(Unrenewed::NoAnswer)),
+        }
+    }
+}
+
+fn attempt(dial: &Dial, arrived: u64, until_ns: u64) -> Result<Renewed, Unrenewed> {
+    let mut ended = 0;
+    loop {
+        match dial.resume(arrived, ATTEMPT) {
+            Ok(renewed) => return Ok(renewed),
+            Err(ConnectionError::Connect(_, error))
+                if error.kind() == io::ErrorKind::ConnectionRefused =>
+            {
+                return Err(Unrenewed::Over);
+            }
+            Err(ConnectionError::Connect(..) | ConnectionError::Io(_)) => {}
+            // The agent ended the connection, or another program has its address.
+            Err(_) => ended += 1,
+        }
+        if ended >= ENDED {
+            return Err(Unrenewed::Over);
+        }
+        if clock::now_ns() >= until_ns {
+            return Err(Unrenewed::NoAnswer);
+        }
+        threads::sleep(PAUSE);
+    }
+}
