@@ -5,19 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FromAgent, ToAgent};
+use garland_protocol::ToAgent;
+use garland_protocol::operation::AgentEvent;
 use garland_sys::event::{self, Interest};
 
 use garland_transport::connection::Connection;
-
-/// An event of the control channel to an agent.
-#[derive(Debug)]
-pub enum AgentEvent {
-    /// The agent sent a message.
-    Message(FromAgent),
-    /// The channel was closed, for this reason.
-    Lost(String),
-}
 
 /// The channels of all nodes, by index in the plan; the slot of the head is empty.
 pub struct AgentSet {

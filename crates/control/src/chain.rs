@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
-use garland_sys::clock::after;
 use garland_sys::random;
 
 use crate::copy::Agent;
-use crate::query::{Answers, Query};
 use crate::session::Session;
+use garland_protocol::operation::{Answers, Query};
 
 /// Timeout for agents to open their links, or to report the number of their links.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -82,7 +81,7 @@ fn ask<T>(
 ) -> std::io::Result<Answers<T>> {
     let late = format!("no answer within {} s", PATIENCE.as_secs());
     let answer = move |_, message| answer(message).map(Ok);
-    let query = Query::new(orders, Some((after(PATIENCE), late)), answer);
+    let query = Query::new(orders, Some((PATIENCE, late)), answer);
     let agents = agents.into_iter().map(|agent| agent.ok_or_else(String::new)).collect();
     Ok(Session::new(agents, None).run(query, &mut |_| {})?.into_answers())
 }

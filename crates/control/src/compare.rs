@@ -15,14 +15,14 @@ use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
 
-use crate::agent_set::AgentEvent;
 use crate::copy::Agent;
-use crate::session::{Operation, Orders, Session};
+use crate::session::Session;
 use crate::shared_reads::{Parts, SharedDigests};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::tree::{Catalogue, TreeSource};
+use garland_protocol::operation::{AgentEvent, Operation, Orders};
 
 /// Time without progress after which a node's comparison is given up, in nanoseconds; the node then
 /// receives the whole source.

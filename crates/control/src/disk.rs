@@ -2,8 +2,7 @@
 
 use garland_protocol::{DiskEvent, DiskFigures, DiskOrder, DiskPlace, FromAgent, ToAgent};
 
-use crate::agent_set::AgentEvent;
-use crate::session::{Operation, Orders};
+use garland_protocol::operation::{AgentEvent, Operation, Orders};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
-use garland_sys::clock::after;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::query::Query;
 use crate::session::Session;
+use garland_protocol::operation::Query;
 
 /// Timeout for the lookup of a file: a disk may have to spin up. Trees have no timeout.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,7 +26,7 @@ pub fn stat(
 ) -> std::io::Result<Vec<Stats>> {
     let orders = (0..agents.len()).map(|node| (node, ToAgent::Stat(request.clone())));
     let late = format!("the lookup of the file timed out after {} s", PATIENCE.as_secs());
-    let deadline = request.tree.is_none().then(|| (after(PATIENCE), late));
+    let deadline = request.tree.is_none().then(|| (PATIENCE, late));
     let query = Query::new(orders, deadline, |_, message| match message {
         FromAgent::Looked(reply) => Some(reply),
         _ => None,

@@ -5,12 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
-use garland_sys::clock::after;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::query::Query;
 use crate::session::Session;
+use garland_protocol::operation::Query;
 
 /// The agents of a survey, by index.
 pub struct Survey<'a> {
@@ -55,7 +54,7 @@ fn query(
     orders.iter().for_each(|(node, _)| owed[*node] += 1);
     let orders = orders.into_iter().map(|(node, order)| (node, ToAgent::Survey(order)));
     let late = format!("its agent did not answer within {} s", patience.as_secs());
-    Query::new(orders, Some((after(patience), late)), |node, message| {
+    Query::new(orders, Some((patience, late)), |node, message| {
         let FromAgent::Surveyed(answer) = message else { return None };
         owed[node] = owed[node].saturating_sub(1);
         let answer = match answer {

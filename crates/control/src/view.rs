@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use garland_protocol::{FromAgent, NodeView, ToAgent};
 
-use crate::agent_set::AgentEvent;
-use crate::session::{Operation, Orders};
+use garland_protocol::operation::{AgentEvent, Operation, Orders};
 
 /// The index of a node, and its activity, or why the node is lost and no longer asked.
 pub type NodeNews = (usize, Result<Box<NodeView>, String>);

@@ -23,6 +23,7 @@ mod keys;
 mod known;
 mod line;
 mod message;
+pub mod operation;
 mod operations;
 pub mod placement;
 mod probe;

@@ -1,8 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
-use crate::agent_set::AgentEvent;
-use crate::session::{Operation, Orders};
+use garland_protocol::operation::{AgentEvent, Operation, Orders};
 
 #[test]
 fn an_answer_that_is_late_is_not_the_answer_to_the_next_order() {

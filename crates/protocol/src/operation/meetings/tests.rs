@@ -1,8 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
-use garland_protocol::StreamTask;
-
 use super::*;
+use crate::stream::StreamTask;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -14,9 +13,10 @@ fn begun(orders: &mut Orders) -> (MeetingRound, CopyId) {
     let pair =
         Pair { from: 0, to: 1, rail: 0, streams: 1, limit, pin: None, task: Task::Stream(task) };
     let address = "10.0.0.1:7".parse().unwrap();
-    let mut round = MeetingRound::new(&[pair], &[vec![], vec![address]]);
+    let id = CopyId([7; 16]);
+    let keys = MeetingKeys { id, secret: Secret([1; 32]) };
+    let mut round = MeetingRound::new([(pair, keys)], &[vec![], vec![address]]);
     round.begin(0, orders);
-    let id = round.meetings[0].id;
     let dials = orders.take().into_iter().map(|(node, order)| match order {
         ToAgent::Probe(meeting) if meeting.id == id => (node, meeting.dial),
         other => panic!("{other:?}"),

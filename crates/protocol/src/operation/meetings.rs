@@ -1,16 +1,15 @@
-//! The head's side of meetings: in each, two agents connect and measure. All pairs of a round run
-//! at the same time.
+//! Rounds of meetings: in each meeting, two agents connect and measure. All pairs of a round run at
+//! the same time.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_protocol::{
-    Complaint, CopyId, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
-};
-use garland_sys::random;
-
-use crate::agent_set::AgentEvent;
-use crate::session::{Operation, Orders};
+use super::interface::{AgentEvent, Operation, Orders};
+use crate::copy_id::CopyId;
+use crate::keys::Secret;
+use crate::message::{FromAgent, ToAgent};
+use crate::probe::{Complaint, Finding, Meeting, Task};
+use crate::route::NodeAddress;
 
 /// After the complaint of one agent, the head waits this long, in nanoseconds, before it ends the
 /// meeting. The cause may be the loss of the other agent, which the head may notice later.
@@ -39,6 +38,15 @@ pub struct Pair {
     pub task: Task,
 }
 
+/// The random values of one meeting, by which its two agents recognize each other.
+#[derive(Debug)]
+pub struct MeetingKeys {
+    /// The id of the meeting.
+    pub id: CopyId,
+    /// The secret that both agents share.
+    pub secret: Secret,
+}
+
 /// How the meeting of a pair, or a round of copies, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairEnd {
@@ -61,7 +69,7 @@ struct Underway {
     pair: Pair,
     /// The address of the accepting agent; `None` if it has no address on this rail.
     address: Option<SocketAddr>,
-    id: CopyId,
+    keys: MeetingKeys,
     done: [bool; 2],
     end: Option<PairEnd>,
     /// The first complaint: the index of the node, the complaint, and its time in monotonic
@@ -75,11 +83,18 @@ struct Underway {
 }
 
 impl MeetingRound {
-    /// Creates the meetings of `pairs`; `addresses` are those of all nodes.
+    /// Creates the meetings of pairs, each with its keys; `addresses` are those of all nodes.
     #[must_use]
-    pub fn new(pairs: &[Pair], addresses: &[NodeAddress]) -> Self {
-        let meeting = |pair: &Pair| Underway::new(pair.clone(), &addresses[pair.to]);
-        Self { meetings: pairs.iter().map(meeting).collect() }
+    pub fn new(
+        pairs: impl IntoIterator<Item = (Pair, MeetingKeys)>,
+        addresses: &[NodeAddress],
+    ) -> Self {
+        let pairs = pairs.into_iter();
+        let meeting = |(pair, keys): (Pair, _)| {
+            let address = addresses[pair.to].get(pair.rail).copied();
+            Underway::new(pair, address, keys)
+        };
+        Self { meetings: pairs.map(meeting).collect() }
     }
 
     /// Returns how each meeting ended, and its findings, each finding with the index of its node.
@@ -99,12 +114,12 @@ impl Operation for MeetingRound {
         let mut its = self.meetings.iter_mut().filter(|meeting| meeting.side(node).is_some());
         match event {
             AgentEvent::Message(FromAgent::Found(id, finding)) => {
-                if let Some(meeting) = its.find(|meeting| meeting.id == id) {
+                if let Some(meeting) = its.find(|meeting| meeting.keys.id == id) {
                     meeting.findings.push((node, *finding));
                 }
             }
             AgentEvent::Message(FromAgent::ProbeEnded(id, complaint)) => {
-                if let Some(meeting) = its.find(|meeting| meeting.id == id) {
+                if let Some(meeting) = its.find(|meeting| meeting.keys.id == id) {
                     meeting.end_side(now_ns, node, complaint);
                 }
             }
@@ -130,11 +145,11 @@ impl Operation for MeetingRound {
 }
 
 impl Underway {
-    fn new(pair: Pair, addresses: &NodeAddress) -> Self {
+    fn new(pair: Pair, address: Option<SocketAddr>, keys: MeetingKeys) -> Self {
         Self {
-            address: addresses.get(pair.rail).copied(),
             pair,
-            id: CopyId(random::bytes()),
+            address,
+            keys,
             done: [false; 2],
             end: None,
             complaint: None,
@@ -152,11 +167,10 @@ impl Underway {
         };
         let limit_ns = u64::try_from(pair.limit.as_nanos()).unwrap_or(u64::MAX);
         self.deadline_ns = Some(now_ns.saturating_add(limit_ns).saturating_add(GRACE_NS));
-        let secret = Secret(random::bytes());
         let meeting = |dial, pin| {
             ToAgent::Probe(Box::new(Meeting {
-                id: self.id,
-                secret: secret.clone(),
+                id: self.keys.id,
+                secret: self.keys.secret.clone(),
                 dial,
                 streams: pair.streams,
                 limit_ms: u32::try_from(pair.limit.as_millis()).unwrap_or(u32::MAX),
@@ -175,7 +189,7 @@ impl Underway {
         }
         if self.deadline_ns.is_some() {
             for side in self.sides() {
-                orders.send(side, ToAgent::EndProbe(self.id));
+                orders.send(side, ToAgent::EndProbe(self.keys.id));
             }
         }
         self.end = Some(end);

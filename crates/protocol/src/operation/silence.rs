@@ -1,7 +1,7 @@
 //! How long agents have sent nothing, not counting times in which this process was suspended.
 
 /// Silence after which an agent is considered dead, in nanoseconds.
-pub const SILENCE_NS: u64 = 5_000_000_000;
+pub(super) const SILENCE_NS: u64 = 5_000_000_000;
 
 /// The longest part of a turn that counts as silence, in nanoseconds. In a longer turn, this
 /// process was suspended or blocked, and did not read what agents sent.
@@ -18,6 +18,7 @@ pub struct Silence {
 
 impl Silence {
     /// Creates the silence of `count` agents, which begins now.
+    #[must_use]
     pub fn new(count: usize, now_ns: u64) -> Self {
         Self { silent_ns: vec![0; count], turned_ns: now_ns }
     }
@@ -30,9 +31,18 @@ impl Silence {
         heard.into_iter().for_each(|node| self.silent_ns[node] = 0);
     }
 
-    /// Returns whether an agent has been silent for longer than [`SILENCE_NS`].
+    /// Returns whether an agent has been silent for so long that it is considered dead.
+    #[must_use]
     pub fn is_long(&self, node: usize) -> bool {
         self.silent_ns[node] > SILENCE_NS
+    }
+
+    /// Returns the agents that are considered dead because they are silent, each with this reason.
+    pub fn lost(&self) -> impl Iterator<Item = (usize, String)> {
+        let silent = (0..self.silent_ns.len()).filter(|&node| self.is_long(node));
+        silent.map(|node| {
+            (node, format!("no message from its agent for {} s", SILENCE_NS / 1_000_000_000))
+        })
     }
 }
 

@@ -9,7 +9,8 @@ fn an_agent_is_silent_after_seconds_without_a_message() {
         silence.turn(turn * 100_000_000, [1]);
         assert_eq!(silence.is_long(0), turn == 51);
     }
-    assert!(!silence.is_long(1));
+    let lost: Vec<_> = silence.lost().collect();
+    assert_eq!(lost, [(0, "no message from its agent for 5 s".to_owned())]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 fn query() -> Query<'static, i32> {
     let orders = [0, 1, 3].map(|node| (node, ToAgent::View)).to_vec();
-    let late = (3_000_000_000, "it is late".to_owned());
+    let late = (Duration::from_secs(3), "it is late".to_owned());
     Query::new(orders, Some(late), |_, message| match message {
         FromAgent::Exited(code) => Some(Ok(code)),
         FromAgent::ExecFailed(reason) => Some(Err(reason)),

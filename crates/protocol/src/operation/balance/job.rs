@@ -1,7 +1,6 @@
 //! The parameters of a round of copies.
 
 use garland_core::plan::Layout;
-use garland_sys::mptcp::Transport;
 
 /// A copy from the disk of one node to the disk of another node or the same node; nodes by index in
 /// the list.
@@ -39,6 +38,6 @@ pub struct RoundJob {
     pub sealed: bool,
     /// Congestion controls to use, best first.
     pub congestion: Vec<String>,
-    /// The transport of links between nodes.
-    pub transport: Transport,
+    /// Whether links between nodes use MPTCP.
+    pub mptcp: bool,
 }
