@@ -1,6 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
+use garland_core::plan::Layout;
 
 fn compared(answer: Compared) -> AgentEvent {
     AgentEvent::Message(FromAgent::Compared(answer))
@@ -23,8 +24,8 @@ fn request() -> Compare {
 
 #[test]
 fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node() {
-    let (compare, list) = (request(), || None);
-    let mut comparison = Comparison::new(&compare, None, 4, &list);
+    let compare = request();
+    let mut comparison = Comparison::new(&compare, None, 4);
     let mut orders = Orders::default();
     comparison.handle(0, 3, AgentEvent::Lost("no agent".to_owned()), &mut orders);
     comparison.begin(1, &mut orders);
@@ -35,7 +36,7 @@ fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node(
     let found = Compared::Found { length: None, root: [0; 32] };
     comparison.handle(3, 1, compared(found), &mut orders);
     assert!(comparison.needs_digests());
-    comparison.digests = Some(digests.clone());
+    comparison.set_digests(digests.clone());
     let sent = told(&mut comparison, 4);
     let is_all = |order: &CompareOrder| matches!(order, CompareOrder::Digests(parcel, false) if *parcel == digests);
     assert!(matches!(&sent[..], [(1, order)] if is_all(order)), "{sent:?}");
@@ -44,16 +45,16 @@ fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node(
     comparison.handle(6, 1, compared(has), &mut orders);
     assert!(told(&mut comparison, PATIENCE_NS + 1).is_empty() && !comparison.is_over());
     assert!(told(&mut comparison, PATIENCE_NS + 2).is_empty() && comparison.is_over());
-    assert_eq!(comparison.unusable, [1]);
+    assert_eq!(comparison.into_end().unusable, [1]);
 }
 
 #[test]
 fn digests_are_computed_here_once_no_node_reports_more_of_them() {
-    let (compare, list) = (request(), || None);
+    let compare = request();
     let blocks = |first, end| LaneBlocks { first, end, ..LaneBlocks::all(end) };
     let parts = vec![Some(blocks(0, 2)), Some(blocks(2, 3)), None];
-    let shared = Shared { path: Vec::new(), modified: (0, 0), parts };
-    let mut comparison = Comparison::new(&compare, Some(&shared), 3, &list);
+    let shared = SharedSource { path: Vec::new(), modified: (0, 0), parts };
+    let mut comparison = Comparison::new(&compare, Some(&shared), 3);
     let mut orders = Orders::default();
     comparison.begin(0, &mut orders);
     let found = Compared::Found { length: None, root: [0; 32] };
@@ -63,7 +64,33 @@ fn digests_are_computed_here_once_no_node_reports_more_of_them() {
     assert!(!comparison.needs_digests(), "node 1 still reads its part");
     comparison.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
     assert!(comparison.needs_digests());
-    let reported = comparison.parts.reported(compare.layout).digests;
-    assert_eq!(reported, [Some([1; 32]), Some([2; 32]), None]);
+    let missing = comparison.reported().missing().unwrap();
+    assert!(missing.indices().eq([2]));
+    assert_eq!(comparison.reported().into_known(), [[1; 32], [2; 32]]);
     assert!(!comparison.is_over() && comparison.interrupt(3, &mut orders));
+}
+
+#[test]
+fn a_catalogue_is_made_when_a_node_needs_it_and_sent_if_it_is_small() {
+    let compare = request();
+    for (bytes, is_sent) in [(1536, true), (1537, false)] {
+        let (mut comparison, mut orders) = (Comparison::new(&compare, None, 2), Orders::default());
+        comparison.begin(0, &mut orders);
+        assert!(!comparison.needs_catalogue());
+        comparison.handle(1, 1, compared(Compared::Wants), &mut orders);
+        assert!(comparison.needs_catalogue());
+        assert!(told(&mut comparison, 2).is_empty() && !comparison.needs_digests());
+        comparison.set_catalogue(Some(vec![vec![1; bytes - 1], vec![2]]));
+        assert!(!comparison.needs_catalogue());
+        assert_eq!(comparison.needs_digests(), is_sent);
+        // A node gets a parcel once the one before has been sent.
+        let parcels: Vec<_> = (3..6).flat_map(|now| told(&mut comparison, now)).collect();
+        let all = [(vec![1; bytes - 1], true), (vec![2], false)];
+        let all = all.map(|(parcel, more)| (1, CompareOrder::Catalogue(parcel, more)));
+        assert_eq!(parcels, if is_sent { all.to_vec() } else { vec![] });
+        comparison.handle(6, 0, compared(Compared::Nothing), &mut orders);
+        assert_eq!(comparison.is_over(), !is_sent);
+        comparison.handle(7, 1, compared(Compared::Nothing), &mut orders);
+        assert!(comparison.is_over());
+    }
 }

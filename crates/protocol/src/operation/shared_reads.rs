@@ -1,5 +1,4 @@
-//! The head's side of a source that nodes can read themselves: the digests of the parts that they
-//! read.
+//! A source that nodes can read themselves: the digests of the parts that they read.
 
 use garland_core::plan::{LaneBlocks, Layout};
 
@@ -18,13 +17,54 @@ struct SharedRead {
 #[derive(Debug, Default)]
 pub struct Parts(Vec<SharedRead>);
 
-/// The digests of a source that nodes reported.
+/// The digests of a source that nodes reported, until they are checked and complete.
+#[derive(Debug)]
 pub struct SharedDigests {
-    /// The digest of each block; `None` if it was not reported.
-    pub digests: Vec<Option<[u8; 32]>>,
-    /// For each node that reported digests: its blocks, and the index of one of them. The head
-    /// reads this block, too, to check that the node reads the same file.
-    pub samples: Vec<(LaneBlocks, u64)>,
+    /// The digest of each block; `None` if it is not known.
+    digests: Vec<Option<[u8; 32]>>,
+    /// For each node that reported digests: its blocks, and the index of one of them.
+    samples: Vec<(LaneBlocks, u64)>,
+}
+
+impl SharedDigests {
+    /// Returns the indexes of the blocks to [`check`](Self::check), one for each node that reported
+    /// digests: the head reads them, too, because a node may read another file.
+    pub fn samples(&self) -> impl Iterator<Item = u64> + use<> {
+        let indexes: Vec<u64> = self.samples.iter().map(|(_, index)| *index).collect();
+        indexes.into_iter()
+    }
+
+    /// Discards all digests of the node that reported block `index`, unless that block has this
+    /// digest.
+    pub fn check(&mut self, index: u64, digest: [u8; 32]) {
+        if self.digests[index as usize] != Some(digest) {
+            let its = self.samples.iter().filter(|(_, sample)| *sample == index);
+            let blocks = its.flat_map(|(blocks, _)| blocks.indices());
+            blocks.for_each(|index| self.digests[index as usize] = None);
+        }
+    }
+
+    /// Returns the first range of blocks without digests; `None` if all digests are known.
+    #[must_use]
+    pub fn missing(&self) -> Option<LaneBlocks> {
+        let first = self.digests.iter().position(Option::is_none)?;
+        let length = self.digests[first..].iter().take_while(|it| it.is_none()).count();
+        let (first, end) = (first as u64, (first + length) as u64);
+        Some(LaneBlocks { first, end, ..LaneBlocks::all(end) })
+    }
+
+    /// Sets the digests of `blocks`, in order.
+    pub fn fill(&mut self, blocks: LaneBlocks, digests: Vec<[u8; 32]>) {
+        for (index, digest) in blocks.indices().zip(digests) {
+            self.digests[index as usize] = Some(digest);
+        }
+    }
+
+    /// Returns the known digests, in the order of the blocks.
+    #[must_use]
+    pub fn into_known(self) -> Vec<[u8; 32]> {
+        self.digests.into_iter().flatten().collect()
+    }
 }
 
 impl Parts {
@@ -114,10 +154,18 @@ mod tests {
         parts.fail(0, "too late".to_owned());
         parts.take(2, vec![[7; 32]], true);
         assert!(parts.are_settled());
-        let SharedDigests { digests, samples } = parts.reported(layout);
+        let mut reported = parts.reported(layout);
         let some = |digit: u8| Some([digit; 32]);
-        assert_eq!(digests, [some(1), some(2), some(9), some(9), None, None]);
-        assert_eq!(samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);
+        assert_eq!(reported.digests, [some(1), some(2), some(9), some(9), None, None]);
+        assert_eq!(reported.samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);
+        reported.check(1, [2; 32]);
+        reported.check(3, [4; 32]);
+        assert_eq!(reported.digests, [some(1), some(2), None, None, None, None]);
+        let missing = reported.missing().unwrap();
+        assert!(missing.indices().eq(2..6));
+        reported.fill(missing, [3, 4, 5, 6].map(|digit| [digit; 32]).to_vec());
+        assert_eq!(reported.missing(), None);
+        assert_eq!(reported.into_known(), [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]));
         let digests = [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]);
         let another = "its file at this path differs from the source";
         let wanted = [(1, another.to_owned()), (2, "no such file".to_owned())];
