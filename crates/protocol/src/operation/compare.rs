@@ -2,9 +2,9 @@
 
 use super::interface::{AgentEvent, Operation, Orders};
 use super::shared_reads::{Parts, SharedDigests};
-use crate::compare::{Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart};
-use crate::message::{FromAgent, ToAgent};
-use crate::seal::root_digest;
+use crate::{
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent, root_digest,
+};
 use garland_core::plan::LaneBlocks;
 
 /// Time without progress after which a node's comparison is given up, in nanoseconds; the node then

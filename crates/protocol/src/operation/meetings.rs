@@ -5,11 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::interface::{AgentEvent, Operation, Orders};
-use crate::copy_id::CopyId;
-use crate::keys::Secret;
-use crate::message::{FromAgent, ToAgent};
-use crate::probe::{Complaint, Finding, Meeting, Task};
-use crate::route::NodeAddress;
+use crate::{Complaint, CopyId, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent};
 
 /// After the complaint of one agent, the head waits this long, in nanoseconds, before it ends the
 /// meeting. The cause may be the loss of the other agent, which the head may notice later.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::interface::{AgentEvent, Operation, Orders};
-use crate::message::{FromAgent, ToAgent};
+use crate::{FromAgent, ToAgent};
 
 /// For each node that was sent an order, by index, its answer or error; `None` if the user
 /// interrupted before.

@@ -3,18 +3,11 @@
 use super::super::interface::{AgentEvent, Orders};
 use super::super::silence::SILENCE_NS;
 use super::job::{CopyPair, RoundJob};
-use crate::balance::{BalanceEvent, BalanceOrder, FeedEvent};
-use crate::begin::{Begin, Destination, End};
-use crate::copy_id::CopyId;
-use crate::digests::DigestKey;
-use crate::disk::DiskCached;
-use crate::head::{Head, HeadEvent, HeadOrder, NodeState, Policy, SlowNodes, Verdict};
-use crate::keys::Secret;
-use crate::message::{FromAgent, ToAgent};
-use crate::read_back::ReadBack;
-use crate::report::Report;
-use crate::route::NodeAddress;
-use crate::stream::TxStats;
+use crate::{
+    BalanceEvent, BalanceOrder, Begin, CopyId, Destination, DigestKey, DiskCached, End, FeedEvent,
+    FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, NodeState, Policy, ReadBack, Report,
+    Secret, SlowNodes, ToAgent, TxStats, Verdict,
+};
 use garland_core::plan::{HEAD, NodeId, Plan};
 
 /// The id of the sink in a plan of two nodes.
@@ -68,9 +61,9 @@ pub struct Running {
     held: u64,
     /// The time at which the feeder started, in monotonic nanoseconds; `None` before it starts.
     began_ns: Option<u64>,
-    /// Whether the feeder has closed the copy.
+    /// Whether the feeder has closed the copy, or its agent is lost.
     ended: bool,
-    /// Whether the sink has closed the copy.
+    /// Whether the sink has closed the copy, or its agent is lost.
     closed: bool,
 }
 
@@ -203,6 +196,8 @@ impl Running {
     pub fn handle(&mut self, now: u64, node: usize, event: &AgentEvent) -> bool {
         let moved = match event {
             AgentEvent::Lost(reason) => {
+                self.ended |= node == self.pair.from;
+                self.closed |= node == self.pair.to;
                 if node == self.pair.from && !self.finished {
                     self.lose_feeder(now, reason);
                 }
@@ -306,7 +301,7 @@ impl Running {
         }
     }
 
-    /// Closes the copy on its feeder, unless the feeder never started or has closed it.
+    /// Closes the copy on its feeder, unless the feeder never started, has closed it, or is lost.
     pub fn close_feeder(&self, orders: &mut Orders) {
         if !self.feeder_has_closed() {
             orders.send(self.pair.from, ToAgent::Balance(BalanceOrder::End(self.copy)));
@@ -318,12 +313,12 @@ impl Running {
         orders.send(self.pair.to, ToAgent::Close(self.copy));
     }
 
-    /// Returns whether the feeder has closed the copy, or was never started.
+    /// Returns whether the feeder has closed the copy, was never started, or is lost.
     pub fn feeder_has_closed(&self) -> bool {
         self.ended || !self.has_begun()
     }
 
-    /// Returns whether the sink has closed the copy.
+    /// Returns whether the sink has closed the copy, or is lost.
     pub fn sink_has_closed(&self) -> bool {
         self.closed
     }

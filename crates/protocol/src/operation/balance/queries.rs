@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use super::super::query::Query;
 use super::job::RoundJob;
-use crate::balance::{BalanceEvent, BalanceOrder, NodeUse};
-use crate::disk::{DiskCached, DiskPlace};
-use crate::message::{FromAgent, ToAgent};
+use crate::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, FromAgent, NodeUse, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;

@@ -1,6 +1,5 @@
 //! A round: copies that start at the same time, each with its own head state machine.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::interface::{AgentEvent, Operation, Orders};
@@ -8,7 +7,7 @@ use super::super::meetings::PairEnd;
 use super::job::RoundJob;
 use super::pair::{CopyKeys, PairOutcome, Running};
 use super::queries::patience;
-use crate::route::NodeAddress;
+use crate::NodeAddress;
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const CLOSING_NS: u64 = 10_000_000_000;
@@ -25,8 +24,6 @@ pub struct BalanceRound<'a> {
     moved_ns: u64,
     /// The index of the node that failed first, and why.
     fault: Option<(usize, String)>,
-    /// Indexes of nodes whose agent is dead or silent.
-    gone: BTreeSet<usize>,
     interrupted: bool,
 }
 
@@ -68,7 +65,6 @@ impl<'a> BalanceRound<'a> {
             patience: patience(job.layout.length),
             moved_ns: now,
             fault: None,
-            gone: BTreeSet::new(),
             interrupted: false,
         }
     }
@@ -112,16 +108,6 @@ impl<'a> BalanceRound<'a> {
             }
         }
     }
-
-    fn feeders_have_closed(&self) -> bool {
-        let gone = |copy: &Running| self.gone.contains(&copy.pair().from);
-        self.copies.iter().all(|copy| copy.feeder_has_closed() || gone(copy))
-    }
-
-    fn sinks_have_closed(&self) -> bool {
-        let gone = |copy: &Running| self.gone.contains(&copy.pair().to);
-        self.copies.iter().all(|copy| copy.sink_has_closed() || gone(copy))
-    }
 }
 
 impl Operation for BalanceRound<'_> {
@@ -132,9 +118,6 @@ impl Operation for BalanceRound<'_> {
     }
 
     fn handle(&mut self, now: u64, node: usize, event: AgentEvent, _: &mut Orders) {
-        if matches!(event, AgentEvent::Lost(_)) {
-            self.gone.insert(node);
-        }
         for copy in &mut self.copies {
             if copy.handle(now, node, &event) {
                 self.moved_ns = now;
@@ -143,9 +126,10 @@ impl Operation for BalanceRound<'_> {
     }
 
     fn tick(&mut self, now: u64, orders: &mut Orders) {
+        let all = |holds: fn(&Running) -> bool| self.copies.iter().all(holds);
         match self.phase {
             Phase::Opening | Phase::Copying => {
-                let is_ready = self.fault.is_none() && self.copies.iter().all(Running::is_ready);
+                let is_ready = self.fault.is_none() && all(Running::is_ready);
                 if self.phase == Phase::Opening && is_ready {
                     self.phase = Phase::Copying;
                     self.copies.iter_mut().for_each(|copy| copy.feed(now, self.job, orders));
@@ -157,11 +141,11 @@ impl Operation for BalanceRound<'_> {
                     self.copies.iter().for_each(|copy| copy.close_feeder(orders));
                 }
             }
-            Phase::ClosingFeeders(until) if self.feeders_have_closed() || now >= until => {
+            Phase::ClosingFeeders(until) if all(Running::feeder_has_closed) || now >= until => {
                 self.phase = Phase::ClosingSinks(now + CLOSING_NS);
                 self.copies.iter().for_each(|copy| copy.close_sink(orders));
             }
-            Phase::ClosingSinks(until) if self.sinks_have_closed() || now >= until => {
+            Phase::ClosingSinks(until) if all(Running::sink_has_closed) || now >= until => {
                 self.phase = Phase::Over;
             }
             _ => {}

@@ -1,8 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
-use garland_protocol::DiskOnly;
-
 use super::*;
+use crate::DiskOnly;
 
 fn course(one_by_one: bool) -> DiskCourse {
     let only = DiskOnly::default();

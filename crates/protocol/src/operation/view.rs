@@ -1,10 +1,9 @@
-//! The head's side of `garland top`, which requests the activity of all nodes at intervals.
+//! Requests the activity of all nodes at intervals, for `garland top`.
 
 use std::time::Duration;
 
-use garland_protocol::{FromAgent, NodeView, ToAgent};
-
-use garland_protocol::operation::{AgentEvent, Operation, Orders};
+use super::interface::{AgentEvent, Operation, Orders};
+use crate::{FromAgent, NodeView, ToAgent};
 
 /// The index of a node, and its activity, or why the node is lost and no longer asked.
 pub type NodeNews = (usize, Result<Box<NodeView>, String>);

@@ -1,8 +1,7 @@
-//! The head's side of disk tests, on all nodes at the same time or one by one.
+//! Disk tests, on all nodes at the same time or one by one.
 
-use garland_protocol::{DiskEvent, DiskFigures, DiskOrder, DiskPlace, FromAgent, ToAgent};
-
-use garland_protocol::operation::{AgentEvent, Operation, Orders};
+use super::interface::{AgentEvent, Operation, Orders};
+use crate::{DiskEvent, DiskFigures, DiskOrder, DiskPlace, FromAgent, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -39,7 +38,7 @@ pub struct DiskNode {
 #[derive(Debug)]
 pub struct DiskCourse {
     /// The test of each node, by index.
-    pub nodes: Vec<DiskNode>,
+    nodes: Vec<DiskNode>,
     order: DiskOrder,
     one_by_one: bool,
 }
@@ -49,6 +48,12 @@ impl DiskCourse {
     #[must_use]
     pub fn new(count: usize, order: DiskOrder, one_by_one: bool) -> Self {
         Self { nodes: vec![DiskNode::default(); count], order, one_by_one }
+    }
+
+    /// Returns the test of each node, by index.
+    #[must_use]
+    pub fn nodes(&self) -> &[DiskNode] {
+        &self.nodes
     }
 }
 
