@@ -1,7 +1,8 @@
 //! `garland up`: starts standing agents.
 
-use garland_control::{Links, stand_chain};
+use garland_control::stand_chain;
 use garland_lab::Lab;
+use garland_protocol::operation::Links;
 
 use crate::args::Up;
 use garland_fleet::builder::FleetBuilder;

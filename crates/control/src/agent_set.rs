@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FromAgent, ToAgent};
+use garland_protocol::ToAgent;
+use garland_protocol::operation::AgentEvent;
 use garland_sys::clock;
 use garland_sys::event::{self, Interest, Wake};
 
-use garland_transport::connection::{Connection, ConnectionError};
-use garland_transport::{Redial, Unrenewed, limits};
+use garland_transport::connection::Connection;
+use garland_transport::{ConnectionError, Redial, Unrenewed, limits};
 
 /// How long a channel that broke is dialled again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,15 +27,6 @@ const SILENCE_NS: u64 = limits::SILENCE.as_nanos() as u64;
 
 /// The interval in nanoseconds at which silent channels are looked for.
 const LOOK_NS: u64 = 100_000_000;
-
-/// An event of the control channel to an agent.
-#[derive(Debug)]
-pub enum AgentEvent {
-    /// The agent sent a message.
-    Message(FromAgent),
-    /// The channel was closed, for this reason.
-    Lost(String),
-}
 
 /// The channels of all nodes, by index in the plan; the slot of the head is empty.
 pub struct AgentSet {

@@ -6,13 +6,13 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
+use garland_protocol::operation::{AgentEvent, Silence};
 use garland_protocol::{NodeAddress, ToAgent};
 use garland_sys::clock;
 use garland_transport::connection::Connection;
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentSet;
 use crate::copy::Agent;
-use crate::silence::{SILENCE_NS, Silence};
 
 /// The longest interval between two checks for silent agents.
 pub const TURN: Duration = Duration::from_millis(100);
@@ -64,6 +64,11 @@ impl Agents {
         self.silence.is_long(node)
     }
 
+    /// Returns the agents that are considered dead because they are silent, each with this reason.
+    pub fn silent(&self) -> impl Iterator<Item = (usize, String)> {
+        self.silence.lost()
+    }
+
     /// Restarts the measurement of every agent's silence.
     pub fn restart_silence(&mut self) {
         self.silence = Silence::new(self.addresses.len(), clock::now_ns());
@@ -96,11 +101,6 @@ impl Agents {
         let agents = self.set.into_connections().zip(self.addresses);
         agents.map(|(connection, addresses)| Some(Agent { connection: connection?, addresses }))
     }
-}
-
-/// Returns the message for an agent that is considered dead because it is silent.
-pub fn silence() -> String {
-    format!("no message from its agent for {} s", SILENCE_NS / 1_000_000_000)
 }
 
 /// Returns the message for an agent whose channel is closed.

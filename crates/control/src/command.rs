@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, ToAgent};
-use garland_sys::clock::after;
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
-use crate::query::Query;
 use crate::session::Session;
+use garland_protocol::operation::Query;
 
 /// Timeout for standing agents to exit.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -69,7 +68,7 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
     let late = format!("its agent did not end within {seconds} s");
     // An agent that ends is lost, which ends its query; ignore its messages.
     let orders = (0..agents.len()).map(|node| (node, ToAgent::Shutdown));
-    let query = Query::<()>::new(orders, Some((after(PATIENCE), late.clone())), |_, _| None);
+    let query = Query::<()>::new(orders, Some((PATIENCE, late.clone())), |_, _| None);
     let mut session = Session::new(agents, None);
     session.run(query, &mut |_| {})?;
     let stayed = session.closed().iter().map(|closed| closed.is_none().then(|| late.clone()));

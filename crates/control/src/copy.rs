@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
+use garland_protocol::operation::AgentEvent;
 use garland_protocol::{FromAgent, Head, HeadEvent, HeadOrder, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -22,7 +23,7 @@ use garland_sys::signal::Interrupts;
 use self::attempt::Attempt;
 pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
 pub use self::session::CopySession;
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentSet;
 use crate::outcome::Outcome;
 use garland_dataplane::context::Notice;
 use garland_dataplane::recorder::At;

@@ -1,75 +1,18 @@
 //! Drives one operation after the other over the control channels of its agents.
 //!
-//! An [`Operation`] is a value without sockets and clocks: it gets events and times, and returns
-//! orders. [`Session::run`] is the loop that drives every operation. Only this loop waits, judges
-//! silence, and reads interrupts.
+//! [`Session::run`] is the loop that drives every operation. Only this loop waits, and reads
+//! interrupts.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use garland_protocol::{NodeAddress, ToAgent};
+use garland_protocol::NodeAddress;
+use garland_protocol::operation::{AgentEvent, Operation, Orders};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, TURN, gone, silence};
+use crate::agents::{Agents, TURN, gone};
 use crate::copy::Agent;
-
-/// An operation on agents. Nodes are identified by their index in the session; times are monotonic
-/// nanoseconds.
-pub trait Operation {
-    /// Sends the first orders.
-    fn begin(&mut self, _now_ns: u64, _orders: &mut Orders) {}
-
-    /// Handles an event of a node. `Lost` comes at most once per node: when its agent exits or is
-    /// silent, or before the beginning if there is no channel to it.
-    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, orders: &mut Orders);
-
-    /// Does what is due at this time. Called after all events, after the caller has observed the
-    /// operation, and at least every 100 ms; called again as long as it sends orders.
-    fn tick(&mut self, _now_ns: u64, _orders: &mut Orders) {}
-
-    /// Returns the time by which `tick` must be called; `None` if the usual interval is enough.
-    fn due_ns(&self) -> Option<u64> {
-        None
-    }
-
-    /// Ends the operation early, because the user has interrupted. Called once, possibly instead of
-    /// `begin`. Returns whether the operation is over at once.
-    fn interrupt(&mut self, _now_ns: u64, _orders: &mut Orders) -> bool {
-        true
-    }
-
-    /// Returns whether the operation is over.
-    fn is_over(&self) -> bool;
-}
-
-/// The orders that an operation sends.
-#[derive(Debug, Default)]
-pub struct Orders {
-    queued: Vec<(usize, ToAgent)>,
-    /// Nodes with queued or unsent messages, by index.
-    full: BTreeSet<usize>,
-}
-
-impl Orders {
-    /// Sends a message to a node's agent. Nothing is sent to a node without a channel.
-    pub fn send(&mut self, node: usize, message: ToAgent) {
-        self.queued.push((node, message));
-        self.full.insert(node);
-    }
-
-    /// Returns whether all messages to a node's agent have been sent.
-    pub fn has_room(&self, node: usize) -> bool {
-        !self.full.contains(&node)
-    }
-
-    /// Removes and returns all queued messages.
-    pub fn take(&mut self) -> Vec<(usize, ToAgent)> {
-        std::mem::take(&mut self.queued)
-    }
-}
 
 /// The agents of a command, and the user who can interrupt it.
 pub struct Session<'a> {
@@ -178,7 +121,7 @@ impl<'a> Session<'a> {
     fn send(&mut self, orders: &mut Orders) -> bool {
         let queued = orders.take();
         queued.iter().for_each(|(node, message)| self.agents.send(*node, message));
-        orders.full = self.agents.nodes().filter(|&node| self.agents.is_full(node)).collect();
+        orders.set_full(self.agents.nodes().filter(|&node| self.agents.is_full(node)));
         !queued.is_empty()
     }
 
@@ -192,8 +135,8 @@ impl<'a> Session<'a> {
                 self.closed[*node].get_or_insert_with(|| reason.clone());
             }
         }
-        let silent = self.agents.nodes().filter(|&node| self.agents.is_silent(node));
-        events.extend(silent.map(|node| (node, AgentEvent::Lost(silence()))));
+        let silent = self.agents.silent();
+        events.extend(silent.map(|(node, reason)| (node, AgentEvent::Lost(reason))));
         Ok(events)
     }
 }

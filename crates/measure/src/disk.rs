@@ -7,10 +7,11 @@ pub mod table;
 
 use std::ffi::OsStr;
 
-use garland_control::{DiskCourse, Session};
+use garland_control::Session;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::units::{Nanos, bytes};
+use garland_protocol::operation::DiskCourse;
 use garland_protocol::{DISK_SIZES, DiskDirection, DiskMode, DiskOnly, DiskOrder, DiskPattern};
 use garland_sys::clock;
 
@@ -108,7 +109,7 @@ fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
 /// Returns the lines that show progress: one for each node that is measuring, or their number if
 /// there are many.
 fn progress(names: &[&str], course: &DiskCourse) -> Vec<String> {
-    let nodes = course.nodes.iter().zip(names).filter(|(node, _)| node.end.is_none());
+    let nodes = course.nodes().iter().zip(names).filter(|(node, _)| node.end.is_none());
     let running: Vec<String> = nodes
         .map(|(node, name)| match node.figures.last() {
             Some(last) => {

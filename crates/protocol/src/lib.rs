@@ -1,6 +1,9 @@
 //! The protocol: fixed-size frames on the links of the chain, sealed blocks, messages on the
 //! control channel, and the sans-io machines that decide. A machine takes events and returns
-//! orders; it has no payload, never blocks, and never reads a clock.
+//! orders; it has no payload, never blocks, and never reads a clock or makes random values.
+//!
+//! The machines of a copy are [`Head`], [`Relay`] and [`Sink`]; that of a farm is in [`dispatch`];
+//! those of all other operations on agents are in [`operation`].
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +13,7 @@ mod bounds;
 mod channel;
 mod compare;
 mod copy_id;
+mod cut;
 mod delivery;
 mod digests;
 mod disk;
@@ -24,7 +28,7 @@ mod keys;
 mod known;
 mod line;
 mod message;
-mod operations;
+pub mod operation;
 pub mod placement;
 mod probe;
 mod read_back;
@@ -50,6 +54,7 @@ pub use compare::{
     CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
 };
 pub use copy_id::CopyId;
+pub use cut::{Cut, Operations};
 pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId};
 pub use digests::{
     DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
@@ -80,7 +85,6 @@ pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
-pub use operations::{Cut, Operations};
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
     PingKind, PingPoint, PingSample, PingTask, PingTransport, PingWait, STREAMS_MAX, Summary,

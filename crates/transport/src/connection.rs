@@ -8,43 +8,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::dial::{ConnectionError, Dial, Renewed};
+use crate::redial::Redial;
 use garland_protocol::{
-    Channel, Delivered, Delivery, FromAgent, KeyPair, Message, PublicKey, Purpose, SessionId,
-    ToAgent, VersionError,
+    Channel, Delivered, Delivery, FromAgent, KeyPair, Message, PublicKey, SessionId, ToAgent,
 };
 use garland_sys::event::Wake;
-use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, random, tcp, threads};
-use thiserror::Error;
-
-use crate::greeting::{Credentials, LinkError, introduce};
-use crate::limits;
-use crate::redial::{Redial, Renewed};
-use garland_sys::error::reason;
-
-/// The error of a control channel: it cannot be opened, or it broke.
-#[derive(Debug, Error)]
-pub enum ConnectionError {
-    /// The TCP connection to this address could not be opened.
-    #[error("cannot connect to its agent at {0}: {reason}", reason = reason(.1))]
-    Connect(SocketAddr, io::Error),
-    /// The agent has another protocol version.
-    #[error(transparent)]
-    Version(VersionError),
-    /// The agent at this address does not have the key with which it was launched.
-    #[error("the agent at {0} does not have the key with which it was launched")]
-    WrongKey(SocketAddr),
-    /// The connection broke.
-    #[error("lost the connection to its agent: {reason}", reason = reason(.0))]
-    Io(#[from] io::Error),
-    /// The agent closed the connection, as it does when it exits.
-    #[error("its agent exited or was killed")]
-    Gone,
-    /// The agent sent an invalid message, or a message to it could not be encrypted.
-    #[error("protocol error: its agent sent an invalid message")]
-    Garbage,
-}
 
 /// The control channel of a session with one agent. Dropping this value ends the session.
 pub struct Connection {
@@ -59,15 +30,6 @@ pub struct Connection {
     heard_ns: u64,
     unsent: Vec<u8>,
     is_broken: bool,
-}
-
-/// Where an agent is reached, by whom, and for which session.
-#[derive(Clone)]
-pub(crate) struct Dial {
-    address: SocketAddr,
-    ours: KeyPair,
-    theirs: PublicKey,
-    session: SessionId,
 }
 
 /// Connects to the agent at `address`, which must have the public key `theirs`. `ours` is the
@@ -104,56 +66,6 @@ const AFTER_RESET: Duration = Duration::from_millis(20);
 
 fn is_reset(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
-}
-
-impl Dial {
-    /// Opens a connection whose first message is `first`.
-    fn greet(
-        &self,
-        timeout: Duration,
-        first: &ToAgent,
-    ) -> Result<(TcpStream, Channel), ConnectionError> {
-        let address = self.address;
-        let stream = tcp::connect(address, timeout, Transport::Tcp)
-            .map_err(|error| ConnectionError::Connect(address, error))?;
-        let wrong = |error: LinkError| match error {
-            LinkError::Version(error) => ConnectionError::Version(error),
-            LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                ConnectionError::WrongKey(address)
-            }
-            LinkError::Io(error) => ConnectionError::Io(error),
-            LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
-        };
-        let (credentials, first) = (Credentials::Keys(&self.ours, self.theirs), first.to_bytes());
-        let channel = introduce(&stream, timeout, Purpose::Control, &credentials, &first);
-        Ok((stream, channel.map_err(wrong)?))
-    }
-
-    /// Opens another connection for the session, of whose messages `arrived` have arrived here.
-    pub(crate) fn resume(
-        &self,
-        arrived: u64,
-        timeout: Duration,
-    ) -> Result<Renewed, ConnectionError> {
-        let resume = ToAgent::Resume(self.session, arrived);
-        let (mut stream, mut channel) = self.greet(timeout, &resume)?;
-        stream.set_read_timeout(Some(limits::ANSWER))?;
-        let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
-        loop {
-            let frame = channel.receiving.open(&mut received);
-            if let Some(bytes) = frame.map_err(|_| ConnectionError::Garbage)? {
-                let Some(FromAgent::Resumed(arrived)) = FromAgent::parse(&bytes) else {
-                    return Err(ConnectionError::Garbage);
-                };
-                stream.set_read_timeout(None)?;
-                return Ok(Renewed { stream, channel, received, arrived });
-            }
-            match stream.read(&mut buffer)? {
-                0 => return Err(ConnectionError::Gone),
-                read => received.extend(&buffer[..read]),
-            }
-        }
-    }
 }
 
 impl Connection {

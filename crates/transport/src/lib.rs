@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+mod dial;
 mod greeters;
 mod greeting;
 pub mod limits;
@@ -12,9 +13,10 @@ pub mod link_pool;
 mod redial;
 mod timed;
 
-pub use connection::{Connection, ConnectionError, connect_agent};
+pub use connection::{Connection, connect_agent};
+pub use dial::{ConnectionError, Renewed};
 pub use greeters::{Greeters, Host};
 pub use greeting::{
     Claim, Credentials, Found, Guest, LinkError, TICKET_LEN, Welcomed, break_reason, introduce,
 };
-pub use redial::{Redial, Renewed, Unrenewed};
+pub use redial::{Redial, Unrenewed};

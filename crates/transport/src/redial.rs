@@ -4,13 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::Channel;
 use garland_sys::channel::{Receiver, TryRecvError, channel};
 use garland_sys::event::Wake;
-use garland_sys::socket::TcpStream;
 use garland_sys::{clock, threads};
 
-use crate::connection::{ConnectionError, Dial};
+use crate::dial::{ConnectionError, Dial, Renewed};
 
 /// The time for one attempt to connect, and again for its greeting and for the agent's reply. A
 /// short one: the kernel repeats lost packets at ever longer intervals.
@@ -25,16 +23,6 @@ const ENDED: u32 = 3;
 
 /// Attempts to open another connection, in a thread of their own.
 pub struct Redial(Receiver<Result<Renewed, Unrenewed>>);
-
-/// A new connection of a session.
-pub struct Renewed {
-    pub(crate) stream: TcpStream,
-    pub(crate) channel: Channel,
-    /// The bytes that have arrived after the agent's reply.
-    pub(crate) received: Vec<u8>,
-    /// The number of the head's messages that have arrived at the agent.
-    pub(crate) arrived: u64,
-}
 
 /// Why there is no new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{Session, View};
+use garland_control::Session;
 use garland_core::printable;
+use garland_protocol::operation::View;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

@@ -3,11 +3,10 @@
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
-use garland_control::{
-    Agent, CompareOutcome, CompareRequest, CompareSource, Ends, Shared, compare,
-};
+use garland_control::{Agent, CompareRequest, CompareSource, Ends, compare};
 use garland_core::plan::Plan;
 use garland_dataplane::Records;
+use garland_protocol::operation::{ComparisonEnd, SharedSource};
 use garland_protocol::{Compare, Destination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -56,7 +55,7 @@ pub fn compare_first(
     };
     let shared = shared(given, &plan)?;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let CompareOutcome { agents, digests, unusable, unread } =
+    let (agents, ComparisonEnd { digests, unusable, unread }) =
         compare(agents, &asking).or_nothing("comparing with the files on the nodes")?;
     if digests.is_some() {
         phases.end_at("set-up", began_ns);
@@ -75,10 +74,10 @@ pub fn compare_first(
 
 /// Returns the parts of a shared source that nodes read themselves; `None` if the source is not
 /// shared.
-fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
+fn shared(given: &CopySource, plan: &Plan) -> Result<Option<SharedSource>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
     let path = std::path::absolute(path).or_nothing("making the source's path absolute")?;
-    Ok(Some(Shared {
+    Ok(Some(SharedSource {
         path: path.into_os_string().into_vec(),
         modified: source.modified(),
         parts: plan.receivers().map(|(id, _)| plan.part_read_by(id)).collect(),

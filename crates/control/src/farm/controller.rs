@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use garland_core::farm::{Job, Outcome, Record, Text};
 use garland_protocol::dispatch::{Dispatcher, Rules, Step, Try};
+use garland_protocol::operation::AgentEvent;
 use garland_protocol::placement::{Candidate, Placement};
 use garland_protocol::{
     COMMAND_MAX, FarmEvent, FarmOrder, FarmTask, FromAgent, NodeFacts, Opening, TaskEnd, ToAgent,
@@ -17,8 +18,6 @@ use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::silence;
 use crate::copy::Agent;
 use crate::farm::running::{RunningJob, directories};
 use crate::farm::stager::Stager;
@@ -252,8 +251,8 @@ impl<'a, 'n> JobController<'a, 'n> {
             let done: Vec<Transfer> =
                 self.transfers.iter().flat_map(TransferThreads::done).collect();
             done.into_iter().for_each(|transfer| self.moved(transfer));
-            while let Some(node) = self.workers.silent() {
-                self.lose(node, silence());
+            while let Some((node, reason)) = self.workers.silent() {
+                self.lose(node, reason);
             }
         }
     }

@@ -94,11 +94,10 @@ impl WorkerSet {
         }
     }
 
-    /// Returns the index of a usable node whose agent has been silent for too long; `None` if there
-    /// is none.
-    pub fn silent(&self) -> Option<usize> {
-        let takes_jobs = |node: &usize| self.all[*node].gone.is_none();
-        self.agents.nodes().filter(takes_jobs).find(|&node| self.agents.is_silent(node))
+    /// Returns the index of a usable node whose agent is considered dead because it is silent, and
+    /// this reason; `None` if there is none.
+    pub fn silent(&self) -> Option<(usize, String)> {
+        self.agents.silent().find(|(node, _)| self.all[*node].gone.is_none())
     }
 }
 

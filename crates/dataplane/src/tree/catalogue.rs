@@ -12,12 +12,6 @@ use super::place::name_of;
 /// The compression level of Zstandard: names and numbers compress well at any level.
 const LEVEL: i32 = 1;
 
-/// The records of a tree in the form in which they are sent to nodes.
-pub struct Catalogue {
-    /// The records in parcels, in order; each parcel is compressed separately.
-    parcels: Vec<Vec<u8>>,
-}
-
 /// Returns the outline that is sent before the catalogue. Returns none if two top-level entries
 /// have the same name: an existing file could belong to either of them.
 pub fn outline(index: &Index) -> Option<TreeOutline> {
@@ -38,23 +32,11 @@ pub fn outline(index: &Index) -> Option<TreeOutline> {
     Some(TreeOutline { bytes: index.records().len() as u64, records: index.len(), names })
 }
 
-impl Catalogue {
-    /// Returns the catalogue of a tree; none if it cannot be compressed.
-    pub fn of(index: &Index) -> Option<Self> {
-        let parcels = index.records().chunks(CATALOGUE_MAX);
-        let parcels = parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok());
-        Some(Self { parcels: parcels.collect::<Option<_>>()? })
-    }
-
-    /// Returns the compressed parcels, in order.
-    pub fn parcels(&self) -> &[Vec<u8>] {
-        &self.parcels
-    }
-
-    /// Returns the length of all compressed parcels in bytes.
-    pub fn packed(&self) -> u64 {
-        self.parcels.iter().map(|parcel| parcel.len() as u64).sum()
-    }
+/// Returns the catalogue of a tree as it is sent to nodes: its records in parcels, in order, each
+/// compressed separately. Returns none if they cannot be compressed.
+pub fn catalogue(index: &Index) -> Option<Vec<Vec<u8>>> {
+    let parcels = index.records().chunks(CATALOGUE_MAX);
+    parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok()).collect()
 }
 
 /// The part of a catalogue that has been received.
@@ -155,12 +137,13 @@ mod tests {
     #[test]
     fn a_catalogue_becomes_the_index_that_it_was_made_of() {
         let index = index();
-        let catalogue = Catalogue::of(&index).unwrap();
+        let catalogue = catalogue(&index).unwrap();
         let outline = outline(&index).unwrap();
         assert_eq!(outline.names.len(), TreeOutline::NAMES_MAX);
-        assert!(catalogue.parcels().len() > 1 && catalogue.packed() < outline.bytes / 3);
+        let bytes = catalogue.iter().map(|parcel| parcel.len() as u64).sum::<u64>();
+        assert!(catalogue.len() > 1 && bytes < outline.bytes / 3);
         let mut gathered = Gathered::new(&outline);
-        assert!(catalogue.parcels().iter().all(|parcel| gathered.take(parcel)));
+        assert!(catalogue.iter().all(|parcel| gathered.take(parcel)));
         let own = gathered.index(index.length()).unwrap();
         assert_eq!((own.len(), own.length()), (index.len(), index.length()));
         for number in 0..own.len() {
@@ -173,10 +156,10 @@ mod tests {
     #[test]
     fn an_invalid_catalogue_has_no_index() {
         let index = index();
-        let catalogue = Catalogue::of(&index).unwrap();
+        let catalogue = catalogue(&index).unwrap();
         let gathered = |outline: &TreeOutline| {
             let mut gathered = Gathered::new(outline);
-            let all = catalogue.parcels().iter().all(|parcel| gathered.take(parcel));
+            let all = catalogue.iter().all(|parcel| gathered.take(parcel));
             all.then(|| gathered.index(index.length())).flatten()
         };
         let outline = outline(&index).unwrap();

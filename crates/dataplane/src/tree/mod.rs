@@ -15,7 +15,7 @@ mod scan;
 mod source;
 mod walk;
 
-pub use catalogue::{Catalogue, Gathered};
+pub use catalogue::Gathered;
 pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;

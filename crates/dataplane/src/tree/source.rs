@@ -13,7 +13,7 @@ use garland_protocol::{Absence, TreeOutline};
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
-use super::catalogue::{Catalogue, outline};
+use super::catalogue::{catalogue, outline};
 use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
@@ -94,9 +94,9 @@ impl TreeSource {
         outline(&self.index)
     }
 
-    /// Returns the catalogue; none if it cannot be compressed.
-    pub fn catalogue(&self) -> Option<Catalogue> {
-        Catalogue::of(&self.index)
+    /// Returns the catalogue in compressed parcels; none if it cannot be compressed.
+    pub fn catalogue(&self) -> Option<Vec<Vec<u8>>> {
+        catalogue(&self.index)
     }
 
     /// Returns the files that are not copied, as far as this is known before the end of the copy.

@@ -11,7 +11,6 @@ mod words;
 
 use garland_control::{Exchange, Session};
 use garland_sys::clock;
-use garland_sys::mptcp::Transport;
 use garland_sys::processors::Processors;
 
 use self::request::BalanceRequest;
@@ -35,12 +34,12 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let (launch, beside) = (&balance.launch, Talk::BesideWires);
     let gathered = gather("balance", &nodes, &inventory, launch, context.json, beside, phases)?;
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    let transport = Transport::mptcp_if(launch.speaks_mptcp(lab.as_ref(), 1));
+    let mptcp = launch.speaks_mptcp(lab.as_ref(), 1);
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let session = Session::new(fleet.agents, Some(&interrupts));
     let absent = session.closed().to_vec();
     let exchange = Exchange::new(names.clone(), session);
-    let mut series = Series::new(&request, names, exchange, absent, transport);
+    let mut series = Series::new(&request, names, exchange, absent, mptcp);
     let mut screen = Screen::new(context.json);
     let since = Processors::now();
     let measured = series.stock().and_then(|()| {

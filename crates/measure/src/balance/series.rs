@@ -2,9 +2,10 @@
 
 use std::io;
 
-use garland_control::{CopyPair, Exchange, PairEnd, PreparedFile, RoundJob, RoundOutcome};
+use garland_control::{Exchange, RoundOutcome};
 use garland_core::plan::Layout;
-use garland_sys::mptcp::Transport;
+use garland_protocol::operation::PairEnd;
+use garland_protocol::operation::balance::{CopyPair, PreparedFile, RoundJob};
 use garland_sys::tcp;
 
 use super::request::BalanceRequest;
@@ -51,19 +52,19 @@ pub struct Findings {
 pub struct Series<'a> {
     request: &'a BalanceRequest,
     exchange: Exchange<'a>,
-    transport: Transport,
+    mptcp: bool,
     findings: Findings,
 }
 
 impl<'a> Series<'a> {
     /// Creates a test of the nodes `names`. For each node, `absent` has the error if it has no
-    /// agent.
+    /// agent. `mptcp` says whether links between nodes use MPTCP.
     pub fn new(
         request: &'a BalanceRequest,
         names: Vec<String>,
         exchange: Exchange<'a>,
         absent: Vec<Option<String>>,
-        transport: Transport,
+        mptcp: bool,
     ) -> Self {
         let findings = Findings {
             stocked: vec![None; names.len()],
@@ -74,7 +75,7 @@ impl<'a> Series<'a> {
             points: Vec::new(),
             interrupted: false,
         };
-        Self { request, exchange, transport, findings }
+        Self { request, exchange, mptcp, findings }
     }
 
     /// Makes every node write its test file. A pair is left out if either of its nodes fails.
@@ -142,7 +143,7 @@ impl<'a> Series<'a> {
             fsync: self.request.fsync,
             sealed: self.request.sealed,
             congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
-            transport: self.transport,
+            mptcp: self.mptcp,
         };
         let course = self.exchange.round(&job)?;
         match &course.end {

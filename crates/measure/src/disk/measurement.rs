@@ -2,7 +2,7 @@
 
 use garland_analysis::knee;
 use garland_analysis::tuning::{Evidence, Queue, advice};
-use garland_control::{DiskEnd, DiskNode};
+use garland_protocol::operation::{DiskEnd, DiskNode};
 use garland_protocol::{
     DiskCached, DiskDirection, DiskFigures, DiskJob, DiskMode, DiskPattern, DiskPlace, DiskTimes,
 };

@@ -1,7 +1,7 @@
 //! The result object of `garland disk`: `garland.disk/2`.
 
 use garland_analysis::slow_ones;
-use garland_control::{DiskCourse, DiskEnd};
+use garland_protocol::operation::{DiskCourse, DiskEnd};
 use garland_protocol::{DiskDirection, DiskMode, DiskOrder, DiskPattern};
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ impl DiskResult {
         one_by_one: bool,
         course: &DiskCourse,
     ) -> Self {
-        let all = names.iter().zip(&course.nodes);
+        let all = names.iter().zip(course.nodes());
         let nodes: Vec<NodeDisk> = all.map(|(name, node)| NodeDisk::new(name, node)).collect();
         let mut result = Self {
             head: Head::new("garland.disk/2", Some(run), phases),
@@ -63,7 +63,7 @@ impl DiskResult {
 
     /// Returns whether the user interrupted the test on any node.
     pub fn is_cut(course: &DiskCourse) -> bool {
-        course.nodes.iter().any(|node| node.end == Some(DiskEnd::Interrupted))
+        course.nodes().iter().any(|node| node.end == Some(DiskEnd::Interrupted))
     }
 
     /// Returns the exit code of the command, which depends on failed nodes and on an interrupt.

@@ -10,9 +10,10 @@ mod table;
 
 use std::time::Duration;
 
-use garland_control::{MeetingRound, Pair, PairEnd, Session, bring_helper};
+use garland_control::{Session, bring_helper, meet};
 use garland_core::cluster::Node;
 use garland_lab::Lab;
+use garland_protocol::operation::{Pair, PairEnd};
 use garland_protocol::{PingTransport, Task};
 use garland_topology::bounds;
 
@@ -127,10 +128,8 @@ impl Series<'_> {
             pin: self.request.pin,
             task: Task::Ping(self.request.task.clone()),
         };
-        let round = MeetingRound::new(&[meeting], session.addresses());
-        let round =
-            session.run(round, &mut |_| {}).or_nothing("failed to measure with the agents")?;
-        for (end, findings) in round.into_ends() {
+        let ends = meet(session, &[meeting]).or_nothing("failed to measure with the agents")?;
+        for (end, findings) in ends {
             findings.into_iter().for_each(|(node, finding)| pair.found(node == 0, finding));
             match end {
                 PairEnd::Failed(node, reason) => pair.fail(&self.names[node], &reason),

@@ -1,7 +1,6 @@
 //! The end of a copy on the agents: all close it and release its memory.
 
-use super::liveness::Liveness;
-use super::suspicion;
+use super::liveness::{Liveness, silence};
 use super::{Head, NodeOutcome, NodeState, Verdict};
 use crate::message::ToAgent;
 use garland_core::plan::NodeId;
@@ -77,7 +76,7 @@ impl Head {
             let state = if self.liveness.watches(id) || self.hangs_in(id).is_some() {
                 NodeState::Failed("its agent did not release its memory".to_owned())
             } else {
-                NodeState::Dead(suspicion::silence(self.policy.dead_after_ns))
+                NodeState::Dead(silence(self.policy.dead_after_ns))
             };
             self.take_out(id, state);
             self.nodes[id.index()].unresponsive = true;

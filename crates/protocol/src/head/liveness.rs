@@ -136,3 +136,11 @@ impl Liveness {
         silent
     }
 }
+
+/// Returns the reason of the death of a node that was silent for `ns` nanoseconds.
+pub(super) fn silence(ns: u64) -> String {
+    match ns / 1_000_000_000 {
+        0 => format!("no message from its agent for {} ms", ns / 1_000_000),
+        seconds => format!("no message from its agent for {seconds} s"),
+    }
+}

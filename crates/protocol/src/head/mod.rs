@@ -420,7 +420,7 @@ impl Head {
         for (id, ns) in dead {
             let before = self.nodes[id.index()].last_report.take();
             let word = self.neighbours_report(id).or(before).unwrap_or_default();
-            let reason = suspicion::silence(ns) + &word;
+            let reason = liveness::silence(ns) + &word;
             self.take_out(id, NodeState::Dead(reason));
         }
         for lane in 0..self.lanes.len() {

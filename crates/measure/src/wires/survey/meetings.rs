@@ -1,7 +1,8 @@
 //! Measurements of pairs of nodes, which their agents carry out.
 
 use garland_analysis::conditions::Conditions;
-use garland_control::{MeetingRound, Pair, PairEnd, Session};
+use garland_control::{Session, meet};
+use garland_protocol::operation::{Pair, PairEnd};
 use garland_protocol::{Finding, Summary, TxStats};
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -44,9 +45,8 @@ impl<'a> Meetings<'a> {
 
     /// Measures all pairs at once. Returns the results in the order of `meetings`.
     pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MetPair>, Failure> {
-        let round = MeetingRound::new(meetings, self.session.addresses());
-        let round = self.session.run(round, &mut |_| {});
-        let ends = round.or_nothing("failed to wait for the agents")?.into_ends();
+        let ends = meet(&mut self.session, meetings);
+        let ends = ends.or_nothing("failed to wait for the agents")?;
         let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
             PairEnd::Done => Ok(Box::new(PairFindings::of(found, pair))),
             end => Err(end),

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
-use garland_control::PairEnd;
 use garland_protocol::Task;
+use garland_protocol::operation::PairEnd;
 
 pub use self::meetings::{Meetings, PairFindings};
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use garland_analysis::pairs::MatchUp;
-use garland_control::Pair;
+use garland_protocol::operation::Pair;
 use garland_protocol::{
     PingKind, PingPoint, PingTask, PingTransport, PingWait, StreamTask, TargetState, Task,
 };

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use garland_analysis::conditions::{Conditions, Purpose, value};
 use garland_analysis::pairs::MatchUp;
-use garland_control::{PairEnd, Session};
+use garland_control::Session;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 use garland_protocol::PACKETS;
+use garland_protocol::operation::PairEnd;
 use garland_sys::clock;
 use garland_sys::processors::Processors;
 use garland_topology::bounds;

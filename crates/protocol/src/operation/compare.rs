@@ -1,0 +1,287 @@
+//! The comparison of what nodes have with the source of a copy.
+
+use super::interface::{AgentEvent, Operation, Orders};
+use super::shared_reads::{Parts, SharedDigests};
+use crate::{
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent, root_digest,
+};
+use garland_core::plan::LaneBlocks;
+
+/// Time without progress after which a node's comparison is given up, in nanoseconds; the node then
+/// receives the whole source.
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+/// The catalogue of a tree is sent only if its length times the number of nodes is at most the
+/// tree's length divided by this number; otherwise the tree itself is sent.
+const CATALOGUE_SHARE: u64 = 4;
+
+/// A source that nodes can read themselves.
+pub struct SharedSource {
+    /// The path of the source (raw bytes).
+    pub path: Vec<u8>,
+    /// The modification time in seconds and nanoseconds.
+    pub modified: (i64, u32),
+    /// The part of the source that each node reads, in the order of nodes; `None` for a node that
+    /// reads nothing.
+    pub parts: Vec<Option<LaneBlocks>>,
+}
+
+/// The state of a node's comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    /// The node examines its destination, and will report what it has.
+    Examining,
+    /// The node waits for the tree's catalogue.
+    Wanting,
+    /// The node receives the tree's catalogue: the number of messages sent so far.
+    ReceivingCatalogue(usize),
+    /// The node has a file or the remains of a copy, and waits for the digests of the source: the
+    /// file's length, and its root digest.
+    Found(Option<u64>, [u8; 32]),
+    /// The node receives the digests of the source: the number of digests sent so far.
+    ReceivingDigests(usize),
+    /// No further message of the node is expected.
+    Over,
+}
+
+/// Asks nodes what they have, and sends them what they need to find out: the catalogue of a tree,
+/// and the digests of the source. The driver makes these when the comparison needs them.
+pub struct Comparison<'a> {
+    compare: &'a Compare,
+    shared: Option<&'a SharedSource>,
+    stands: Vec<Stand>,
+    /// The time of each node's last progress, in monotonic nanoseconds.
+    progress_ns: Vec<u64>,
+    digests: Option<Vec<[u8; 32]>>,
+    /// The parcels of the tree's catalogue, once known; `Some(None)` if there is none, or it is too
+    /// large to be sent.
+    catalogue: Option<Option<Vec<Vec<u8>>>>,
+    unusable: Vec<usize>,
+    parts: Parts,
+    stopped: bool,
+}
+
+/// What a comparison found.
+#[derive(Debug)]
+pub struct ComparisonEnd {
+    /// The digests of the source's blocks; `None` if they were not needed.
+    pub digests: Option<Vec<[u8; 32]>>,
+    /// Indexes of nodes whose partial file of an interrupted copy has no block of this source.
+    pub unusable: Vec<usize>,
+    /// Indexes of nodes that did not read their part of a shared source, and why.
+    pub unread: Vec<(usize, String)>,
+}
+
+impl SharedSource {
+    /// Returns the part of the source that the node with this index reads; `None` if it reads
+    /// nothing.
+    fn part(&self, node: usize) -> Option<SharedPart> {
+        let blocks = self.parts.get(node).copied().flatten()?;
+        Some(SharedPart { path: self.path.clone(), modified: self.modified, blocks })
+    }
+}
+
+impl<'a> Comparison<'a> {
+    /// Creates the comparison of `count` nodes, which has not begun. `shared` is the source, if
+    /// nodes can read it themselves.
+    #[must_use]
+    pub fn new(compare: &'a Compare, shared: Option<&'a SharedSource>, count: usize) -> Self {
+        let parts = shared.into_iter().flat_map(|shared| shared.parts.iter().enumerate());
+        Self {
+            compare,
+            shared,
+            stands: vec![Stand::Examining; count],
+            progress_ns: vec![0; count],
+            digests: None,
+            catalogue: None,
+            unusable: Vec::new(),
+            parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
+            stopped: false,
+        }
+    }
+
+    /// Returns whether to make the catalogue of the source now.
+    #[must_use]
+    pub fn needs_catalogue(&self) -> bool {
+        self.stands.contains(&Stand::Wanting)
+    }
+
+    /// Sets the catalogue of the source, in parcels; `None` if there is none. It is not sent unless
+    /// it is small enough.
+    pub fn set_catalogue(&mut self, parcels: Option<Vec<Vec<u8>>>) {
+        let nodes = self.stands.len() as u64;
+        let length = self.compare.layout.length;
+        let bytes = |parcels: &[Vec<u8>]| parcels.iter().map(|it| it.len() as u64).sum::<u64>();
+        let pays =
+            |parcels: &[Vec<u8>]| bytes(parcels).saturating_mul(nodes) <= length / CATALOGUE_SHARE;
+        self.catalogue = Some(parcels.filter(|parcels| pays(parcels)));
+        self.answer_wanting();
+    }
+
+    /// Returns the digests that nodes reported of a shared source.
+    #[must_use]
+    pub fn reported(&self) -> SharedDigests {
+        self.parts.reported(self.compare.layout)
+    }
+
+    /// Sets the digests of all blocks of the source.
+    pub fn set_digests(&mut self, digests: Vec<[u8; 32]>) {
+        self.digests = Some(digests);
+    }
+
+    /// Ends the comparison: the source cannot be read.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Returns what the comparison found.
+    #[must_use]
+    pub fn into_end(self) -> ComparisonEnd {
+        let unread = self.parts.unread(self.digests.as_deref());
+        ComparisonEnd { digests: self.digests, unusable: self.unusable, unread }
+    }
+
+    /// Begins to send the catalogue to the nodes that wait for it, or ends their comparison, once
+    /// it is known whether the catalogue is sent.
+    fn answer_wanting(&mut self) {
+        let Some(catalogue) = &self.catalogue else { return };
+        let is_sent = catalogue.is_some();
+        for node in 0..self.stands.len() {
+            match self.stands[node] {
+                Stand::Wanting if is_sent => self.stands[node] = Stand::ReceivingCatalogue(0),
+                Stand::Wanting => self.end(node),
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the comparison of a node. If the node has not reported all digests of its part of a
+    /// shared source, this part counts as failed.
+    fn end(&mut self, node: usize) {
+        self.stands[node] = Stand::Over;
+        self.parts.fail(node, "it did not report its digests".to_owned());
+    }
+
+    /// Returns whether to compute the digests of the source now: once no part is still being read
+    /// by a node, and there is a catalogue to send or a node that waits for digests.
+    #[must_use]
+    pub fn needs_digests(&self) -> bool {
+        if self.shared.is_some() && !self.parts.are_settled() {
+            return false;
+        }
+        // While a node with the catalogue reads its files, compute the digests at the same time.
+        let listed = self.catalogue.as_ref().is_some_and(Option::is_some);
+        listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)))
+    }
+
+    /// Decides which nodes have the whole source already. The others will be sent the digests.
+    fn judge(&mut self) {
+        let waiting = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        let Some(digests) = self.digests.as_ref().filter(|_| waiting) else { return };
+        let (length, root) = (self.compare.layout.length, root_digest(digests));
+        for stand in &mut self.stands {
+            match *stand {
+                Stand::Found(Some(has), of) if has == length && of == root => {
+                    *stand = Stand::Over;
+                }
+                Stand::Found(..) => *stand = Stand::ReceivingDigests(0),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends the next part of the catalogue or of the digests to each node to which all previous
+    /// messages have been sent.
+    fn send_parcels(&mut self, orders: &mut Orders) {
+        let parcels = self.catalogue.as_ref().and_then(Option::as_deref).unwrap_or_default();
+        let digests = self.digests.as_deref().unwrap_or_default();
+        for (node, stand) in self.stands.iter_mut().enumerate() {
+            let order = match stand {
+                Stand::ReceivingCatalogue(sent) if *sent == parcels.len() => {
+                    *stand = Stand::Examining;
+                    continue;
+                }
+                Stand::ReceivingCatalogue(sent) if orders.has_room(node) => {
+                    *sent += 1;
+                    CompareOrder::Catalogue(parcels[*sent - 1].clone(), *sent < parcels.len())
+                }
+                Stand::ReceivingDigests(sent) if *sent < digests.len() && orders.has_room(node) => {
+                    let next = (*sent + DIGESTS_MAX).min(digests.len());
+                    let parcel = digests[*sent..next].to_vec();
+                    *sent = next;
+                    CompareOrder::Digests(parcel, next < digests.len())
+                }
+                _ => continue,
+            };
+            orders.send(node, ToAgent::Compare(order));
+        }
+    }
+
+    /// Gives up the comparison of nodes that make no progress.
+    fn give_up(&mut self, now_ns: u64) {
+        for node in 0..self.stands.len() {
+            // The node waits for the head.
+            if matches!(
+                self.stands[node],
+                Stand::Found(..) | Stand::Wanting | Stand::ReceivingCatalogue(_)
+            ) {
+                self.progress_ns[node] = now_ns;
+            }
+            if now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS {
+                self.end(node);
+            }
+        }
+    }
+}
+
+impl Operation for Comparison<'_> {
+    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.progress_ns.fill(now_ns);
+        for node in 0..self.stands.len() {
+            let shared = self.shared.and_then(|shared| shared.part(node));
+            let compare = Compare { shared, ..self.compare.clone() };
+            orders.send(node, ToAgent::Compare(CompareOrder::Stat(compare)));
+        }
+    }
+
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        let answer = match event {
+            AgentEvent::Message(FromAgent::Compared(answer)) => answer,
+            AgentEvent::Message(_) => return,
+            AgentEvent::Lost(_) => return self.end(node),
+        };
+        self.progress_ns[node] = now_ns;
+        match (self.stands[node], answer) {
+            (Stand::Examining, Compared::Found { length, root }) => {
+                self.stands[node] = Stand::Found(length, root);
+            }
+            (Stand::Examining, Compared::Wants) => {
+                self.stands[node] = Stand::Wanting;
+                self.answer_wanting();
+            }
+            (Stand::Examining, Compared::Nothing) => self.end(node),
+            (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
+            (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),
+            (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
+                self.end(node);
+                if left == Some(0) {
+                    self.unusable.push(node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.judge();
+        self.send_parcels(orders);
+        self.give_up(now_ns);
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped || self.stands.iter().all(|stand| *stand == Stand::Over)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Drives the operation with messages and times, without sockets.
+
+use super::*;
+use garland_core::plan::Layout;
+
+fn compared(answer: Compared) -> AgentEvent {
+    AgentEvent::Message(FromAgent::Compared(answer))
+}
+
+fn told(comparison: &mut Comparison<'_>, now_ns: u64) -> Vec<(usize, CompareOrder)> {
+    let mut orders = Orders::default();
+    comparison.tick(now_ns, &mut orders);
+    let order = |(node, message)| match message {
+        ToAgent::Compare(order) => (node, order),
+        other => panic!("{other:?}"),
+    };
+    orders.take().into_iter().map(order).collect()
+}
+
+fn request() -> Compare {
+    let layout = Layout::new(3 * 4096, 4096).unwrap();
+    Compare { path: Vec::new(), name: Vec::new(), layout, tree: None, shared: None }
+}
+
+#[test]
+fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node() {
+    let compare = request();
+    let mut comparison = Comparison::new(&compare, None, 4);
+    let mut orders = Orders::default();
+    comparison.handle(0, 3, AgentEvent::Lost("no agent".to_owned()), &mut orders);
+    comparison.begin(1, &mut orders);
+    let digests = vec![[1; 32], [2; 32], [3; 32]];
+    let (length, root) = (Some(3 * 4096), root_digest(&digests));
+    assert!(told(&mut comparison, 2).is_empty() && !comparison.needs_digests());
+    comparison.handle(3, 0, compared(Compared::Found { length, root }), &mut orders);
+    let found = Compared::Found { length: None, root: [0; 32] };
+    comparison.handle(3, 1, compared(found), &mut orders);
+    assert!(comparison.needs_digests());
+    comparison.set_digests(digests.clone());
+    let sent = told(&mut comparison, 4);
+    let is_all = |order: &CompareOrder| matches!(order, CompareOrder::Digests(parcel, false) if *parcel == digests);
+    assert!(matches!(&sent[..], [(1, order)] if is_all(order)), "{sent:?}");
+    assert!(told(&mut comparison, 5).is_empty());
+    let has = Compared::Has { blocks: 0, left: Some(0) };
+    comparison.handle(6, 1, compared(has), &mut orders);
+    assert!(told(&mut comparison, PATIENCE_NS + 1).is_empty() && !comparison.is_over());
+    assert!(told(&mut comparison, PATIENCE_NS + 2).is_empty() && comparison.is_over());
+    assert_eq!(comparison.into_end().unusable, [1]);
+}
+
+#[test]
+fn digests_are_computed_here_once_no_node_reports_more_of_them() {
+    let compare = request();
+    let blocks = |first, end| LaneBlocks { first, end, ..LaneBlocks::all(end) };
+    let parts = vec![Some(blocks(0, 2)), Some(blocks(2, 3)), None];
+    let shared = SharedSource { path: Vec::new(), modified: (0, 0), parts };
+    let mut comparison = Comparison::new(&compare, Some(&shared), 3);
+    let mut orders = Orders::default();
+    comparison.begin(0, &mut orders);
+    let found = Compared::Found { length: None, root: [0; 32] };
+    comparison.handle(1, 2, compared(found), &mut orders);
+    let part = Compared::Part(vec![[1; 32], [2; 32]], false);
+    comparison.handle(1, 0, compared(part), &mut orders);
+    assert!(!comparison.needs_digests(), "node 1 still reads its part");
+    comparison.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
+    assert!(comparison.needs_digests());
+    let missing = comparison.reported().missing().unwrap();
+    assert!(missing.indices().eq([2]));
+    assert_eq!(comparison.reported().into_known(), [[1; 32], [2; 32]]);
+    assert!(!comparison.is_over() && comparison.interrupt(3, &mut orders));
+}
+
+#[test]
+fn a_catalogue_is_made_when_a_node_needs_it_and_sent_if_it_is_small() {
+    let compare = request();
+    for (bytes, is_sent) in [(1536, true), (1537, false)] {
+        let (mut comparison, mut orders) = (Comparison::new(&compare, None, 2), Orders::default());
+        comparison.begin(0, &mut orders);
+        assert!(!comparison.needs_catalogue());
+        comparison.handle(1, 1, compared(Compared::Wants), &mut orders);
+        assert!(comparison.needs_catalogue());
+        assert!(told(&mut comparison, 2).is_empty() && !comparison.needs_digests());
+        comparison.set_catalogue(Some(vec![vec![1; bytes - 1], vec![2]]));
+        assert!(!comparison.needs_catalogue());
+        assert_eq!(comparison.needs_digests(), is_sent);
+        // A node gets a parcel once the one before has been sent.
+        let parcels: Vec<_> = (3..6).flat_map(|now| told(&mut comparison, now)).collect();
+        let all = [(vec![1; bytes - 1], true), (vec![2], false)];
+        let all = all.map(|(parcel, more)| (1, CompareOrder::Catalogue(parcel, more)));
+        assert_eq!(parcels, if is_sent { all.to_vec() } else { vec![] });
+        comparison.handle(6, 0, compared(Compared::Nothing), &mut orders);
+        assert_eq!(comparison.is_over(), !is_sent);
+        comparison.handle(7, 1, compared(Compared::Nothing), &mut orders);
+        assert!(comparison.is_over());
+    }
+}

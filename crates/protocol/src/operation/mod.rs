@@ -1,0 +1,27 @@
+//! Operations: the state machines by which the head gives orders to agents and collects what they
+//! answer. A copy has its own machine, [`Head`](crate::Head).
+
+pub mod balance;
+mod chain;
+mod compare;
+mod disk;
+mod interface;
+mod meetings;
+mod query;
+mod shared_reads;
+mod silence;
+mod stat;
+mod survey;
+mod view;
+
+pub use chain::{Links, count_links, stand_chain};
+pub use compare::{Comparison, ComparisonEnd, SharedSource};
+pub use disk::{DiskCourse, DiskEnd, DiskNode};
+pub use interface::{AgentEvent, Operation, Orders};
+pub use meetings::{MeetingKeys, MeetingRound, Pair, PairEnd};
+pub use query::{Answers, Query};
+pub use shared_reads::SharedDigests;
+pub use silence::Silence;
+pub use stat::stat;
+pub use survey::OwedAnswers;
+pub use view::{NodeNews, View};

@@ -1,0 +1,44 @@
+//! Drives the operation with messages and times, without sockets.
+
+use super::*;
+
+fn query() -> Query<'static, i32> {
+    let orders = [0, 1, 3].map(|node| (node, ToAgent::View)).to_vec();
+    let late = (Duration::from_secs(3), "it is late".to_owned());
+    Query::new(orders, Some(late), |_, message| match message {
+        FromAgent::Exited(code) => Some(Ok(code)),
+        FromAgent::ExecFailed(reason) => Some(Err(reason)),
+        _ => None,
+    })
+}
+
+#[test]
+fn each_node_is_asked_once_and_has_one_answer_or_error() {
+    let (mut query, mut orders) = (query(), Orders::default());
+    query.begin(0, &mut orders);
+    let asked: Vec<usize> = orders.take().into_iter().map(|(node, _)| node).collect();
+    assert_eq!(asked, [0, 1, 3]);
+    let mut tell = |node, event| query.handle(0, node, event, &mut orders);
+    tell(2, AgentEvent::Lost("nobody asked it".to_owned()));
+    tell(0, AgentEvent::Message(FromAgent::Heartbeat(Vec::new())));
+    tell(0, AgentEvent::Message(FromAgent::Exited(7)));
+    tell(0, AgentEvent::Lost("it exited afterwards".to_owned()));
+    tell(3, AgentEvent::Message(FromAgent::ExecFailed("no such program".to_owned())));
+    query.tick(3_000_000_000, &mut orders);
+    assert!(!query.is_over(), "there is still time");
+    query.tick(3_000_000_001, &mut orders);
+    assert!(query.is_over() && orders.take().is_empty());
+    let (late, failed) = ("it is late".to_owned(), "no such program".to_owned());
+    let wanted = [(0, Some(Ok(7))), (1, Some(Err(late))), (3, Some(Err(failed)))];
+    assert_eq!(query.into_answers(), BTreeMap::from(wanted));
+}
+
+#[test]
+fn an_interrupt_ends_a_query_and_keeps_the_answers() {
+    let (mut query, mut orders) = (query(), Orders::default());
+    query.begin(0, &mut orders);
+    query.handle(0, 1, AgentEvent::Message(FromAgent::Exited(0)), &mut orders);
+    assert!(!query.is_over() && query.interrupt(0, &mut orders));
+    let wanted = [(0, None), (1, Some(Ok(0))), (3, None)];
+    assert_eq!(query.into_answers(), BTreeMap::from(wanted));
+}

@@ -1,0 +1,50 @@
+//! How long agents have sent nothing, not counting times in which this process was suspended.
+
+/// Silence after which an agent is considered dead, in nanoseconds.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// The longest part of a turn that counts as silence, in nanoseconds. In a longer turn, this
+/// process was suspended or blocked, and did not read what agents sent.
+const TURN_MAX_NS: u64 = 1_000_000_000;
+
+/// How long each agent has sent nothing.
+#[derive(Debug)]
+pub struct Silence {
+    /// The silence of each agent in nanoseconds.
+    silent_ns: Vec<u64>,
+    /// The end of the last turn in monotonic nanoseconds.
+    turned_ns: u64,
+}
+
+impl Silence {
+    /// Creates the silence of `count` agents, which begins now.
+    #[must_use]
+    pub fn new(count: usize, now_ns: u64) -> Self {
+        Self { silent_ns: vec![0; count], turned_ns: now_ns }
+    }
+
+    /// Ends a turn of the loop, in which the agents `heard` sent messages.
+    pub fn turn(&mut self, now_ns: u64, heard: impl IntoIterator<Item = usize>) {
+        let passed = now_ns.saturating_sub(self.turned_ns).min(TURN_MAX_NS);
+        self.turned_ns = now_ns;
+        self.silent_ns.iter_mut().for_each(|silent| *silent += passed);
+        heard.into_iter().for_each(|node| self.silent_ns[node] = 0);
+    }
+
+    /// Returns whether an agent has been silent for so long that it is considered dead.
+    #[must_use]
+    pub fn is_long(&self, node: usize) -> bool {
+        self.silent_ns[node] > SILENCE_NS
+    }
+
+    /// Returns the agents that are considered dead because they are silent, each with this reason.
+    pub fn lost(&self) -> impl Iterator<Item = (usize, String)> {
+        let silent = (0..self.silent_ns.len()).filter(|&node| self.is_long(node));
+        silent.map(|node| {
+            (node, format!("no message from its agent for {} s", SILENCE_NS / 1_000_000_000))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

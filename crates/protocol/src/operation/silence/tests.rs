@@ -1,0 +1,26 @@
+//! Tests of silence.
+
+use super::*;
+
+#[test]
+fn an_agent_is_silent_after_seconds_without_a_message() {
+    let mut silence = Silence::new(2, 0);
+    for turn in 1..=51 {
+        silence.turn(turn * 100_000_000, [1]);
+        assert_eq!(silence.is_long(0), turn == 51);
+    }
+    let lost: Vec<_> = silence.lost().collect();
+    assert_eq!(lost, [(0, "no message from its agent for 5 s".to_owned())]);
+}
+
+#[test]
+fn a_head_that_stood_still_accuses_nobody() {
+    let mut silence = Silence::new(1, 0);
+    silence.turn(100_000_000, []);
+    silence.turn(60_000_000_000, []);
+    assert!(!silence.is_long(0));
+    for turn in 1..=40 {
+        silence.turn(60_000_000_000 + turn * 100_000_000, []);
+    }
+    assert!(silence.is_long(0), "the time in which it ran counts");
+}

@@ -1,0 +1,109 @@
+//! Dials an agent: opens a connection for a new session, or another one for a session that goes on.
+
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use garland_protocol::{
+    Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, SessionId, ToAgent, VersionError,
+};
+use garland_sys::error::reason;
+use garland_sys::mptcp::Transport;
+use garland_sys::socket::TcpStream;
+use garland_sys::tcp;
+use thiserror::Error;
+
+use crate::greeting::{Credentials, LinkError, introduce};
+use crate::limits;
+
+/// The error of a control channel: it cannot be opened, or it broke.
+#[derive(Debug, Error)]
+pub enum ConnectionError {
+    /// The TCP connection to this address could not be opened.
+    #[error("cannot connect to its agent at {0}: {reason}", reason = reason(.1))]
+    Connect(SocketAddr, io::Error),
+    /// The agent has another protocol version.
+    #[error(transparent)]
+    Version(VersionError),
+    /// The agent at this address does not have the key with which it was launched.
+    #[error("the agent at {0} does not have the key with which it was launched")]
+    WrongKey(SocketAddr),
+    /// The connection broke.
+    #[error("lost the connection to its agent: {reason}", reason = reason(.0))]
+    Io(#[from] io::Error),
+    /// The agent closed the connection, as it does when it exits.
+    #[error("its agent exited or was killed")]
+    Gone,
+    /// The agent sent an invalid message, or a message to it could not be encrypted.
+    #[error("protocol error: its agent sent an invalid message")]
+    Garbage,
+}
+
+/// Where an agent is reached, by whom, and for which session.
+#[derive(Clone)]
+pub(crate) struct Dial {
+    pub(crate) address: SocketAddr,
+    pub(crate) ours: KeyPair,
+    pub(crate) theirs: PublicKey,
+    pub(crate) session: SessionId,
+}
+
+/// A new connection of a session.
+pub struct Renewed {
+    pub(crate) stream: TcpStream,
+    pub(crate) channel: Channel,
+    /// The bytes that have arrived after the agent's reply.
+    pub(crate) received: Vec<u8>,
+    /// The number of the head's messages that have arrived at the agent.
+    pub(crate) arrived: u64,
+}
+
+impl Dial {
+    /// Opens a connection whose first message is `first`.
+    pub(crate) fn greet(
+        &self,
+        timeout: Duration,
+        first: &ToAgent,
+    ) -> Result<(TcpStream, Channel), ConnectionError> {
+        let address = self.address;
+        let stream = tcp::connect(address, timeout, Transport::Tcp)
+            .map_err(|error| ConnectionError::Connect(address, error))?;
+        let wrong = |error: LinkError| match error {
+            LinkError::Version(error) => ConnectionError::Version(error),
+            LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                ConnectionError::WrongKey(address)
+            }
+            LinkError::Io(error) => ConnectionError::Io(error),
+            LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
+        };
+        let (credentials, first) = (Credentials::Keys(&self.ours, self.theirs), first.to_bytes());
+        let channel = introduce(&stream, timeout, Purpose::Control, &credentials, &first);
+        Ok((stream, channel.map_err(wrong)?))
+    }
+
+    /// Opens another connection for the session, of whose messages `arrived` have arrived here.
+    pub(crate) fn resume(
+        &self,
+        arrived: u64,
+        timeout: Duration,
+    ) -> Result<Renewed, ConnectionError> {
+        let resume = ToAgent::Resume(self.session, arrived);
+        let (mut stream, mut channel) = self.greet(timeout, &resume)?;
+        stream.set_read_timeout(Some(limits::ANSWER))?;
+        let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
+        loop {
+            let frame = channel.receiving.open(&mut received);
+            if let Some(bytes) = frame.map_err(|_| ConnectionError::Garbage)? {
+                let Some(FromAgent::Resumed(arrived)) = FromAgent::parse(&bytes) else {
+                    return Err(ConnectionError::Garbage);
+                };
+                stream.set_read_timeout(None)?;
+                return Ok(Renewed { stream, channel, received, arrived });
+            }
+            match stream.read(&mut buffer)? {
+                0 => return Err(ConnectionError::Gone),
+                read => received.extend(&buffer[..read]),
+            }
+        }
+    }
+}
