@@ -38,6 +38,8 @@ pub struct Session {
     continued: Condvar,
     receiving: Mutex<Incoming>,
     delivery: Mutex<Delivery>,
+    /// Whether a write failed: the kernel tells the error once, and the reader only of an end.
+    is_broken: AtomicBool,
     /// The socket of the present connection, to be shut down by other threads.
     socket: Mutex<TcpStream>,
     /// Further connections, for the thread that receives.
@@ -102,6 +104,7 @@ impl Session {
             continued: Condvar::default(),
             receiving: Mutex::new(incoming),
             delivery: Mutex::default(),
+            is_broken: AtomicBool::new(false),
             socket,
             next,
             patience_ms: AtomicU64::new(patience_ms),
@@ -182,6 +185,7 @@ impl Session {
         if sealed.is_err() || write_whole(&mut sending.stream, &bytes, || self.is_over()).is_err() {
             // A partial frame cannot be completed: close the connection.
             sending.is_broken = true;
+            self.is_broken.store(true, Ordering::SeqCst);
             let _ = sending.stream.shutdown(Shutdown::Both);
         }
     }
@@ -247,7 +251,8 @@ impl Session {
     /// When the head is gone.
     fn renew(&self, incoming: &mut Incoming, broken_by: Option<io::Error>) -> io::Result<()> {
         // A head whose kernel closed the connection has ended.
-        let is_over = broken_by.is_none() && !incoming.is_unused;
+        let is_broken = self.is_broken.load(Ordering::SeqCst) || broken_by.is_some();
+        let is_over = !is_broken && !incoming.is_unused;
         let patience = if is_over { 0 } else { self.patience_ms.load(Ordering::Relaxed) };
         let next = incoming.next.recv_timeout(Duration::from_millis(patience));
         let next = next.map_err(|_| broken_by.unwrap_or(io::ErrorKind::UnexpectedEof.into()))?;
@@ -263,6 +268,7 @@ impl Session {
         };
         let Channel { sending: line, receiving } = channel;
         *sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
+        self.is_broken.store(false, Ordering::SeqCst);
         self.write(&mut sending, &FromAgent::Resumed(received).to_bytes());
         frames.iter().for_each(|frame| self.write(&mut sending, frame));
         self.continued.notify_all();

@@ -9,6 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
+use garland_core::cluster::parse_dead_after;
 use garland_core::units::Nanos;
 use garland_dataplane::Packing;
 use garland_protocol::SlowNodes;
@@ -178,6 +179,12 @@ pub struct Cp {
     /// After 5 s the node is named and treated like a slow one (see --on-slow).
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = stuck_after)]
     pub stuck_after: u64,
+    /// Give a node up when nothing was heard from its agent for this long [default: dead_after of the cluster file, else 5s;
+    /// minimum: 2s].
+    ///
+    /// After 1.2 s of silence the others are fed past the node; it is taken back in when it speaks again.
+    #[arg(long, value_name = "TIME", value_parser = parse_dead_after)]
+    pub dead_after: Option<Nanos>,
     /// Number of lanes, each over its own address of every node; lanes beyond the number of addresses share them [default:
     /// as many as all nodes have; 1 if the NICs of a lab are bonded].
     #[arg(long, value_name = "K")]

@@ -84,7 +84,7 @@ const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 /// of them: a copy without a comparison sends everything anyway.
 const OF_ALL_COPIES: &str = "\
     whole no-fsync no-encrypt dry-run save-plan rails buffers congestion bwlimit verify \
-    checksum no-trace progress launcher stuck-after keep-traces mptcp lab from local-root \
+    checksum no-trace progress launcher stuck-after dead-after keep-traces mptcp lab from local-root \
     cluster";
 
 /// The rules of the options that are not in [`OF_ALL_COPIES`]. Conflicts that depend on values, on
@@ -322,6 +322,7 @@ mod tests {
             (&["--cluster=x"], &[Join]),
             (&["--no-trace"], &[Join]),
             (&["--stuck-after=10s"], &[Join]),
+            (&["--dead-after=10s"], &[Join]),
             (&["--block-size=1MiB"], &[FromStripes, Join]),
             (&["--buffer-size=1MiB"], &[FromStripes, Join]),
             (&["--preserve"], &[Stream, Join]),

@@ -78,7 +78,12 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         packing: args.compress,
         congestion: request.congestion(),
         transport,
-        policy: request.policy(nodes.len(), stripes.is_some(), before.plan.layout.open),
+        policy: request.policy(
+            nodes.len(),
+            inventory.cluster(),
+            stripes.is_some(),
+            before.plan.layout.open,
+        ),
         late: None,
         tracing: request.tracing(lab.as_ref(), process::start_ns()),
         injections: injections.faults,

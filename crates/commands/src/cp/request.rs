@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_control::Pipeline;
+use garland_core::cluster::Cluster;
 use garland_core::tree::Pattern;
-use garland_core::units::bytes;
+use garland_core::units::{Nanos, bytes};
 use garland_dataplane::Tracing;
 use garland_lab::Lab;
 use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
@@ -98,14 +99,26 @@ impl CopyRequest<'_> {
     /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. The
     /// copy of a stream waits for slow nodes: it cannot detach them, since a stream cannot be read
     /// again.
-    pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
+    pub fn policy(
+        &self,
+        nodes: usize,
+        cluster: Option<&Cluster>,
+        is_striped: bool,
+        is_stream: bool,
+    ) -> Policy {
         let below = self.args.slow_below;
-        let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);
-        match policy.with_slow(self.args.on_slow, below) {
+        match self.patience(nodes, cluster).with_slow(self.args.on_slow, below) {
             policy if is_striped => policy.striped(),
             policy if is_stream => policy.with_slow(SlowNodes::Wait, below),
             policy => policy,
         }
+    }
+
+    /// Returns the policy of a copy from or to `nodes` nodes that treats slow nodes as usual.
+    pub fn patience(&self, nodes: usize, cluster: Option<&Cluster>) -> Policy {
+        let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);
+        let dead_after = self.args.dead_after.or_else(|| cluster?.dead_after);
+        dead_after.map_or(policy, |Nanos(time)| policy.with_dead_after(time))
     }
 
     /// Checks `--min-ok` against the number of nodes.

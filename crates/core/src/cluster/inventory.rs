@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::nodelist::fold;
 use crate::nearest::{hint, nearest};
+use crate::units::{Nanos, UnitError};
 
 /// The default number of concurrent logins. pdsh and clush use 32 and 64. Each login needs a
 /// process on the head, which limits the number.
@@ -23,6 +24,8 @@ pub struct Cluster {
     pub groups: BTreeMap<String, Vec<String>>,
     /// The way in which agents are started on the nodes, if the file sets it.
     pub launcher: Option<Launcher>,
+    /// The silence after which a copy gives a node up; `None` for the default.
+    pub dead_after: Option<Nanos>,
     /// The settings of the ssh launcher.
     pub ssh: Ssh,
 }
@@ -40,6 +43,16 @@ pub struct Node {
     pub rack: Option<String>,
     /// The TCP port of the node's agent, for firewalls; if `None`, the kernel picks a free port.
     pub port: Option<u16>,
+}
+
+/// Parses the silence after which a copy gives a node up, such as `10s`: at least 2 s, so that the
+/// node is suspected before.
+///
+/// # Errors
+/// When the text is not such a time.
+pub fn parse_dead_after(text: &str) -> Result<Nanos, String> {
+    let time: Nanos = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if time < Nanos::from_secs(2) { Err("the minimum is 2s".to_owned()) } else { Ok(time) }
 }
 
 /// The way in which agents are started on the nodes.

@@ -8,4 +8,4 @@ mod inventory;
 pub mod nodelist;
 pub mod target;
 
-pub use inventory::{Cluster, DEFAULT_FANOUT, Launcher, Node, Ssh, UnknownNode};
+pub use inventory::{Cluster, DEFAULT_FANOUT, Launcher, Node, Ssh, UnknownNode, parse_dead_after};

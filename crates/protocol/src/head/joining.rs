@@ -17,6 +17,7 @@ impl Head {
         for id in self.receivers().filter(|id| !self.has_verdict(*id)).collect::<Vec<_>>() {
             self.nodes[id.index()].begun = true;
             self.orders.push_back(HeadOrder::Begin(id));
+            self.ask_for_patience(id);
         }
         let routes = self.routes(HEAD).into_iter();
         self.orders.extend(routes.map(HeadOrder::Route));
@@ -119,6 +120,7 @@ impl Head {
         self.liveness.watch(now, id);
         self.milestones.join(id);
         self.orders.push_back(HeadOrder::Begin(id));
+        self.ask_for_patience(id);
         // The order to begin contains the routes.
         let _ = self.join_lanes(id);
     }

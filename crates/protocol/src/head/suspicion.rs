@@ -1,7 +1,8 @@
 //! Suspected nodes: silent for longer than usual, but not dead yet. The others are fed past them,
 //! and a message takes them back in.
 
-use super::{Head, NodeState};
+use super::{Head, NodeState, Policy};
+use crate::message::ToAgent;
 use garland_core::plan::NodeId;
 
 impl Head {
@@ -9,6 +10,16 @@ impl Head {
     pub(super) fn hear(&mut self, now: u64, id: NodeId) {
         if self.liveness.hear(now, id) {
             self.take_back(id);
+        }
+    }
+
+    /// Asks a node's agent to await a broken channel's return as long as the policy says, if that is
+    /// longer than usual.
+    pub(super) fn ask_for_patience(&mut self, id: NodeId) {
+        let dead_after_ns = self.policy.dead_after_ns;
+        if dead_after_ns > Policy::for_nodes(1).dead_after_ns {
+            let ms = u32::try_from(dead_after_ns / 1_000_000).unwrap_or(u32::MAX);
+            self.send(id, ToAgent::Await(ms));
         }
     }
 

@@ -61,7 +61,7 @@ pub fn run(
     let overtime = Overtime::watch("copying", &interrupts)?;
     let replies = stat(fleet.agents, &here.stat_request(request), Some(&interrupts));
     let seen = replies.or_nothing("asking the nodes for their files")?;
-    let tasks = tasks::all(request, &here, &nodes, seen)?;
+    let tasks = tasks::all(request, &here, &nodes, seen, inventory.cluster())?;
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
     save(request, &plans)?;
     if request.args.dry_run {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_control::{Agent, Ends, Pipeline, Stats};
-use garland_core::cluster::Node;
+use garland_core::cluster::{Cluster, Node};
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
 use garland_dataplane::{Tally, name_of};
 use garland_protocol::{
@@ -166,11 +166,12 @@ pub fn all(
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
+    cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
     if request.args.stripe.is_some() {
-        Ok(vec![stripes(request, here, nodes, seen)?])
+        Ok(vec![stripes(request, here, nodes, seen, cluster)?])
     } else {
-        files(request, here, nodes, seen)
+        files(request, here, nodes, seen, cluster)
     }
 }
 
@@ -180,6 +181,7 @@ fn files(
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
+    cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
     let block = request.block_size;
     let count = nodes.len() as u64;
@@ -219,7 +221,7 @@ fn files(
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
             pipeline: Pipeline { buffers: request.args.buffers.or(fitting), ..request.pipeline },
-            policy: Policy::for_nodes(1).with_stuck_after(request.args.stuck_after),
+            policy: request.patience(1, cluster),
             tally,
         })
     };
@@ -245,6 +247,7 @@ fn stripes(
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
+    cluster: Option<&Cluster>,
 ) -> Result<GatherTask, Failure> {
     let (mut found, mut places, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     let mut agents: Vec<Option<Agent>> = Vec::new();
@@ -303,8 +306,7 @@ fn stripes(
     let plan = Plan::striped(layout, stripes, &names, rails)?;
     let digests = servers.iter().map(|server| server.digest).collect();
     let destination = here.file(request, None, mode, modified);
-    let policy =
-        Policy::for_nodes(names.len()).with_stuck_after(request.args.stuck_after).together();
+    let policy = request.patience(names.len(), cluster).together();
     Ok(GatherTask {
         plan: plan.reversed(),
         agents: Ok(chosen),

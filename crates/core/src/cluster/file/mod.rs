@@ -20,6 +20,7 @@
 //! # let text = r#"
 //! version = 1                  # of this format; required
 //! launcher = "ssh"             # or "slurm", "local"; ssh by default
+//! dead_after = "5s"            # silence after which a copy gives a node up; at least 2s
 //!
 //! [cluster]
 //! name = "den"                 # the file's name without .toml by default

@@ -1,7 +1,7 @@
 use super::entries;
 use super::error::{ClusterFileError, ClusterFileProblem, Fault};
 use super::groups;
-use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh};
+use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh, parse_dead_after};
 use crate::form::{Section, Text, document};
 
 impl Cluster {
@@ -17,7 +17,7 @@ impl Cluster {
 
 fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
     let document = document(text, "cluster file")?;
-    let keys = ["version", "launcher", "cluster", "nodes", "groups", "ssh"];
+    let keys = ["version", "launcher", "dead_after", "cluster", "nodes", "groups", "ssh"];
     let root = Section::new("the cluster file", 0..0, document.get_ref(), &keys)?;
     let nodes = entries::nodes(text, &root)?;
     Ok(Cluster {
@@ -25,6 +25,7 @@ fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
         groups: groups::groups(text, &root, &nodes)?,
         nodes,
         launcher: root.word("launcher", &Launcher::ALL)?,
+        dead_after: root.read("dead_after", parse_dead_after)?,
         ssh: ssh(&root)?,
     })
 }

@@ -1,10 +1,12 @@
 use proptest::prelude::*;
 
 use crate::cluster::{Cluster, Launcher};
+use crate::units::Nanos;
 
 const FULL: &str = r#"
 version = 1
 launcher = "slurm"
+dead_after = "30s"
 
 [cluster]
 name = "den"
@@ -47,6 +49,7 @@ fn faults(texts: &[&str]) -> String {
 fn reads_all_there_is() {
     let cluster = Cluster::parse(FULL, "x/cluster.toml").expect("a good file");
     assert_eq!((cluster.name.as_str(), cluster.launcher), ("den", Some(Launcher::Slurm)));
+    assert_eq!(cluster.dead_after, Some(Nanos::from_secs(30)));
     let names: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["n01", "n02", "n03", "n04", "storage", "n06", "n05"]);
     let second = cluster.node("n02").expect("described");
@@ -131,16 +134,18 @@ fn unknown_keys_get_a_hint() {
         "[[nodes]]\nnames = \"n1\"\nadress = \"x\"",
         "nodes = \"n1\"\n[ssh]\nfan-out = 3",
         "nodes = \"n1\"\n[cluster]\ntitle = \"x\"",
+        "nodes = \"n1\"\ndead_after = \"1s\"",
         "nodes = \"n1\"\nlauncher = \"slrum\"",
         "nodes = \"n1\"\nlauncher = \"pdsh\"",
     ]);
     insta::assert_snapshot!(lines, @r#"
-    cluster.toml:2:1: unknown key `node` in the cluster file (did you mean nodes?); allowed: version, launcher, cluster, nodes, groups, ssh
-    cluster.toml:3:1: unknown key `colour` in the cluster file; allowed: version, launcher, cluster, nodes, groups, ssh
+    cluster.toml:2:1: unknown key `node` in the cluster file (did you mean nodes?); allowed: version, launcher, dead_after, cluster, nodes, groups, ssh
+    cluster.toml:3:1: unknown key `colour` in the cluster file; allowed: version, launcher, dead_after, cluster, nodes, groups, ssh
     cluster.toml:3:1: unknown key `name` in [[nodes]] (did you mean names?); allowed: names, address, rails, rack, port
     cluster.toml:4:1: unknown key `adress` in [[nodes]] (did you mean address?); allowed: names, address, rails, rack, port
     cluster.toml:4:1: unknown key `fan-out` in [ssh] (did you mean fanout?); allowed: user, options, binary, sha256, fanout
     cluster.toml:4:1: unknown key `title` in [cluster]; allowed: name
+    cluster.toml:3:14: `dead_after`: the minimum is 2s
     cluster.toml:3:12: `launcher` cannot be "slrum" (did you mean slurm?); allowed: ssh, slurm, local
     cluster.toml:3:12: `launcher` cannot be "pdsh"; allowed: ssh, slurm, local
     "#);
