@@ -30,7 +30,7 @@ pub use compare::{CompareOutcome, CompareRequest, CompareSource, Shared, compare
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use fabric_helper::bring as bring_helper;
-pub use farm::{FarmEnd, FarmNews, FarmNode, FarmWork, Stager, run_farm};
+pub use farm::{FarmEnd, Stager, run_farm};
 pub use garland_protocol::{Moments, NodeOutcome};
 pub use outcome::Outcome;
 pub use probe::{MeetingRound, Pair, PairEnd};

@@ -1,7 +1,7 @@
 //! The transfer of a job's files.
 
-use garland_core::farm::Text;
-use garland_protocol::OutputFile;
+use crate::farm::OutputFile;
+use garland_core::farm::{Job, Text};
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Direction {
 }
 
 /// The transfer of a job's files in one direction: it transfers all of them, or fails.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The index of the node.
     pub node: usize,
@@ -29,13 +29,17 @@ pub struct Transfer {
     pub names: Vec<Text>,
     /// The node's descriptions of the output files, in the order of `names`; empty for inputs.
     pub outputs: Vec<OutputFile>,
-    /// The total length of the files in bytes; 0 before the transfer.
-    pub bytes: u64,
-    /// The result; an error says why the transfer failed.
-    pub moved: Result<(), String>,
 }
 
 impl Transfer {
+    /// Returns the paths of a job's files that are transferred in this direction.
+    pub fn names_of(job: &Job, way: Direction) -> &[Text] {
+        match way {
+            Direction::There => &job.inputs,
+            Direction::Back => &job.outputs,
+        }
+    }
+
     /// Returns the error message for a transfer that failed for the reason `why`.
     pub fn failed(&self, why: &str) -> String {
         let names: Vec<String> = self.names.iter().map(Text::to_string).collect();
