@@ -1,6 +1,7 @@
 //! The machines of a farm run. [`FarmHead`] decides for Garland's own engine: which nodes take part,
 //! and, with its [`Dispatcher`], which node gets which job, and when; [`Batch`] decides which files
-//! are copied together.
+//! are copied together. [`Rounds`] decides for engines that choose nodes themselves: which jobs are
+//! tried again, and which nodes are avoided.
 
 mod batch;
 mod clock;
@@ -8,6 +9,7 @@ mod dispatcher;
 mod head;
 mod nodes;
 mod readiness;
+mod rounds;
 mod running;
 mod tasks;
 mod transfer;
@@ -17,5 +19,6 @@ pub use batch::{Batch, copies};
 pub use dispatcher::{Dispatcher, Rules, Step};
 pub use head::{FarmHead, FarmHeadOrder, FarmNews, FarmWork};
 pub use readiness::FarmNode;
+pub use rounds::{Round, Rounds};
 pub use transfer::{Direction, Transfer};
 pub use tried::Try;
