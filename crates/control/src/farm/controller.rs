@@ -84,6 +84,6 @@ pub fn run_farm(
                 head.lost(node, silence(), clock::now_ns());
             }
         };
-        Ok(FarmEnd { nodes: head.into_nodes(), interrupted })
+        Ok(FarmEnd { nodes: head.nodes().to_vec(), interrupted })
     })
 }

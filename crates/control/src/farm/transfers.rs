@@ -80,12 +80,7 @@ fn run(
             }
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let mut batch = Batch::new(first);
-        while batch.has_room()
-            && let Ok(next) = orders.try_recv()
-        {
-            batch.add(next);
-        }
+        let mut batch = Batch::new(first, orders.try_iter());
         session.transfer(&mut batch);
         if tell.send(batch.into_results().collect()).is_err() {
             return;

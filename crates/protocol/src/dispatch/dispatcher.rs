@@ -284,14 +284,8 @@ impl Dispatcher {
         // The clocks of nodes are known to a fraction of a millisecond only.
         let not_before = |time: Option<f64>| time.map(|time| time.max(tally.queued));
         let (started, ended) = (not_before(tried.started), not_before(tried.ended));
-        let record = Try { started, ended, ..tried }.record(
-            &self.jobs[job],
-            self.rules.engine,
-            node,
-            tally.queued,
-            tally.tries,
-        );
-        self.over.push(record);
+        let (tried, engine) = (Try { started, ended, ..tried }, self.rules.engine);
+        self.over.push(tried.record(&self.jobs[job], engine, node, tally.queued, tally.tries));
         self.open -= 1;
     }
 }

@@ -7,7 +7,7 @@ use super::clock::NodeClock;
 use super::dispatcher::{Dispatcher, Rules, Step};
 use super::readiness::{FarmNode, Readiness};
 use super::running::{JobStep, RunningJob, directories};
-use super::tasks::{TaskQueue, size};
+use super::tasks::{orders_of, size};
 use super::transfer::{Direction, Transfer};
 use super::tried::Try;
 use crate::farm::{COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, Opening, Task, TaskEnd};
@@ -34,8 +34,7 @@ pub struct FarmWork<'a> {
     pub folder: Text,
     /// Makes the task for a try of a job; tries are numbered from 1.
     pub task: &'a dyn Fn(&Job, u32) -> Task,
-    /// The address and keys of each node's mount; `None` for a node that needs no mount, empty if
-    /// no node does.
+    /// The address and keys of each node's mount; `None` for a node that needs no mount.
     pub openings: Vec<Option<Opening>>,
     /// The beginning of the run, in monotonic nanoseconds.
     pub began_ns: u64,
@@ -74,7 +73,7 @@ pub struct FarmHead<'a> {
     readiness: Readiness,
     clocks: Vec<NodeClock>,
     /// The tasks of each node that are sent at the end of the turn.
-    tasks: Vec<TaskQueue>,
+    tasks: Vec<Vec<Task>>,
     names: Vec<String>,
     slots: Option<u32>,
     /// Whether jobs have files to transfer.
@@ -97,24 +96,20 @@ impl<'a> FarmHead<'a> {
         let FarmWork { jobs, names, rules, placement, openings, .. } = work;
         let slots = if rules.at_once { Some(u32::MAX) } else { work.slots };
         let count = gone.len();
+        let mounts = openings.iter().map(Option::is_some);
+        let readiness = Readiness::new(gone.into_iter().zip(mounts), now_ns);
         let mut orders = Vec::new();
-        for node in 0..count {
-            orders.extend((0..CLOCK_PROBES).map(|_| FarmHeadOrder::Probe(node)));
-            let order = FarmOrder::Open { slots, folder: work.folder.clone() };
-            orders.push(FarmHeadOrder::Send(node, order));
-        }
-        let mounts = |node: usize| openings.get(node).is_some_and(Option::is_some);
-        let nodes = gone.into_iter().enumerate().map(|(node, gone)| (gone, mounts(node)));
-        let readiness = Readiness::new(nodes, now_ns);
         for (node, opening) in openings.into_iter().enumerate() {
-            let order = opening.map(|opening| FarmHeadOrder::Send(node, FarmOrder::Mount(opening)));
-            orders.extend(order);
+            orders.extend((0..CLOCK_PROBES).map(|_| FarmHeadOrder::Probe(node)));
+            let open = FarmOrder::Open { slots, folder: work.folder.clone() };
+            let both = std::iter::once(open).chain(opening.map(FarmOrder::Mount));
+            orders.extend(both.map(|order| FarmHeadOrder::Send(node, order)));
         }
         let places = jobs.iter().enumerate().map(|(at, job)| (job.number, at)).collect();
         Self {
             readiness,
             clocks: vec![NodeClock::default(); count],
-            tasks: (0..count).map(|_| TaskQueue::default()).collect(),
+            tasks: vec![Vec::new(); count],
             names,
             slots: work.slots,
             staged: rules.staged,
@@ -140,9 +135,9 @@ impl<'a> FarmHead<'a> {
         nodes.map(|(at, _)| at)
     }
 
-    /// Returns the state of each node at the end of the run.
-    pub fn into_nodes(self) -> Vec<FarmNode> {
-        self.readiness.into_nodes()
+    /// Returns the state of each node.
+    pub fn nodes(&self) -> &[FarmNode] {
+        self.readiness.nodes()
     }
 
     /// Ends a turn: returns the orders that are due.
@@ -155,9 +150,10 @@ impl<'a> FarmHead<'a> {
                 self.take(step, now_ns);
             }
             for (node, tasks) in self.tasks.iter_mut().enumerate() {
-                tasks.flush(|order| self.orders.push(FarmHeadOrder::Send(node, order)));
+                let orders = orders_of(std::mem::take(tasks)).into_iter();
+                self.orders.extend(orders.map(|order| FarmHeadOrder::Send(node, order)));
             }
-            self.orders.push(FarmHeadOrder::News(FarmNews::Turn(self.farm.open())));
+            self.tell(FarmNews::Turn(self.farm.open()));
         }
         std::mem::take(&mut self.orders)
     }
@@ -178,7 +174,7 @@ impl<'a> FarmHead<'a> {
         if !self.readiness.lose(node, reason.clone()) || !self.readiness.is_settled() {
             return;
         }
-        self.orders.push(FarmHeadOrder::News(FarmNews::Lost(node, reason)));
+        self.tell(FarmNews::Lost(node, reason));
         self.live.retain(|_, live| live.node != node);
         self.tasks[node].clear();
         self.farm.lost(node, self.seconds(now_ns));
@@ -197,7 +193,7 @@ impl<'a> FarmHead<'a> {
             (Direction::There, Ok(bytes)) => {
                 live.step = JobStep::Run;
                 (live.tried.staged_in, live.tried.bytes_in) = (Some(now), bytes);
-                self.tasks[node].add((self.task)(&self.farm.jobs()[job], tries));
+                self.tasks[node].push((self.task)(&self.farm.jobs()[job], tries));
             }
             (Direction::Back, Ok(bytes)) => {
                 (live.tried.staged_out, live.tried.bytes_out) = (Some(now), bytes);
@@ -226,14 +222,17 @@ impl<'a> FarmHead<'a> {
             ..Candidate::default()
         };
         self.farm.add_nodes(nodes.iter().zip(&self.names).zip(speeds).map(candidate).collect());
-        let lost = |(at, node): (usize, &FarmNode)| {
-            Some(FarmHeadOrder::News(FarmNews::Lost(at, node.gone.clone()?)))
-        };
-        self.orders.extend(nodes.iter().enumerate().filter_map(lost));
+        let lost = |(at, node): (usize, &FarmNode)| Some(FarmNews::Lost(at, node.gone.clone()?));
+        let lost = nodes.iter().enumerate().filter_map(lost);
+        self.orders.extend(lost.map(FarmHeadOrder::News));
     }
 
     fn order(&mut self, node: usize, order: FarmOrder) {
         self.orders.push(FarmHeadOrder::Send(node, order));
+    }
+
+    fn tell(&mut self, news: FarmNews) {
+        self.orders.push(FarmHeadOrder::News(news));
     }
 
     fn take(&mut self, step: Step, now_ns: u64) {
@@ -243,7 +242,7 @@ impl<'a> FarmHead<'a> {
                 let jobs = jobs.into_iter().map(|job| self.farm.jobs()[job].number).collect();
                 self.order(node, FarmOrder::Recall(jobs));
             }
-            Step::Over(record) => self.orders.push(FarmHeadOrder::News(FarmNews::Over(record))),
+            Step::Over(record) => self.tell(FarmNews::Over(record)),
         }
     }
 
@@ -258,7 +257,7 @@ impl<'a> FarmHead<'a> {
         }
         match step {
             JobStep::Make => self.order(node, FarmOrder::Make(task.job, directories(wanted))),
-            _ => self.tasks[node].add(task),
+            _ => self.tasks[node].push(task),
         }
     }
 
@@ -275,10 +274,9 @@ impl<'a> FarmHead<'a> {
                 }
             }
             FarmEvent::Output(number, output) => {
-                let is_running = running(number).is_some();
-                self.orders.extend(
-                    is_running.then(|| FarmHeadOrder::News(FarmNews::Output(number, output))),
-                );
+                if running(number).is_some() {
+                    self.tell(FarmNews::Output(number, output));
+                }
             }
             FarmEvent::Returned(numbers) => {
                 let jobs: Vec<usize> = numbers.into_iter().filter_map(running).collect();
@@ -286,8 +284,9 @@ impl<'a> FarmHead<'a> {
                 self.farm.returned(node, &jobs);
             }
             FarmEvent::Results(number, files) => {
-                let live = running(number).and_then(|job| self.live.get_mut(&job));
-                live.into_iter().for_each(|live| live.outputs.extend(&files));
+                if let Some(live) = running(number).and_then(|job| self.live.get_mut(&job)) {
+                    live.outputs.extend(files);
+                }
             }
             FarmEvent::Ended(ends) => {
                 ends.into_iter().for_each(|end| self.ended(node, end, now_ns));
@@ -323,7 +322,8 @@ impl<'a> FarmHead<'a> {
         live.step = JobStep::Stage(way);
         let (node, tries, outputs) = (live.node, live.tries, std::mem::take(&mut live.outputs));
         let wanted = &self.farm.jobs()[job];
-        let (number, names) = (wanted.number, Transfer::names_of(wanted, way).to_vec());
+        let names = if way == Direction::There { &wanted.inputs } else { &wanted.outputs };
+        let (number, names) = (wanted.number, names.clone());
         let transfer = Transfer { node, job, number, tries, way, names, outputs };
         if way == Direction::Back && transfer.outputs.len() < transfer.names.len() {
             let why = transfer.failed("protocol error: its agent did not describe the file");

@@ -39,11 +39,6 @@ impl Readiness {
         &self.nodes
     }
 
-    /// Returns the state of each node at the end of the run.
-    pub fn into_nodes(self) -> Vec<FarmNode> {
-        self.nodes
-    }
-
     /// Whether the wait for nodes has ended.
     pub fn is_settled(&self) -> bool {
         self.until_ns.is_none()

@@ -1,7 +1,7 @@
 //! Rounds, for engines that choose nodes themselves: an engine gets all jobs in the first round,
 //! and in each later round the jobs that failed in the round before, until no job has a try left.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tried::Try;
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
@@ -35,10 +35,9 @@ pub struct Rounds {
     tries_max: u32,
     /// The jobs of the next round, by number, each with the node on which it has failed.
     next: BTreeMap<u32, (Job, Option<String>)>,
-    /// The jobs of this round that have not ended, by number.
-    open: BTreeMap<u32, Job>,
-    /// For each job, by number: the last lines of output of the process that was started for it.
-    words: HashMap<u32, Vec<Text>>,
+    /// The jobs of this round that have not ended, by number, each with the last lines of output of
+    /// the process that was started for it.
+    open: BTreeMap<u32, (Job, Vec<Text>)>,
     nodes: BTreeSet<String>,
     /// The number of the round, from 1.
     tries: u32,
@@ -59,7 +58,6 @@ impl Rounds {
             left: jobs.len(),
             next: jobs.into_iter().map(|job| (job.number, (job, None))).collect(),
             open: BTreeMap::new(),
-            words: HashMap::new(),
             nodes: BTreeSet::new(),
             tries: 0,
             queued: 0.0,
@@ -76,7 +74,8 @@ impl Rounds {
             return None;
         }
         (self.tries, self.queued) = (self.tries + 1, now);
-        self.open = jobs.iter().map(|job| (job.number, job.clone())).collect();
+        let open = |job: &Job| (job.number, (job.clone(), Vec::new()));
+        self.open = jobs.iter().map(open).collect();
         let failed_at: BTreeSet<String> = failed_at.into_iter().flatten().collect();
         Some(Round { tries: self.tries, jobs, failed_at: failed_at.into_iter().collect() })
     }
@@ -84,22 +83,21 @@ impl Rounds {
     /// Handles the end of a job on a node, whose process the engine has restarted `again` times.
     /// Returns false, without any effect, if the job is not open in this round.
     pub fn ended(&mut self, job: u32, node: String, again: u32, tried: Try) -> bool {
-        let Some(job) = self.open.remove(&job) else { return false };
+        let Some((job, _)) = self.open.remove(&job) else { return false };
         self.nodes.insert(node.clone());
         self.settle(job, Some(node), self.tries + again, tried);
         true
     }
 
-    /// Sets the last lines of output for the record of a job, in case its process does not report
-    /// its end.
+    /// Sets the last lines of output for the record of an open job, in case its process does not
+    /// report its end.
     pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
-        self.words.insert(job, last_words);
+        self.open.entry(job).and_modify(|(_, words)| *words = last_words);
     }
 
     /// Ends the round: jobs that have not ended are lost.
     pub fn end(&mut self) {
-        for (number, job) in std::mem::take(&mut self.open) {
-            let last_words = self.words.remove(&number).unwrap_or_default();
+        for (job, last_words) in std::mem::take(&mut self.open).into_values() {
             let tried = Try { last_words, ..Try::failed(Outcome::NodeLost) };
             self.settle(job, None, self.tries, tried);
         }
@@ -138,95 +136,4 @@ impl Rounds {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use garland_core::farm::Command;
-
-    fn rounds(jobs: u32) -> Rounds {
-        let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));
-        Rounds::new((1..=jobs).map(job).collect(), Engine::Slurm, 3)
-    }
-
-    fn numbers(round: &Round) -> Vec<u32> {
-        round.jobs.iter().map(|job| job.number).collect()
-    }
-
-    fn end(rounds: &mut Rounds, job: u32, node: &str, code: i32) -> bool {
-        rounds.ended(job, node.to_owned(), 0, Try::failed(Outcome::Exit(code)))
-    }
-
-    /// The job, node, tries and outcome of each record.
-    fn over(rounds: &mut Rounds) -> Vec<(u32, Option<String>, u32, Outcome)> {
-        let record =
-            |(_, record): (Job, Record)| (record.job, record.node, record.tries, record.outcome);
-        rounds.over().into_iter().map(record).collect()
-    }
-
-    #[test]
-    fn only_failed_and_lost_jobs_are_tried_again() {
-        let mut rounds = rounds(3);
-        let round = rounds.begin(1.0).unwrap();
-        assert_eq!((round.tries, numbers(&round)), (1, vec![1, 2, 3]));
-        assert!(end(&mut rounds, 2, "b", 0) && end(&mut rounds, 1, "a", 7));
-        assert_eq!((rounds.open(), rounds.left()), (1, 2));
-        rounds.end();
-        assert_eq!(over(&mut rounds), [(2, Some("b".to_owned()), 1, Outcome::Exit(0))]);
-        let round = rounds.begin(2.0).unwrap();
-        assert_eq!((round.tries, numbers(&round)), (2, vec![1, 3]));
-        // The end of a job that is over, and one that the round does not have.
-        assert!(!end(&mut rounds, 2, "b", 1) && !end(&mut rounds, 9, "b", 0));
-        assert!(end(&mut rounds, 1, "b", 0) && end(&mut rounds, 3, "b", 0));
-        assert!(!end(&mut rounds, 3, "b", 1), "the first end counts");
-        let queued = rounds.over().into_iter().map(|(_, record)| record.queued);
-        assert_eq!(queued.collect::<Vec<_>>(), [Some(2.0); 2]);
-        assert_eq!((rounds.left(), rounds.begin(3.0)), (0, None));
-        assert_eq!(rounds.nodes().collect::<Vec<_>>(), ["a", "b"]);
-    }
-
-    #[test]
-    fn a_job_without_tries_is_over_with_its_last_result() {
-        let mut rounds = rounds(2);
-        for tries in 1..=3 {
-            assert_eq!(rounds.begin(0.0).unwrap().tries, tries);
-            assert_eq!(over(&mut rounds), []);
-            end(&mut rounds, 1, "a", 7);
-            rounds.blame(2, vec!["killed".into()]);
-            rounds.end();
-        }
-        let records = rounds.over();
-        assert_eq!(records[1].1.last_words, [Text::from("killed")]);
-        rounds.over = records;
-        let wanted =
-            [(1, Some("a".to_owned()), 3, Outcome::Exit(7)), (2, None, 3, Outcome::NodeLost)];
-        assert_eq!(over(&mut rounds), wanted);
-        assert_eq!((rounds.left(), rounds.begin(0.0)), (0, None));
-    }
-
-    #[test]
-    fn restarts_by_the_engine_are_tries_of_the_record_only() {
-        let mut rounds = rounds(1);
-        rounds.begin(0.0).unwrap();
-        rounds.ended(1, "a".to_owned(), 5, Try::failed(Outcome::Exit(1)));
-        assert_eq!(rounds.begin(0.0).unwrap().tries, 2);
-        rounds.ended(1, "a".to_owned(), 5, Try::failed(Outcome::Exit(0)));
-        assert_eq!(over(&mut rounds), [(1, Some("a".to_owned()), 7, Outcome::Exit(0))]);
-    }
-
-    #[test]
-    fn nodes_on_which_jobs_failed_in_the_last_round_are_avoided_if_others_are_left() {
-        let mut rounds = rounds(2);
-        let names = ["a", "b", "c"].map(str::to_owned);
-        let avoided = |round: &Round, names: &[String]| round.avoid(names.iter()).to_vec();
-        let round = rounds.begin(0.0).unwrap();
-        assert_eq!(avoided(&round, &names), [""; 0]);
-        end(&mut rounds, 1, "b", 1);
-        end(&mut rounds, 2, "x", 1);
-        let round = rounds.begin(0.0).unwrap();
-        assert_eq!(avoided(&round, &names), ["b", "x"]);
-        assert_eq!(avoided(&round, &names[1..2]), [""; 0], "no other node is left");
-        assert_eq!(avoided(&round, &names[2..]), [""; 0], "no job failed here");
-        end(&mut rounds, 1, "a", 1);
-        end(&mut rounds, 2, "a", 0);
-        assert_eq!(avoided(&rounds.begin(0.0).unwrap(), &names), ["a"], "only the last round");
-    }
-}
+mod tests;

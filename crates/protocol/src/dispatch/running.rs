@@ -35,7 +35,7 @@ pub struct RunningJob {
 impl RunningJob {
     /// Creates the state of a try that begins with `step`.
     pub fn new(node: usize, tries: u32, step: JobStep) -> Self {
-        Self { node, tries, step, outputs: Vec::new(), tried: Try::failed(Outcome::NodeLost) }
+        Self { node, tries, step, outputs: Vec::new(), tried: Try::default() }
     }
 
     /// Sets the result of the command, which has ended.

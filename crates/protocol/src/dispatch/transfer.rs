@@ -1,7 +1,7 @@
 //! The transfer of a job's files.
 
 use crate::farm::OutputFile;
-use garland_core::farm::{Job, Text};
+use garland_core::farm::Text;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +32,6 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Returns the paths of a job's files that are transferred in this direction.
-    pub fn names_of(job: &Job, way: Direction) -> &[Text] {
-        match way {
-            Direction::There => &job.inputs,
-            Direction::Back => &job.outputs,
-        }
-    }
-
     /// Returns the error message for a transfer that failed for the reason `why`.
     pub fn failed(&self, why: &str) -> String {
         let names: Vec<String> = self.names.iter().map(Text::to_string).collect();

@@ -5,7 +5,7 @@ use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
 /// The result of one attempt at a job. Times are in seconds since the run began; a value is `None`
 /// if the attempt ended before it was known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Try {
     /// How the attempt ended.
     pub outcome: Outcome,
@@ -32,19 +32,9 @@ pub struct Try {
 impl Try {
     /// Creates the result of an attempt that did not run.
     pub fn failed(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            staged_in: None,
-            started: None,
-            ended: None,
-            staged_out: None,
-            cpu: None,
-            memory: None,
-            bytes_in: 0,
-            bytes_out: 0,
-            last_words: Vec::new(),
-        }
+        Self { outcome, ..Self::default() }
     }
+
     /// Creates the result of a command that has ended on a node. `seconds` converts a time in
     /// nanoseconds of the node's clock to seconds since the run began.
     pub fn ended(end: TaskEnd, seconds: impl Fn(u64) -> f64) -> Self {

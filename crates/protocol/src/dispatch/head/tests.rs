@@ -45,7 +45,7 @@ fn work(jobs: Vec<Job>, nodes: usize) -> FarmWork<'static> {
         slots: None,
         folder: "own".into(),
         task: &task,
-        openings: Vec::new(),
+        openings: vec![None; nodes],
         began_ns: BEGAN,
     }
 }
@@ -185,7 +185,7 @@ fn jobs_wait_until_each_node_is_ready_or_gone_and_late_nodes_get_none() {
     run.event(2, FarmEvent::Opened(FACTS));
     assert_eq!(run.turn(), []);
     let reason = |node: &FarmNode| node.gone.is_some();
-    let gone: Vec<bool> = run.head.into_nodes().iter().map(reason).collect();
+    let gone: Vec<bool> = run.head.nodes().iter().map(reason).collect();
     assert_eq!(gone, [true, false, true, true]);
 }
 
