@@ -39,8 +39,8 @@ impl Batch {
             files += next.names.len();
             transfers.push(next);
         }
-        let (results, left) = (vec![Ok(0); transfers.len()], Vec::from([0..transfers.len()]));
-        Self { transfers, results, left }
+        let all = 0..transfers.len();
+        Self { results: vec![Ok(0); all.len()], transfers, left: Vec::from([all]) }
     }
 
     /// Returns the transfers to try together now; `None` if all have a result.
