@@ -168,6 +168,7 @@ fn jobs_wait_until_each_node_is_ready_or_gone_and_late_nodes_get_none() {
     assert_eq!(mounts.count(), 2);
     (1..4).for_each(|node| run.event(node, FarmEvent::Opened(FACTS)));
     run.event(2, FarmEvent::Mounted(Some("no mount".to_owned())));
+    run.lose(2);
     run.now_ns = BEGAN + 10_000 * MS - 2 * MS;
     assert_eq!(run.turn(), [], "node 3 may still mount");
     assert_eq!(run.head.watched().count(), 0);
@@ -241,6 +242,20 @@ fn a_job_is_made_staged_run_and_fetched() {
     assert!(run.head.is_over());
 }
 
+/// Messages and transfers of job 1 that arrive late, from its first try on node 0.
+fn late(run: &mut Run) {
+    run.event(0, FarmEvent::Made(1, Some("late".to_owned())));
+    run.event(0, FarmEvent::Output(1, Vec::new()));
+    run.event(0, FarmEvent::Results(1, vec![OUTPUT; 3]));
+    run.ended(0, 1, Outcome::Exit(9));
+    run.event(0, FarmEvent::Returned(vec![1]));
+    for way in [Direction::There, Direction::Back] {
+        let (names, outputs) = (Vec::new(), Vec::new());
+        let transfer = Transfer { node: 0, job: 0, number: 1, tries: 1, way, names, outputs };
+        run.head.moved(&transfer, Err("late".to_owned()), run.now_ns);
+    }
+}
+
 /// The second node does everything again, whatever arrives of the first try.
 #[test]
 fn a_job_whose_node_dies_at_any_step_is_tried_elsewhere() {
@@ -258,21 +273,10 @@ fn a_job_whose_node_dies_at_any_step_is_tried_elsewhere() {
         }
         assert_eq!(run.head.live[&0].step, step);
         run.lose(0);
+        late(&mut run);
         let mut orders = run.turn();
         assert_eq!(orders.remove(0), lost(0, "dead"));
-        // Late messages and transfers of the first try have no effect.
-        run.event(0, FarmEvent::Made(1, Some("late".to_owned())));
-        run.event(0, FarmEvent::Output(1, Vec::new()));
-        run.event(0, FarmEvent::Results(1, vec![OUTPUT; 3]));
-        run.ended(0, 1, Outcome::Exit(9));
-        run.event(0, FarmEvent::Returned(vec![1]));
-        for way in [Direction::There, Direction::Back] {
-            let (names, outputs) = (Vec::new(), Vec::new());
-            let late = Transfer { node: 0, job: 0, number: 1, tries: 1, way, names, outputs };
-            run.head.moved(&late, Err("late".to_owned()), run.now_ns);
-            let sent = Transfer { node: 1, ..late };
-            run.head.moved(&sent, Err("of another try".to_owned()), run.now_ns);
-        }
+        late(&mut run);
         let mut turns = 0;
         while !run.head.is_over() {
             assert!(orders.iter().all(|order| !matches!(order, FarmHeadOrder::Send(0, _))));
@@ -339,6 +343,24 @@ fn a_job_fails_without_descriptions_of_its_outputs_or_without_its_directories() 
     run.event(0, FarmEvent::Made(1, Some("no space".to_owned())));
     let record = records(run.turn()).remove(0);
     assert_eq!(record.outcome, Outcome::Failed("no space".to_owned()));
+}
+
+#[test]
+fn outputs_that_cannot_be_fetched_fail_the_job_and_do_not_count() {
+    let (mut run, mut orders) = Run::ready(vec![staged_job(1)], 1);
+    for _ in 0..2 {
+        for _ in 0..3 {
+            run.obey(&orders);
+            orders = run.turn();
+        }
+        let [FarmHeadOrder::Transfer(back)] = &orders[..] else { panic!("{orders:?}") };
+        run.head.moved(back, Err("no room".to_owned()), run.now_ns);
+        orders = run.turn();
+    }
+    let record = records(orders).remove(0);
+    assert_eq!((record.tries, record.outcome), (2, Outcome::Failed("no room".to_owned())));
+    assert_eq!((record.bytes_in, record.bytes_out, record.staged_out), (5, 0, None));
+    assert!(record.ended.is_some(), "the command has run");
 }
 
 #[test]
