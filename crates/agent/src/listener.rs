@@ -4,7 +4,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use garland_protocol::{Channel, ChannelError, LinkSide, Message, PublicKey, Purpose, ToAgent};
+use garland_protocol::{
+    Channel, ChannelError, LinkSide, Message, PublicKey, Purpose, SessionOrder, ToAgent,
+};
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 
@@ -141,8 +143,8 @@ fn attend(
     channel: Channel,
 ) -> Result<(), LinkError> {
     let (id, arrived) = match ToAgent::parse(first) {
-        Some(ToAgent::Open(id)) => (id, None),
-        Some(ToAgent::Resume(id, arrived)) => (id, Some(arrived)),
+        Some(ToAgent::Session(SessionOrder::Open(id))) => (id, None),
+        Some(ToAgent::Session(SessionOrder::Resume(id, arrived))) => (id, Some(arrived)),
         _ => return Err(ChannelError::Garbage.into()),
     };
     let mut open = agent.open.lock();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{Channel, Delivered, Delivery, FromAgent, Line, Message, ToAgent};
+use garland_protocol::{
+    Channel, Delivered, Delivery, FromAgent, Line, Message, SessionOrder, ToAgent,
+};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};
@@ -219,8 +221,10 @@ impl Session {
             if let Some(frame) = frame {
                 *is_unused = false;
                 match self.take(&frame)? {
-                    Some(ToAgent::Leave) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    Some(ToAgent::Await(ms)) => {
+                    Some(ToAgent::Session(SessionOrder::Leave)) => {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    Some(ToAgent::Session(SessionOrder::Await(ms))) => {
                         self.patience_ms.store(ms.into(), Ordering::Relaxed)
                     }
                     Some(message) => return Ok(message),

@@ -242,23 +242,10 @@ impl CopyContext {
     }
 
     /// Reports that all blocks are present on a receiver, or that the source has been read. Does so
-    /// once, and only if the root digest is known.
-    ///
-    /// A node that had all blocks before the copy waits until its lanes have ended. Otherwise the
-    /// copy could end before its links are established, and these would be closed.
+    /// once.
     pub fn tell_if_complete(&self) {
-        let had_all = self.had > 0 && self.had == self.layout.blocks();
-        if had_all && !self.all_lanes().iter().all(|lane| lane.ended.load(Ordering::Relaxed)) {
-            return;
-        }
-        let root = {
-            let sink = self.sink();
-            if !sink.is_complete() {
-                return;
-            }
-            sink.root()
-        };
-        let Some(root) = root else { return };
+        let have_ended = || self.all_lanes().iter().all(|lane| lane.ended.load(Ordering::Relaxed));
+        let Some(root) = self.sink().completed(self.had, have_ended) else { return };
         if !self.completed.swap(true, Ordering::Relaxed) {
             let read = self.config.is_source;
             self.tell(if read { Notice::Read(root) } else { Notice::Complete(root) });
@@ -358,12 +345,10 @@ impl CopyContext {
         }
     }
 
-    /// Cuts the links downstream whose wire seems to be dead, if this node is on several lanes. On
-    /// only one lane, the node as a whole becomes silent, and the head detects that.
+    /// Cuts the links downstream whose wire is dead.
     pub fn cut_silent_links(&self) {
-        if self.config.lane_count > 1 {
-            self.all_lanes().iter().for_each(|lane| lane.cut_silent());
-        }
+        let lanes = self.config.lane_count;
+        self.all_lanes().iter().for_each(|lane| lane.cut_silent(lanes));
     }
 
     /// Samples the kernel's counters unless that was done within the last 250 ms.

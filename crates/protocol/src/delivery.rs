@@ -23,6 +23,20 @@ const TOLD_AFTER_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionId(pub [u8; 16]);
 
+/// An order about a session and its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SessionOrder {
+    /// Begin a session. The first message, in the greeting of its first connection.
+    Open(SessionId),
+    /// Continue a session over this connection, in whose greeting this message is sent. So many of
+    /// the agent's messages have arrived; if none has, the session may begin here.
+    Resume(SessionId, u64),
+    /// If the session's connection breaks, wait this number of milliseconds for another one.
+    Await(u32),
+    /// The session is over.
+    Leave,
+}
+
 /// The messages of one side of a session: those sent and not acknowledged, and the number of those
 /// received.
 #[derive(Debug, Default)]

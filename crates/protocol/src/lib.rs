@@ -55,7 +55,7 @@ pub use compare::{
 };
 pub use copy_id::CopyId;
 pub use cut::{Cut, Operations};
-pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId};
+pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId, SessionOrder};
 pub use digests::{
     DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
 };
@@ -92,7 +92,7 @@ pub use probe::{
 };
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use ready_line::ReadyLine;
-pub use relay::{Relay, RelayEvent, RelayOrder, Store};
+pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{SealError, Sealer, TAG_LEN, content_digest, root_digest};

@@ -8,7 +8,7 @@ use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
 use super::compare::{CompareOrder, Compared};
 use super::copy_id::CopyId;
-use super::delivery::SessionId;
+use super::delivery::SessionOrder;
 use super::disk::{DiskEvent, DiskOrder};
 use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
@@ -87,15 +87,8 @@ pub enum ToAgent {
     Prepare(CopyId, [u8; 32]),
     /// All nodes have committed: remove the previous version of the file.
     Settle(CopyId),
-    /// The first message of a session, in the greeting of its first connection.
-    Open(SessionId),
-    /// Continue a session over this connection, in whose greeting this message is sent. So many of
-    /// the agent's messages have arrived; if none has, the session may begin here.
-    Resume(SessionId, u64),
-    /// If the session's connection breaks, wait this number of milliseconds for another one.
-    Await(u32),
-    /// The session is over.
-    Leave,
+    /// An order about the session itself.
+    Session(SessionOrder),
 }
 
 /// A message from an agent to the head.
@@ -239,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..38_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..35_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

@@ -408,6 +408,16 @@ impl Sink {
         }
     }
 
+    /// Returns the digest of the blocks that belong to this node, once the node is complete.
+    ///
+    /// A node that `had` all blocks before the copy is complete only when its lanes have ended.
+    /// Otherwise the copy could end before its links are established, and these would be closed.
+    pub fn completed(&self, had: u64, lanes_have_ended: impl Fn() -> bool) -> Option<[u8; 32]> {
+        let had_all = had > 0 && had == self.layout.blocks();
+        let is_complete = self.is_complete() && (!had_all || lanes_have_ended());
+        is_complete.then(|| self.root()).flatten()
+    }
+
     /// Returns the digest of the blocks of one lane, once all their digests are known.
     #[must_use]
     pub fn root_of(&self, lane: LaneBlocks) -> Option<[u8; 32]> {

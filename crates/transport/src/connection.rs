@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::dial::{ConnectionError, Dial, Renewed};
 use crate::redial::Redial;
 use garland_protocol::{
-    Channel, Delivered, Delivery, FromAgent, KeyPair, Message, PublicKey, SessionId, ToAgent,
+    Channel, Delivered, Delivery, FromAgent, KeyPair, Message, PublicKey, SessionId, SessionOrder,
+    ToAgent,
 };
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
@@ -48,7 +49,7 @@ pub fn connect_agent(
 ) -> Result<Connection, ConnectionError> {
     let session = SessionId(random::bytes());
     let dial = Dial { address, ours: ours.clone(), theirs: *theirs, session };
-    let open = ToAgent::Open(session);
+    let open = ToAgent::Session(SessionOrder::Open(session));
     for _ in 0..RESETS {
         match dial.greet(timeout, &open) {
             Err(ConnectionError::Io(error)) if is_reset(&error) => threads::sleep(AFTER_RESET),
@@ -254,7 +255,7 @@ impl Drop for Connection {
     /// this one ends with a reset.
     fn drop(&mut self) {
         // The agent notices the end of the connection in any case.
-        let _ = self.send(&ToAgent::Leave);
+        let _ = self.send(&ToAgent::Session(SessionOrder::Leave));
     }
 }
 

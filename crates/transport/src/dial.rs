@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, SessionId, ToAgent, VersionError,
+    Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, SessionId, SessionOrder, ToAgent,
+    VersionError,
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
@@ -87,7 +88,7 @@ impl Dial {
         arrived: u64,
         timeout: Duration,
     ) -> Result<Renewed, ConnectionError> {
-        let resume = ToAgent::Resume(self.session, arrived);
+        let resume = ToAgent::Session(SessionOrder::Resume(self.session, arrived));
         let (mut stream, mut channel) = self.greet(timeout, &resume)?;
         stream.set_read_timeout(Some(limits::ANSWER))?;
         let (mut received, mut buffer) = (Vec::new(), [0; 4096]);

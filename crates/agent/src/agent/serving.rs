@@ -48,13 +48,7 @@ impl Agent {
             let Some(order) = copies.next_order(&given) else { break false };
             match order {
                 // The session or the thread that reads orders has handled these.
-                ToAgent::Ping
-                | ToAgent::Clock(_)
-                | ToAgent::View
-                | ToAgent::Open(_)
-                | ToAgent::Resume(..)
-                | ToAgent::Await(_)
-                | ToAgent::Leave => {}
+                ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View | ToAgent::Session(_) => {}
                 ToAgent::Exec(command) => commands.push(exec::start(&controller, command)),
                 ToAgent::Stand(order, secret, neighbours) => {
                     let failed = chain::stand(self, order, &secret, &neighbours);

@@ -78,12 +78,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         packing: args.compress,
         congestion: request.congestion(),
         transport,
-        policy: request.policy(
-            nodes.len(),
-            inventory.cluster(),
-            stripes.is_some(),
-            before.plan.layout.open,
-        ),
+        policy: request.policy(&before.plan, stripes.is_some(), inventory.cluster()),
         late: None,
         tracing: request.tracing(lab.as_ref(), process::start_ns()),
         injections: injections.faults,

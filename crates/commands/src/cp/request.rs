@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_control::Pipeline;
 use garland_core::cluster::Cluster;
+use garland_core::plan::Plan;
 use garland_core::tree::Pattern;
 use garland_core::units::{Nanos, bytes};
 use garland_dataplane::Tracing;
@@ -96,20 +97,14 @@ impl CopyRequest<'_> {
         (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
     }
 
-    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. The
+    /// Returns the policy of a copy by `plan` to nodes. A striped copy needs all of its nodes. The
     /// copy of a stream waits for slow nodes: it cannot detach them, since a stream cannot be read
     /// again.
-    pub fn policy(
-        &self,
-        nodes: usize,
-        cluster: Option<&Cluster>,
-        is_striped: bool,
-        is_stream: bool,
-    ) -> Policy {
+    pub fn policy(&self, plan: &Plan, is_striped: bool, cluster: Option<&Cluster>) -> Policy {
         let below = self.args.slow_below;
-        match self.patience(nodes, cluster).with_slow(self.args.on_slow, below) {
+        match self.patience(plan.nodes.len() - 1, cluster).with_slow(self.args.on_slow, below) {
             policy if is_striped => policy.striped(),
-            policy if is_stream => policy.with_slow(SlowNodes::Wait, below),
+            policy if plan.layout.open => policy.with_slow(SlowNodes::Wait, below),
             policy => policy,
         }
     }

@@ -1,11 +1,8 @@
-//! Runs jobs on agents: assigns jobs to nodes, and copies their files.
+//! Runs jobs on agents: drives the protocol's machine of a farm, and copies the jobs' files.
 
 mod controller;
-mod running;
 mod stager;
-mod transfer;
 mod transfers;
-mod workers;
 
-pub use controller::{FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+pub use controller::{FarmEnd, run_farm};
 pub use stager::Stager;

@@ -13,31 +13,19 @@ use garland_core::farm::Text;
 use garland_core::farm::staging::path_inside;
 use garland_core::plan::{Layout, Plan};
 use garland_dataplane::{Content, Pace, Packing, Source, join};
+use garland_protocol::dispatch::{Batch, Transfer, copies};
 use garland_protocol::{
-    Destination, FILES_MAX, FileTarget, KeyPair, MAX_MESSAGE, Origin, OutputFile, Policy,
-    PublicKey, ReadBack,
+    Destination, FileTarget, KeyPair, Origin, OutputFile, Policy, PublicKey, ReadBack,
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use garland_transport::connect_agent;
 
-use super::transfer::{Direction, Transfer};
 use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 
 /// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
-
-/// The maximum total length in bytes of files that are copied together. A longer file is copied
-/// alone.
-const TOGETHER: u64 = 8 << 20;
-
-/// The maximum size in bytes of the files' descriptions in one copy: the order to begin is one
-/// message, and its rest is short.
-const DESCRIPTIONS: usize = MAX_MESSAGE / 2;
-
-/// An upper bound for the size of a file's description without its path, in bytes.
-const DESCRIPTION: usize = 40;
 
 /// Copies files between this machine and nodes.
 pub struct Stager {
@@ -86,20 +74,18 @@ impl Stager {
         Ok(CopySession::new(Agent { connection, addresses: addresses.clone() }))
     }
 
-    /// Returns the files of a transfer. Fails if the node did not describe all output files.
-    fn files(&self, transfer: &Transfer) -> Result<Vec<StagedFile>, String> {
+    /// Returns the files of a transfer.
+    fn files(&self, transfer: &Transfer) -> Vec<StagedFile> {
         let folder = self.at_nodes.join(transfer.number.to_string());
-        let is_told = |at| transfer.way == Direction::There || transfer.outputs.len() > at;
         let file = |(at, name): (usize, &Text)| {
             let here = self.here.join(path(name));
             let there = folder.join(path(&path_inside(name))).into_os_string().into_encoded_bytes();
             let output = transfer.outputs.get(at).copied();
             let length = output.map(|output| output.length);
             let length = length.or_else(|| Some(fs::metadata(&here).ok()?.len())).unwrap_or(0);
-            is_told(at).then_some(StagedFile { here, there, length, output })
+            StagedFile { here, there, length, output }
         };
-        let files: Option<Vec<_>> = transfer.names.iter().enumerate().map(file).collect();
-        files.ok_or_else(|| "protocol error: its agent did not describe the file".to_owned())
+        transfer.names.iter().enumerate().map(file).collect()
     }
 }
 
@@ -111,23 +97,6 @@ struct StagedFile {
     length: u64,
     /// The description of an output by its node; `None` for an input.
     output: Option<OutputFile>,
-}
-
-/// Divides files into groups, each of which becomes one copy.
-fn copies(files: &[StagedFile]) -> Vec<&[StagedFile]> {
-    let (mut copies, mut first) = (Vec::new(), 0);
-    let (mut length, mut described) = (0_u64, 0);
-    for (at, file) in files.iter().enumerate() {
-        let path = file.there.len().max(file.here.as_os_str().len());
-        (length, described) = (length.saturating_add(file.length), described + path + DESCRIPTION);
-        let is_full = at - first == FILES_MAX || length > TOGETHER || described > DESCRIPTIONS;
-        if is_full && at > first {
-            copies.push(&files[first..at]);
-            (first, length, described) = (at, file.length, path + DESCRIPTION);
-        }
-    }
-    copies.extend(Some(&files[first..]).filter(|rest| !rest.is_empty()));
-    copies
 }
 
 /// A session with a node, for the transfers in one direction. It is opened by the first transfer.
@@ -148,39 +117,22 @@ impl<'a> StagerSession<'a> {
         self.session = self.session.take().and_then(CopySession::refresh);
     }
 
-    /// Copies the files of `transfers`, which have the same direction, and sets their results. If
-    /// that fails, copies each half of the transfers separately, so that in the end only jobs whose
-    /// own files cannot be copied fail.
-    pub fn transfer(&mut self, transfers: &mut [Transfer]) {
-        let copied = self.copy_all(transfers);
-        let why = match copied {
-            Ok(()) => {
-                for transfer in transfers {
-                    transfer.moved = Ok(());
-                }
-                return;
-            }
-            Err(why) => why,
-        };
-        // Without a session each of them would fail for the same reason.
-        if transfers.len() > 1 && self.session.is_some() {
-            let (first, second) = transfers.split_at_mut(transfers.len() / 2);
-            self.transfer(first);
-            return self.transfer(second);
-        }
-        for transfer in transfers {
-            transfer.moved = Err(transfer.failed(&why));
+    /// Copies the files of a batch's transfers, as the batch decides.
+    pub fn transfer(&mut self, batch: &mut Batch) {
+        while let Some(transfers) = batch.due() {
+            let files: Vec<Vec<StagedFile>> =
+                transfers.iter().map(|transfer| self.stager.files(transfer)).collect();
+            let lengths = files.iter().map(|files| files.iter().map(|file| file.length).sum());
+            let lengths = lengths.collect();
+            let copied = self.copy_all(&files.into_iter().flatten().collect::<Vec<_>>());
+            batch.tried(copied.map(|()| lengths), self.session.is_some());
         }
     }
 
-    fn copy_all(&mut self, transfers: &mut [Transfer]) -> Result<(), String> {
-        let mut files = Vec::new();
-        for transfer in transfers.iter_mut() {
-            let own = self.stager.files(transfer)?;
-            transfer.bytes = own.iter().map(|file| file.length).sum();
-            files.extend(own);
-        }
-        copies(&files).into_iter().try_for_each(|files| self.copy(files))
+    fn copy_all(&mut self, files: &[StagedFile]) -> Result<(), String> {
+        let size =
+            |file: &StagedFile| (file.length, file.there.len().max(file.here.as_os_str().len()));
+        copies(files.iter().map(size)).into_iter().try_for_each(|range| self.copy(&files[range]))
     }
 
     fn copy(&mut self, files: &[StagedFile]) -> Result<(), String> {

@@ -6,21 +6,23 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
-use garland_protocol::FILES_MAX;
+use garland_protocol::dispatch::{Batch, Direction, Transfer};
 use garland_sys::channel::{Receiver, RecvTimeoutError, Sender, channel};
 use garland_sys::event::Wake;
 use garland_sys::threads;
 
 use super::stager::{Stager, StagerSession};
-use super::transfer::{Direction, Transfer};
 
 /// The interval at which an idle session is read, since its agent sends heartbeats.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// A transfer with its result: the total length of its files in bytes, or why it failed.
+type Moved = (Transfer, Result<u64, String>);
+
 /// The transfer threads: their queues, and their results.
 pub struct TransferThreads {
     orders: Vec<[Sender<Transfer>; 2]>,
-    done: Receiver<Vec<Transfer>>,
+    done: Receiver<Vec<Moved>>,
 }
 
 impl TransferThreads {
@@ -56,7 +58,7 @@ impl TransferThreads {
     }
 
     /// Returns the transfers that have ended since the last call.
-    pub fn done(&self) -> impl Iterator<Item = Transfer> {
+    pub fn done(&self) -> impl Iterator<Item = Moved> {
         self.done.try_iter().flatten()
     }
 }
@@ -66,7 +68,7 @@ impl TransferThreads {
 fn run(
     mut session: StagerSession<'_>,
     orders: &Receiver<Transfer>,
-    tell: &Sender<Vec<Transfer>>,
+    tell: &Sender<Vec<Moved>>,
     wake: &Wake,
 ) {
     loop {
@@ -78,16 +80,9 @@ fn run(
             }
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let mut files = first.names.len();
-        let mut transfers = vec![first];
-        while files < FILES_MAX
-            && let Ok(next) = orders.try_recv()
-        {
-            files += next.names.len();
-            transfers.push(next);
-        }
-        session.transfer(&mut transfers);
-        if tell.send(transfers).is_err() {
+        let mut batch = Batch::new(first, orders.try_iter());
+        session.transfer(&mut batch);
+        if tell.send(batch.into_results().collect()).is_err() {
             return;
         }
         wake.raise();

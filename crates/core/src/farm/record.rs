@@ -32,7 +32,7 @@ impl fmt::Display for Engine {
 }
 
 /// The result of a job's last attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The command exited with this code.
@@ -42,6 +42,7 @@ pub enum Outcome {
     /// The command exceeded its time limit and was killed.
     Timeout,
     /// The node was lost, or the result is unknown.
+    #[default]
     NodeLost,
     /// The command could not be started, files could not be transferred, or no node fits the job,
     /// for this reason.

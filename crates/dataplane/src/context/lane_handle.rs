@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
+use garland_protocol::{HopReport, LinkSide, RelayEvent, Route, WireFacts};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
@@ -13,13 +13,6 @@ use garland_sys::sync::Mutex;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
-
-/// A link is silent if nothing was received on it for this long and [`VAIN`] retransmissions in a
-/// row were not acknowledged.
-const UNHEARD: Duration = Duration::from_millis(1500);
-
-/// A link is silent only after this many consecutive retransmissions without an acknowledgement.
-const VAIN: u8 = 2;
 
 /// A command for a lane's thread.
 pub enum LaneCommand {
@@ -147,12 +140,14 @@ impl LaneHandle {
         })
     }
 
-    /// Cuts each link downstream whose wire seems to be dead: nothing is received, and data and
-    /// probes are retransmitted in vain.
-    pub fn cut_silent(&self) {
-        let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
+    /// Cuts each link downstream whose wire is dead. `lanes` is the number of the copy's lanes.
+    pub fn cut_silent(&self, lanes: usize) {
+        let facts = |info: &TcpInfo| {
+            let unheard_ns = u64::try_from(info.unheard.as_nanos()).unwrap_or(u64::MAX);
+            WireFacts { vain: info.vain, unheard_ns, lanes }
+        };
         for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {
-            if TcpInfo::of(&link.stream).as_ref().is_ok_and(silent) {
+            if TcpInfo::of(&link.stream).is_ok_and(|info| facts(&info).is_dead()) {
                 link.cut();
             }
         }

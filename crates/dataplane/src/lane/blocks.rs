@@ -54,9 +54,7 @@ impl Lane {
             }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
-                let reason = "this node cannot read the next block";
-                to.iter().for_each(|&down| self.lose(LinkSide::Down, down, reason.to_owned()));
-                self.handle(RelayEvent::Fed);
+                self.handle(RelayEvent::Unreadable);
             }
         }
     }

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use garland_control::{Agent, FarmEnd, FarmNews, FarmNode, FarmWork, run_farm};
+use garland_control::{Agent, FarmEnd, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
-use garland_protocol::dispatch::Rules;
+use garland_protocol::dispatch::{FarmNews, FarmNode, FarmWork, Rules};
 use garland_protocol::placement::Placement;
 use garland_protocol::placement::{Mosix, Pull, Turns};
 use garland_sys::process;
@@ -76,15 +76,14 @@ impl Driver for Agents {
             slots: settings.slots,
             folder: access.folder.clone(),
             task: &|job, tries| access.place.task(job, tries),
-            stager: access.stager.as_ref(),
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
         let mut failed = None;
         let last_words = |node: usize| last_words_at(work.run.folder(), &nodes[node].name);
-        let ended = run_farm(farm, agents, Some(interrupts), &mut |news| match news {
-            FarmNews::Over(record) => {
-                let mut record = record.clone();
+        let stager = access.stager.as_ref();
+        let ended = run_farm(farm, stager, agents, Some(interrupts), &mut |news| match news {
+            FarmNews::Over(mut record) => {
                 if let Some(&bytes_in) = sizes.get(&record.job) {
                     record.bytes_in = bytes_in;
                 }
@@ -92,9 +91,9 @@ impl Driver for Agents {
                 if let Some(at) = lost.and_then(|lost| names.iter().position(|name| name == lost)) {
                     record.last_words = last_words(at);
                 }
-                ledger.note(record);
+                ledger.note(*record);
             }
-            FarmNews::Output(job, output) => ledger.output(job, output),
+            FarmNews::Output(job, output) => ledger.output(job, &output),
             FarmNews::Lost(node, reason) => {
                 garland_terminal::errln!("lost    {}: {reason}", names[node]);
                 last_words(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));

@@ -11,12 +11,13 @@ use garland_control::{CommandEnd, run_command};
 use garland_core::cluster::{Node, Ssh};
 use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
+use garland_protocol::dispatch::Round;
 use garland_sys::channel::{RecvTimeoutError, channel};
 use garland_sys::{process, signal, threads};
 
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
-use super::rounds::{Round, Rounds};
+use super::rounds::EngineRun;
 use super::task::JobFiles;
 use super::worker::{WorkEnd, word_of};
 use crate::args::DataName;
@@ -62,10 +63,10 @@ impl Driver for Parallel {
         let list = work.settings.nodes.as_deref().unwrap_or_default();
         let nodes = work.inventory.nodes(list)?;
         let logins = install_program(work, &nodes)?;
-        Rounds::new(work, Engine::Parallel, ledger).go(jobs, &mut |rounds, round| {
+        EngineRun::new(work, Engine::Parallel, jobs, ledger).go(&mut |rounds, round| {
+            let avoid = round.avoid(logins.iter().map(|login| &login.name));
             let left: Vec<&Login> =
-                logins.iter().filter(|login| !round.avoid.contains(&login.name)).collect();
-            let left = if left.is_empty() { logins.iter().collect() } else { left };
+                logins.iter().filter(|login| !avoid.contains(&login.name)).collect();
             one_round(work, &left, rounds, round)
         })
     }
@@ -141,11 +142,11 @@ fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
 fn start(
     work: &Work<'_>,
     logins: &[&Login],
-    round: &Round<'_>,
+    round: &Round,
 ) -> Result<(Child, ChildStdout), Failure> {
     let list = work.run.folder().join(format!("round-{}", round.tries));
     let mut lines = String::new();
-    for job in round.jobs {
+    for job in &round.jobs {
         lines.push_str(&word_of(&JobFiles::There.task(job, round.tries))?);
         lines.push('\n');
     }
@@ -174,8 +175,8 @@ fn start(
 fn one_round(
     work: &Work<'_>,
     logins: &[&Login],
-    rounds: &mut Rounds<'_, '_>,
-    round: &Round<'_>,
+    rounds: &mut EngineRun<'_, '_>,
+    round: &Round,
 ) -> Result<bool, Failure> {
     let (mut child, output) = start(work, logins, round)?;
     let (tell, told) = channel();

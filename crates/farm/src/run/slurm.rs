@@ -12,12 +12,13 @@ use std::time::Duration;
 use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
 use garland_dataplane::Image;
+use garland_protocol::dispatch::Round;
 use garland_sys::clock;
 
 use super::driver::{Driver, Ending, Work};
 use super::json_lines;
 use super::ledger::Ledger;
-use super::rounds::{Round, Rounds};
+use super::rounds::EngineRun;
 use super::task::JobFiles;
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
@@ -63,7 +64,7 @@ impl Driver for Slurm {
         write_program(&program).or_nothing(format!("cannot write {}", program.display()))?;
         let cores = processors()?;
         let mut count = 0;
-        Rounds::new(work, Engine::Slurm, ledger).go(jobs, &mut |rounds, round| {
+        EngineRun::new(work, Engine::Slurm, jobs, ledger).go(&mut |rounds, round| {
             count += 1;
             // The directory belongs to this round of this controller only.
             let name = format!("{}-{count}", clock::wall_ns());
@@ -140,7 +141,7 @@ fn said_file(folder: &Path, part: impl fmt::Display) -> PathBuf {
 impl Array {
     fn submit(
         work: &Work<'_>,
-        round: &Round<'_>,
+        round: &Round,
         folder: &Path,
         program: &Path,
         cores: usize,
@@ -174,11 +175,9 @@ impl Array {
         if let Some(nodes) = &work.settings.nodes {
             let names: Vec<String> =
                 work.inventory.nodes(nodes)?.into_iter().map(|node| node.name).collect();
-            let wanted: Vec<&String> =
-                names.iter().filter(|name| !round.avoid.contains(name)).collect();
-            // If jobs failed on all nodes, exclude none.
-            if !wanted.is_empty() && wanted.len() < names.len() {
-                command.arg(format!("--exclude={}", round.avoid.join(",")));
+            let avoid = round.avoid(names.iter());
+            if !avoid.is_empty() {
+                command.arg(format!("--exclude={}", avoid.join(",")));
             }
         }
         let id = ask(command.arg(&script).arg(program).arg(folder))?;
@@ -193,7 +192,7 @@ impl Array {
 
     /// Records the ends of jobs until all have ended or the array no longer exists. Returns whether
     /// the user interrupted the run.
-    fn follow(&self, work: &Work<'_>, rounds: &mut Rounds<'_, '_>) -> Result<bool, Failure> {
+    fn follow(&self, work: &Work<'_>, rounds: &mut EngineRun<'_, '_>) -> Result<bool, Failure> {
         let mut read = vec![0; self.parts];
         let (mut asked_ns, mut gone) = (clock::now_ns(), false);
         loop {
@@ -222,7 +221,7 @@ impl Array {
 
     /// Records the ends that a part's task has written since the offset `read`, and advances
     /// `read`.
-    fn read_ends(&self, part: usize, read: &mut u64, rounds: &mut Rounds<'_, '_>) {
+    fn read_ends(&self, part: usize, read: &mut u64, rounds: &mut EngineRun<'_, '_>) {
         let Ok(mut file) = File::open(ended_file(&self.folder, part)) else { return };
         let mut bytes = Vec::new();
         let more = file.seek(SeekFrom::Start(*read)).and_then(|_| file.read_to_end(&mut bytes));
@@ -238,7 +237,7 @@ impl Array {
 
     /// Keeps the last lines of each part's output as the reason for jobs of the part without an
     /// end.
-    fn blame(&self, rounds: &mut Rounds<'_, '_>) {
+    fn blame(&self, rounds: &mut EngineRun<'_, '_>) {
         for part in 0..self.parts {
             let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();
             let words = last_words(&said);

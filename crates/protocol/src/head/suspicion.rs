@@ -2,6 +2,7 @@
 //! and a message takes them back in.
 
 use super::{Head, NodeState, Policy};
+use crate::delivery::SessionOrder;
 use crate::message::ToAgent;
 use garland_core::plan::NodeId;
 
@@ -19,7 +20,7 @@ impl Head {
         let dead_after_ns = self.policy.dead_after_ns;
         if dead_after_ns > Policy::for_nodes(1).dead_after_ns {
             let ms = u32::try_from(dead_after_ns / 1_000_000).unwrap_or(u32::MAX);
-            self.send(id, ToAgent::Await(ms));
+            self.send(id, ToAgent::Session(SessionOrder::Await(ms)));
         }
     }
 

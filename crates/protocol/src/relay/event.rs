@@ -43,6 +43,8 @@ pub enum RelayEvent {
     Gone,
     /// The block of a `Feed` does not exist: the source has this number of blocks.
     Ended(u64),
+    /// The block of a `Feed` cannot be read.
+    Unreadable,
     /// The result of writing the block with this index.
     Landed(u64, Landing),
     /// The head ordered this node to drop blocks that its disk is too slow for.
@@ -85,7 +87,7 @@ pub enum RelayOrder {
         forward: Vec<u32>,
     },
     /// Read the block from the sink, seal it under this incarnation, and send it on these links;
-    /// answer with `Fed`, `NotYet`, `Gone` or `Ended`.
+    /// answer with `Fed`, `NotYet`, `Gone`, `Ended` or `Unreadable`.
     Feed {
         /// The index of the block.
         index: u64,

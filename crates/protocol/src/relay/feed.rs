@@ -3,6 +3,7 @@
 use super::down::Down;
 use super::{Busy, Relay, RelayOrder};
 use crate::frame::Kind;
+use crate::route::LinkSide;
 use crate::sink::Sink;
 
 impl Relay {
@@ -83,6 +84,17 @@ impl Relay {
                 down.again.retain(|&again| again != index);
             }
             down.next += u64::from(down.next == place);
+        }
+    }
+
+    /// Gives up the links of a feed whose block cannot be read: the nodes behind them need another
+    /// feeder.
+    pub(super) fn give_up_feed(&mut self) {
+        let Some((.., to)) = self.end_feed() else { return };
+        for epoch in to {
+            self.orders.push_back(RelayOrder::Close(LinkSide::Down, epoch));
+            let reason = "this node cannot read the next block".to_owned();
+            self.lost(LinkSide::Down, epoch, reason);
         }
     }
 

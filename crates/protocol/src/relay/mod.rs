@@ -16,11 +16,13 @@ mod links;
 mod receive;
 mod repair;
 mod settle;
+mod wire;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use self::down::Down;
 pub use self::event::{RelayEvent, RelayOrder, Store};
+pub use self::wire::WireFacts;
 use super::sink::Sink;
 use crate::route::Route;
 use garland_core::plan::LaneBlocks;
@@ -220,6 +222,7 @@ impl Relay {
             RelayEvent::NotYet => self.unfed(),
             RelayEvent::Gone => self.pass_over(),
             RelayEvent::Ended(blocks) => self.source_ended(blocks, sink),
+            RelayEvent::Unreadable => self.give_up_feed(),
             RelayEvent::Landed(index, landing) => self.landed(index, landing, sink),
             RelayEvent::Detached => self.detached = true,
         }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::placement::{Pull, Turns};
-use garland_core::farm::{Command, Journal};
+use garland_core::farm::{Command, Journal, Text};
 
 fn jobs(count: u32) -> Vec<Job> {
     let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));

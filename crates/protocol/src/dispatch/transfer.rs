@@ -1,7 +1,7 @@
 //! The transfer of a job's files.
 
+use crate::farm::OutputFile;
 use garland_core::farm::Text;
-use garland_protocol::OutputFile;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Direction {
 }
 
 /// The transfer of a job's files in one direction: it transfers all of them, or fails.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The index of the node.
     pub node: usize,
@@ -29,10 +29,6 @@ pub struct Transfer {
     pub names: Vec<Text>,
     /// The node's descriptions of the output files, in the order of `names`; empty for inputs.
     pub outputs: Vec<OutputFile>,
-    /// The total length of the files in bytes; 0 before the transfer.
-    pub bytes: u64,
-    /// The result; an error says why the transfer failed.
-    pub moved: Result<(), String>,
 }
 
 impl Transfer {

@@ -1,0 +1,351 @@
+//! The head's machine of a farm run by agents: which nodes take part, the steps of each job, and
+//! what a lost node means for its jobs.
+
+use std::collections::HashMap;
+
+use super::clock::NodeClock;
+use super::dispatcher::{Dispatcher, Rules, Step};
+use super::readiness::{FarmNode, Readiness};
+use super::running::{JobStep, RunningJob, directories};
+use super::tasks::{orders_of, size};
+use super::transfer::{Direction, Transfer};
+use super::tried::Try;
+use crate::farm::{COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, Opening, Task, TaskEnd};
+use crate::message::FromAgent;
+use crate::placement::{Candidate, Placement};
+use garland_core::farm::{Job, Record, Text};
+
+/// The number of clock probes per node.
+const CLOCK_PROBES: usize = 3;
+
+/// The parameters of a run of jobs.
+pub struct FarmWork<'a> {
+    /// The jobs to run.
+    pub jobs: Vec<Job>,
+    /// The names of the nodes, in the order of the agents.
+    pub names: Vec<String>,
+    /// The rules for tries and failures.
+    pub rules: Rules,
+    /// Assigns jobs to nodes.
+    pub placement: Box<dyn Placement>,
+    /// The number of CPUs per node for jobs; `None` for all.
+    pub slots: Option<u32>,
+    /// The name of the directory on nodes that contains the jobs' own directories.
+    pub folder: Text,
+    /// Makes the task for a try of a job; tries are numbered from 1.
+    pub task: &'a dyn Fn(&Job, u32) -> Task,
+    /// The address and keys of each node's mount; `None` for a node that needs no mount.
+    pub openings: Vec<Option<Opening>>,
+    /// The beginning of the run, in monotonic nanoseconds.
+    pub began_ns: u64,
+}
+
+/// An order of the machine to its driver.
+#[derive(Debug, PartialEq)]
+pub enum FarmHeadOrder {
+    /// Send this order to the agent of the node with this index.
+    Send(usize, FarmOrder),
+    /// Ask the agent of a node for its time, with the time at which the probe is sent.
+    Probe(usize),
+    /// Transfer the files of a job, and report the result ([`FarmHead::moved`]).
+    Transfer(Transfer),
+    /// Report this to the user and the journal.
+    News(FarmNews),
+}
+
+/// An event of a run.
+#[derive(Debug, PartialEq)]
+pub enum FarmNews {
+    /// A job has ended; this is its record.
+    Over(Box<Record>),
+    /// The output of a job's latest try: the number of the job, and the bytes.
+    Output(u32, Vec<u8>),
+    /// A node gets no more jobs: its index, and the reason.
+    Lost(usize, String),
+    /// The end of a turn: all events so far are reported. Contains the number of jobs that have not
+    /// ended.
+    Turn(usize),
+}
+
+/// The state of a farm run at its head. It gets events with their times in monotonic nanoseconds,
+/// and is asked for orders in turns.
+pub struct FarmHead<'a> {
+    readiness: Readiness,
+    clocks: Vec<NodeClock>,
+    /// The tasks of each node that are sent at the end of the turn.
+    tasks: Vec<Vec<Task>>,
+    names: Vec<String>,
+    slots: Option<u32>,
+    /// Whether jobs have files to transfer.
+    staged: bool,
+    /// Has no nodes until the wait for nodes has ended.
+    farm: Dispatcher,
+    /// The jobs that are assigned to nodes, by index of the job.
+    live: HashMap<usize, RunningJob>,
+    /// The index of each job, by the job's number.
+    places: HashMap<u32, usize>,
+    task: &'a dyn Fn(&Job, u32) -> Task,
+    began_ns: u64,
+    orders: Vec<FarmHeadOrder>,
+}
+
+impl<'a> FarmHead<'a> {
+    /// Creates the state of a run on nodes, each with the reason why its agent cannot be reached;
+    /// `None` for a node with an agent.
+    pub fn new(work: FarmWork<'a>, gone: Vec<Option<String>>, now_ns: u64) -> Self {
+        let FarmWork { jobs, names, rules, placement, openings, .. } = work;
+        let slots = if rules.at_once { Some(u32::MAX) } else { work.slots };
+        let count = gone.len();
+        let mounts = openings.iter().map(Option::is_some);
+        let readiness = Readiness::new(gone.into_iter().zip(mounts), now_ns);
+        let mut orders = Vec::new();
+        for (node, opening) in openings.into_iter().enumerate() {
+            orders.extend((0..CLOCK_PROBES).map(|_| FarmHeadOrder::Probe(node)));
+            let open = FarmOrder::Open { slots, folder: work.folder.clone() };
+            let both = std::iter::once(open).chain(opening.map(FarmOrder::Mount));
+            orders.extend(both.map(|order| FarmHeadOrder::Send(node, order)));
+        }
+        let places = jobs.iter().enumerate().map(|(at, job)| (job.number, at)).collect();
+        Self {
+            readiness,
+            clocks: vec![NodeClock::default(); count],
+            tasks: vec![Vec::new(); count],
+            names,
+            slots: work.slots,
+            staged: rules.staged,
+            farm: Dispatcher::new(jobs, Vec::new(), placement, rules),
+            live: HashMap::new(),
+            places,
+            task: work.task,
+            began_ns: work.began_ns,
+            orders,
+        }
+    }
+
+    /// Whether all jobs have ended, and their records were returned.
+    pub fn is_over(&self) -> bool {
+        self.readiness.is_settled() && self.farm.is_over()
+    }
+
+    /// Returns the state of each node.
+    pub fn nodes(&self) -> &[FarmNode] {
+        self.readiness.nodes()
+    }
+
+    /// Ends a turn: returns the orders that are due.
+    pub fn turn(&mut self, now_ns: u64) -> Vec<FarmHeadOrder> {
+        if self.readiness.settle(now_ns) {
+            self.begin();
+        }
+        if self.readiness.is_settled() {
+            for step in self.farm.steps(self.seconds(now_ns)) {
+                self.take(step, now_ns);
+            }
+            for (node, tasks) in self.tasks.iter_mut().enumerate() {
+                let orders = orders_of(std::mem::take(tasks)).into_iter();
+                self.orders.extend(orders.map(|order| FarmHeadOrder::Send(node, order)));
+            }
+            self.tell(FarmNews::Turn(self.farm.open()));
+        }
+        std::mem::take(&mut self.orders)
+    }
+
+    /// Handles a message of a node's agent.
+    pub fn heard(&mut self, node: usize, message: FromAgent, now_ns: u64) {
+        match message {
+            FromAgent::Clock(asked_ns, received_ns, answered_ns) => {
+                self.clocks[node].note(now_ns, asked_ns, received_ns, answered_ns);
+            }
+            FromAgent::Farm(event) => self.heard_jobs(node, *event, now_ns),
+            _ => {}
+        }
+    }
+
+    /// Notes that the agent of a node is lost. Its jobs are tried on other nodes.
+    pub fn lost(&mut self, node: usize, reason: String, now_ns: u64) {
+        if !self.readiness.lose(node, reason.clone()) || !self.readiness.is_settled() {
+            return;
+        }
+        self.tell(FarmNews::Lost(node, reason));
+        self.live.retain(|_, live| live.node != node);
+        self.tasks[node].clear();
+        self.farm.lost(node, self.seconds(now_ns));
+    }
+
+    /// Handles the long silence of a node, which counts once the wait for nodes is over.
+    pub fn silent(&mut self, node: usize, reason: String, now_ns: u64) {
+        if self.readiness.is_settled() {
+            self.lost(node, reason, now_ns);
+        }
+    }
+
+    /// Handles the result of a transfer: the total length of its files in bytes, or why it failed.
+    pub fn moved(&mut self, transfer: &Transfer, moved: Result<u64, String>, now_ns: u64) {
+        let &Transfer { node, job, tries, way, .. } = transfer;
+        let now = self.seconds(now_ns);
+        let Some(live) = self.live.get_mut(&job) else { return };
+        if (live.node, live.tries, live.step) != (node, tries, JobStep::Stage(way)) {
+            return;
+        }
+        match (way, moved) {
+            (_, Err(why)) => self.fail(job, why, now_ns),
+            (Direction::There, Ok(bytes)) => {
+                live.step = JobStep::Run;
+                (live.tried.staged_in, live.tried.bytes_in) = (Some(now), bytes);
+                self.tasks[node].push((self.task)(&self.farm.jobs()[job], tries));
+            }
+            (Direction::Back, Ok(bytes)) => {
+                (live.tried.staged_out, live.tried.bytes_out) = (Some(now), bytes);
+                self.over(job, |live| live.tried, now_ns);
+            }
+        }
+    }
+
+    /// Returns the time in seconds since the beginning of the run.
+    fn seconds(&self, now_ns: u64) -> f64 {
+        now_ns.saturating_sub(self.began_ns) as f64 / 1e9
+    }
+
+    /// Gives the nodes to the dispatcher, after the wait for them.
+    fn begin(&mut self) {
+        let nodes = self.readiness.nodes();
+        let speeds = NodeFacts::speeds(&nodes.iter().map(|node| node.facts).collect::<Vec<_>>());
+        let known = |bytes: &u64| *bytes > 0;
+        let candidate = |((node, name), speed): ((&FarmNode, &String), f64)| Candidate {
+            name: name.clone(),
+            is_alive: node.gone.is_none(),
+            cores: self.slots.or(node.facts.map(|facts| facts.cores)).unwrap_or(0),
+            speed,
+            memory: node.facts.map(|facts| facts.memory).filter(known),
+            memory_free: node.facts.map(|facts| facts.memory_free).filter(known),
+            ..Candidate::default()
+        };
+        self.farm.add_nodes(nodes.iter().zip(&self.names).zip(speeds).map(candidate).collect());
+        let lost = |(at, node): (usize, &FarmNode)| Some(FarmNews::Lost(at, node.gone.clone()?));
+        let lost = nodes.iter().enumerate().filter_map(lost);
+        self.orders.extend(lost.map(FarmHeadOrder::News));
+    }
+
+    fn order(&mut self, node: usize, order: FarmOrder) {
+        self.orders.push(FarmHeadOrder::Send(node, order));
+    }
+
+    fn tell(&mut self, news: FarmNews) {
+        self.orders.push(FarmHeadOrder::News(news));
+    }
+
+    fn take(&mut self, step: Step, now_ns: u64) {
+        match step {
+            Step::Give { node, job } => self.give(node, job, now_ns),
+            Step::Recall { node, jobs } => {
+                let jobs = jobs.into_iter().map(|job| self.farm.jobs()[job].number).collect();
+                self.order(node, FarmOrder::Recall(jobs));
+            }
+            Step::Over(record) => self.tell(FarmNews::Over(record)),
+        }
+    }
+
+    fn give(&mut self, node: usize, job: usize, now_ns: u64) {
+        let (wanted, tries) = (&self.farm.jobs()[job], self.farm.tries(job));
+        let task = (self.task)(wanted, tries);
+        let step = if task.own_folder { JobStep::Make } else { JobStep::Run };
+        self.live.insert(job, RunningJob::new(node, tries, step));
+        if size(&task) > COMMAND_MAX {
+            let why = format!("its command is longer than {COMMAND_MAX} bytes");
+            return self.fail(job, why, now_ns);
+        }
+        match step {
+            JobStep::Make => self.order(node, FarmOrder::Make(task.job, directories(wanted))),
+            _ => self.tasks[node].push(task),
+        }
+    }
+
+    fn heard_jobs(&mut self, node: usize, event: FarmEvent, now_ns: u64) {
+        let running = |number: u32| self.job_at(node, number, JobStep::Run);
+        match event {
+            FarmEvent::Opened(facts) => self.readiness.opened(node, facts),
+            FarmEvent::Mounted(wrong) => self.readiness.mounted(node, wrong),
+            FarmEvent::Made(number, wrong) => {
+                match (self.job_at(node, number, JobStep::Make), wrong) {
+                    (Some(job), Some(why)) => self.fail(job, why, now_ns),
+                    (Some(job), None) => self.transfer(job, Direction::There, now_ns),
+                    (None, _) => {}
+                }
+            }
+            FarmEvent::Output(number, output) => {
+                if running(number).is_some() {
+                    self.tell(FarmNews::Output(number, output));
+                }
+            }
+            FarmEvent::Returned(numbers) => {
+                let jobs: Vec<usize> = numbers.into_iter().filter_map(running).collect();
+                jobs.iter().for_each(|job| drop(self.live.remove(job)));
+                self.farm.returned(node, &jobs);
+            }
+            FarmEvent::Results(number, files) => {
+                if let Some(live) = running(number).and_then(|job| self.live.get_mut(&job)) {
+                    live.outputs.extend(files);
+                }
+            }
+            FarmEvent::Ended(ends) => {
+                ends.into_iter().for_each(|end| self.ended(node, end, now_ns));
+            }
+        }
+    }
+
+    /// Returns the index of the job with this number, if it is in this step on the node.
+    fn job_at(&self, node: usize, number: u32, step: JobStep) -> Option<usize> {
+        let job = *self.places.get(&number)?;
+        let live = self.live.get(&job)?;
+        (live.node == node && live.step == step).then_some(job)
+    }
+
+    fn ended(&mut self, node: usize, end: TaskEnd, now_ns: u64) {
+        let Some(job) = self.job_at(node, end.job, JobStep::Run) else { return };
+        let Some(live) = self.live.get_mut(&job) else { return };
+        let (clock, began_ns) = (self.clocks[node], self.began_ns);
+        let seconds = |ns: u64| clock.head_ns(ns).saturating_sub(began_ns) as f64 / 1e9;
+        let took = seconds(end.ended_ns) - seconds(end.started_ns);
+        let is_done = end.outcome.is_done();
+        live.ended(Try::ended(end, seconds));
+        if is_done && self.staged && !self.farm.jobs()[job].outputs.is_empty() {
+            self.farm.freed(node, job, took);
+            return self.transfer(job, Direction::Back, now_ns);
+        }
+        self.over(job, |live| live.tried, now_ns);
+    }
+
+    /// Begins the transfer of a job's files.
+    fn transfer(&mut self, job: usize, way: Direction, now_ns: u64) {
+        let Some(live) = self.live.get_mut(&job) else { return };
+        live.step = JobStep::Stage(way);
+        let (node, tries, outputs) = (live.node, live.tries, std::mem::take(&mut live.outputs));
+        let wanted = &self.farm.jobs()[job];
+        let names = if way == Direction::There { &wanted.inputs } else { &wanted.outputs };
+        let (number, names) = (wanted.number, names.clone());
+        let transfer = Transfer { node, job, number, tries, way, names, outputs };
+        if way == Direction::Back && transfer.outputs.len() < transfer.names.len() {
+            let why = transfer.failed("protocol error: its agent did not describe the file");
+            return self.fail(job, why, now_ns);
+        }
+        self.orders.push(FarmHeadOrder::Transfer(transfer));
+    }
+
+    /// Ends a try that failed in a step other than the command.
+    fn fail(&mut self, job: usize, why: String, now_ns: u64) {
+        self.over(job, |live| live.failed(why), now_ns);
+    }
+
+    /// Ends a try with this result.
+    fn over(&mut self, job: usize, tried: impl FnOnce(RunningJob) -> Try, now_ns: u64) {
+        let Some(live) = self.live.remove(&job) else { return };
+        let node = live.node;
+        if self.staged {
+            self.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
+        }
+        self.farm.tried(node, job, tried(live), self.seconds(now_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests;

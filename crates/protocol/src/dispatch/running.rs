@@ -1,0 +1,65 @@
+//! The state of a job that is assigned to a node.
+
+use super::transfer::Direction;
+use super::tried::Try;
+use crate::farm::OutputFile;
+use garland_core::farm::staging::path_inside;
+use garland_core::farm::{Job, Outcome, Text};
+
+/// The step of a job on its node. A message about the job counts only in its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobStep {
+    /// The node creates the directories of the job's files.
+    Make,
+    /// The job's files are transferred in this direction.
+    Stage(Direction),
+    /// The job waits on the node for free processors, or runs.
+    Run,
+}
+
+/// A try of a job on a node.
+#[derive(Clone, Debug)]
+pub struct RunningJob {
+    /// The index of the node.
+    pub node: usize,
+    /// The number of the try, from 1.
+    pub tries: u32,
+    /// The present step.
+    pub step: JobStep,
+    /// The output files of the command, as its node described them.
+    pub outputs: Vec<OutputFile>,
+    /// The result of the try, as far as it is known.
+    pub tried: Try,
+}
+
+impl RunningJob {
+    /// Creates the state of a try that begins with `step`.
+    pub fn new(node: usize, tries: u32, step: JobStep) -> Self {
+        Self { node, tries, step, outputs: Vec::new(), tried: Try::default() }
+    }
+
+    /// Sets the result of the command, which has ended.
+    pub fn ended(&mut self, ended: Try) {
+        let Try { staged_in, bytes_in, .. } = self.tried;
+        self.tried = Try { staged_in, bytes_in, ..ended };
+    }
+
+    /// Returns the result of the try, which failed for the reason `why` in a step other than the
+    /// command.
+    pub fn failed(self, why: String) -> Try {
+        Try { outcome: Outcome::Failed(why), bytes_out: 0, ..self.tried }
+    }
+}
+
+/// Returns the subdirectories of a job's directory that its files need, without duplicates.
+pub fn directories(job: &Job) -> Vec<Text> {
+    let directory = |path: &Text| {
+        let path = path_inside(path);
+        let at = path.bytes().iter().rposition(|&byte| byte == b'/')?;
+        Some(Text::from(&path.bytes()[..at]))
+    };
+    let mut all: Vec<Text> = job.inputs.iter().chain(&job.outputs).filter_map(directory).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

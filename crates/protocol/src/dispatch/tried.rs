@@ -1,0 +1,81 @@
+//! The result of one attempt at a job.
+
+use crate::farm::TaskEnd;
+use garland_core::farm::{Engine, Job, Outcome, Record, Text};
+
+/// The result of one attempt at a job. Times are in seconds since the run began; a value is `None`
+/// if the attempt ended before it was known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Try {
+    /// How the attempt ended.
+    pub outcome: Outcome,
+    /// When the input files were present on the node.
+    pub staged_in: Option<f64>,
+    /// When the command was started.
+    pub started: Option<f64>,
+    /// When the command ended.
+    pub ended: Option<f64>,
+    /// When the output files were at their destination.
+    pub staged_out: Option<f64>,
+    /// The CPU time of the command in seconds.
+    pub cpu: Option<f64>,
+    /// The peak memory of the command in bytes.
+    pub memory: Option<u64>,
+    /// The total length of the input files in bytes.
+    pub bytes_in: u64,
+    /// The total length of the output files in bytes.
+    pub bytes_out: u64,
+    /// The last lines of the command's standard error, if the command failed.
+    pub last_words: Vec<Text>,
+}
+
+impl Try {
+    /// Creates the result of an attempt that did not run.
+    pub fn failed(outcome: Outcome) -> Self {
+        Self { outcome, ..Self::default() }
+    }
+
+    /// Creates the result of a command that has ended on a node. `seconds` converts a time in
+    /// nanoseconds of the node's clock to seconds since the run began.
+    pub fn ended(end: TaskEnd, seconds: impl Fn(u64) -> f64) -> Self {
+        Self {
+            started: Some(seconds(end.started_ns)),
+            ended: Some(seconds(end.ended_ns)),
+            cpu: Some(end.cpu_ns as f64 / 1e9),
+            memory: Some(end.memory),
+            bytes_out: end.bytes_out,
+            last_words: end.last_words,
+            ..Self::failed(end.outcome)
+        }
+    }
+
+    /// Returns the record of the job if this is its last attempt: number `tries`, on `node`, by
+    /// `engine`. The job was queued at `queued`, in seconds since the run began.
+    pub fn record(
+        self,
+        job: &Job,
+        engine: Engine,
+        node: Option<String>,
+        queued: f64,
+        tries: u32,
+    ) -> Record {
+        Record {
+            job: job.number,
+            name: job.name.clone(),
+            node,
+            engine,
+            queued: Some(queued),
+            staged_in: self.staged_in,
+            started: self.started,
+            ended: self.ended,
+            staged_out: self.staged_out,
+            tries,
+            outcome: self.outcome,
+            cpu: self.cpu,
+            memory: self.memory,
+            bytes_in: self.bytes_in,
+            bytes_out: self.bytes_out,
+            last_words: self.last_words,
+        }
+    }
+}
