@@ -8,6 +8,7 @@ mod lengths;
 mod names;
 mod pages;
 mod paths;
+mod promises;
 mod reach;
 mod run;
 mod scan;

@@ -7,14 +7,14 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, direction, imports, lengths, names, pages, paths, reach, scenarios, sizes, vocabulary,
-    waits,
+    banned, direction, imports, lengths, names, pages, paths, promises, reach, scenarios, sizes,
+    vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -22,6 +22,7 @@ const RULES: [Rule; 12] = [
     names::check,
     pages::check,
     paths::check,
+    promises::check,
     scenarios::check,
     reach::check,
     sizes::check,
