@@ -13,6 +13,7 @@ use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::tcp;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads::{self, Slots};
 
 use crate::conditions;
@@ -256,7 +257,8 @@ impl Session {
     fn renew(&self, incoming: &mut Incoming, broken_by: Option<io::Error>) -> io::Result<()> {
         // A head whose kernel closed the connection has ended.
         let is_broken = self.is_broken.load(Ordering::SeqCst) || broken_by.is_some();
-        let is_over = !is_broken && !incoming.is_unused;
+        let has_ended = TcpInfo::of(&incoming.stream).map_or(true, |info| info.peer_closed);
+        let is_over = has_ended && !is_broken && !incoming.is_unused;
         let patience = if is_over { 0 } else { self.patience_ms.load(Ordering::Relaxed) };
         let next = incoming.next.recv_timeout(Duration::from_millis(patience));
         let next = next.map_err(|_| broken_by.unwrap_or(io::ErrorKind::UnexpectedEof.into()))?;

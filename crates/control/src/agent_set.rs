@@ -16,7 +16,7 @@ use garland_sys::event::{self, Interest, Wake};
 use garland_transport::connection::Connection;
 use garland_transport::{ConnectionError, Redial, Unrenewed, limits};
 
-/// How long a channel that broke is dialled again.
+/// How long a channel that broke is dialled again, unless a copy's policy says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum number of channels that are dialled again at the same time.
@@ -37,6 +37,8 @@ pub struct AgentSet {
     broken: BTreeMap<NodeId, String>,
     /// The channels that are dialled again.
     redials: BTreeMap<NodeId, Redial>,
+    /// How long a channel that broke is dialled again.
+    patience: Duration,
     /// Raised when a channel was dialled again; made with the first of them.
     wake: Option<Arc<Wake>>,
     /// The time at which silent channels were last looked for, in monotonic nanoseconds.
@@ -52,9 +54,15 @@ impl AgentSet {
             lost: Vec::new(),
             broken: BTreeMap::new(),
             redials: BTreeMap::new(),
+            patience: PATIENCE,
             wake: None,
             looked_ns: 0,
         }
+    }
+
+    /// Dials channels that break again for `patience`.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Returns the ids of the receivers.
@@ -172,7 +180,7 @@ impl AgentSet {
             self.wake = Wake::new().ok().map(Arc::new);
         }
         let Some(wake) = &self.wake else { return false };
-        let redial = connection.redial(PATIENCE, Arc::clone(wake));
+        let redial = connection.redial(self.patience, Arc::clone(wake));
         redial.is_ok_and(|redial| self.redials.insert(id, redial).is_none())
     }
 

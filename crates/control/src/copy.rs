@@ -96,13 +96,14 @@ impl<'a> Driver<'a> {
             });
         let (connections, mut addresses): (Vec<_>, Vec<_>) = agents.unzip();
         addresses.insert(0, Vec::new());
+        let dead_after = Duration::from_nanos(job.policy.dead_after_ns);
         let mut head = Head::new(attempt.copy, job.plan, addresses, job.policy, now);
         missing.into_iter().for_each(|event| head.handle(now, event));
         head.handle(now, HeadEvent::Begin);
         Ok(Self {
             job,
             head,
-            agents: AgentSet::new(connections.into_iter()),
+            agents: AgentSet::new(connections.into_iter()).with_patience(dead_after),
             attempt,
             reported_ns: 0,
             turned_ns: now,

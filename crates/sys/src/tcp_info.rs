@@ -10,6 +10,8 @@ use crate::socket::TcpStream;
 /// Statistics of a connection, mostly of its sending direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// Whether the other end has closed the connection in order, not by a reset.
+    pub peer_closed: bool,
     /// The time during which data waited to be sent or acknowledged.
     pub busy: Duration,
     /// The part of `busy` in which the receiver's window was full, since its reader was slow.
@@ -39,6 +41,10 @@ pub struct TcpInfo {
     /// The recent delivery rate in bytes per second.
     pub delivery_rate: u64,
 }
+
+/// The states of a connection whose other end has closed it, of net/tcp_states.h: time-wait,
+/// close-wait, last-ack, closing.
+const PEER_CLOSED: [u8; 4] = [6, 8, 9, 11];
 
 /// The size of `struct tcp_info` in bytes up to and including `tcpi_sndbuf_limited` (Linux 4.10).
 const LENGTH: usize = 192;
@@ -80,6 +86,7 @@ impl TcpInfo {
             if cfg!(target_endian = "big") { low << 32 | high } else { high << 32 | low }
         };
         Self {
+            peer_closed: PEER_CLOSED.contains(&bytes[0]),
             segment_size: word(16),
             path_mtu: word(60),
             round_trip: Duration::from_micros(u64::from(word(68))),
@@ -104,6 +111,22 @@ mod tests {
 
     use super::*;
     use crate::socket::pair;
+
+    #[test]
+    fn an_end_in_order_is_told_from_a_reset() {
+        let closed = |with_unread: bool| {
+            let (mut near, far) = pair().unwrap();
+            if with_unread {
+                near.write_all(&[1]).unwrap();
+                let _ = far.peek(&mut [0]).unwrap();
+            }
+            drop(far);
+            let _ = near.read(&mut [0]);
+            TcpInfo::of(&near).unwrap().peer_closed
+        };
+        // Linux resets a connection that is closed with unread bytes.
+        assert_eq!([closed(false), closed(true)], [true, false]);
+    }
 
     #[test]
     fn a_reader_that_sleeps_shows_in_the_senders_account() {

@@ -51,12 +51,12 @@ pub fn connect_agent(
     let dial = Dial { address, ours: ours.clone(), theirs: *theirs, session };
     let open = ToAgent::Session(SessionOrder::Open(session));
     for _ in 0..RESETS {
-        match dial.greet(timeout, &open) {
+        match dial.greet((timeout, timeout), &open) {
             Err(ConnectionError::Io(error)) if is_reset(&error) => threads::sleep(AFTER_RESET),
             ended => return ended.and_then(|opened| Connection::new(dial, opened)),
         }
     }
-    dial.greet(timeout, &open).and_then(|opened| Connection::new(dial, opened))
+    dial.greet((timeout, timeout), &open).and_then(|opened| Connection::new(dial, opened))
 }
 
 /// The number of further attempts after a connection was reset during the greeting.

@@ -60,10 +60,11 @@ pub struct Renewed {
 }
 
 impl Dial {
-    /// Opens a connection whose first message is `first`.
+    /// Opens a connection whose first message is `first`, with a timeout for the TCP connection and
+    /// one for the greeting.
     pub(crate) fn greet(
         &self,
-        timeout: Duration,
+        (timeout, answer): (Duration, Duration),
         first: &ToAgent,
     ) -> Result<(TcpStream, Channel), ConnectionError> {
         let address = self.address;
@@ -78,7 +79,7 @@ impl Dial {
             LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
         };
         let (credentials, first) = (Credentials::Keys(&self.ours, self.theirs), first.to_bytes());
-        let channel = introduce(&stream, timeout, Purpose::Control, &credentials, &first);
+        let channel = introduce(&stream, answer, Purpose::Control, &credentials, &first);
         Ok((stream, channel.map_err(wrong)?))
     }
 
@@ -89,7 +90,7 @@ impl Dial {
         timeout: Duration,
     ) -> Result<Renewed, ConnectionError> {
         let resume = ToAgent::Session(SessionOrder::Resume(self.session, arrived));
-        let (mut stream, mut channel) = self.greet(timeout, &resume)?;
+        let (mut stream, mut channel) = self.greet((timeout, limits::ANSWER), &resume)?;
         stream.set_read_timeout(Some(limits::ANSWER))?;
         let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
         loop {

@@ -10,8 +10,8 @@ use garland_sys::{clock, threads};
 
 use crate::dial::{ConnectionError, Dial, Renewed};
 
-/// The time for one attempt to connect, and again for its greeting and for the agent's reply. A
-/// short one: the kernel repeats lost packets at ever longer intervals.
+/// The time for one attempt to connect. A short one: the kernel repeats lost packets at ever longer
+/// intervals.
 const ATTEMPT: Duration = Duration::from_millis(500);
 
 /// The time between attempts.
