@@ -149,7 +149,9 @@ fn attend(
     };
     let mut open = agent.open.lock();
     match (open.get(&(key, id)), arrived) {
-        (Some(session), Some(arrived)) => session.resume(stream, channel, arrived),
+        (Some(session), Some(arrived)) if !session.is_over() => {
+            session.resume(stream, channel, arrived);
+        }
         // A head of which nothing arrived may resume what never began here.
         (None, None | Some(0)) => {
             let session = Arc::new(Session::new(stream, channel)?);

@@ -50,6 +50,8 @@ pub fn read(controller: &Controller) -> io::Result<Orders> {
                 return;
             }
         }
+        // At once: the thread that executes orders may wait for the connection.
+        session.end();
         // Fails if the receiving thread has ended.
         let _ = pass_on.send(Event::Gone);
     })?;

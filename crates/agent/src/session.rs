@@ -28,6 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// While the connection is broken, messages are kept up to this number of bytes; senders then wait.
 const KEPT_MAX: usize = 1 << 20;
 
+/// The longest time that a head may have an agent wait for another connection, in milliseconds:
+/// a dead head's copies keep their memory as long.
+const AWAIT_MAX_MS: u32 = 60_000;
+
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
@@ -120,10 +124,11 @@ impl Session {
     /// Continues the session over another connection. `arrived` is the number of this side's
     /// messages that have arrived at the head.
     pub fn resume(&self, stream: TcpStream, channel: Channel, arrived: u64) {
-        // Fails if nobody receives any more: the session is over.
+        // Locked first: the thread that receives must not store the new socket before the old one
+        // is shut down, which makes it take the new connection.
+        let socket = self.socket.lock();
         let _ = self.next.send(Next { stream, channel, arrived });
-        // The thread that receives then takes the new connection.
-        let _ = self.socket.lock().shutdown(Shutdown::Both);
+        let _ = socket.shutdown(Shutdown::Both);
     }
 
     /// Tells the head, before anything else over this connection, how many of its messages have
@@ -159,6 +164,21 @@ impl Session {
         self.continued.notify_all();
     }
 
+    /// Breaks the connection if nothing comes back from the head's host.
+    pub fn look_at_connection(&self) {
+        if self.is_dead() {
+            self.is_broken.store(true, Ordering::SeqCst);
+            let _ = self.socket.lock().shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Returns whether data is sent again in vain, and the head's kernel answers nothing. A head
+    /// that only reads nothing is not dead: its kernel answers.
+    fn is_dead(&self) -> bool {
+        let info = TcpInfo::of(&self.socket.lock());
+        info.is_ok_and(|info| info.vain >= 2 && info.unheard >= limits::UNACKNOWLEDGED)
+    }
+
     /// Returns whether the session was marked as over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
@@ -167,8 +187,8 @@ impl Session {
     /// Sends a message. Reports no error: if the head is gone, `receive` fails.
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
-        while sending.is_broken && self.delivery.lock().kept_bytes() > KEPT_MAX && !self.is_over() {
-            // Also returns at the end of the session, of which no one else may be told.
+        if sending.is_broken && self.delivery.lock().kept_bytes() > KEPT_MAX && !self.is_over() {
+            // Once only: the thread that receives orders may wait for this one.
             let _ = self.continued.wait_for(&mut sending, PATIENCE);
         }
         let frame = self.delivery.lock().send(message.to_bytes());
@@ -185,7 +205,10 @@ impl Session {
             // No connection can carry it.
             self.end();
         }
-        if sealed.is_err() || write_whole(&mut sending.stream, &bytes, || self.is_over()).is_err() {
+        if sealed.is_err()
+            || write_whole(&mut sending.stream, &bytes, || self.is_over() || self.is_dead())
+                .is_err()
+        {
             // A partial frame cannot be completed: close the connection.
             sending.is_broken = true;
             self.is_broken.store(true, Ordering::SeqCst);
@@ -226,6 +249,7 @@ impl Session {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                     Some(ToAgent::Session(SessionOrder::Await(ms))) => {
+                        let ms = ms.min(AWAIT_MAX_MS);
                         self.patience_ms.store(ms.into(), Ordering::Relaxed)
                     }
                     Some(message) => return Ok(message),
@@ -262,10 +286,14 @@ impl Session {
         let patience = if is_over { 0 } else { self.patience_ms.load(Ordering::Relaxed) };
         let next = incoming.next.recv_timeout(Duration::from_millis(patience));
         let next = next.map_err(|_| broken_by.unwrap_or(io::ErrorKind::UnexpectedEof.into()))?;
-        // The last one counts, if the head has opened several.
-        let Next { stream, channel, arrived } = incoming.next.try_iter().last().unwrap_or(next);
-        prepare(&stream)?;
-        *self.socket.lock() = stream.try_clone()?;
+        let Next { stream, channel, arrived } = {
+            let mut socket = self.socket.lock();
+            // The last one counts, if the head has opened several.
+            let next = incoming.next.try_iter().last().unwrap_or(next);
+            prepare(&next.stream)?;
+            *socket = next.stream.try_clone()?;
+            next
+        };
         let mut sending = self.sending.lock();
         let (received, frames) = {
             let mut delivery = self.delivery.lock();
@@ -288,8 +316,7 @@ impl Session {
 /// Prepares the socket of a control session.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
-    tcp::keep_alive(stream)?;
-    tcp::break_unacknowledged(stream, Some(limits::UNACKNOWLEDGED))
+    tcp::keep_alive(stream)
 }
 
 /// Writes all of `bytes`, however long the reader pauses; fails when `is_over` returns true.

@@ -163,10 +163,11 @@ impl AgentSet {
 
     /// Dials a channel again that broke. An agent that breaks the protocol is lost.
     fn fail(&mut self, id: NodeId, error: &ConnectionError) {
-        let is_break = matches!(error, ConnectionError::Gone | ConnectionError::Io(_));
+        if !matches!(error, ConnectionError::Gone | ConnectionError::Io(_)) {
+            return self.lose(id, error.to_string());
+        }
         let is_full = self.redials.len() >= REDIALS;
-        let continues = self.redials.contains_key(&id) || is_full || self.redial(id);
-        if !is_break || !continues {
+        if !self.redials.contains_key(&id) && !is_full && !self.redial(id) {
             return self.lose(id, error.to_string());
         }
         // One that finds no room is dialled later.
@@ -186,8 +187,8 @@ impl AgentSet {
 
     /// Continues the channels that were dialled again.
     fn finish_redials(&mut self) {
-        let Some(wake) = self.wake.as_ref().filter(|_| !self.redials.is_empty()) else { return };
-        wake.lower();
+        // Also without redials: the last one may have raised it after its result was taken.
+        self.wake.iter().for_each(|wake| wake.lower());
         let results = self.redials.iter().filter_map(|(id, redial)| Some((*id, redial.result()?)));
         for (id, result) in results.collect::<Vec<_>>() {
             self.redials.remove(&id);
@@ -214,8 +215,11 @@ impl AgentSet {
         let silent = |it: &Connection| it.is_broken() || it.silent_ns() > SILENCE_NS;
         let silent = |id: &NodeId| self.connection(*id).is_some_and(silent);
         let ids = self.ids().filter(|id| silent(id) && !self.redials.contains_key(id));
-        let room = REDIALS.saturating_sub(self.redials.len());
-        for id in ids.take(room).collect::<Vec<_>>() {
+        let mut ids: Vec<NodeId> = ids.collect();
+        // Nodes that are only silent may be dead.
+        ids.sort_by_key(|id| !self.broken.contains_key(id));
+        ids.truncate(REDIALS.saturating_sub(self.redials.len()));
+        for id in ids {
             if !self.redial(id) && self.connection(id).is_some_and(Connection::is_broken) {
                 self.lose(id, ConnectionError::Gone.to_string());
             }
@@ -224,6 +228,8 @@ impl AgentSet {
 
     fn lose(&mut self, id: NodeId, reason: String) {
         self.connections[id.index()] = None;
+        self.redials.remove(&id);
+        self.broken.remove(&id);
         self.lost.push((id, reason));
     }
 }

@@ -54,9 +54,10 @@ impl Agents {
         &self.addresses
     }
 
-    /// Returns whether the channel of a node's agent has unsent messages.
+    /// Returns whether the channel of a node's agent has unsent messages, or is broken.
     pub fn is_full(&self, node: usize) -> bool {
-        self.set.connection(id_of(node)).is_some_and(Connection::has_unsent)
+        let is_full = |it: &Connection| it.has_unsent() || it.is_broken();
+        self.set.connection(id_of(node)).is_some_and(is_full)
     }
 
     /// Returns whether a node's agent has been silent for too long.

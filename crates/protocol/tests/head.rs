@@ -169,6 +169,38 @@ fn a_suspected_node_is_bypassed_and_taken_back_in_when_it_speaks() {
 }
 
 #[test]
+fn a_node_that_is_suspected_before_the_copy_begins_gets_its_routes_first() {
+    let names: Vec<String> = (1..=3).map(|number| format!("n{number}")).collect();
+    let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 4];
+    let mut head = Head::new(COPY, &plan, addresses, Policy::for_nodes(3), 0);
+    for tenth in 1..20 {
+        for node in [1, 3] {
+            head.handle(tenth * SECOND / 10, Event::Heard(NodeId(node)));
+        }
+        head.handle(tenth * SECOND / 10, Event::Tick);
+    }
+    head.handle(2 * SECOND, Event::Begin);
+    assert_eq!(links(&head, NodeId(2)).len(), 2, "its order to begin has them");
+    let due = head.deadline().expect("the others must not wait for it");
+    assert!(due <= 2 * SECOND);
+    head.handle(2 * SECOND, Event::Tick);
+    assert_eq!(links(&head, NodeId(2)).len(), 0);
+}
+
+#[test]
+fn a_silent_node_is_not_called_alive_because_all_are_silent() {
+    let mut head = head_of(1, Policy::for_nodes(1).with_dead_after(30 * SECOND));
+    for fifth in 1..100 {
+        let now = fifth * SECOND / 5;
+        let epoch = links(&head, NodeId(1))[0].1;
+        head.handle(now, Event::LinkLost(0, epoch, "no route to host".to_owned()));
+        head.handle(now, Event::Tick);
+    }
+    assert_eq!(head.verdict(NodeId(1)), None);
+}
+
+#[test]
 fn a_node_that_reaches_no_other_fails_one_with_it_and_not_all_behind_it() {
     let head = breaking(5, |node, side| {
         (node == NodeId(2) && side == LinkSide::Down).then_some("no route to host")

@@ -36,6 +36,7 @@ impl Heart {
                 let members: Vec<_> =
                     in_progress.tasks.lock().iter().map(|part| Arc::clone(&part.member)).collect();
                 let stood = pulse.beat();
+                session.look_at_connection();
                 let opening = in_progress.opening();
                 let begun = members.iter().map(|member| (member.config.copy, member.report()));
                 session.send(&FromAgent::Heartbeat(opening.into_iter().chain(begun).collect()));

@@ -75,6 +75,16 @@ impl Liveness {
         matches!(self.nodes.get(id.index()), Some(Some(Watched { suspected: true, .. })))
     }
 
+    /// Whether a node is nearly silent for so long that it would be suspected.
+    pub(super) fn is_quiet(&self, now: u64, id: NodeId) -> bool {
+        let node = self.nodes.get(id.index()).and_then(Option::as_ref);
+        node.is_some_and(|node| now.saturating_sub(node.heard) >= self.quiet_ns())
+    }
+
+    fn quiet_ns(&self) -> u64 {
+        self.suspect_after_ns / 4 * 3
+    }
+
     /// Whether no node is watched.
     pub(super) fn is_idle(&self) -> bool {
         self.watched == 0
@@ -110,7 +120,7 @@ impl Liveness {
             return silent;
         }
         let silence = |node: &Watched| now.saturating_sub(node.heard);
-        let quiet_ns = self.suspect_after_ns / 4 * 3;
+        let quiet_ns = self.quiet_ns();
         let quiet = self.nodes.iter().flatten().filter(|node| silence(node) >= quiet_ns).count();
         let most = quiet * 2 > self.watched;
         for (id, entry) in (0..).map(NodeId).zip(&mut self.nodes) {

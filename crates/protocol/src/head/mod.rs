@@ -77,6 +77,8 @@ pub struct Head {
     closing_until: Option<u64>,
     /// Whether the nodes are sources, and the head is the destination.
     gathers: bool,
+    /// Suspected nodes that are still in their lanes. The order to begin must have its routes.
+    bypassing: Vec<NodeId>,
     /// Sources that have delivered everything, with their reports: they complete when the file on
     /// the head's machine is committed.
     delivered: BTreeMap<NodeId, Box<Report>>,
@@ -126,6 +128,7 @@ impl Head {
             milestones: Milestones::new(receivers),
             closing_until: None,
             gathers: plan.lanes.iter().any(|lane| lane.route.first() != HEAD),
+            bypassing: Vec::new(),
             delivered: BTreeMap::new(),
             has_begun: false,
             committing: false,
@@ -148,17 +151,12 @@ impl Head {
         &self.nodes[node.index()].report
     }
 
-    /// Returns the number of leading blocks that all remaining nodes have. Suspected nodes do not
-    /// count if another node can feed them these blocks later.
+    /// Returns the number of leading blocks that all remaining nodes have. Suspected nodes count:
+    /// nothing else ensures that somebody keeps what they lack.
     #[must_use]
     pub fn held_by_all(&self) -> u64 {
-        let remaining = self.receivers().filter(|id| !self.nodes[id.index()].left);
-        let (suspects, others): (Vec<_>, Vec<_>) =
-            remaining.partition(|id| self.liveness.suspects(*id));
-        let report = |id: &NodeId| &self.nodes[id.index()].report;
-        let is_kept = others.iter().any(|id| report(id).holder);
-        let missed = suspects.iter().filter(|_| !is_kept);
-        others.iter().chain(missed).map(|id| report(id).whole).min().unwrap_or(u64::MAX)
+        let others = self.nodes.iter().skip(1).filter(|node| !node.left);
+        others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
     }
 
     /// Whether a node was ordered to drop blocks that its disk is too slow for.
@@ -232,7 +230,8 @@ impl Head {
         }
         let retries = self.lanes.iter().flat_map(|lane| lane.retries.values());
         let retries = retries.filter_map(|retry| retry.due);
-        retries.chain(self.liveness.due()).min().filter(|_| !self.finished)
+        let bypass = Some(self.now).filter(|_| self.has_begun && !self.bypassing.is_empty());
+        retries.chain(self.liveness.due()).chain(bypass).min().filter(|_| !self.finished)
     }
 
     /// Handles an event at `now` (nanoseconds of a monotonic clock).
@@ -416,7 +415,10 @@ impl Head {
         if self.closing_until.is_some() {
             return;
         }
-        suspects.into_iter().for_each(|id| self.bypass(id));
+        self.bypassing.extend(suspects);
+        if self.has_begun {
+            self.bypass_suspects();
+        }
         for (id, ns) in dead {
             let before = self.nodes[id.index()].last_report.take();
             let word = self.neighbours_report(id).or(before).unwrap_or_default();

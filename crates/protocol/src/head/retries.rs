@@ -29,8 +29,8 @@ impl Head {
             let Some(mut retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
             let Some(&near) = state.feeders.get(&far) else { continue };
             // A link is not given up while one of its ends still opens its destination, or is
-            // suspected.
-            let waits = |id| self.is_opening(id) || self.liveness.suspects(id);
+            // silent.
+            let waits = |id| self.is_opening(id) || self.liveness.is_quiet(now, id);
             if retry.is_exhausted() && !waits(near) && !waits(far) {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;

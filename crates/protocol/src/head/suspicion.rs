@@ -24,9 +24,18 @@ impl Head {
         }
     }
 
+    /// Bypasses the nodes that were suspected since the last call, and still are.
+    pub(super) fn bypass_suspects(&mut self) {
+        for id in std::mem::take(&mut self.bypassing) {
+            if self.liveness.suspects(id) {
+                self.bypass(id);
+            }
+        }
+    }
+
     /// Removes a suspected node from the lanes in which others may wait for it, until its next
     /// message. Stays in lanes that begin at the node, because no other node can feed them.
-    pub(super) fn bypass(&mut self, id: NodeId) {
+    fn bypass(&mut self, id: NodeId) {
         self.nodes[id.index()].last_report = self.neighbours_report(id);
         for lane in 0..self.lanes.len() {
             let state = &self.lanes[lane];
