@@ -25,7 +25,7 @@ pub use command::{CommandEnd, run_command, shut_down};
 pub use compare::{CompareRequest, CompareSource, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use fabric_helper::bring as bring_helper;
-pub use farm::{FarmEnd, Stager, run_farm};
+pub use farm::{FarmEnd, Stager, StagerSession, run_farm};
 pub use garland_protocol::{Moments, NodeOutcome};
 pub use meeting::meet;
 pub use outcome::Outcome;

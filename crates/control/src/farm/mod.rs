@@ -5,4 +5,4 @@ mod stager;
 mod transfers;
 
 pub use controller::{FarmEnd, run_farm};
-pub use stager::Stager;
+pub use stager::{Stager, StagerSession};

@@ -3,6 +3,7 @@
 
 mod fate;
 mod room;
+mod staging;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -28,7 +28,7 @@ use garland_testkit::Scratch;
 use garland_transport::connection::connect_agent;
 
 /// The port of every agent.
-const PORT: u16 = 7000;
+pub const PORT: u16 = 7000;
 
 /// The block size of all copies in bytes.
 const BLOCK: u32 = 64 << 10;
@@ -326,7 +326,7 @@ fn write<'a>(folder: &Path, files: impl Iterator<Item = (&'a PathBuf, Vec<u8>)>)
 }
 
 /// Starts the agent of a node.
-fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
+pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
     let config = AgentConfig {
         root: Some(folder.to_owned()),
         controllers: vec![head.public],
