@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// The length of a frame's numbers in bytes.
 const NUMBERS: usize = 16;
 
-/// Messages that may arrive before the other side is told.
+/// The number of received messages after which an acknowledgement is due.
 const TOLD_AFTER: u64 = 64;
 
-/// Bytes of messages that may arrive before the other side is told.
+/// The number of received bytes after which an acknowledgement is due.
 const TOLD_AFTER_BYTES: usize = 256 << 10;
 
 /// The identity of a control session; the head chooses it at random.

@@ -40,7 +40,7 @@ pub enum ConnectionError {
     Garbage,
 }
 
-/// Where an agent is reached, by whom, and for which session.
+/// The address of an agent, the keys of both sides, and the session to open.
 #[derive(Clone)]
 pub(crate) struct Dial {
     pub(crate) address: SocketAddr,

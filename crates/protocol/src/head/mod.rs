@@ -152,7 +152,7 @@ impl Head {
     }
 
     /// Returns the number of leading blocks that all remaining nodes have. Suspected nodes count:
-    /// nothing else ensures that somebody keeps what they lack.
+    /// otherwise the blocks that they lack could be released.
     #[must_use]
     pub fn held_by_all(&self) -> u64 {
         let others = self.nodes.iter().skip(1).filter(|node| !node.left);
