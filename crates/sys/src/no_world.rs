@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 
 use crate::storage::Operation;
 
@@ -64,9 +65,11 @@ pub(crate) const fn fill(_: &mut [u8]) -> bool {
     false
 }
 
-pub(crate) const fn use_disk(_: Operation) -> io::Result<()> {
+pub(crate) const fn use_disk(_: Operation) -> Result<(), Errno> {
     Ok(())
 }
+
+pub(crate) const fn synced(_: Option<BorrowedFd<'_>>) {}
 
 pub(crate) fn wake(_: usize) {}
 

@@ -6,10 +6,13 @@ mod operation;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{fsync, renameat, syncfs};
+use rustix::fs::{
+    AtFlags, CWD, RenameFlags, fsync, linkat, renameat, renameat_with, syncfs, unlinkat,
+};
+use rustix::io::Errno;
 
 pub use self::operation::Operation;
 use crate::world;
@@ -29,7 +32,9 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 /// When the disk is broken. What was written before may be lost, even if a later call succeeds.
 pub fn sync(file: impl AsFd) -> io::Result<()> {
     world::use_disk(Operation::Sync)?;
-    Ok(fsync(file)?)
+    fsync(&file)?;
+    world::synced(Some(file.as_fd()));
+    Ok(())
 }
 
 /// Makes everything on the file system of an open file stable (syncfs(2)).
@@ -38,14 +43,60 @@ pub fn sync(file: impl AsFd) -> io::Result<()> {
 /// Those of [`sync`].
 pub fn sync_file_system(file: impl AsFd) -> io::Result<()> {
     world::use_disk(Operation::Sync)?;
-    Ok(syncfs(file)?)
+    syncfs(file)?;
+    world::synced(None);
+    Ok(())
 }
 
 /// Renames an entry of a directory; an existing file with the new name is replaced.
 ///
 /// # Errors
 /// When there is no such entry, or the new name cannot be replaced.
-pub fn rename(folder: impl AsFd, from: &OsStr, to: &OsStr) -> io::Result<()> {
+pub fn rename(folder: impl AsFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
     world::use_disk(Operation::Rename)?;
-    Ok(renameat(&folder, from, &folder, to)?)
+    renameat(&folder, from, &folder, to)
+}
+
+/// Renames an entry of a directory unless something has the new name.
+///
+/// # Errors
+/// EEXIST when the new name exists; EINVAL or ENOSYS where the file system or the kernel cannot do
+/// this.
+pub fn rename_new(folder: impl AsFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    world::use_disk(Operation::Rename)?;
+    renameat_with(&folder, from, &folder, to, RenameFlags::NOREPLACE)
+}
+
+/// Gives a file a further name in its directory.
+///
+/// # Errors
+/// When the new name exists, or the file system has no hard links.
+pub fn link(folder: impl AsFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    world::use_disk(Operation::Link)?;
+    linkat(&folder, from, &folder, to, AtFlags::empty())
+}
+
+/// Gives an open file without a name the name `to` in `folder`. Before Linux 6.10 an unprivileged
+/// process can do that only through the file's entry in /proc.
+///
+/// # Errors
+/// When the name exists.
+pub fn name(file: &File, folder: impl AsFd, to: &OsStr) -> rustix::io::Result<()> {
+    world::use_disk(Operation::Link)?;
+    match linkat(file, "", &folder, to, AtFlags::EMPTY_PATH) {
+        Err(Errno::NOENT | Errno::PERM) => {
+            let entry = format!("/proc/self/fd/{}", file.as_raw_fd());
+            linkat(CWD, entry, &folder, to, AtFlags::SYMLINK_FOLLOW)
+        }
+        named => named,
+    }
+}
+
+/// Removes the name of a file from a directory.
+///
+/// # Errors
+/// When there is no such name.
+pub fn remove(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<()> {
+    world::use_disk(Operation::Remove)?;
+    unlinkat(folder, name, AtFlags::empty())
 }

@@ -15,7 +15,7 @@ use garland_sys::confine::{self, Root};
 use garland_sys::{lock, process, storage};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
-    fstat, fstatvfs, futimens, openat, statat, unlinkat,
+    fstat, fstatvfs, futimens, openat, statat,
 };
 use rustix::io::Errno;
 
@@ -180,7 +180,10 @@ impl FileStore {
         let partial = partial_name(&name, tag);
         let file = match left {
             None => Self::create_partial(&folder, &partial),
-            Some(left) => storage::rename(&folder, &left.name, &partial).map(|()| left.file),
+            Some(left) => {
+                let renamed = storage::rename(&folder, &left.name, &partial);
+                renamed.map(|()| left.file).map_err(io::Error::from)
+            }
         };
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
@@ -312,7 +315,7 @@ impl Store for FileStore {
     fn abandon(&self) {
         if !self.settled.swap(true, Ordering::AcqRel) {
             // Fails if a user has removed the file.
-            let _ = unlinkat(&self.folder, &self.partial, AtFlags::empty());
+            let _ = storage::remove(&self.folder, &self.partial);
         }
     }
 

@@ -13,8 +13,8 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use garland_sys::lock::{self, Lock};
-use garland_sys::{clock, process};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, unlinkat};
+use garland_sys::{clock, process, storage};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, openat};
 
 /// The end of a partial file's name. The name begins with a dot and the final name.
 const PARTIAL: &str = ".garland-part";
@@ -82,7 +82,7 @@ fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
             Lock::Unsupported => is_old(&file),
         };
         if left.is_some_and(goes) {
-            let _ = unlinkat(folder, &name, AtFlags::empty());
+            let _ = storage::remove(folder, &name);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use garland_core::plan::ASIDE;
 use garland_sys::storage;
-use rustix::fs::{AtFlags, Dir, linkat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, statat};
 use rustix::io::Errno;
 
 use super::file::{FileStore, Metadata, Size};
@@ -91,7 +91,7 @@ impl StripeFiles {
             for (name, _) in pair.into_iter().filter(|(_, is_aside)| *is_aside) {
                 let aside = self.aside_name(name);
                 // rename(2) does nothing if both names are links to one file: remove the second.
-                let _ = renameat(&self.folder, &aside, &self.folder, name);
+                let _ = storage::rename(&self.folder, &aside, name);
                 let _ = self.unlink(&aside);
             }
             self.error("keep the old", &self.stripe, &error)
@@ -164,17 +164,17 @@ impl StripeFiles {
         if let Err(Errno::NOENT) = statat(folder, from, AtFlags::SYMLINK_NOFOLLOW) {
             return Ok(false);
         }
-        match linkat(folder, from, folder, to, AtFlags::empty()) {
+        match storage::link(folder, from, to) {
             Ok(()) => Ok(true),
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
-                renameat(folder, from, folder, to).map(|()| true)
+                storage::rename(folder, from, to).map(|()| true)
             }
             Err(error) => Err(error),
         }
     }
 
     fn unlink(&self, name: &OsStr) -> Result<(), Errno> {
-        match unlinkat(&self.folder, name, AtFlags::empty()) {
+        match storage::remove(&self.folder, name) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error),
         }

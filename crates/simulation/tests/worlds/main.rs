@@ -14,11 +14,14 @@ use garland_core::plan::{FoundStripe, StripeSet};
 use garland_protocol::Verdict;
 use garland_simulation::Seeds;
 use garland_sys::storage::Operation;
-use garland_sys::world::Random;
+use garland_sys::world::{Random, Survival};
 use rustix::io::Errno;
 
 use fate::{Blow, Fate};
 use room::{Case, Ended, Kind, NAME, older};
+
+/// What survives of that which was not synced.
+const SURVIVALS: [Survival; 3] = [Survival::Nothing, Survival::Percent(50), Survival::Percent(100)];
 
 /// Draws a copy.
 fn draw(seed: u64) -> (Case, Random) {
@@ -32,11 +35,12 @@ fn draw(seed: u64) -> (Case, Random) {
         3..=4 => (nodes, Kind::Stripes),
         _ => (nodes, Kind::File),
     };
-    (Case { seed, nodes, length, rails, kind }, random)
+    let has_older = kind == Kind::Stripes || random.once_in(2);
+    (Case { seed, nodes, length, rails, kind, has_older }, random)
 }
 
 /// Checks the end of a copy: every node that nothing befell has the files, and no node has a part of
-/// one under its name.
+/// one under its name. Where an older file was, it or the newer one is there.
 fn judge(ended: &Ended, case: &Case, fate: &Fate) {
     let story = || format!("{case:?}, {fate:?}");
     if case.kind == Kind::Stripes {
@@ -46,10 +50,17 @@ fn judge(ended: &Ended, case: &Case, fate: &Fate) {
         let mut has_all = true;
         for (path, contents) in &ended.files {
             let file = fs::read(folder.join(path)).ok();
-            has_all &= file.is_some();
-            let is_wrong = file.as_ref().is_some_and(|file| file != contents);
-            let length = file.map_or(0, |file| file.len());
-            assert!(!is_wrong, "n{}: {path:?} has {length} bytes: {}", at + 1, story());
+            let is_newer = file.as_ref() == Some(contents);
+            has_all &= is_newer;
+            let before = case.has_older.then(|| older(contents));
+            let length = file.as_ref().map(Vec::len);
+            assert!(
+                is_newer || file == before,
+                "n{}: {path:?} has {length:?} of {} bytes: {}",
+                at + 1,
+                contents.len(),
+                story()
+            );
         }
         let Some(outcome) = &ended.outcome else { continue };
         let verdict = &outcome.nodes[at].verdict;
@@ -154,7 +165,8 @@ fn a_head_that_is_killed_leaves_whole_files_or_none() {
 
 #[test]
 fn stripes_survive_a_death_at_any_step_of_their_commit() {
-    let case = Case { seed: 5, nodes: 3, length: 300_000, rails: 1, kind: Kind::Stripes };
+    let case =
+        Case { seed: 5, nodes: 3, length: 300_000, rails: 1, kind: Kind::Stripes, has_older: true };
     let took = case.run(|_| ()).took;
     for blow in [Blow::KillHead, Blow::Kill(1)] {
         let mut newer = BTreeSet::new();
@@ -169,6 +181,40 @@ fn stripes_survive_a_death_at_any_step_of_their_commit() {
     }
 }
 
+#[test]
+fn power_that_fails_at_any_step_leaves_the_old_file_or_the_new_one() {
+    let kinds = [Kind::File, Kind::Stripes, Kind::Gather];
+    for (seed, kind) in (6..).zip(kinds) {
+        let nodes = if kind == Kind::Gather { 1 } else { 2 };
+        let case = Case { seed, nodes, length: 300_000, rails: 1, kind, has_older: true };
+        let (mut newer, mut nth, mut is_over) = (BTreeSet::new(), 0, false);
+        while !is_over {
+            for survival in SURVIVALS {
+                let ended = case.run(move |cast| {
+                    let process = if kind == Kind::Gather { cast.head } else { cast.nodes[0] };
+                    process.power_off_at(nth, survival);
+                });
+                judge(&ended, &case, &vec![(Duration::ZERO, Blow::PowerOff(0))]);
+                newer.insert(has_newer(&ended));
+                let outcome = ended.outcome.as_ref();
+                is_over = outcome.is_some_and(|it| it.nodes[0].verdict == Verdict::Ok);
+            }
+            nth += 1;
+        }
+        assert!(nth > 7, "{kind:?} has only {nth} calls");
+        assert_eq!(newer.len(), 2, "{kind:?}: the power failed before the commit and after it");
+    }
+}
+
+/// Returns whether the first node has all of the newer files.
+fn has_newer(ended: &Ended) -> bool {
+    let reads = |path: &PathBuf| fs::read(ended.folders[0].join(path)).ok();
+    match ended.files.iter().next() {
+        Some((path, _)) if reads(path).is_none() => stripes_of(ended) == ended.files[path],
+        _ => ended.files.iter().all(|(path, contents)| reads(path).as_ref() == Some(contents)),
+    }
+}
+
 /// Returns the verdict of a node.
 fn verdict(ended: &Ended, node: usize) -> &Verdict {
     &ended.outcome.as_ref().expect("the head lives").nodes[node].verdict
@@ -176,7 +222,8 @@ fn verdict(ended: &Ended, node: usize) -> &Verdict {
 
 #[test]
 fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
-    let case = Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1, kind: Kind::File };
+    let case =
+        Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1, kind: Kind::File, has_older: false };
     // 16 blocks: each is written once.
     for nth in 0..=16 {
         for node in 0..case.nodes {
@@ -195,7 +242,14 @@ fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
 
 #[test]
 fn a_disk_that_is_full_within_a_tree_costs_only_its_node() {
-    let case = Case { seed: 4, nodes: 2, length: 400_000, rails: 1, kind: Kind::Tree(20) };
+    let case = Case {
+        seed: 4,
+        nodes: 2,
+        length: 400_000,
+        rails: 1,
+        kind: Kind::Tree(20),
+        has_older: false,
+    };
     let mut failed = 0;
     for nth in 0..40 {
         let ended =
@@ -208,7 +262,8 @@ fn a_disk_that_is_full_within_a_tree_costs_only_its_node() {
 
 #[test]
 fn a_disk_that_cannot_commit_costs_only_its_node() {
-    let case = Case { seed: 2, nodes: 3, length: 300_000, rails: 1, kind: Kind::File };
+    let case =
+        Case { seed: 2, nodes: 3, length: 300_000, rails: 1, kind: Kind::File, has_older: false };
     for (operation, nth) in [(Operation::Sync, 0), (Operation::Sync, 1), (Operation::Rename, 0)] {
         for node in 0..case.nodes {
             let ended = case.run(move |cast| cast.nodes[node].fail_disk(operation, nth, Errno::IO));
@@ -224,7 +279,8 @@ fn a_disk_that_cannot_commit_costs_only_its_node() {
 
 #[test]
 fn a_head_that_is_killed_at_any_step_of_the_commit_leaves_whole_files_or_none() {
-    let case = Case { seed: 3, nodes: 3, length: 300_000, rails: 1, kind: Kind::File };
+    let case =
+        Case { seed: 3, nodes: 3, length: 300_000, rails: 1, kind: Kind::File, has_older: false };
     let took = case.run(|_| ()).took;
     let mut states = BTreeSet::new();
     // The commit is the last part; the steps are shorter than any call or message takes.

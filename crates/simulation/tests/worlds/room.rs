@@ -61,6 +61,8 @@ pub struct Case {
     pub rails: u16,
     /// What is copied where.
     pub kind: Kind,
+    /// Whether an earlier copy has put older files in place, which this one replaces.
+    pub has_older: bool,
 }
 
 /// What is copied where.
@@ -70,7 +72,7 @@ pub enum Kind {
     File,
     /// A directory with this many files from the head to all nodes.
     Tree(u16),
-    /// A file in stripes, one to each node. They replace those of an older file.
+    /// A file in stripes, one to each node.
     Stripes,
     /// A file from the only node to the head.
     Gather,
@@ -116,7 +118,7 @@ impl Case {
         let has_source = folders[usize::from(self.kind == Kind::Gather)].join(SOURCE);
         let wires =
             Wires { latency_ns: 20_000, jitter_ns: random.below(2_000_000), rate: 100_000_000 };
-        if self.kind == Kind::Stripes {
+        if self.has_older {
             write(&has_source, files.iter().map(|(path, contents)| (path, older(contents))));
             let (case, its) = (self.clone(), folders.clone());
             // With random numbers of its own.
@@ -170,7 +172,7 @@ impl Case {
         let addresses = nodes.iter().map(|node| SocketAddr::from((node.address(), PORT)));
         let agents: Vec<_> = addresses.zip(keys.iter().map(|keys| keys.public)).collect();
         let (tell, told) = channel();
-        let (case, own) = (self.clone(), own.clone());
+        let (case, own, head_folder) = (self.clone(), own.clone(), own.clone());
         let began_ns = clock::now_ns();
         let head = Process::start("head", move || {
             let agents = agents.into_iter().map(|(address, key)| {
@@ -183,6 +185,7 @@ impl Case {
             let _ = tell.send(case.copy(&own, agents));
         });
         let cast = Cast { head: head.expect("a process"), nodes };
+        cast.head.set_folder(head_folder);
         let its = cast.clone();
         Process::start("fate", move || upset(&its)).expect("a process");
         let outcome = told.recv_timeout(LONGEST).ok();
@@ -338,5 +341,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         transport: Transport::Tcp,
     };
     let serve = || garland_agent::serve(config, |_| Ok(())).expect("the agent serves");
-    Process::start("agent", serve).expect("a process")
+    let process = Process::start("agent", serve).expect("a process");
+    process.set_folder(folder.to_owned());
+    process
 }

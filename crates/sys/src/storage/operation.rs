@@ -7,6 +7,10 @@ pub enum Operation {
     Write,
     /// [`super::sync`] and [`super::sync_file_system`].
     Sync,
-    /// [`super::rename`].
+    /// [`super::rename`] and [`super::rename_new`].
     Rename,
+    /// [`super::link`] and [`super::name`].
+    Link,
+    /// [`super::remove`].
+    Remove,
 }

@@ -11,6 +11,7 @@
 //!
 //! Files are real ones; give each process a directory of its own. Calculations take no time.
 
+mod disk;
 mod network;
 mod random;
 mod tasks;
@@ -21,6 +22,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,8 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_now};
 use rustix::io::Errno;
 
+pub use disk::Survival;
+use disk::{Disk, DiskEvent};
 pub use network::Wires;
 use network::{Network, Port};
 pub use random::Random;
@@ -79,13 +83,6 @@ struct State {
     processes: Vec<String>,
 }
 
-/// A disk that fails after `left` more calls.
-struct Disk {
-    operation: Operation,
-    left: u64,
-    errno: Errno,
-}
-
 /// A process of the simulated world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(ProcessId);
@@ -120,6 +117,7 @@ pub fn run<T: 'static>(seed: u64, wires: Wires, work: impl FnOnce() -> T + 'stat
     // What is on the stacks is dropped here, one stack after the other.
     let stacks = world.state.borrow_mut().tasks.take_all();
     drop(stacks);
+    world.state.borrow_mut().disks.values_mut().for_each(Disk::come_back);
     WORLD.set(None);
     if let Err(panic) = ended {
         resume_unwind(panic);
@@ -173,12 +171,25 @@ impl Process {
         });
     }
 
-    /// Ends the process as if its machine lost its power: other processes hear nothing any more.
+    /// Ends the process as if its machine lost its power: other processes hear nothing any more. Of
+    /// what it has not synced in its directory, nothing, some or all survives. The directory has
+    /// what is left when the world is over.
     pub fn power_off(self) {
         with(|state, now_ns| {
-            state.tasks.stop(self.0, None);
-            state.network.end(self.0, true, now_ns);
+            let survival = Survival::draw(&mut state.random);
+            state.power_off(self.0, survival, now_ns);
         });
+    }
+
+    /// Lets the process lose its power as by [`Self::power_off`], before the `nth` call of its disk
+    /// from now on, counted from 0.
+    pub fn power_off_at(self, nth: u64, survival: Survival) {
+        with(|state, _| state.disk(self.0).end(nth, survival));
+    }
+
+    /// Sets the directory of the process, which no other process uses. What is in it is stable.
+    pub fn set_folder(self, folder: PathBuf) {
+        with(|state, _| state.disk(self.0).set_root(folder));
     }
 
     /// Returns whether the process was killed or lost its power.
@@ -190,7 +201,7 @@ impl Process {
     /// Makes calls of its disk fail: the `nth` one of this kind from now on, counted from 0, and all
     /// later ones.
     pub fn fail_disk(self, operation: Operation, nth: u64, errno: Errno) {
-        with(|state, _| state.disks.insert(self.0, Disk { operation, left: nth, errno }));
+        with(|state, _| state.disk(self.0).fail(operation, nth, errno));
     }
 
     /// Holds up all packets between two processes for a time. Then all of them arrive, as by TCP's
@@ -215,6 +226,16 @@ fn with<T>(act: impl FnOnce(&mut State, u64) -> T) -> Option<T> {
 }
 
 impl State {
+    fn disk(&mut self, process: ProcessId) -> &mut Disk {
+        self.disks.entry(process).or_default()
+    }
+
+    fn power_off(&mut self, process: ProcessId, survival: Survival, now_ns: u64) {
+        self.tasks.stop(process, None);
+        self.network.end(process, true, now_ns);
+        self.disks.entry(process).or_default().lose_power(survival, &mut self.random);
+    }
+
     fn add(
         &mut self,
         name: &str,
@@ -350,20 +371,39 @@ pub(crate) fn fill(bytes: &mut [u8]) -> bool {
 }
 
 /// Waits as long as a call of the disk takes. Fails if the call does.
-pub(crate) fn use_disk(operation: Operation) -> io::Result<()> {
+pub(crate) fn use_disk(operation: Operation) -> Result<(), Errno> {
     let time_ns = with(|state, _| state.random.below(DISK_NS));
     let Some(time_ns) = time_ns else { return Ok(()) };
     sleep(Duration::from_nanos(time_ns));
-    let failed = with(|state, _| {
-        let disk = state.disks.get_mut(&state.tasks.process())?;
-        if disk.operation != operation {
-            return None;
+    let call = with(|state, now_ns| {
+        let process = state.tasks.process();
+        let call = state.disk(process).call(operation);
+        if let DiskEvent::PowerFails(survival) = call {
+            state.power_off(process, survival, now_ns);
         }
-        let is_over = disk.left == 0;
-        disk.left = disk.left.saturating_sub(1);
-        is_over.then_some(disk.errno)
+        call
     });
-    failed.flatten().map_or(Ok(()), |errno| Err(errno.into()))
+    match call {
+        None | Some(DiskEvent::Works) => Ok(()),
+        Some(DiskEvent::Fails(errno)) => Err(errno),
+        Some(DiskEvent::PowerFails(_)) => {
+            // This thread never runs again; until the world is over.
+            sleep(LONGEST);
+            Err(Errno::IO)
+        }
+    }
+}
+
+/// Notes that the disk has made a file stable, or everything if there is none.
+pub(crate) fn synced(file: Option<BorrowedFd<'_>>) {
+    with(|state, _| {
+        let process = state.tasks.process();
+        let disk = state.disk(process);
+        match file {
+            Some(file) => disk.synced(file),
+            None => disk.synced_all(),
+        }
+    });
 }
 
 /// Wakes the threads that wait for `key`.

@@ -4,12 +4,11 @@ use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Meta;
 use garland_sys::{lock, storage};
-use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 use super::saved_attributes::SavedAttributes;
@@ -114,7 +113,7 @@ impl<'a> DirEntry<'a> {
     /// may be replaced.
     pub fn show(&self) -> io::Result<()> {
         let folder = self.folder();
-        match renameat_with(folder, self.hidden(), folder, self.name, RenameFlags::NOREPLACE) {
+        match storage::rename_new(folder, self.hidden(), self.name) {
             Ok(()) => return Ok(()),
             Err(Errno::EXIST) => self.check_existing()?,
             // The file system does not support NOREPLACE: check before the rename.
@@ -124,44 +123,33 @@ impl<'a> DirEntry<'a> {
             },
             Err(error) => return Err(error.into()),
         }
-        storage::rename(folder, self.hidden(), self.name)
+        Ok(storage::rename(folder, self.hidden(), self.name)?)
     }
 
     /// Gives a file without a name its final name. Replaces an existing file if that may be
     /// replaced.
     pub fn name(&self, file: &File) -> io::Result<()> {
-        match link(file, self.folder(), self.name) {
+        match storage::name(file, self.folder(), self.name) {
             Ok(()) => return Ok(()),
             Err(Errno::EXIST) => self.check_existing()?,
             Err(error) => return Err(error.into()),
         }
         // Only rename(2) replaces a file, and it needs a name.
         self.hide(file)?;
-        storage::rename(self.folder(), self.hidden(), self.name).inspect_err(|_| self.remove())
+        let renamed = storage::rename(self.folder(), self.hidden(), self.name);
+        Ok(renamed.inspect_err(|_| self.remove())?)
     }
 
     /// Gives a file without a name its hidden name. Locks the file first; otherwise another copy
     /// would take it for that of a killed agent and remove it.
     pub fn hide(&self, file: &File) -> io::Result<()> {
         lock::try_lock(file)?;
-        Ok(link(file, self.folder(), self.hidden())?)
+        Ok(storage::name(file, self.folder(), self.hidden())?)
     }
 
     /// Removes the hidden name, if it exists.
     pub fn remove(&self) {
         // Fails if the name is gone already, which is usual.
-        let _ = unlinkat(self.folder(), self.hidden(), AtFlags::empty());
-    }
-}
-
-/// Links an open file without a name to `name`. Before Linux 6.10 an unprivileged process can do
-/// that only through the file's entry in /proc.
-fn link(file: &File, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
-    match linkat(file, "", folder, name, AtFlags::EMPTY_PATH) {
-        Err(Errno::NOENT | Errno::PERM) => {
-            let entry = format!("/proc/self/fd/{}", file.as_raw_fd());
-            linkat(CWD, entry, folder, name, AtFlags::SYMLINK_FOLLOW)
-        }
-        linked => linked,
+        let _ = storage::remove(self.folder(), self.hidden());
     }
 }
