@@ -28,9 +28,18 @@ use garland_dataplane::budget::Reservation;
 use garland_dataplane::store::{Left, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 use garland_sys::clock::after;
+use garland_sys::threads;
+use garland_transport::limits;
 
 /// The minimum interval between two reports of progress to the head.
 const TELL: Duration = Duration::from_secs(1);
+
+/// How long a comparison waits for the partial file that another copy holds. An agent whose head was
+/// killed ends its copy [`limits::RESUME`] later.
+const ORPHANED: Duration = limits::RESUME.saturating_add(Duration::from_secs(1));
+
+/// The interval at which it looks whether the file is still held.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Memory for digests per block in bytes: those of the existing file, of the partial file, of the
 /// source, and of the part that this node read.
@@ -189,13 +198,28 @@ impl Comparison {
             Holding::of(file, layout.block_size, records, disk, &progress, &self.stop)
         };
         let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
-        let left = Left::find(&folder, &name).and_then(|left| {
+        let left = self.await_left(&folder, &name, &progress).and_then(|left| {
             let file = left.file().try_clone().ok()?;
             Some((holding(file).ok()?, left))
         });
         let path = folder_path.join(&name);
         let old = old.map(|holding| Existing { folder, name, path, holding });
         Some(Found { old, left, shared: None })
+    }
+
+    /// Finds and locks the partial file of an interrupted copy. If its agent still waits for a head
+    /// that was killed, waits until that agent gives up.
+    fn await_left(&self, folder: &OwnedFd, name: &OsStr, progress: impl Fn()) -> Option<Left> {
+        let deadline = after(ORPHANED);
+        loop {
+            let left = Left::find(folder, name);
+            let waits = !clock::until(deadline).is_zero() && !self.stop.load(Ordering::Relaxed);
+            if left.is_some() || !waits || !Left::is_held(folder, name) {
+                return left;
+            }
+            progress();
+            threads::sleep(LOOK_AGAIN);
+        }
     }
 
     /// Adds digests of the source's blocks. After the last parcel, returns the number of blocks

@@ -315,6 +315,10 @@ impl NodeResult {
             Verdict::Ok => (NodeVerdict::Ok, None),
             Verdict::Failed(reason) => (NodeVerdict::Failed, Some(reason.clone())),
             Verdict::Dead(reason) => (NodeVerdict::Dead, Some(reason.clone())),
+            Verdict::Unknown(reason) => {
+                let has = "it was told to commit, and has the old file or the whole new one";
+                (NodeVerdict::Unknown, Some(format!("{reason}; {has}")))
+            }
         };
         let whole = verdict == NodeVerdict::Ok;
         let all = plan.bytes_of(id);

@@ -110,6 +110,8 @@ pub enum NodeVerdict {
     Failed,
     /// The node's agent died or was lost.
     Dead,
+    /// The node was lost while it committed: it is not known whether it did.
+    Unknown,
     /// There was nothing to do on the node.
     Skipped,
 }
@@ -121,6 +123,7 @@ impl NodeVerdict {
             Self::Ok => "ok",
             Self::Failed => "failed",
             Self::Dead => "dead",
+            Self::Unknown => "unknown",
             Self::Skipped => "skipped",
         }
     }
@@ -129,7 +132,7 @@ impl NodeVerdict {
 /// The verdict on a node and its reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeEnd {
-    /// The verdict: ok, failed, dead or skipped.
+    /// The verdict: ok, failed, dead, unknown or skipped.
     pub verdict: NodeVerdict,
     /// The reason for the verdict; `None` if the verdict is ok.
     pub reason: Option<String>,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use self::names::{LOCK, SECOND};
 pub use self::names::{TOPOLOGY, TRACES};
 pub use self::retention::TRACED;
-use crate::lock::LockFile;
+use crate::lock::{LockFile, is_held};
 use crate::places::{Places, write_private};
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -125,6 +125,11 @@ impl Run {
     /// Returns the run's directory.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Returns whether the command of the run still runs.
+    pub fn is_running(&self) -> bool {
+        is_held(&self.folder.join(LOCK))
     }
 
     /// Returns why the run's traces were removed; `None` if they were not.

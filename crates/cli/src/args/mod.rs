@@ -33,11 +33,13 @@ impl Args {
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::command();
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let matches =
-            command.try_get_matches_from_mut(words).map_err(|error| with_name(error, &command))?;
+            command.try_get_matches_from_mut(&words).map_err(|error| with_name(error, &command))?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
         if let (Command::Cp(cp), Some((_, matches))) = (&mut args.command, matches.subcommand()) {
             cp.note_typed(matches);
+            cp.words = words;
         }
         Ok(args)
     }
@@ -82,7 +84,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Copy files and directories to every node, or from nodes: garland cp FILE 'n[01-20]:/path'
-    Cp(Cp),
+    Cp(Box<Cp>),
     /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
     Exec(Exec),
     /// Measure the network between all pairs of nodes and name faults: garland wires 'n[01-20]'

@@ -1,5 +1,7 @@
 //! Dispatches the parsed command line to the commands.
 
+use garland_commands::args::Cp;
+use garland_commands::cp::command_line::CommandLine;
 use garland_commands::{
     cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, status,
     trace, up,
@@ -11,6 +13,7 @@ use garland_measure::{balance, disk, ping, wires};
 use crate::args::{Args, Command};
 use crate::{agent, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
+use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
 /// Runs the command that was parsed; refuses `--json` for a command without a result object.
@@ -21,7 +24,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let context = &args.context;
     match &args.command {
-        Command::Cp(cp) => cp::run(context, cp),
+        Command::Cp(cp) => match &cp.resume {
+            Some(run) => resume(context, cp, run),
+            None => cp::run(context, cp),
+        },
         Command::Exec(exec) => exec::run(context, exec),
         Command::Wires(wires) => wires::run(context, wires),
         Command::Ping(ping) => ping::run(context, ping),
@@ -46,6 +52,20 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man(man) => shell::manual(man),
     }
+}
+
+/// Goes on with the copy of `run`: starts it again by its own command line.
+fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
+    let words = CommandLine::of(asked, run)?;
+    let again = Args::of(words).map_err(|error| {
+        let message = format!("cannot resume {run}: this release refuses its command line");
+        Failure::usage(message).hint(error.to_string().trim_end())
+    })?;
+    let Command::Cp(copy) = again.command else {
+        return Err(Failure::usage(format!("cannot resume {run}: it is not a copy")));
+    };
+    let json = context.json || again.context.json;
+    cp::run(&Context { json, ..again.context }, &CommandLine::resumed(*copy, asked, run)?)
 }
 
 /// Returns whether a command has a result object, which `--json` prints.

@@ -81,7 +81,9 @@ fn whatever_call_hangs_its_node_alone_fails() {
     for (name, _, operation) in hung {
         let (word, reason) = verdict(&result, name);
         let wanted = format!("{operation} /d/y: no progress for 5 s");
-        assert!(word == "failed" && reason.starts_with(&wanted), "{name} {word}: {reason}");
+        // Who hangs while it commits may have the file.
+        let verdict = if operation == "finishing" { "unknown" } else { "failed" };
+        assert!(word == verdict && reason.starts_with(&wanted), "{name} {word}: {reason}");
     }
     assert_copied(&scratch, without(6, &hung.map(|(name, ..)| name)), "d/y", &from);
     drop(disks);

@@ -176,10 +176,11 @@ fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
 }
 
 /// Three servers have the stripes of an older file, and `local2` is killed at a `moment` of the copy that
-/// replaces them, which goes on with a known fault: the older file can still be read. What that says.
+/// replaces them, which goes on with a known fault and gives it the verdict `word`: the older file can still be
+/// read. What that says.
 fn killed_while_replacing(
     scratch: &Scratch,
-    fault: &str,
+    (fault, word): (&str, &str),
     moment: impl FnOnce(&Garland<'_>),
 ) -> RunOutput {
     let old = scratch.path("old");
@@ -192,7 +193,7 @@ fn killed_while_replacing(
     moment(&garland);
     garland.agent("local2").kill();
     let result = copy.end().with_code(3).json();
-    assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
+    assert_eq!(verdict(&result, "local2").0, word, "{result}");
     for (node, number) in [("local1", 1), ("local3", 3)] {
         let (verdict, reason) = verdict(&result, node);
         assert_eq!(verdict, "failed", "{result}");
@@ -211,7 +212,7 @@ fn killed_while_replacing(
 #[test]
 fn a_server_that_is_killed_while_it_syncs_leaves_the_older_set() {
     let scratch = Scratch::new("stripe-kill-fsync");
-    let said = killed_while_replacing(&scratch, "fsync:local2:2500ms", |_| {
+    let said = killed_while_replacing(&scratch, ("fsync:local2:2500ms", "dead"), |_| {
         until("the stripes to come", || !scratch.partial_files().is_empty());
         // The others have had the time to do all they are allowed to.
         std::thread::sleep(Duration::from_secs(1));
@@ -228,7 +229,7 @@ fn a_server_that_is_killed_when_it_has_committed_leaves_the_older_set() {
         names.retain(|name| name.starts_with("x.old-"));
         names.len()
     };
-    let said = killed_while_replacing(&scratch, "control:local2:800ms", |_| {
+    let said = killed_while_replacing(&scratch, ("control:local2:800ms", "unknown"), |_| {
         until("its new manifest has its name", || {
             let manifest = scratch.root("local2").join("x.stripe-2of3.toml");
             let text = fs::read_to_string(manifest).unwrap_or_default();

@@ -42,7 +42,8 @@ const ON_SLOW: &[(&str, SlowNodes, &str)] = &[
 
 const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>
-       garland cp [OPTIONS] --join <RUN> <NODES>";
+       garland cp [OPTIONS] --join <RUN> <NODES>
+       garland cp [OPTIONS] --resume <RUN>";
 
 /// The arguments of `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -66,7 +67,7 @@ pub struct Cp {
     /// where absolute and relative paths begin. Quote NODES: brackets are special to the shell too.
     // An empty path is refused later, where its role is known.
     #[arg(
-        required = true,
+        required_unless_present = "resume",
         value_name = "PATH",
         value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
@@ -75,6 +76,9 @@ pub struct Cp {
     /// that keep their default are not included.
     #[arg(skip)]
     pub typed: Vec<(String, String)>,
+    /// All words of the command line; none if another command makes the copy.
+    #[arg(skip)]
+    pub words: Vec<OsString>,
     /// Add NODES to the running copy RUN (`last`: the most recent one): garland cp --join RUN NODES.
     ///
     /// They receive the file at the same path as the other nodes, from a node that holds it, and this command waits for the
@@ -82,6 +86,14 @@ pub struct Cp {
     /// own command; only --quiet and --json may stand here.
     #[arg(long, value_name = "RUN")]
     pub join: Option<String>,
+    /// Go on with the copy RUN (`last`: the most recent one), which was interrupted, killed or failed on some nodes:
+    /// garland cp --resume RUN.
+    ///
+    /// The copy is started again with the paths and options of its own command, and in the directory where that was
+    /// given. Nodes keep what they have received, so that only the rest is sent; a node that has the whole file is sent
+    /// nothing. Only --quiet, --progress and --json may stand here.
+    #[arg(long, value_name = "RUN", conflicts_with = "join")]
+    pub resume: Option<String>,
     /// Spread one file over all nodes instead of copying it to each: units of UNIT bytes go round the nodes (or come from
     /// them), and each node keeps its part in PATH.stripe-KofN [default unit: 1MiB].
     #[arg(
@@ -249,6 +261,11 @@ impl Cp {
     /// Returns the destination: the last path; empty if there is no path.
     pub fn destination(&self) -> &OsStr {
         self.paths.last().map_or(OsStr::new(""), |path| path.as_os_str())
+    }
+
+    /// Returns whether any path was given.
+    pub fn has_paths(&self) -> bool {
+        !self.paths.is_empty()
     }
 
     /// Sets `typed` to the options that were given on the command line, and their values.

@@ -92,6 +92,8 @@ const OF_ALL_COPIES: &str = "\
 /// the source is opened.
 const RULES: &[Rule] = &[
     rule("join", JOIN, ""),
+    // The command line of the resumed copy takes the place of this one.
+    rule("resume", 0, ""),
     rule("stripe", STRIPES | FROM_STRIPES, ""),
     // With an object, the option is refused later, by an error that names the address.
     rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),

@@ -7,6 +7,7 @@ use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
 use super::chain::Chain;
+use super::command_line::CommandLine;
 use super::injections::Injections;
 use super::limit;
 use super::overtime::Overtime;
@@ -52,6 +53,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     }
     let run = Run::begin_keeping(&places, "cp", args.keep_traces)?;
     run.keep("plan.json", &plan)?;
+    CommandLine::keep(args, &run)?;
     let builder = FleetBuilder {
         inventory: Some(&inventory),
         interrupts: Some(Arc::clone(&interrupts)),
@@ -99,7 +101,22 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         .with_read_back(request.read_back())
         .with_tree(given.tree());
     run.keep("result.json", &result)?;
-    tell(context, request, &path, &result).map(|()| result.exit(args.min_ok))
+    end_with(context, request, &path, (&run, &result))
+}
+
+/// Prints the result, and how the copy goes on if not all nodes have it. Returns the exit code.
+fn end_with(
+    context: &Context,
+    request: &CopyRequest<'_>,
+    path: &[u8],
+    (run, result): (&Run, &CopyResult),
+) -> Result<Exit, Failure> {
+    tell(context, request, path, result)?;
+    let exit = result.exit(request.args.min_ok);
+    if exit != Exit::Done && !request.args.quiet && !context.json {
+        CommandLine::tell_how_to_resume(request.args, run);
+    }
+    Ok(exit)
 }
 
 /// Opens the source. Ctrl-C ends the command even if the disk does not respond.

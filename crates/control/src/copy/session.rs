@@ -32,7 +32,7 @@ impl CopySession {
         let session = connection.map(|connection| Self(Agent { connection, addresses }));
         let result = match node.map(|node| node.verdict) {
             Some(Verdict::Ok) => Ok(()),
-            Some(Verdict::Failed(why) | Verdict::Dead(why)) => Err(why),
+            Some(Verdict::Failed(why) | Verdict::Dead(why) | Verdict::Unknown(why)) => Err(why),
             None => Err(gone()),
         };
         (result, session)

@@ -7,6 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -40,6 +41,14 @@ impl Left {
             let own = file.metadata().ok()?.uid() == process::user_id();
             (own && lock == Lock::Held).then_some(Self { file, name })
         })
+    }
+
+    /// Returns whether another copy holds a partial file of `name`.
+    pub fn is_held(folder: &OwnedFd, name: &OsStr) -> bool {
+        let of_name = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
+        let opened = of_name.filter_map(|hidden| open(folder, OsStr::from_bytes(&hidden)));
+        let mut locks = opened.map(lock::try_lock);
+        locks.any(|lock| lock.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock))
     }
 
     /// Returns the open file, which holds the lock.
@@ -120,12 +129,17 @@ fn is_old(file: &File) -> bool {
 /// regular file that this process can open. The lock is `Unsupported` on a file system without
 /// locks.
 fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
+    let fd = open(folder, name)?;
+    let lock = lock::try_lock(&fd).ok()?;
+    Some((File::from(fd), lock))
+}
+
+/// Opens a partial file; none if it is not a regular file that this process can open.
+fn open(folder: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty()).ok()?;
-    let plain =
-        fstat(&fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-    let lock = lock::try_lock(&fd).ok().filter(|_| plain)?;
-    Some((File::from(fd), lock))
+    let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    (kind == Ok(FileType::RegularFile)).then_some(fd)
 }
 
 /// Returns the hidden name for the file `name`. A long name is shortened, since file systems allow

@@ -371,6 +371,7 @@ impl Head {
                 }
             }
             FromAgent::Failed(of, reason) if of == copy => {
+                self.nodes[id.index()].commits = false;
                 self.take_out(id, NodeState::Failed(reason));
             }
             _ => {}

@@ -39,6 +39,9 @@ pub enum Verdict {
     Failed(String),
     /// The node died; contains how that was noticed.
     Dead(String),
+    /// The node was told to commit, and could not say whether it did: it has the whole file or, in
+    /// its place, what was there before. Contains why.
+    Unknown(String),
 }
 
 /// The outcome of a copy on one node.
@@ -112,6 +115,8 @@ pub(super) struct Node {
     pub(super) slow: Option<Slow>,
     /// What the node's feeder reported about the link to it before the node was suspected.
     pub(super) last_report: Option<String>,
+    /// Whether the node was told to commit, and has not said whether it did.
+    pub(super) commits: bool,
     /// Whether the node has left all lanes.
     pub(super) left: bool,
     /// The digest of the bytes that the node has, once it is complete.

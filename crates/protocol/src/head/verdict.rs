@@ -1,6 +1,7 @@
 //! The end of nodes and of the copy: commit, failure and death.
 
 use super::milestones::Milestone;
+use super::node::Node;
 use super::{Head, HeadOrder, NodeState, Verdict};
 use crate::message::ToAgent;
 use crate::report::Report;
@@ -12,10 +13,21 @@ impl Head {
     pub fn verdict(&self, node: NodeId) -> Option<Verdict> {
         match &self.nodes[node.index()].state {
             NodeState::Committed if self.is_final() => Some(Verdict::Ok),
+            NodeState::Failed(reason) | NodeState::Dead(reason) if self.is_unknown(node) => {
+                Some(Verdict::Unknown(reason.clone()))
+            }
             NodeState::Failed(reason) => Some(Verdict::Failed(reason.clone())),
             NodeState::Dead(reason) => Some(Verdict::Dead(reason.clone())),
             _ => None,
         }
+    }
+
+    /// Whether a node was told to commit, and is dead or hangs since. Sources have nothing to
+    /// commit.
+    fn is_unknown(&self, id: NodeId) -> bool {
+        let Node { state, commits, .. } = &self.nodes[id.index()];
+        let is_lost = matches!(state, NodeState::Dead(_)) || self.hangs_in(id).is_some();
+        *commits && is_lost && !self.gathers
     }
 
     /// Whether a node has a verdict.
@@ -67,6 +79,7 @@ impl Head {
         self.committing = true;
         for id in self.receivers() {
             if let Some(root) = self.nodes[id.index()].root {
+                self.nodes[id.index()].commits = true;
                 self.send(id, ToAgent::Commit(self.copy, root));
             }
         }
@@ -77,6 +90,7 @@ impl Head {
     /// no harm.
     pub(super) fn committed(&mut self, id: NodeId, report: Box<Report>) {
         self.nodes[id.index()].report = *report;
+        self.nodes[id.index()].commits = false;
         self.set_state(id, NodeState::Committed);
         if !self.policy.prepare || self.settled || !self.milestones.all_reached(Milestone::Over) {
             return;
@@ -120,6 +134,7 @@ impl Head {
             let node = &mut self.nodes[id.index()];
             // Each node gets this order once.
             if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
+                node.commits = !self.policy.prepare;
                 let order = match self.policy.prepare {
                     true => ToAgent::Prepare(self.copy, root),
                     false => ToAgent::Commit(self.copy, root),

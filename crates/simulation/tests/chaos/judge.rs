@@ -90,7 +90,11 @@ fn has_missed(node: &NodeRun) -> bool {
 fn stuck(node: &NodeRun) -> Result<(), &'static str> {
     match &node.verdict {
         None => Err("has no verdict"),
-        Some(Verdict::Failed(reason)) if reason.contains("no progress") => Ok(()),
+        Some(Verdict::Failed(reason) | Verdict::Unknown(reason))
+            if reason.contains("no progress") =>
+        {
+            Ok(())
+        }
         // The disk hung after the node had the file.
         Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
         Some(Verdict::Ok) => Err("is called ok but is not"),
@@ -101,7 +105,7 @@ fn stuck(node: &NodeRun) -> Result<(), &'static str> {
 fn dead(node: &NodeRun) -> Result<(), &'static str> {
     match &node.verdict {
         None => Err("has no verdict"),
-        Some(Verdict::Dead(_)) => Ok(()),
+        Some(Verdict::Dead(_) | Verdict::Unknown(_)) => Ok(()),
         // The node died after it had the file.
         Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
         Some(Verdict::Ok) => Err("is called ok but is not"),

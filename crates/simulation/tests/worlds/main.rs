@@ -67,6 +67,9 @@ fn judge(ended: &Ended, case: &Case, fate: &Fate) {
         let is_victim = fate.iter().any(|(_, blow)| blow.victim() == Some(at));
         assert!(*verdict == Verdict::Ok || is_victim, "n{} is {verdict:?}: {}", at + 1, story());
         assert!(*verdict != Verdict::Ok || has_all, "n{} lacks files: {}", at + 1, story());
+        // Files of a tree get their names before the commit.
+        let is_unseen = has_all && matches!(verdict, Verdict::Dead(_)) && case.kind == Kind::File;
+        assert!(!is_unseen, "n{} has the file, but is {verdict:?}: {}", at + 1, story());
     }
 }
 

@@ -14,6 +14,7 @@ use garland_dataplane::Tally;
 use garland_protocol::{Destination, StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
+use crate::cp::command_line::CommandLine;
 use crate::cp::gathering::side_by_side::{Common, run_all};
 use crate::cp::gathering::tasks::{GatherTask, Here, Place};
 use crate::cp::limit;
@@ -52,6 +53,7 @@ pub fn run(
     let places = Places::open()?;
     let lab = request.args.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin_keeping(&places, "cp", request.args.keep_traces)?;
+    CommandLine::keep(request.args, &run)?;
     let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: request.args.quiet || context.json,

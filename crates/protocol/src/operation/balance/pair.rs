@@ -173,8 +173,10 @@ impl Running {
         }
         match (&self.fault, self.head.verdict(SINK)?) {
             (Some(reason), _) => Some((self.pair.from, reason.clone())),
-            (None, Verdict::Failed(reason) | Verdict::Dead(reason)) => Some((self.pair.to, reason)),
             (None, Verdict::Ok) => None,
+            (None, Verdict::Failed(reason) | Verdict::Dead(reason) | Verdict::Unknown(reason)) => {
+                Some((self.pair.to, reason))
+            }
         }
     }
 
