@@ -23,8 +23,8 @@ usage: cargo xtask <chore>
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
   imports             print each pair of files of which the first uses names of the second
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
-  static              build the optimised, static program for users; print its path and that of
-                      its checksums
+  static              build the optimised, static program for users; print its path and those of
+                      its bill of materials and checksums
   deb [--binary FILE] make a Debian package in target/debian, of FILE or of a new build
   reproducible        make both twice, in different directories; fail if the bytes differ
   check               run tidy, Clippy, and the tests that need neither root nor other programs
