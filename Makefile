@@ -41,7 +41,8 @@ bench:
 	cargo xtask bench forecast
 	cargo xtask bench report
 
-# The optimised program, which runs on any Linux of the same processor; prints where it is.
+# The optimised program, which runs on any Linux of the same processor, with the list of what is in it and checksums;
+# prints where they are.
 static:
 	cargo xtask static
 

@@ -23,8 +23,10 @@ usage: cargo xtask <chore>
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
   imports             print each pair of files of which the first uses names of the second
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
-  static              build the optimised, static program for users; print its path
+  static              build the optimised, static program for users; print its path and those of
+                      its bill of materials and checksums
   deb [--binary FILE] make a Debian package in target/debian, of FILE or of a new build
+  reproducible        make both twice, in different directories; fail if the bytes differ
   check               run tidy, Clippy, and the tests that need neither root nor other programs
   test | ci           install what the tests need, then run all checks and tests
   setup               install what the tests need
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         "deb" if rest.len() == 2 && rest[0] == "--binary" => {
             package::deb(root, Some(rest[1].as_str().into()))
         }
+        "reproducible" if rest.is_empty() => package::reproducible(root),
         "test" | "ci" if rest.is_empty() => guard::chore(|| ci::test(root)),
         "check" if rest.is_empty() => guard::chore(|| ci::check(root)),
         "setup" if rest.is_empty() => ci::setup(root),

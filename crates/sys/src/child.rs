@@ -1,11 +1,13 @@
 //! Child processes: waiting for a child together with other descriptors, and its resource usage.
+//! Kernels without pidfd_open(2) (before 5.3) cost a thread for each child that is watched.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 
 /// The exit status and the resource usage of a child process.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +22,30 @@ pub struct Ended {
     pub memory: u64,
 }
 
-/// Returns a descriptor (pidfd) that becomes readable when `child` ends.
+/// Returns a descriptor that becomes readable when `child` ends: a pidfd, or the end of a pipe.
 ///
 /// # Errors
 /// When the system has no descriptor left.
 pub fn watch(child: &Child) -> io::Result<OwnedFd> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Err(Errno::NOSYS | Errno::PERM) => watch_by_thread(pid),
+        opened => Ok(opened?),
+    }
+}
+
+/// Returns the reading end of a pipe whose writing end belongs to a thread that waits for the child
+/// `pid`, and leaves it to be reaped by others.
+fn watch_by_thread(pid: Pid) -> io::Result<OwnedFd> {
+    let (reading, writing) = io::pipe()?;
+    let wait = move || {
+        let ends = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), ends) {}
+        drop(writing);
+    };
+    std::thread::Builder::new().name("child".to_owned()).spawn(wait)?;
+    Ok(reading.into())
 }
 
 /// Waits for the end of `child`. The caller must not wait for it again: its process id may have
@@ -80,6 +98,19 @@ mod tests {
         assert_eq!(ended.status.code(), Some(3));
         assert!(ended.cpu_ns > 0 && ended.memory > 100_000, "{ended:?}");
         assert!(super::reap(&child).is_err());
+        assert!(child.wait().is_err(), "it has been waited for");
+    }
+
+    #[test]
+    fn without_pidfds_the_end_of_a_child_is_seen() {
+        let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let watch = super::watch_by_thread(pid).unwrap();
+        let ready = |limit| crate::event::wait_readable(&[watch.as_fd()], Some(limit)).unwrap();
+        assert_eq!(ready(Duration::from_millis(20)), [false]);
+        drop(child.stdin.take());
+        assert_eq!(ready(Duration::from_secs(60)), [true]);
+        assert_eq!(super::reap(&child).unwrap().status.code(), Some(0));
         assert!(child.wait().is_err(), "it has been waited for");
     }
 }

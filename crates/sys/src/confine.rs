@@ -1,14 +1,16 @@
 //! Resolves paths without leaving a directory, by openat2(2) with RESOLVE_IN_ROOT. On kernels
-//! without openat2, opens the path component by component, and refuses symbolic links.
+//! without openat2 (before 5.6), this module resolves the path itself, component by component, by
+//! the same rules.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2,
-    statat,
+    readlinkat, statat,
 };
 use rustix::io::Errno;
 
@@ -113,7 +115,7 @@ impl Root {
         };
         let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match openat2(root, path, flags, Mode::empty(), inside) {
-            Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags),
+            Err(Errno::NOSYS | Errno::PERM) => Ok(walk(root, path, flags, Links::Inside)?),
             result => Ok(result?),
         }
     }
@@ -145,8 +147,7 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     match openat2(top, path, flags, Mode::empty(), inside) {
-        Err(Errno::NOSYS | Errno::PERM) => walk(top, path, flags)
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        Err(Errno::NOSYS | Errno::PERM) => walk(top, path, flags, Links::Refused),
         result => result,
     }
 }
@@ -181,34 +182,75 @@ pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens `path` component by component, and refuses symbolic links. This is stricter than openat2,
-/// which follows links inside the root.
-fn walk(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let names: Vec<&OsStr> = normal_names(path)?;
-    let mut at = root.try_clone()?;
-    for (place, name) in names.iter().enumerate() {
-        let last = place + 1 == names.len();
-        let how = if last { flags } else { DIRECTORY };
-        at = openat(&at, *name, how | OFlags::NOFOLLOW, Mode::empty())?;
-    }
-    if names.is_empty() {
-        at = openat(at.as_fd(), ".", flags, Mode::empty())?;
-    }
-    Ok(at)
+/// What [`walk`] does at a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Links {
+    /// Resolves it inside the root, as RESOLVE_IN_ROOT does.
+    Inside,
+    /// Fails, as RESOLVE_NO_SYMLINKS does. `..` and absolute paths fail, too (RESOLVE_BENEATH).
+    Refused,
 }
 
-fn normal_names(path: &Path) -> io::Result<Vec<&OsStr>> {
+/// The number of symbolic links in a path after which the kernel gives up, and so does [`walk`].
+const MOST_LINKS: usize = 40;
+
+/// Opens `path` below `root` on kernels without openat2.
+///
+/// The kernel never resolves more than one name, and never follows a link (O_NOFOLLOW). `walk` reads
+/// a link's text and resolves that itself. It keeps a descriptor of each directory on the way
+/// from the root, and `..` returns to the last one, so that no `..` can lead out of the root, even
+/// if another process moves directories in the meantime.
+fn walk(root: &OwnedFd, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    let step = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut way: Vec<OwnedFd> = Vec::new();
     let mut names = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => names.push(name),
-            // `..` in the root is the root itself, as in `/`.
-            Component::ParentDir => drop(names.pop()),
-            Component::RootDir | Component::CurDir => {}
-            Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
+    let mut followed = 0;
+    push_names(&mut names, path, &mut way, links)?;
+    while let Some(name) = names.pop() {
+        if name == ".." {
+            way.pop();
+            continue;
+        }
+        let above = way.last().unwrap_or(root);
+        let found = openat(above, &*name, step, Mode::empty())?;
+        match FileType::from_raw_mode(fstat(&found)?.st_mode) {
+            FileType::Symlink if links == Links::Inside && followed < MOST_LINKS => {
+                followed += 1;
+                let target = OsString::from_vec(readlinkat(&found, "", Vec::new())?.into_bytes());
+                push_names(&mut names, Path::new(&target), &mut way, links)?;
+            }
+            FileType::Symlink => return Err(Errno::LOOP),
+            // A file that was replaced by a link since is not opened: O_NOFOLLOW.
+            _ if names.is_empty() => {
+                return openat(above, &*name, flags | OFlags::NOFOLLOW, Mode::empty());
+            }
+            FileType::Directory => way.push(found),
+            _ => return Err(Errno::NOTDIR),
         }
     }
-    Ok(names)
+    openat(way.last().unwrap_or(root), ".", flags, Mode::empty())
+}
+
+/// Adds the components of `path` to the stack `names`, the first one on top. An absolute path
+/// starts again at the root.
+fn push_names(
+    names: &mut Vec<OsString>,
+    path: &Path,
+    way: &mut Vec<OwnedFd>,
+    links: Links,
+) -> Result<(), Errno> {
+    for component in path.components().rev() {
+        match component {
+            Component::Normal(name) => names.push(name.to_owned()),
+            Component::ParentDir | Component::RootDir if links == Links::Refused => {
+                return Err(Errno::XDEV);
+            }
+            Component::ParentDir => names.push("..".into()),
+            Component::RootDir => way.clear(),
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -235,9 +277,68 @@ mod tests {
             assert!(root.open_dir(Path::new(path), false).is_err(), "{path}");
         }
         let Root::Confined(fd, _) = &root else { panic!("it is confined") };
-        for path in ["link", "link/passwd", "magic"] {
-            assert!(walk(fd, Path::new(path), DIRECTORY).is_err(), "{path}");
+        for path in ["link", "link/passwd", "magic", "../../etc", "/etc", "magic/etc"] {
+            assert!(walk(fd, Path::new(path), DIRECTORY, Links::Inside).is_err(), "{path}");
         }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn without_openat2_paths_lead_to_the_same_files() {
+        let dir = place("same");
+        std::fs::create_dir_all(dir.join("root/a/b")).unwrap();
+        std::fs::write(dir.join("root/file"), b"in").unwrap();
+        std::fs::write(dir.join("file"), b"out").unwrap();
+        let links = [
+            ("up", "../../file"),
+            ("absolute", "/file"),
+            ("a/back", "../file"),
+            ("a/b/far", "../../../../../file"),
+            ("folder", "a/b/"),
+            ("top", ".."),
+            ("round", "round"),
+            ("a/dangling", "/none"),
+            ("outside", dir.to_str().unwrap()),
+        ];
+        for (link, target) in links {
+            symlink(target, dir.join("root").join(link)).unwrap();
+        }
+        let Root::Confined(root, _) = Root::confined(&dir.join("root")).unwrap() else { panic!() };
+        let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let inode = |found: Result<OwnedFd, Errno>| found.map(|file| fstat(file).unwrap().st_ino);
+        let paths = links.map(|(link, _)| link).into_iter().chain([
+            "file",
+            "a",
+            "",
+            ".",
+            "..",
+            "/",
+            "a/..",
+            "../file",
+            "folder/far",
+            "top/file",
+            "file/x",
+            "none",
+            "none/../file",
+            "folder/..",
+            "top/../a/./b",
+            "outside/file",
+            "a/b/../back",
+        ]);
+        for path in paths {
+            let path = Path::new(if path.is_empty() { "." } else { path });
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let kernel = openat2(&root, path, flags, Mode::empty(), inside);
+            let ours = walk(&root, path, flags, Links::Inside);
+            // The kernel of this test may be an old one itself.
+            if kernel.as_ref().err() != Some(&Errno::NOSYS) {
+                assert_eq!(inode(ours), inode(kernel), "{}", path.display());
+            }
+        }
+        let file = walk(&root, Path::new("up"), OFlags::RDWR, Links::Inside).unwrap();
+        let mut text = String::new();
+        io::Read::read_to_string(&mut std::fs::File::from(file), &mut text).unwrap();
+        assert_eq!(text, "in");
         std::fs::remove_dir_all(dir).unwrap();
     }
 
@@ -252,6 +353,8 @@ mod tests {
         }
         for path in ["link", "link/b", "..", "/etc", "none"] {
             assert!(beneath(&top, Path::new(path)).is_err(), "{path}");
+            let walked = walk(&top, Path::new(path), DIRECTORY, Links::Refused);
+            assert!(walked.is_err(), "{path}");
         }
         std::fs::remove_dir_all(dir).unwrap();
     }

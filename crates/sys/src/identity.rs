@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, PidfdFlags};
 
@@ -51,8 +52,9 @@ impl Identity {
         let pid = Pid::from_raw(self.pid.cast_signed())
             .ok_or_else(|| io::Error::other("0 is not a process number"))?;
         let handle = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(descriptor) => Handle { descriptor },
-            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            Ok(descriptor) => Handle::Descriptor(descriptor),
+            Err(Errno::SRCH) => return Ok(None),
+            Err(Errno::NOSYS | Errno::PERM) => Handle::Number(self.clone()),
             Err(error) => return Err(error.into()),
         };
         // The number may have been reused before the descriptor was opened, so check again.
@@ -60,12 +62,20 @@ impl Identity {
     }
 }
 
-/// A descriptor of a process (pidfd). Signals sent through it cannot reach a later process that has
-/// the same number.
+/// A process to which signals can be sent.
 #[derive(Debug)]
-pub struct Handle {
-    descriptor: OwnedFd,
+pub enum Handle {
+    /// A descriptor of the process (pidfd). Signals sent through it cannot reach a later process
+    /// that has the same number.
+    Descriptor(OwnedFd),
+    /// The identity of the process, on kernels without pidfds (before 5.3). It is compared right
+    /// before each signal. A process that ends between the two, and whose number is reused in these
+    /// microseconds, is not told apart: the kernel uses all other numbers first.
+    Number(Identity),
 }
+
+/// How often a process without a descriptor is looked at to see whether it has ended.
+const POLL: Duration = Duration::from_millis(10);
 
 impl Handle {
     /// Kills the process (SIGKILL). Succeeds if it has already ended.
@@ -78,25 +88,47 @@ impl Handle {
         self.send(Signal::TERM)
     }
 
-    fn send(&self, signal: Signal) -> io::Result<()> {
-        match rustix::process::pidfd_send_signal(&self.descriptor, signal) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-            Err(error) => Err(error.into()),
+    fn send(&self, wanted: Signal) -> io::Result<()> {
+        let sent = match self {
+            Self::Descriptor(descriptor) => {
+                rustix::process::pidfd_send_signal(descriptor, wanted).map_err(io::Error::from)
+            }
+            Self::Number(identity) if identity.is_alive() => signal(identity.pid, wanted),
+            Self::Number(_) => Ok(()),
+        };
+        match sent {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(()),
+            sent => sent,
         }
     }
 
     /// Waits until the process has ended. Returns false if it is still running after `limit`.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
-        let mut polled = [PollFd::new(&self.descriptor, PollFlags::IN)];
+        let descriptor = match self {
+            Self::Descriptor(descriptor) => descriptor,
+            Self::Number(identity) => return Ok(ended_within(identity, limit)),
+        };
+        let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
         let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
         loop {
             match rustix::event::poll(&mut polled, Some(&limit)) {
                 Ok(ready) => return Ok(ready > 0),
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
+}
+
+fn ended_within(identity: &Identity, limit: Duration) -> bool {
+    let start = crate::clock::now_ns();
+    while identity.is_alive() {
+        if u128::from(crate::clock::now_ns() - start) >= limit.as_nanos() {
+            return false;
+        }
+        std::thread::sleep(POLL);
+    }
+    true
 }
 
 /// Sends a signal to the process with the number `pid`.
@@ -153,15 +185,22 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_process_is_seen_to_end() {
-        let mut child =
-            std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
-        let identity = Identity::of(child.id()).expect("it runs");
-        let handle = identity.handle().expect("pidfd").expect("it runs");
-        assert!(!handle.wait(Duration::from_millis(10)).expect("poll"));
-        handle.kill().expect("kill");
-        assert!(handle.wait(Duration::from_secs(60)).expect("poll"));
-        assert!(!identity.is_alive());
-        child.wait().expect("reap");
+    fn a_killed_process_is_seen_to_end_with_and_without_pidfds() {
+        for has_pidfds in [true, false] {
+            let mut child =
+                std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+            let identity = Identity::of(child.id()).expect("it runs");
+            let handle = if has_pidfds {
+                identity.handle().expect("a handle").expect("it runs")
+            } else {
+                Handle::Number(identity.clone())
+            };
+            assert!(!handle.wait(Duration::from_millis(10)).expect("poll"));
+            handle.kill().expect("kill");
+            assert!(handle.wait(Duration::from_secs(60)).expect("poll"));
+            assert!(!identity.is_alive());
+            child.wait().expect("reap");
+            handle.kill().expect("it has ended");
+        }
     }
 }

@@ -38,9 +38,8 @@ fn become_child() -> io::Result<()> {
 /// Runs the proxy: forwards signals until the child ends, then ends in the same way.
 fn attend(child: libc::pid_t) -> ! {
     // The proxy must hold no descriptors: the standard library waits for the end of its error pipe
-    // to learn that exec succeeded, and the pipes of the program must end with the program. SAFETY:
-    // the proxy uses no descriptor after this.
-    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
+    // to learn that exec succeeded, and the pipes of the program must end with the program.
+    close_all();
     let all = all_signals();
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -58,6 +57,25 @@ fn attend(child: libc::pid_t) -> ! {
             // SAFETY: the child is our own and was not reaped yet, so its number is still valid.
             unsafe { libc::kill(child, signal) };
         }
+    }
+}
+
+/// Closes all descriptors. Allocates nothing.
+fn close_all() {
+    // SAFETY: the proxy uses no descriptor after this.
+    if unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) } == 0 {
+        return;
+    }
+    // Linux before 5.9: one by one, up to the limit below which the kernel chooses numbers.
+    // SAFETY: getrlimit fills a value on the stack, of which all zeroes are valid.
+    let limit = unsafe {
+        let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, limit.as_mut_ptr());
+        limit.assume_init()
+    };
+    for descriptor in 0..libc::c_int::try_from(limit.rlim_cur).unwrap_or(libc::c_int::MAX) {
+        // SAFETY: as above; a number that is not open is no error of memory.
+        unsafe { libc::close(descriptor) };
     }
 }
 

@@ -18,13 +18,17 @@ pub struct Garland<'a> {
     binary: PathBuf,
     scratch: &'a Scratch,
     wire: Option<Wire>,
+    kernel_is_old: bool,
 }
+
+/// The program that runs another one as on Linux 4.18, by a seccomp filter.
+const OLD_KERNEL: &str = include_str!("../old_kernel.py");
 
 impl<'a> Garland<'a> {
     /// Creates a runner for the file `binary` in `scratch`.
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>, scratch: &'a Scratch) -> Self {
-        Self { binary: binary.into(), scratch, wire: None }
+        Self { binary: binary.into(), scratch, wire: None, kernel_is_old: false }
     }
 
     /// Makes all commands run in a network namespace whose loopback device is `wire`.
@@ -34,13 +38,24 @@ impl<'a> Garland<'a> {
         self
     }
 
+    /// Makes all commands run as on Linux 4.18, without the system calls that came later.
+    #[must_use]
+    pub fn on_old_kernel(mut self) -> Self {
+        self.kernel_is_old = true;
+        self
+    }
+
     /// Returns the command `garland ARGUMENTS`, not yet started.
     #[must_use]
     pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
+        let program = if self.kernel_is_old { Path::new("python3") } else { &self.binary };
         let mut command = match &self.wire {
-            Some(wire) => wire.command(&self.binary),
-            None => Command::new(&self.binary),
+            Some(wire) => wire.command(program),
+            None => Command::new(program),
         };
+        if self.kernel_is_old {
+            command.args(["-c", OLD_KERNEL]).arg(&self.binary);
+        }
         command
             .args(arguments)
             .current_dir(self.scratch.folder())

@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::checkout::Checkout;
+use super::image;
 use super::staging::{Staging, said};
-use super::{image, release};
 
 /// The package's version: the program's version and Debian revision 1.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
@@ -19,13 +20,12 @@ const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
 
-/// Makes the package in `target/debian` from the program `binary`, or from a new build, and prints its path.
+/// Makes the package in `target/debian` below the sources from the program `binary`, and returns its path.
 ///
 /// # Errors
-/// If the program cannot be built, is not static or has another version, or a tool is missing.
-pub(crate) fn build(root: &Path, binary: Option<PathBuf>) -> Result<()> {
-    let binary = binary.map_or_else(|| release::built(root), Ok)?;
-    let binary = fs::canonicalize(&binary).with_context(|| format!("find {}", binary.display()))?;
+/// If the program is not static or has another version, or a tool is missing.
+pub(super) fn build(checkout: &Checkout, binary: &Path) -> Result<PathBuf> {
+    let binary = fs::canonicalize(binary).with_context(|| format!("find {}", binary.display()))?;
     let architecture = image::architecture(&binary)?;
     let version = text(Command::new(&binary).arg("--version"))?;
     let ours = concat!("garland ", env!("CARGO_PKG_VERSION"));
@@ -35,19 +35,17 @@ pub(crate) fn build(root: &Path, binary: Option<PathBuf>) -> Result<()> {
         binary.display(),
         version.trim()
     );
-    let folder = root.join("target/debian");
+    let folder = checkout.root.join("target/debian");
     let staging = Staging::new(folder.join("garland"))?;
-    let epoch = epoch(root)?;
     put_program(&staging, &binary)?;
-    put_documents(&staging, root, &epoch)?;
+    put_documents(&staging, checkout)?;
     let files = staging.settle()?;
     put_control(&staging, architecture, &files)?;
     let package = folder.join(format!("garland_{VERSION}_{architecture}.deb"));
     let mut dpkg = Command::new("dpkg-deb");
     dpkg.args(["--root-owner-group", "--build"]).arg(&staging.0).arg(&package);
-    said(dpkg.env("SOURCE_DATE_EPOCH", &epoch))?;
-    println!("{}", package.display());
-    Ok(())
+    said(dpkg.env("SOURCE_DATE_EPOCH", &checkout.time))?;
+    Ok(package)
 }
 
 fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
@@ -74,11 +72,12 @@ fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
     Ok(())
 }
 
-fn put_documents(staging: &Staging, root: &Path, epoch: &str) -> Result<()> {
+fn put_documents(staging: &Staging, checkout: &Checkout) -> Result<()> {
     staging.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
-    let changes = fs::read(root.join("CHANGELOG.md")).context("failed to read CHANGELOG.md")?;
+    let changes =
+        fs::read(checkout.root.join("CHANGELOG.md")).context("failed to read CHANGELOG.md")?;
     staging.put_packed("usr/share/doc/garland/changelog", changes)?;
-    let date = text(Command::new("date").args(["-u", "-R", "-d", &format!("@{epoch}")]))?;
+    let date = text(Command::new("date").args(["-u", "-R", "-d", &format!("@{}", checkout.time)]))?;
     let maintainer = CONTROL.lines().find_map(|line| line.strip_prefix("Maintainer: "));
     let entry = format!(
         "garland ({VERSION}) unstable; urgency=medium\n\n  * What has changed is in changelog.gz.\n\n \
@@ -106,16 +105,6 @@ fn put_control(staging: &Staging, architecture: &str, files: &[String]) -> Resul
     staging.put("DEBIAN/control", control)?;
     staging.put("DEBIAN/md5sums", sums)?;
     Ok(())
-}
-
-/// Returns the time of the last commit in seconds since 1970, so that equal sources make equal packages.
-fn epoch(root: &Path) -> Result<String> {
-    if let Ok(said) = std::env::var("SOURCE_DATE_EPOCH") {
-        return Ok(said);
-    }
-    let last = text(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"]))
-        .context("failed to read the date of the last commit; outside of a git repository, set SOURCE_DATE_EPOCH")?;
-    Ok(last.trim().to_owned())
 }
 
 fn text(command: &mut Command) -> Result<String> {
