@@ -115,8 +115,7 @@ impl Found {
         let known = |path: &Path| version.new.contains_key(path);
         found.strange = names(folder)
             .into_iter()
-            .filter(|path| !known(path))
-            .filter(is_strange)
+            .filter(|path| !known(path) && is_strange(path))
             .map(|path| path.display().to_string())
             .collect();
         found
@@ -131,7 +130,7 @@ fn describe(bytes: &[u8], new: &[u8]) -> String {
 }
 
 /// Neither what an interrupted copy leaves by its documented name, nor what filled a disk.
-fn is_strange(path: &PathBuf) -> bool {
+fn is_strange(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_partial = name.starts_with('.') && name.ends_with(".garland-part");
     !is_partial && name != "filler"

@@ -3,7 +3,8 @@
 //! Each round is drawn from a seed and its number: an operation, and one to three faults. Whatever happens,
 //! healthy nodes have their copy, no file is partial under its final name, every command ends, nothing is
 //! left, and verdicts are true. `GARLAND_SOAK_FAULTS_MINUTES` is how long rounds are run, `.._SEED` their
-//! seed, `.._ROUND` the only round, `.._ONLY` the only operation; without any of them a few rounds are run.
+//! seed, `.._ROUND` the only round, `.._ONLY` the only operation; without any of them a few
+//! rounds are run, in `make soak` with another seed each time.
 
 mod blows;
 mod breach;
@@ -43,15 +44,16 @@ struct Wish {
 impl Wish {
     fn of_environment() -> Self {
         let number = |name: &str| {
-            let text = std::env::var(format!("GARLAND_SOAK_FAULTS_{name}")).ok()?;
+            let text = std::env::var(name).ok()?;
             Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
         };
+        let seed = number("GARLAND_SOAK_FAULTS_SEED").or_else(|| number("GARLAND_SOAK"));
         let only = std::env::var("GARLAND_SOAK_FAULTS_ONLY").ok();
         let wanted = |it: &Operation| only.as_ref().is_none_or(|only| format!("{it:?}") == *only);
         Self {
-            minutes: number("MINUTES"),
-            seed: number("SEED").unwrap_or(SEED),
-            round: number("ROUND"),
+            minutes: number("GARLAND_SOAK_FAULTS_MINUTES"),
+            seed: seed.unwrap_or(SEED),
+            round: number("GARLAND_SOAK_FAULTS_ROUND"),
             operations: Operation::ALL.into_iter().filter(wanted).collect(),
         }
     }

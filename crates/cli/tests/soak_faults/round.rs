@@ -56,7 +56,8 @@ impl Operation {
     fn usual_ms(self) -> u64 {
         match self {
             Self::Mount => 6000,
-            _ => 3000,
+            Self::Directory | Self::Farm => 3000,
+            _ => 2500,
         }
     }
 
