@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use garland_lab::fault::{self, LinkDirection};
 use garland_sys::clock;
-use garland_testkit::Process;
+use garland_testkit::{HangsIn, Process};
 
+use crate::contents::LENGTH;
 use crate::round::{Fault, Kind, Round};
-use crate::stage::{Stage, node_name};
+use crate::stage::{STUCK_S, Stage, node_name};
 
 /// The nftables table with the rules that drop frames.
 const TABLE: &str = "garland_soak";
@@ -146,9 +147,19 @@ impl<'a> Blows<'a> {
     pub fn longest(&self) -> Duration {
         let faults = self.struck.values().flatten();
         let ms = faults.map(|fault| match fault.kind {
-            Kind::HangingDisk(_) => crate::stage::STUCK_S * 1000,
+            Kind::HangingDisk(hangs) => stuck_ms(hangs),
             _ => fault.for_ms.unwrap_or(0),
         });
         Duration::from_millis(ms.max().unwrap_or(0))
     }
+}
+
+/// After how long a call that hangs fails its node, in milliseconds: what is made stable has a second more
+/// for every 5 MB.
+fn stuck_ms(hangs: HangsIn) -> u64 {
+    let more = match hangs {
+        HangsIn::Fsync | HangsIn::Rename => LENGTH as u64 / 5_000,
+        _ => 0,
+    };
+    STUCK_S * 1000 + more
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use garland_testkit::{Scratch, random_bytes};
 
 /// The length of the file that is copied.
-const LENGTH: usize = 48 << 20;
+pub const LENGTH: usize = 48 << 20;
 
 /// The lengths of the files of the directory: together as much, the small ones many times.
 const LENGTHS: [usize; 6] = [0, 17, 4096, 70_001, 700_003, 6 << 20];
@@ -150,4 +150,26 @@ pub fn names(folder: &Path) -> Vec<PathBuf> {
     }
     let relative = |path: PathBuf| path.strip_prefix(folder).unwrap_or(&path).to_owned();
     found.into_iter().map(relative).collect()
+}
+
+#[test]
+fn what_is_neither_old_nor_new_is_torn() {
+    let scratch = Scratch::new("soak-contents");
+    let file = |text: &str| Files::from([(PathBuf::from("a/x"), text.into())]);
+    let version = Version { new: file("new"), old: file("old") };
+    let below = |had_old| {
+        let found = Found::below(scratch.folder(), &version, had_old);
+        (found.is_new, found.torn.len(), found.strange.len())
+    };
+    assert_eq!(below(false), (false, 0, 0), "absent, as before");
+    assert_eq!(below(true), (false, 1, 0), "the old one is lost");
+    write(scratch.folder(), &version.old);
+    assert_eq!([below(true), below(false)], [(false, 0, 0), (false, 1, 0)]);
+    write(scratch.folder(), &file("ne"));
+    assert_eq!(below(true), (false, 1, 0), "a part of the new one");
+    write(scratch.folder(), &version.new);
+    fs::write(scratch.path("a/.x.0123.garland-part"), "n").expect("there is room");
+    assert_eq!(below(true), (true, 0, 0));
+    fs::write(scratch.path("a/.x.tmp"), "n").expect("there is room");
+    assert_eq!(below(true), (true, 0, 1), "a name that nobody documents");
 }

@@ -84,6 +84,9 @@ fn faults_at_any_moment_cost_only_their_victims() {
             *peace.entry(round.operation).or_insert_with(|| in_peace(&stage, round.operation));
         let outcome = run::run(&stage, &round);
         println!("{:.0} s: {round}: {:.1} s", elapsed().as_secs_f64(), outcome.took.as_secs_f64());
+        if wish.round.is_some() {
+            println!("{}", outcome.story);
+        }
         tally.add(&round, &outcome, peace_s);
     }
     tally.print();

@@ -255,3 +255,17 @@ impl fmt::Display for Round {
         self.faults.iter().try_for_each(|fault| write!(f, "; {fault}"))
     }
 }
+
+#[test]
+fn a_seed_gives_the_same_rounds_with_a_victim_for_each_fault() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for number in 1..500 {
+        let [round, again] = [0, 1].map(|_| Round::draw(7, number, &Operation::ALL));
+        assert_eq!(round.to_string(), again.to_string());
+        let victims: std::collections::BTreeSet<u32> =
+            round.faults.iter().map(|fault| fault.node).collect();
+        assert!(victims.len() == round.faults.len() && !victims.is_empty(), "{round}");
+        kinds.extend(round.faults.iter().map(|fault| fault.kind.name()));
+    }
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
+}
