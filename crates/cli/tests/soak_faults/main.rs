@@ -31,7 +31,7 @@ use crate::tally::Tally;
 
 /// The rounds of a usual run of the tests, and their seed.
 const FEW: u64 = 4;
-const SEED: u64 = 1;
+const SEED: u64 = 2;
 
 /// What is run.
 struct Wish {
@@ -84,7 +84,8 @@ fn faults_at_any_moment_cost_only_their_victims() {
             *peace.entry(round.operation).or_insert_with(|| in_peace(&stage, round.operation));
         let outcome = run::run(&stage, &round);
         println!("{:.0} s: {round}: {:.1} s", elapsed().as_secs_f64(), outcome.took.as_secs_f64());
-        if wish.round.is_some() {
+        // A broken round tells its story anyway.
+        if wish.round.is_some() && outcome.breaches.is_empty() {
             println!("{}", outcome.story);
         }
         tally.add(&round, &outcome, peace_s);
