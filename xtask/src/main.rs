@@ -34,6 +34,8 @@ usage: cargo xtask <chore>
   soak [MINUTES]      repeat the tests with other random cases (default: 60 minutes)
   soak scenarios      run all scenarios; make one report
   soak bugs           put bugs back that were fixed; the simulator must find each by its seed
+  soak faults [--minutes N] [--seed S] [--round R]  copies, farms and mounts in a lab with random
+                      faults at random moments (default: 30 minutes); a round is repeated by its seed
   soak mount          test mounts for ten minutes and more while agents are killed
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
@@ -69,6 +71,9 @@ fn main() -> ExitCode {
         "guard" if !rest.is_empty() => return exit(guard::run(rest).map(ExitCode::from)),
         guard::KEEPER => return exit(guard::keep(rest)),
         "soak" if rest == ["mount"] => guard::chore(|| ci::soak_mounts(root)),
+        "soak" if rest.first().is_some_and(|word| word == "faults") => {
+            guard::chore(|| ci::soak_faults(root, &rest[1..]))
+        }
         "soak" if rest == ["bugs"] => guard::chore(|| ci::bugs(root)),
         "soak" if rest == ["scenarios"] => ci::scenarios(root),
         "soak" if rest.len() <= 1 => {

@@ -32,6 +32,11 @@ pub enum HangsIn {
     Fsync,
     /// Renaming a file.
     Rename,
+    /// None: the disk only takes this long to write a mebibyte.
+    Never {
+        /// The time for a mebibyte.
+        a_mib: Duration,
+    },
 }
 
 /// A mounted file system in memory that hangs in one kind of call. Dropping it releases hanging calls and
@@ -172,6 +177,16 @@ impl Disk {
 }
 
 struct Shared(Arc<Mutex<Disk>>);
+
+impl Shared {
+    /// Takes the time of a slow disk for writing `length` bytes. All other calls wait, as on a real one.
+    fn be_slow(&self, length: usize) {
+        let hangs = self.0.lock().hangs;
+        if let Some(HangsIn::Never { a_mib }) = hangs {
+            std::thread::sleep(a_mib.mul_f64(length as f64 / f64::from(1 << 20)));
+        }
+    }
+}
 
 /// If calls of this kind hang, keeps the reply to this call without sending it, and returns.
 macro_rules! hang_if {
@@ -339,6 +354,7 @@ impl Filesystem for Shared {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        self.be_slow(data.len());
         let mut disk = self.0.lock();
         if let Some(HangsIn::Write(after)) = disk.hangs
             && disk.written >= after

@@ -2,11 +2,13 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::steps;
 use xtask::clock::Watch;
+use xtask::packages;
 
 /// Cases of each property in a round; the default of a single test run is 256.
 const CASES: u32 = 4096;
@@ -19,6 +21,9 @@ const FUZZ_S: u32 = 60;
 
 /// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
+
+/// Minutes of `soak faults`.
+const FAULTS_MIN: u64 = 30;
 
 /// Runs rounds of all tests for at least `minutes`. Environment variables make each round longer and
 /// different: `PROPTEST_CASES` is the number of cases per property, `GARLAND_SIM_SEEDS` the simulated copies
@@ -56,6 +61,37 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
     let variables = [("GARLAND_SOAK", seed().to_string()), profile()];
     let which = ["--release", "--package", "garland", "--test", "mount"];
     steps::tests(root, &which, &variables)
+}
+
+/// Draws rounds of real commands in a lab with faults at random moments, for so many minutes, and prints a
+/// table of what was found: `soak faults [--minutes N] [--seed S] [--round R]`. With a round, only that
+/// round of the seed is run.
+///
+/// # Errors
+/// If an argument is wrong, or a promise was broken.
+pub(crate) fn soak_faults(root: &Path, args: &[String]) -> Result<()> {
+    let mut wanted = [("--minutes", None), ("--seed", None), ("--round", None)];
+    for pair in args.chunks(2) {
+        let known = wanted.iter_mut().find(|(name, _)| *name == pair[0]);
+        let (Some((name, value)), Some(text)) = (known, pair.get(1)) else {
+            bail!("usage: cargo xtask soak faults [--minutes N] [--seed S] [--round R]");
+        };
+        let number: u64 =
+            text.parse().with_context(|| format!("{name}: `{text}` is not a number"))?;
+        *value = Some(number);
+    }
+    let [(_, minutes), (_, given), (_, round)] = wanted;
+    packages::install(packages::TESTS)?;
+    let mut command = Command::new(env!("CARGO"));
+    // Not by nextest, which would print the rounds in the end only.
+    command.current_dir(root).args(["test", "--quiet", "--locked", "--release"]);
+    command.args(["--package", "garland", "--test", "soak_faults", "--", "--nocapture"]);
+    command.env("GARLAND_SOAK_FAULTS_MINUTES", minutes.unwrap_or(FAULTS_MIN).to_string());
+    command.env("GARLAND_SOAK_FAULTS_SEED", given.unwrap_or(seed().into()).to_string());
+    if let Some(round) = round {
+        command.env("GARLAND_SOAK_FAULTS_ROUND", round.to_string());
+    }
+    steps::watched(&mut command)
 }
 
 /// Returns a seed from the clock, different for each round and short enough to type.

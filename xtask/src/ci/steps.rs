@@ -103,14 +103,19 @@ fn linting() -> Vec<(&'static str, String)> {
 /// Runs the tests that the nextest arguments `which` choose, with additional environment variables, and
 /// checks that they leave nothing behind. `.config/nextest.toml` says which tests run at the same time.
 pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -> Result<()> {
-    let watchman = Watchman::new()?;
     let mut command = tools::nextest(root);
     command
         .args(["--cargo-quiet", "--locked", "--no-fail-fast", "--test-threads", &threads()])
         .args(which)
         .envs(variables.iter().map(|(name, value)| (name, value)));
-    watchman.mark(&mut command);
-    let outcome = run(&mut command);
+    watched(&mut command)
+}
+
+/// Runs a command that runs tests, and checks that they leave nothing behind.
+pub(super) fn watched(command: &mut Command) -> Result<()> {
+    let watchman = Watchman::new()?;
+    watchman.mark(command);
+    let outcome = run(command);
     let left = watchman.look();
     outcome?;
     left

@@ -52,6 +52,9 @@ pub struct LaunchedChild {
     child: Child,
     input: Option<Input>,
     reader: Option<JoinHandle<()>>,
+    /// Whether the process was killed. Its output is not awaited then: an agent that hangs in the
+    /// kernel outlives the process that stands in for it in a lab, and holds the pipe open.
+    is_killed: bool,
     /// Whether the process was killed but did not end. If so, it is not waited for again.
     is_left: bool,
 }
@@ -72,7 +75,8 @@ impl Starting {
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
         let (pipe, output) = (child.stdin.take(), child.stdout.take());
-        let mut child = LaunchedChild { child, input: None, reader: None, is_left: false };
+        let mut child =
+            LaunchedChild { child, input: None, reader: None, is_killed: false, is_left: false };
         child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
         let reader = output.map(|output| {
@@ -187,6 +191,7 @@ impl LaunchedChild {
 
     /// Kills the process. An agent that hangs does not notice the end of its input.
     pub fn kill(&mut self) {
+        self.is_killed = true;
         // Fails if the process has ended.
         let _ = self.child.kill();
     }
@@ -207,7 +212,7 @@ impl LaunchedChild {
             self.is_left = true;
             return;
         }
-        if let Some(reader) = self.reader.take() {
+        if let Some(reader) = self.reader.take().filter(|_| !self.is_killed) {
             // A panic of the thread has been printed already.
             let _ = reader.join();
         }
