@@ -1,5 +1,7 @@
 //! Copies to nodes, stripes, and files that are gathered.
 
+use std::collections::BTreeSet;
+
 use crate::breach::Promise;
 use crate::contents::{Files, Found, Version, own_bytes, write};
 use crate::round::{Kind, Operation, Round};
@@ -46,7 +48,14 @@ fn has_old(scene: &Scene<'_>, node: u32) -> bool {
         }
 }
 
-/// The command of a round. It is the same after the head's death.
+/// Returns the names of the runs that can be resumed.
+pub fn resumable(scene: &Scene<'_>) -> BTreeSet<String> {
+    let runs = scene.stage.garland.runs().into_iter();
+    let runs = runs.filter(|run| run.join("command.json").exists());
+    runs.map(|run| run.file_name().expect("a name").to_string_lossy().into_owned()).collect()
+}
+
+/// The command of a round.
 pub fn words(round: &Round, list: &str) -> Vec<String> {
     let mut words = vec!["cp", "--json"];
     let stuck = format!("{STUCK_S}s");

@@ -1,5 +1,6 @@
 //! Runs a round and judges it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::breach::Breach;
@@ -62,11 +63,12 @@ pub fn run(stage: &Stage<'_>, round: &Round) -> Outcome {
 /// Runs the command, a second time if its head was killed, and judges what it leaves.
 fn commands(scene: &mut Scene<'_>) {
     let before = scene.stage.ids();
-    let mut end = scene.command(&words(scene, false));
+    let earlier = copies::resumable(scene);
+    let mut end = scene.command(&words(scene));
     if scene.blows.of_head(Kind::KillHead) && end.result.is_none() {
         let stuck = &before | &scene.hanging();
         scene.judge_quiet(&stuck, ORPHANED, "after the head's death");
-        end = scene.command(&words(scene, true));
+        end = scene.command(&words_again(scene, &earlier));
     }
     scene.blows.end();
     scene.release();
@@ -74,12 +76,22 @@ fn commands(scene: &mut Scene<'_>) {
     judge(scene, &end);
 }
 
-fn words(scene: &Scene<'_>, again: bool) -> Vec<String> {
+fn words(scene: &Scene<'_>) -> Vec<String> {
     let list = scene.stage.list();
     match scene.round.operation {
-        Operation::Farm => farm::words(&list, again),
-        // Once there is `cp --resume`, it comes here.
+        Operation::Farm => farm::words(&list, false),
         _ => copies::words(scene.round, &list),
+    }
+}
+
+/// Returns the command that goes on after the head's death. `earlier` are the runs that could be
+/// resumed before the round: a head may die before its run can be.
+fn words_again(scene: &Scene<'_>, earlier: &BTreeSet<String>) -> Vec<String> {
+    let now = copies::resumable(scene);
+    match (scene.round.operation, now.difference(earlier).next()) {
+        (Operation::Farm, _) => farm::words(&scene.stage.list(), true),
+        (_, Some(run)) => ["cp", "--resume", run, "--json"].map(str::to_owned).to_vec(),
+        (_, None) => words(scene),
     }
 }
 
