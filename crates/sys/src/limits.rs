@@ -27,6 +27,12 @@ pub fn raise_open_files() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
+/// Returns the number of files that this process may have open.
+#[must_use]
+pub fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Gives the process that `command` starts the original limit of open files. With a higher limit,
 /// programs that use select(2) may fail, and programs that close all possible descriptors are slow.
 pub fn restore_open_files_in(command: &mut Command) {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{
-    AtFlags, CWD, RenameFlags, fsync, linkat, renameat, renameat_with, syncfs, unlinkat,
+    AtFlags, CWD, RenameFlags, fstatfs, fsync, linkat, renameat, renameat_with, syncfs, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -46,6 +46,15 @@ pub fn sync_file_system(file: impl AsFd) -> io::Result<()> {
     syncfs(file)?;
     world::synced(None);
     Ok(())
+}
+
+/// Returns whether what is synced on the file system of an open file survives a loss of power: not
+/// if it exists only in memory. In a simulated world all file systems stand for disks.
+pub fn outlives_power(file: impl AsFd) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    let in_memory = fstatfs(file).is_ok_and(|system| [TMPFS, RAMFS].contains(&system.f_type));
+    !in_memory || world::inside()
 }
 
 /// Renames an entry of a directory; an existing file with the new name is replaced.

@@ -20,7 +20,7 @@ pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;
 pub use place::{Opener, Place, open_directory, open_file};
-pub use reading::Reading;
+pub use reading::{Reading, WrittenFile};
 pub use scan::{ScanError, ScanOptions, Tally};
 pub use source::TreeSource;
 pub use walk::name_of;

@@ -3,12 +3,23 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use garland_core::tree::GOOD;
 
 use super::index::{Body, Index, Stamp};
 use super::making::Bodies;
 use super::place::{Opener, Place};
+
+/// A file of a stream that does not have its final name yet.
+pub struct WrittenFile {
+    /// Its record number.
+    pub number: u32,
+    /// The open file.
+    pub file: Arc<File>,
+    /// The number of bytes written so far.
+    pub length: u64,
+}
 
 /// Reads the bytes of a stream's files. All files that it reads must be intact.
 pub struct Reading<'a> {
@@ -18,17 +29,16 @@ pub struct Reading<'a> {
     pub places: &'a [Place],
     /// Opens the files.
     pub opener: Opener,
-    /// The file that is still being written under a hidden name, if any: its record number, the
-    /// file, and the number of bytes written so far.
-    pub partial: Option<(u32, &'a File, u64)>,
+    /// The files that do not have their final names yet.
+    pub written: &'a [WrittenFile],
     /// The record number of the last file that could not be read, if any.
     pub failed: Option<u32>,
 }
 
 impl<'a> Reading<'a> {
-    /// Creates a reader without a partial file: every file of the stream has its final name.
+    /// Creates a reader of a stream whose files all have their final names.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
-        Self { index, places, opener, partial: None, failed: None }
+        Self { index, places, opener, written: &[], failed: None }
     }
 }
 
@@ -38,11 +48,11 @@ impl Bodies for Reading<'_> {
     }
 
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let there = self.partial.filter(|(of, ..)| *of == number);
-        let left = there.map_or(0, |(.., there)| there.saturating_sub(offset));
+        let there = self.written.iter().find(|file| file.number == number);
+        let left = there.map_or(0, |there| there.length.saturating_sub(offset));
         let left = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let (grown, old) = bytes.split_at_mut(left);
-        let grown = there.map_or(Ok(()), |(_, file, _)| read_with_hole(file, offset, grown));
+        let grown = there.map_or(Ok(()), |there| read_with_hole(&there.file, offset, grown));
         let read = grown.and_then(|()| match old {
             [] => Ok(()),
             old => {

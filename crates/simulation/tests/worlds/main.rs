@@ -186,7 +186,7 @@ fn stripes_survive_a_death_at_any_step_of_their_commit() {
 
 #[test]
 fn power_that_fails_at_any_step_leaves_the_old_file_or_the_new_one() {
-    let kinds = [Kind::File, Kind::Stripes, Kind::Gather];
+    let kinds = [Kind::File, Kind::Stripes, Kind::Gather, Kind::Tree(12)];
     for (seed, kind) in (6..).zip(kinds) {
         let nodes = if kind == Kind::Gather { 1 } else { 2 };
         let case = Case { seed, nodes, length: 300_000, rails: 1, kind, has_older: true };

@@ -11,15 +11,14 @@ use garland_core::tree::Meta;
 use garland_sys::{lock, storage};
 use rustix::io::Errno;
 
+use super::directory::Directory;
 use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
 
 /// An entry of a directory: the final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
-    folder: &'a OwnedFd,
-    /// Properties of the directory that are known so far.
-    saved: &'a SavedAttributes,
+    directory: &'a Directory,
     name: &'a OsStr,
     maker: &'a Maker,
     hidden: OnceCell<OsString>,
@@ -35,15 +34,10 @@ pub struct Maker {
 }
 
 impl<'a> DirEntry<'a> {
-    /// Returns the entry `name` in the directory `folder`; `saved` are the properties of that
-    /// directory that are known so far.
-    pub fn new(
-        (folder, saved): (&'a OwnedFd, &'a SavedAttributes),
-        name: &'a [u8],
-        maker: &'a Maker,
-    ) -> Self {
+    /// Returns the entry `name` in a directory.
+    pub fn new(directory: &'a Directory, name: &'a [u8], maker: &'a Maker) -> Self {
         let name = OsStr::from_bytes(name);
-        Self { folder, saved, name, maker, hidden: OnceCell::new() }
+        Self { directory, name, maker, hidden: OnceCell::new() }
     }
 
     /// Checks that the name does not exist, or is that of a file that may be replaced.
@@ -85,12 +79,12 @@ impl<'a> DirEntry<'a> {
 
     /// Returns the directory.
     pub fn folder(&self) -> &OwnedFd {
-        self.folder
+        &self.directory.folder
     }
 
     /// Returns the properties of the directory that are known so far.
     pub fn saved(&self) -> &SavedAttributes {
-        self.saved
+        &self.directory.saved
     }
 
     /// Learns the owner and mode of new files in the directory from `file`, which is one of them.

@@ -1,14 +1,63 @@
-//! Opens the directories of a tree without following symbolic links.
+//! The directories of a tree, which are opened without following symbolic links.
 
 use std::io;
+use std::iter::successors;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, Stat, fchmod};
 
+use super::saved_attributes::SavedAttributes;
 use crate::tree::open_directory;
 
 /// The permission bits that the owner needs to create files in a directory.
 pub const OWNER: u32 = 0o700;
+
+/// A directory of the tree, which stays open while something is to be done in it.
+pub struct Directory {
+    /// The open directory.
+    pub folder: OwnedFd,
+    /// The properties of the directory that are known so far.
+    pub saved: SavedAttributes,
+    /// Its device and inode number.
+    pub id: (u64, u64),
+    /// Its name; empty for the top.
+    pub name: Vec<u8>,
+    /// The directory that it is in; none for the top.
+    pub above: Option<Arc<Directory>>,
+    /// Whether nothing is removed from it, because something in it failed.
+    stays: AtomicBool,
+}
+
+impl Directory {
+    /// Returns the open directory `folder` with status `stat`, which is called `name` in `above`.
+    pub fn new(folder: OwnedFd, stat: &Stat, name: &[u8], above: Option<Arc<Self>>) -> Self {
+        let (saved, id) = (SavedAttributes::default(), (stat.st_dev, stat.st_ino));
+        let (name, stays) = (name.to_vec(), AtomicBool::new(false));
+        Self { folder, saved, id, name, above, stays }
+    }
+
+    /// Returns the path of `name` in this directory, relative to the top.
+    pub fn path_of(&self, name: &[u8]) -> Vec<u8> {
+        let inside = successors(Some(self), |directory| directory.above.as_deref());
+        let inside = inside.filter(|directory| directory.above.is_some());
+        let mut names: Vec<&[u8]> = inside.map(|directory| directory.name.as_slice()).collect();
+        names.reverse();
+        names.push(name);
+        names.join(&b'/')
+    }
+
+    /// Records a failure in the directory: nothing is removed from it.
+    pub fn set_stays(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether nothing is removed from the directory.
+    pub fn stays(&self) -> bool {
+        self.stays.load(Ordering::Relaxed)
+    }
+}
 
 /// Opens the directory whose path below `top` consists of `names`.
 pub fn descend<'a>(

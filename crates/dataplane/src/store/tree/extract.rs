@@ -1,45 +1,39 @@
 //! Applies the records of a tree's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use garland_core::tree::{Meta, Record};
 use garland_sys::{process, storage};
-use rustix::fs::{AtFlags, Mode, fstat, linkat, mkdirat, symlinkat};
+use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
 
 use super::dir_entry::{DirEntry, Maker};
-use super::directory::{self, OWNER};
+use super::directory::{self, Directory, OWNER};
 use super::keep::{Kept, Linked};
-use super::metadata::{apply, apply_to_link};
 use super::partial::PartialFile;
+use super::placing::{Act, Placer, Step};
 use super::previous::PreviousTree;
 use super::proofs::Proofs;
-use super::saved_attributes::SavedAttributes;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
+use super::waiting::Waiting;
 use crate::store::left::remove_all_stale;
-use crate::tree::open_directory;
+use crate::tree::{WrittenFile, open_directory};
 
 /// The maximum number of file systems in `devices`, which are made stable at the end.
 const DEVICES: usize = 64;
 
-/// The maximum number of failed files with further hard links. If there are more, the copy fails.
-const FAILED: usize = 10_000;
-
 /// Extracts the records of a tree into a directory. The memory that it needs grows with the depth
-/// of the tree, not with its size.
+/// of the tree, not with its size; the files that wait are bounded.
 pub struct TreeExtractor {
-    maker: Maker,
-    top: OwnedFd,
-    top_saved: SavedAttributes,
     top_meta: Option<Meta>,
-    /// The open directories, from the top down to the current one.
-    folders: Vec<Inside>,
+    /// The open directories, from the top down to the current one, with their metadata.
+    folders: Vec<(Arc<Directory>, Meta)>,
     /// The number of directories at the end of the current path that are skipped, because the
     /// outermost of them could not be created.
     skipped: usize,
@@ -51,31 +45,20 @@ pub struct TreeExtractor {
     /// The current file, if it is kept and its bytes are skipped.
     kept: Option<Kept>,
     linked: Linked,
-    /// Removes files that are not in the tree, if that was requested.
-    sweeper: Option<Sweeper>,
     /// The number of files and directories that were removed.
     removed: Arc<AtomicU64>,
-    /// Paths of failed files that have further hard links later in the stream.
-    failed: BTreeSet<Vec<u8>>,
     /// An open directory on each file system that was written to, by device number.
-    devices: BTreeMap<u64, OwnedFd>,
-    /// The digests of all files, if they are to be read back.
-    proofs: Option<Proofs>,
-    troubles: Troubles,
-}
-
-struct Inside {
-    folder: OwnedFd,
-    saved: SavedAttributes,
-    name: Vec<u8>,
-    meta: Meta,
+    devices: BTreeMap<u64, Arc<OwnedFd>>,
+    /// Complete files, and what follows them, if files are to be stable before they appear.
+    waiting: Option<Waiting>,
+    placer: Placer,
 }
 
 impl TreeExtractor {
     /// Returns an extractor into the directory `top` that keeps the files of `old`, if they are
     /// unchanged. Hidden names of partial files contain `tag`. If `verify` is set, records the
-    /// digests of all files, which [`Self::prove`] compares with the medium. Removes stale partial
-    /// files from `top`.
+    /// digests of all files, which [`Self::prove`] compares with the medium. Files wait in
+    /// `waiting`, if there is one, until they are stable. Removes stale partial files from `top`.
     ///
     /// # Errors
     /// When the file for the digests cannot be created.
@@ -84,11 +67,20 @@ impl TreeExtractor {
         tag: &str,
         old: Option<Arc<PreviousTree>>,
         verify: bool,
+        waiting: Option<Waiting>,
     ) -> io::Result<Self> {
         remove_all_stale(&top);
-        let mut extractor = Self {
+        let proofs = verify.then(|| Proofs::create(&top, tag)).transpose()?;
+        let stat = fstat(&top)?;
+        let placer = Placer {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
-            top_saved: SavedAttributes::default(),
+            top: Arc::new(Directory::new(top, &stat, b"", None)),
+            sweeper: None,
+            proofs,
+            troubles: Troubles::default(),
+            failed: BTreeSet::new(),
+        };
+        let mut extractor = Self {
             top_meta: None,
             folders: Vec::new(),
             skipped: 0,
@@ -97,29 +89,21 @@ impl TreeExtractor {
             old,
             kept: None,
             linked: Linked::default(),
-            sweeper: None,
             removed: Arc::default(),
-            failed: BTreeSet::new(),
             devices: BTreeMap::new(),
-            proofs: verify.then(|| Proofs::create(&top, tag)).transpose()?,
-            troubles: Troubles::default(),
-            top,
+            waiting,
+            placer,
         };
-        if let Ok(top) = extractor.top.try_clone() {
-            extractor.remember(&top);
-        }
+        extractor.remember(&Arc::clone(&extractor.placer.top));
         Ok(extractor)
     }
 
-    /// Returns the file that is being written, if any: its record number, the file, and the number
-    /// of bytes written so far.
-    ///
-    /// # Errors
-    /// When the process has no file descriptors left.
-    pub fn partial(&self) -> io::Result<Option<(u32, File, u64)>> {
-        let Some(partial) = &self.partial else { return Ok(None) };
-        let (file, there) = partial.reader()?;
-        Ok(Some((self.number, file, there)))
+    /// Returns the files of the records `numbers` that do not have their final names yet: the one
+    /// that is being written, and those that wait.
+    pub fn written(&self, numbers: &RangeInclusive<u32>) -> Vec<WrittenFile> {
+        let partial = self.partial.as_ref().map(|partial| partial.reader(self.number));
+        let waiting = self.waiting.as_ref().map(|waiting| waiting.files(numbers));
+        waiting.into_iter().flatten().chain(partial).collect()
     }
 
     /// Returns whether a file is being written, so that the next bytes are needed and not skipped.
@@ -148,55 +132,57 @@ impl TreeExtractor {
         record.name().into_iter().for_each(|name| self.keep(name));
         match record {
             Record::Spare(spared) => {
-                self.sweeper = Some(Sweeper::new(&spared, Arc::clone(&self.removed)));
+                let sweeper = Sweeper::new(&spared, Arc::clone(&self.removed));
+                self.placer.sweeper = Some(sweeper);
             }
-            Record::Sweep => self.sweep()?,
+            Record::Sweep => {
+                let swept = self.placer.sweeper.as_mut().map(Sweeper::complete);
+                swept.map_or(Ok(()), |swept| self.act(Act::Sweep(swept)))?;
+            }
             Record::Top(meta) => self.top_meta = Some(meta),
-            Record::Enter { name, meta } => match self.enter(&name) {
-                Ok(folder) => {
-                    let saved = SavedAttributes::default();
-                    self.folders.push(Inside { folder, saved, name, meta });
-                    self.sweeper.iter_mut().for_each(Sweeper::enter);
+            Record::Enter { name, meta } => {
+                self.make_way(&name)?;
+                match self.enter(&name) {
+                    Ok(directory) => {
+                        self.folders.push((directory, meta));
+                        self.placer.sweeper.iter_mut().for_each(Sweeper::enter);
+                    }
+                    Err(error) => {
+                        self.skipped = 1;
+                        self.note(&name, &error)?;
+                    }
                 }
-                Err(error) => {
-                    self.skipped = 1;
-                    self.note(&name, &error)?;
-                }
-            },
+            }
             Record::Leave => {
-                self.sweeper.iter_mut().for_each(Sweeper::leave);
-                if let Some(Inside { folder, name, meta, .. }) = self.folders.pop() {
-                    let applied = apply(&folder, &meta);
-                    self.note_if(&name, applied)?;
+                self.placer.sweeper.iter_mut().for_each(Sweeper::leave);
+                if let Some((directory, meta)) = self.folders.pop() {
+                    self.put(Step { directory, act: Act::Leave(meta) })?;
                 }
             }
             Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
-                let entry = self.entry(&name);
-                match PartialFile::create(&entry, &name, meta, length, (sparse, linked)) {
-                    Ok(partial) => self.partial = Some(partial.digested(self.proofs.is_some())),
+                self.make_way(&name)?;
+                let create = |extractor: &Self| {
+                    let (entry, meta) = (extractor.entry(&name), meta.clone());
+                    PartialFile::create(&entry, &name, meta, length, (sparse, linked))
+                };
+                let mut created = create(self);
+                if self.makes_room(created.as_ref().err()) {
+                    created = create(self);
+                }
+                match created {
+                    Ok(partial) => {
+                        self.partial = Some(partial.digested(self.placer.proofs.is_some()));
+                    }
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
             }
-            Record::Link { name, meta, target } => {
-                let linked = self.link(&name, &meta, &target);
-                self.note_if(&name, linked)?;
-            }
-            Record::Name { name, first } => {
-                let named = match self.name(&name, &first) {
-                    // The hidden name is not locked: another copy into the same directory may have
-                    // removed it as that of a killed agent.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        self.name(&name, &first)
-                    }
-                    named => named,
-                };
-                self.note_if(&name, named)?;
-            }
+            Record::Link { name, meta, target } => self.act(Act::Link { name, meta, target })?,
+            Record::Name { name, first } => self.act(Act::Name { name, first })?,
             Record::End => {
                 if let Some(meta) = self.top_meta.take() {
-                    let applied = apply(&self.top, &meta);
-                    self.note_if(b".", applied)?;
+                    let directory = Arc::clone(&self.placer.top);
+                    self.put(Step { directory, act: Act::Leave(meta) })?;
                 }
             }
         }
@@ -206,7 +192,7 @@ impl TreeExtractor {
     /// Records that `name` in the current directory is part of the tree, so that it is not removed.
     pub fn keep(&mut self, name: &[u8]) {
         if self.skipped == 0 {
-            self.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
+            self.placer.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
         }
     }
 
@@ -215,18 +201,84 @@ impl TreeExtractor {
         Arc::clone(&self.removed)
     }
 
-    fn sweep(&mut self) -> io::Result<()> {
-        let path = self.path_of(b"");
-        let folder = self.folders.last().map_or(&self.top, |inside| &inside.folder);
-        let Some(sweeper) = &self.sweeper else { return Ok(()) };
-        sweeper.sweep(folder, &path, &mut self.troubles)
+    fn act(&mut self, act: Act) -> io::Result<()> {
+        let directory = Arc::clone(self.current());
+        self.put(Step { directory, act })
+    }
+
+    /// Does a step, or lets it wait: for the file that it shows to be stable, or for the steps
+    /// before it.
+    fn put(&mut self, step: Step) -> io::Result<()> {
+        let is_file = matches!(step.act, Act::Show { .. });
+        match &mut self.waiting {
+            Some(waiting) if is_file || !waiting.is_empty() => waiting.push(step),
+            _ => return self.placer.place(step),
+        }
+        if self.waiting.as_ref().is_some_and(Waiting::is_complete) { self.turn() } else { Ok(()) }
+    }
+
+    /// Puts everything in place that waits.
+    ///
+    /// # Errors
+    /// When it cannot be made stable, or an error occurs that affects the rest of the tree, too.
+    /// Nothing waits then: files that are not in place are removed.
+    pub fn settle(&mut self) -> io::Result<()> {
+        while self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty()) {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Puts the steps in place whose data is stable, and begins to make that of the next ones
+    /// stable.
+    fn turn(&mut self) -> io::Result<()> {
+        let turned = self.place_stable();
+        if turned.is_err() {
+            self.discard_waiting();
+        }
+        turned
+    }
+
+    fn place_stable(&mut self) -> io::Result<()> {
+        let Some(waiting) = &mut self.waiting else { return Ok(()) };
+        let mut steps = waiting.take_stable()?.into_iter();
+        // The disk is busy with the next batch while this one gets its names.
+        let begun = match waiting.is_empty() {
+            false => waiting.begin_sync(self.devices.values().cloned().collect()),
+            true => Ok(()),
+        };
+        let placed = steps.try_for_each(|step| self.placer.place(step));
+        // After an error for all.
+        steps.for_each(|step| self.placer.discard(&step));
+        placed.and(begun)
+    }
+
+    fn discard_waiting(&mut self) {
+        let steps = self.waiting.as_mut().map(Waiting::take_all);
+        steps.into_iter().flatten().for_each(|step| self.placer.discard(&step));
+    }
+
+    /// Puts what waits in place, if it has to be there before the entry `name` of the current
+    /// directory is created: an entry of that name, or one that needs the same hidden name.
+    fn make_way(&mut self, name: &[u8]) -> io::Result<()> {
+        let waits = self.waiting.as_ref().is_some_and(|waiting| waiting.has(self.current(), name));
+        if waits { self.settle() } else { Ok(()) }
+    }
+
+    /// Puts what waits in place if the disk is full or too many files are open: that removes the
+    /// files that it replaces, and closes its own. Returns whether there may be room now.
+    fn makes_room(&mut self, error: Option<&io::Error>) -> bool {
+        const FULL: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE];
+        let full = error.and_then(Errno::from_io_error).is_some_and(|errno| FULL.contains(&errno));
+        let waits = self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty());
+        full && waits && self.settle().is_ok()
     }
 
     /// Decides whether the file of the current record is in place already and is kept. Returns true
     /// if so. If files are to be read back, all are written: earlier reads may have come from the
     /// page cache.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
-        let old = self.old.as_ref().filter(|_| self.proofs.is_none());
+        let old = self.old.as_ref().filter(|_| self.placer.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
         let mut others = std::mem::take(&mut self.linked);
         let entry = self.entry(name);
@@ -242,45 +294,38 @@ impl TreeExtractor {
     /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(partial) = &mut self.partial else { return Ok(()) };
-        let Err(error) = partial.write(bytes) else { return Ok(()) };
+        let mut written = partial.write(bytes);
+        if self.makes_room(written.as_ref().err())
+            && let Some(partial) = &mut self.partial
+        {
+            written = partial.write(bytes);
+        }
+        let (Some(partial), Err(error)) = (&self.partial, written) else { return Ok(()) };
         let (name, linked) = (partial.name.clone(), partial.linked);
-        self.abandon();
+        self.drop_partial();
         self.give_up(&name, linked, &error)
     }
 
-    /// Ends the current file. Gives it its metadata and its final name if it is `whole`, else
-    /// removes it.
+    /// Ends the current file. Gives it its metadata and, as soon as it is stable, its final name if
+    /// it is `whole`, else removes it.
     ///
     /// # Errors
     /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
-            self.abandon();
+            self.drop_partial();
         }
         if let Some(kept) = self.kept.take() {
-            return self.note_if(&kept.name, kept.apply_metadata());
+            let applied = kept.apply_metadata();
+            return self.placer.note_if(&Arc::clone(self.current()), &kept.name, applied);
         }
-        let Some(mut partial) = self.partial.take() else { return Ok(()) };
-        let entry = self.entry(&partial.name);
-        let ended = partial.end();
-        // A file without all of its metadata is put in place, and reported.
-        let applied = partial.apply_metadata();
-        let shown = ended.and_then(|()| partial.show(&entry));
-        if let Err(error) = shown {
-            partial.remove(&entry);
+        let Some(partial) = self.partial.take() else { return Ok(()) };
+        if let Err(error) = partial.end() {
+            partial.remove(&self.entry(&partial.name));
             return self.give_up(&partial.name, partial.linked, &error);
         }
-        self.remember_digest(&mut partial)?;
-        self.note_if(&partial.name, applied)
-    }
-
-    /// Records the digest of a complete file, if files are to be read back.
-    fn remember_digest(&mut self, partial: &mut PartialFile) -> io::Result<()> {
-        let path = self.path_of(&partial.name);
-        let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) else {
-            return Ok(());
-        };
-        proofs.note(&path, length, digest)
+        let applied = partial.apply_metadata();
+        self.act(Act::Show { partial, number: self.number, applied })
     }
 
     /// Makes all files stable and, if requested, reads them back from the medium. Records an error
@@ -289,13 +334,28 @@ impl TreeExtractor {
     /// # Errors
     /// When the digests cannot be read.
     pub fn prove(&mut self, over: &dyn Fn() -> bool) -> io::Result<()> {
+        self.settle()?;
         self.make_stable()?;
-        let Some(proofs) = &mut self.proofs else { return Ok(()) };
-        proofs.check(&self.top, over, &mut self.troubles)
+        let Placer { proofs, top, troubles, .. } = &mut self.placer;
+        let Some(proofs) = proofs else { return Ok(()) };
+        proofs.check(&top.folder, over, troubles)
     }
 
-    /// Removes the file that is being written, if any.
+    /// Ends early: puts complete files in place, so that the next copy can keep them, and removes
+    /// the file that is being written.
     pub fn abandon(&mut self) {
+        self.drop_partial();
+        // If they cannot be made stable, they are removed.
+        let _ = self.settle();
+    }
+
+    /// Removes all files that do not have their final names yet.
+    pub fn discard(&mut self) {
+        self.drop_partial();
+        self.discard_waiting();
+    }
+
+    fn drop_partial(&mut self) {
         self.kept = None;
         if let Some(partial) = self.partial.take() {
             partial.remove(&self.entry(&partial.name));
@@ -316,17 +376,19 @@ impl TreeExtractor {
     /// # Errors
     /// When there were errors; contains the texts of the first ones, and the number of all.
     pub fn troubles(&self) -> Result<(), String> {
-        self.troubles.none()
+        self.placer.troubles.none()
+    }
+
+    fn current(&self) -> &Arc<Directory> {
+        self.folders.last().map_or(&self.placer.top, |(directory, _)| directory)
     }
 
     /// Returns the entry `name` of the current directory.
     fn entry<'a>(&'a self, name: &'a [u8]) -> DirEntry<'a> {
-        let top = (&self.top, &self.top_saved);
-        let inside = self.folders.last().map_or(top, |inside| (&inside.folder, &inside.saved));
-        DirEntry::new(inside, name, &self.maker)
+        self.placer.entry(self.current(), name)
     }
 
-    fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
+    fn enter(&mut self, name: &[u8]) -> io::Result<Arc<Directory>> {
         let entry = self.entry(name);
         let above = entry.folder();
         let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWNER)) {
@@ -344,81 +406,34 @@ impl TreeExtractor {
             }
             Err(error) => return Err(error.into()),
         };
-        directory::allow_owner(&folder, &fstat(&folder)?);
+        let stat = fstat(&folder)?;
+        directory::allow_owner(&folder, &stat);
         if !is_new {
             remove_all_stale(&folder);
         }
-        self.remember(&folder);
-        Ok(folder)
+        let above = Arc::clone(self.current());
+        let directory = Arc::new(Directory::new(folder, &stat, name, Some(above)));
+        self.remember(&directory);
+        Ok(directory)
     }
 
-    fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
-        let entry = self.entry(name);
-        entry.check()?;
-        symlinkat(target, entry.folder(), entry.hidden())?;
-        let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
-        let shown = entry.show();
-        if shown.is_err() {
-            entry.remove();
-        }
-        shown.and(applied)
-    }
-
-    fn name(&self, name: &[u8], first: &[Vec<u8>]) -> io::Result<()> {
-        let (Some((last, above)), false) =
-            (first.split_last(), self.failed.contains(&first.join(&b'/')))
-        else {
-            return Err(io::Error::other("cannot create the hard link: its target is missing"));
-        };
-        let folder = directory::descend(&self.top, above.iter().map(Vec::as_slice))?;
-        let entry = self.entry(name);
-        entry.check()?;
-        linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
-        let shown = entry.show();
-        // rename(2) leaves the hidden name in place if both names are links to one file already.
-        entry.remove();
-        shown
-    }
-
-    /// Keeps `folder` open, so that its file system can be made stable.
-    fn remember(&mut self, folder: &OwnedFd) {
-        let Ok(stat) = fstat(folder) else { return };
+    /// Keeps an open directory of each file system, so that it can be made stable.
+    fn remember(&mut self, directory: &Directory) {
+        let (device, _) = directory.id;
         if self.devices.len() < DEVICES
-            && !self.devices.contains_key(&stat.st_dev)
-            && let Ok(folder) = folder.try_clone()
+            && !self.devices.contains_key(&device)
+            && let Ok(folder) = directory.folder.try_clone()
         {
-            self.devices.insert(stat.st_dev, folder);
+            self.devices.insert(device, Arc::new(folder));
         }
     }
 
-    /// Records that the file `name` cannot be put in place. If it is `linked`, neither can its hard
-    /// links that follow in the stream.
     fn give_up(&mut self, name: &[u8], linked: bool, error: &io::Error) -> io::Result<()> {
-        if linked {
-            let path = self.path_of(name);
-            self.failed.insert(path);
-            if self.failed.len() > FAILED {
-                let message = format!("more than {FAILED} files with hard links failed");
-                return Err(io::Error::other(message));
-            }
-        }
-        self.note(name, error)
-    }
-
-    fn note_if(&mut self, name: &[u8], done: io::Result<()>) -> io::Result<()> {
-        done.or_else(|error| self.note(name, &error))
+        self.placer.give_up(&Arc::clone(self.current()), name, linked, error)
     }
 
     fn note(&mut self, name: &[u8], error: &io::Error) -> io::Result<()> {
-        let path = self.path_of(name);
-        self.sweeper.iter_mut().for_each(Sweeper::trouble);
-        self.troubles.note(&path, error)
-    }
-
-    /// Returns the path of `name` in the current directory, relative to the top.
-    fn path_of(&self, name: &[u8]) -> Vec<u8> {
-        let names = self.folders.iter().map(|inside| inside.name.as_slice());
-        names.chain([name]).collect::<Vec<_>>().join(&b'/')
+        self.placer.note(&Arc::clone(self.current()), name, error)
     }
 }
 

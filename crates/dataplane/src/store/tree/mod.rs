@@ -1,5 +1,9 @@
-//! A tree as a destination: a stream whose files appear in a directory one by one, each whole or
-//! not at all.
+//! A tree as a destination: a stream whose files appear in a directory, each whole or not at all.
+//!
+//! Unless the copy does without fsync, no file gets its final name before its data is stable. One
+//! fsync(2) per file would take longer than everything else: files wait in batches, each of which is
+//! made stable by one syncfs(2). What follows a file that waits, waits too, so that everything is
+//! put in place in the order of the stream.
 //!
 //! Blocks are written in order and cannot be read back: a node that lacks a block gets it from the
 //! head. If parts of a tree are in place before the copy, the position of every file in the stream
@@ -12,11 +16,13 @@ mod extract;
 mod keep;
 mod metadata;
 mod partial;
+mod placing;
 mod previous;
 mod proofs;
 mod saved_attributes;
 mod sweep;
 mod trouble;
+mod waiting;
 
 use std::io;
 use std::sync::Arc;
@@ -26,6 +32,7 @@ use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_protocol::{TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
+use garland_sys::storage;
 use garland_sys::sync::Mutex;
 
 use super::file::open_below;
@@ -33,6 +40,7 @@ use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
 pub use crate::store::tree::previous::PreviousTree;
+use crate::store::tree::waiting::{BATCH, Waiting};
 
 /// A store that extracts a tree into a directory.
 pub struct TreeStore {
@@ -75,7 +83,9 @@ impl TreeStore {
         let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
         let old = old.map_err(|error| StoreError::path("open the directory", &name, &error))?;
-        let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify)
+        let waits = *fsync && storage::outlives_power(&folder);
+        let waiting = waits.then(|| Waiting::new(BATCH));
+        let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify, waiting)
             .map_err(|error| StoreError::path("store digests in", &name, &error))?;
         let removed = extractor.removed();
         let state = Mutex::new(State { parser: Parser::default(), limits, extractor });
@@ -134,20 +144,24 @@ impl Store for TreeStore {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let Some(old) = &self.old else { return Err(io::ErrorKind::Unsupported.into()) };
-        let partial = self.state.lock().extractor.partial()?;
-        old.read(partial.as_ref(), offset, bytes)
+        let numbers = old.records(offset, bytes.len());
+        let written = self.state.lock().extractor.written(&numbers);
+        old.read(&written, offset, bytes)
     }
 
-    /// Makes the files stable, if that was requested; they have their final names already. Fails if
-    /// some files could not be put in place.
+    /// Puts the last files in place and makes everything stable, if that was requested. Fails if some
+    /// files could not be put in place.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         if !state.parser.is_over() {
             return Err(StoreError::Failed("the stream of the tree ended early".to_owned()));
         }
         if self.fsync {
             trace
-                .time(Stage::Fsync, || state.extractor.make_stable())
+                .time(Stage::Fsync, || {
+                    state.extractor.settle()?;
+                    state.extractor.make_stable()
+                })
                 .map_err(|error| StoreError::path("sync", &self.name, &error))?;
         }
         state.extractor.troubles().map_err(StoreError::Failed)
@@ -194,6 +208,6 @@ mod tests;
 
 impl Drop for TreeStore {
     fn drop(&mut self) {
-        self.abandon();
+        self.state.lock().extractor.discard();
     }
 }

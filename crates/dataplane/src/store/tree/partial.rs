@@ -1,8 +1,9 @@
-//! A file of a tree that is not complete yet. A small file has no name until it is complete. A
-//! large file, and every file on a file system without O_TMPFILE, has a hidden name.
+//! A file of a tree without its final name. A small file has no name at all until then. A large
+//! file, and every file on a file system without O_TMPFILE, has a hidden name.
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use garland_core::tree::Meta;
 use garland_protocol::{Checksum, Summing};
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 use super::dir_entry::DirEntry;
 use super::metadata::{apply, apply_time};
 use crate::store::file::reserve;
+use crate::tree::WrittenFile;
 
 /// Files of at least this length in bytes have a hidden name, and their disk space is reserved.
 const LARGE: u64 = 1 << 20;
@@ -22,7 +24,8 @@ const PAGE: usize = 4096;
 
 /// A file that is being written, under a hidden name or without a name.
 pub struct PartialFile {
-    file: File,
+    /// The open file. As long as it is open, other copies leave its hidden name alone.
+    file: Arc<File>,
     /// The final name of the file.
     pub name: Vec<u8>,
     meta: Meta,
@@ -61,7 +64,7 @@ impl PartialFile {
             nameless.ok_or(io::ErrorKind::NotFound)?
         };
         entry.learn(&file);
-        let (name, written, summing) = (name.to_vec(), 0, None);
+        let (file, name, written, summing) = (Arc::new(file), name.to_vec(), 0, None);
         Ok(Self { file, name, meta, length, written, sparse, linked, hidden, final_mode, summing })
     }
 
@@ -75,33 +78,33 @@ impl PartialFile {
         self.summing.take().map(|summing| (self.length, summing.finish()))
     }
 
-    /// Returns the file, and the number of bytes that have been written.
-    ///
-    /// # Errors
-    /// When the process has no file descriptors left.
-    pub fn reader(&self) -> io::Result<(File, u64)> {
-        Ok((self.file.try_clone()?, self.written))
+    /// Returns the file, of the record `number`, with the number of bytes that have been written.
+    pub fn reader(&self, number: u32) -> WrittenFile {
+        WrittenFile { number, file: Arc::clone(&self.file), length: self.written }
     }
 
-    /// Writes the next bytes. In a sparse file pages of zeros are skipped.
+    /// Returns the length of the complete file.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Writes the next bytes. In a sparse file pages of zeros are skipped. After an error the same
+    /// bytes may be written again.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.summing.iter_mut().for_each(|summing| summing.update(bytes));
-        if !self.sparse {
-            storage::write_all_at(&self.file, bytes, self.written)?;
-            self.written += bytes.len() as u64;
-            return Ok(());
-        }
-        let mut rest = bytes;
+        let (mut at, mut rest) = (self.written, bytes);
         while !rest.is_empty() {
             // Up to the next page boundary of the file.
-            let inside = usize::try_from(self.written % PAGE as u64).unwrap_or(0);
-            let (page, behind) = rest.split_at(rest.len().min(PAGE - inside));
-            if page.iter().any(|&byte| byte != 0) {
-                storage::write_all_at(&self.file, page, self.written)?;
+            let inside = usize::try_from(at % PAGE as u64).unwrap_or(0);
+            let most = if self.sparse { PAGE - inside } else { rest.len() };
+            let (part, behind) = rest.split_at(rest.len().min(most));
+            if !self.sparse || part.iter().any(|&byte| byte != 0) {
+                storage::write_all_at(&self.file, part, at)?;
             }
-            self.written += page.len() as u64;
+            at += part.len() as u64;
             rest = behind;
         }
+        self.written = at;
+        self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         Ok(())
     }
 

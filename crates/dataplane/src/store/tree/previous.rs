@@ -1,15 +1,15 @@
 //! The files of a tree that were in place before the copy. Blocks of the stream can be generated
 //! from them, and some of them are kept.
 
-use std::fs::File;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_core::tree::GOOD;
 use garland_sys::sync::Mutex;
 
-use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
+use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, WrittenFile, make};
 
 /// The files of a tree that were in place before the copy.
 pub struct PreviousTree {
@@ -60,20 +60,21 @@ impl PreviousTree {
         &rest[..rest.len().min(most)]
     }
 
-    /// Reads the stream's bytes at the offset `at`. `partial` is the file that is being written, if
-    /// any: its record number, the file, and the number of bytes written so far.
+    /// Returns the numbers of the records in `length` bytes of the stream from the offset `at` on.
+    pub fn records(&self, at: u64, length: usize) -> RangeInclusive<u32> {
+        let last = at + (length as u64).saturating_sub(1);
+        self.index.find(at)..=self.index.find(last)
+    }
+
+    /// Reads the stream's bytes at the offset `at`. `written` are the files without their final
+    /// names.
     ///
     /// # Errors
     /// When a file is missing.
-    pub fn read(
-        &self,
-        partial: Option<&(u32, File, u64)>,
-        at: u64,
-        bytes: &mut [u8],
-    ) -> io::Result<()> {
+    pub fn read(&self, written: &[WrittenFile], at: u64, bytes: &mut [u8]) -> io::Result<()> {
         let opener = std::mem::take(&mut *self.opener.lock());
         let mut reading = Reading::new(&self.index, &self.places, opener);
-        reading.partial = partial.map(|(number, file, there)| (*number, file, *there));
+        reading.written = written;
         let made = make(&self.index, &mut reading, at, bytes);
         reading.opener.close_file();
         *self.opener.lock() = reading.opener;

@@ -1,9 +1,10 @@
 //! Remembers properties of a directory in which files are created, to save system calls for each
 //! file.
 
-use std::cell::{Cell, OnceCell};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::tree::Meta;
 use rustix::fs::{AtFlags, Dir, fgetxattr, fstat, statat};
@@ -13,11 +14,11 @@ use rustix::io::Errno;
 #[derive(Debug, Default)]
 pub struct SavedAttributes {
     /// The owner and mode that new files get.
-    defaults: OnceCell<Defaults>,
+    defaults: OnceLock<Defaults>,
     /// Whether files without a name are known to be unsupported.
-    named_only: Cell<bool>,
-    /// Whether names that differ only in case denote one file; none if that is not known yet.
-    folds: Cell<Option<bool>>,
+    named_only: AtomicBool,
+    /// Whether names that differ only in case denote one file, once that is known.
+    folds: OnceLock<bool>,
 }
 
 /// What determines the owner and mode of files that the agent creates in a directory.
@@ -54,12 +55,12 @@ impl SavedAttributes {
 
     /// Returns whether files without a name are supported; true until a failure was recorded.
     pub fn takes_nameless(&self) -> bool {
-        !self.named_only.get()
+        !self.named_only.load(Ordering::Relaxed)
     }
 
     /// Records that files without a name are not supported.
     pub fn refuses_nameless(&self) {
-        self.named_only.set(true);
+        self.named_only.store(true, Ordering::Relaxed);
     }
 
     /// Returns the actual name of the file that is found under `name` in `folder`, if this differs
@@ -93,7 +94,7 @@ impl SavedAttributes {
     /// When `name` does not exist, or the status of a file cannot be read.
     fn may_fold(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
         if let Some(folds) = self.folds.get() {
-            return Ok(folds);
+            return Ok(*folds);
         }
         let swapped = swapped(name);
         if swapped == name {
@@ -108,7 +109,7 @@ impl SavedAttributes {
             Err(Errno::NOENT) => false,
             Err(error) => return Err(error.into()),
         };
-        self.folds.set(Some(folds));
+        let _ = self.folds.set(folds);
         Ok(folds)
     }
 }

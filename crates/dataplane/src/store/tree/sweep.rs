@@ -32,14 +32,15 @@ pub struct Sweeper {
     removed: Arc<AtomicU64>,
 }
 
-/// An open directory. Its names are stored as hashes: if a name that should be removed has the same
+/// The names of a directory that can be swept. Its names are stored as hashes: if a name that should be removed has the same
 /// hash as a name of the tree, it stays.
 #[derive(Default)]
-struct Swept {
+pub struct Swept {
     names: HashSet<u64>,
-    /// Whether everything in the directory stays, because something in it failed or there are too
-    /// many names.
+    /// Whether everything in the directory stays, because there are too many names, or because it is
+    /// swept already.
     stays: bool,
+    depth: usize,
 }
 
 /// A directory from which names are removed.
@@ -84,25 +85,38 @@ impl Sweeper {
         self.names -= left.map_or(0, |left| left.names.len());
     }
 
-    /// Records a failure in the current directory: nothing in it is removed.
-    pub fn trouble(&mut self) {
-        self.folders.last_mut().into_iter().for_each(|folder| folder.stays = true);
+    /// Returns the names of the current directory, which is complete, to sweep it once they are in
+    /// place. It is not swept again.
+    pub fn complete(&mut self) -> Swept {
+        let depth = self.folders.len();
+        let after = Swept { stays: true, ..Swept::default() };
+        let own = self.folders.last_mut().map(|own| std::mem::replace(own, after));
+        Swept { depth, ..own.unwrap_or_default() }
     }
 
-    /// Removes from the current directory all names that are not part of the tree, with everything
-    /// in them. `folder` is that directory and `path` its path. Errors of single names are added to
-    /// `troubles`.
+    /// Removes from a directory all names that are not part of the tree, with everything in them,
+    /// unless that `is_kept`. `own` are its names, `folder` is the directory and `path` its path.
+    /// Errors of single names are added to `troubles`.
     ///
     /// # Errors
     /// When an error occurs that affects the rest of the tree, too, such as a full disk.
-    pub fn sweep(&self, folder: &OwnedFd, path: &[u8], troubles: &mut Troubles) -> io::Result<()> {
-        let Some(own) = self.folders.last().filter(|own| !own.stays) else { return Ok(()) };
+    pub fn sweep(
+        &mut self,
+        own: &Swept,
+        is_kept: bool,
+        (folder, path): (&OwnedFd, &[u8]),
+        troubles: &mut Troubles,
+    ) -> io::Result<()> {
+        self.names -= own.names.len();
+        if own.stays || is_kept {
+            return Ok(());
+        }
         let device = match fstat(folder) {
             Ok(stat) => stat.st_dev,
             Err(error) => return troubles.note(path, &error.into()),
         };
         let goes = |name: &[u8]| !own.names.contains(&self.hashing.hash_one(name));
-        let site = Site { folder, device, path, depth: self.folders.len() };
+        let site = Site { folder, device, path, depth: own.depth };
         self.empty(&site, goes, troubles).map(drop)
     }
 

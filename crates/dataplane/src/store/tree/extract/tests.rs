@@ -1,4 +1,4 @@
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
@@ -6,7 +6,30 @@ use super::*;
 use crate::tests::Scratch;
 
 fn extractor(path: &Path) -> TreeExtractor {
-    TreeExtractor::new(File::open(path).unwrap().into(), "tag", None, false).unwrap()
+    TreeExtractor::new(File::open(path).unwrap().into(), "tag", None, false, None).unwrap()
+}
+
+/// An extractor whose files wait, in batches of `batch` steps.
+fn waiting(path: &Path, batch: usize) -> TreeExtractor {
+    let top = File::open(path).unwrap().into();
+    TreeExtractor::new(top, "tag", None, false, Some(Waiting::new(batch))).unwrap()
+}
+
+/// Brings a whole file of three bytes.
+fn bring(extractor: &mut TreeExtractor, name: &[u8], linked: bool) {
+    extractor.apply(file(name, linked)).unwrap();
+    extractor.write(b"new").unwrap();
+    extractor.finish(true).unwrap();
+}
+
+/// Applies records without bytes.
+fn apply_all<const N: usize>(extractor: &mut TreeExtractor, records: [Record; N]) {
+    records.into_iter().for_each(|record| extractor.apply(record).unwrap());
+}
+
+fn hard_link(name: &[u8], first: &[&[u8]]) -> Record {
+    let first = first.iter().map(|name| name.to_vec()).collect();
+    Record::Name { name: name.to_vec(), first }
 }
 
 fn meta(mode: u32) -> Meta {
@@ -47,7 +70,7 @@ fn a_file_appears_when_it_is_whole_and_only_then() {
 fn the_medium_is_compared_with_what_was_received() {
     let dir = Scratch::new("tree-proofs");
     let top = File::open(&dir).unwrap().into();
-    let mut extractor = TreeExtractor::new(top, "tag", None, true).unwrap();
+    let mut extractor = TreeExtractor::new(top, "tag", None, true, None).unwrap();
     extractor.apply(enter(b"d")).unwrap();
     for name in [&b"good"[..], b"rotten", b"short", b"twice", b"twice"] {
         extractor.apply(file(name, false)).unwrap();
@@ -133,4 +156,163 @@ fn holes_stay_holes() {
     extractor.finish(true).unwrap();
     assert!(fs::read(dir.join("s")).unwrap() == bytes);
     assert!(fs::metadata(dir.join("s")).unwrap().blocks() <= 16);
+}
+
+#[test]
+fn a_file_waits_for_its_batch_and_is_shown_with_it() {
+    let dir = Scratch::new("tree-batch");
+    fs::write(dir.join("0"), b"old").unwrap();
+    let mut extractor = waiting(&dir, 2);
+    let shown = |name: &str| fs::read(dir.join(name)).is_ok_and(|bytes| bytes == b"new");
+    for (number, wanted) in [(0, 0), (1, 0), (2, 0), (3, 2), (4, 2), (5, 4)] {
+        extractor.set_record(number);
+        bring(&mut extractor, number.to_string().as_bytes(), false);
+        let first = (0..6).take_while(|number| shown(&number.to_string())).count();
+        let entries = fs::read_dir(&dir).unwrap().count();
+        // The old file keeps its name until the new one takes it.
+        assert_eq!((first, entries), (wanted, wanted.max(1)), "after {number}");
+        let waits = extractor.written(&(0..=9)).len();
+        assert_eq!(waits, number as usize + 1 - wanted, "after {number}");
+    }
+    let written = extractor.written(&(4..=4));
+    assert_eq!((written.len(), written[0].number, written[0].length), (1, 4, 3));
+    extractor.settle().unwrap();
+    assert!((0..6).all(|number| shown(&number.to_string())));
+    assert_eq!(extractor.troubles(), Ok(()));
+}
+
+#[test]
+fn what_waits_is_kept_at_an_orderly_end_and_vanishes_otherwise() {
+    for orderly in [true, false] {
+        let dir = Scratch::new("tree-early");
+        let mut extractor = waiting(&dir, 9);
+        bring(&mut extractor, b"small", false);
+        let (name, meta, length) = (b"large".to_vec(), meta(0o640), 1 << 20);
+        extractor.apply(Record::File { name, meta, length, sparse: false, linked: false }).unwrap();
+        extractor.write(&vec![1; length as usize]).unwrap();
+        extractor.finish(true).unwrap();
+        extractor.apply(file(b"partial", false)).unwrap();
+        if orderly {
+            extractor.abandon()
+        } else {
+            extractor.discard()
+        }
+        let left = fs::read_dir(&dir).unwrap().count();
+        assert_eq!(left, if orderly { 2 } else { 0 }, "orderly: {orderly}");
+        assert!(!orderly || fs::metadata(dir.join("large")).unwrap().len() == length);
+    }
+}
+
+#[test]
+fn hard_links_and_read_only_directories_follow_the_files_that_wait() {
+    for batch in [1, 2, 9] {
+        let dir = Scratch::new("tree-follow");
+        let mut extractor = waiting(&dir, batch);
+        let closed = Record::Enter { name: b"closed".to_vec(), meta: meta(0o555) };
+        apply_all(&mut extractor, [closed]);
+        bring(&mut extractor, b"f", true);
+        let link = Record::Link { name: b"s".to_vec(), meta: meta(0o777), target: b"f".to_vec() };
+        apply_all(&mut extractor, [link, Record::Leave, enter(b"other")]);
+        apply_all(&mut extractor, [hard_link(b"h", &[b"closed", b"f"]), Record::Leave]);
+        extractor.settle().unwrap();
+        assert_eq!(extractor.troubles(), Ok(()));
+        for name in ["closed/f", "closed/s", "other/h"] {
+            assert_eq!(fs::read(dir.join(name)).unwrap(), b"new", "{name}");
+        }
+        assert_eq!(fs::metadata(dir.join("other/h")).unwrap().nlink(), 2);
+        for (name, mode) in [("closed", 0o555), ("other", 0o755)] {
+            let stat = fs::metadata(dir.join(name)).unwrap();
+            let is = (stat.mode() & 0o7777, stat.mtime(), stat.mtime_nsec());
+            assert_eq!(is, (mode, 1_000_000_000, 5), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_whose_file_cannot_be_shown_is_not_swept() {
+    let dir = Scratch::new("tree-unshown");
+    for name in ["bad/d/x", "bad/old", "good/old"] {
+        fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
+        fs::write(dir.join(name), b"old").unwrap();
+    }
+    let mut extractor = waiting(&dir, 9);
+    apply_all(&mut extractor, [Record::Spare(Vec::new()), enter(b"bad")]);
+    bring(&mut extractor, b"d", true);
+    apply_all(&mut extractor, [Record::Sweep, Record::Leave, enter(b"good")]);
+    bring(&mut extractor, b"f", false);
+    let lost = hard_link(b"h", &[b"bad", b"d"]);
+    apply_all(&mut extractor, [Record::Sweep, Record::Leave, lost]);
+    assert!(dir.join("good/old").exists(), "it is swept before its files have their names");
+    extractor.settle().unwrap();
+    assert!(dir.join("bad/d/x").exists() && dir.join("bad/old").exists());
+    assert!(!dir.join("good/old").exists() && dir.join("good/f").exists());
+    let wanted = "copied everything except 2 entries: bad/d: it is a directory and is not \
+                  replaced; h: cannot create the hard link: its target is missing";
+    assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
+}
+
+#[test]
+fn what_waits_makes_way_for_another_entry_of_its_name() {
+    let dir = Scratch::new("tree-way");
+    let mut extractor = waiting(&dir, 99);
+    // Of two sources with the same names: a read-only directory, a file twice, and a directory with
+    // the name of a file.
+    for _ in 0..2 {
+        apply_all(&mut extractor, [Record::Enter { name: b"d".to_vec(), meta: meta(0o500) }]);
+        bring(&mut extractor, b"f", false);
+        apply_all(&mut extractor, [Record::Leave]);
+    }
+    bring(&mut extractor, b"x", false);
+    apply_all(&mut extractor, [enter(b"x"), Record::Leave]);
+    // Two long names with the same hidden name.
+    for end in ["1", "2"] {
+        let (name, meta, length) = (["n".repeat(240).as_str(), end].concat(), meta(0o640), 1 << 20);
+        let (name, sparse) = (name.into_bytes(), false);
+        extractor.apply(Record::File { name, meta, length, sparse, linked: false }).unwrap();
+        extractor.write(&vec![1; length as usize]).unwrap();
+        extractor.finish(true).unwrap();
+    }
+    extractor.settle().unwrap();
+    let wanted = "copied everything except 1 entry: x: it is not a directory and is not replaced \
+                  by one";
+    assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 4);
+    assert_eq!(fs::metadata(dir.join("d")).unwrap().mode() & 0o7777, 0o500);
+}
+
+#[test]
+fn the_stream_is_read_from_files_that_wait() {
+    use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
+
+    let dir = Scratch::new("tree-waiting-read");
+    let records = [enter(b"d"), file(b"f", false), file(b"g", false), file(b"h", false)];
+    let (mut index, mut wanted) = (Index::default(), Vec::new());
+    let mut extractor = waiting(&dir, 2);
+    fs::create_dir(dir.join("d")).unwrap();
+    fs::write(dir.join("d/f"), b"old").unwrap();
+    for (number, record) in (0..).zip(&records) {
+        let is_file = number > 0;
+        let body = if is_file { Body::File(Stamp::unseen(3)) } else { Body::None };
+        index.push(if is_file { 0 } else { u32::MAX }, record, body);
+        wanted.extend(record.to_bytes());
+        extractor.set_record(number);
+        extractor.apply(record.clone()).unwrap();
+        if is_file {
+            extractor.write(b"new").unwrap();
+            // The last file is still being written.
+            if number < 3 {
+                extractor.finish(true).unwrap();
+            }
+            wanted.extend(b"new");
+            wanted.push(garland_core::tree::GOOD);
+        }
+    }
+    assert_eq!(fs::read(dir.join("d/f")).unwrap(), b"old");
+    let places = [Place { folder: File::open(&dir).unwrap().into(), path: Vec::new(), first: 0 }];
+    let written = extractor.written(&(0..=3));
+    let mut reading = Reading::new(&index, &places, Opener::default());
+    reading.written = &written;
+    let mut bytes = vec![0; wanted.len()];
+    make(&index, &mut reading, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, wanted);
 }

@@ -1,0 +1,208 @@
+//! Puts the entries of a tree in place, one after the other in the order of the stream.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+use garland_core::tree::Meta;
+use rustix::fs::{AtFlags, linkat, symlinkat};
+
+use super::dir_entry::{DirEntry, Maker};
+use super::directory::{self, Directory};
+use super::metadata::{apply, apply_to_link};
+use super::partial::PartialFile;
+use super::proofs::Proofs;
+use super::sweep::{Sweeper, Swept};
+use super::trouble::Troubles;
+
+/// The maximum number of failed files with further hard links. If there are more, the copy fails.
+const FAILED: usize = 10_000;
+
+/// Something that is to be done in a directory, or with it.
+pub struct Step {
+    pub directory: Arc<Directory>,
+    pub act: Act,
+}
+
+/// What a step does. Later steps may depend on it.
+pub enum Act {
+    /// Gives a complete file its final name. `number` is that of its record, `applied` tells
+    /// whether it has got its metadata.
+    Show { partial: PartialFile, number: u32, applied: io::Result<()> },
+    /// Creates a symbolic link.
+    Link { name: Vec<u8>, meta: Meta, target: Vec<u8> },
+    /// Creates a hard link to the file with the path `first`.
+    Name { name: Vec<u8>, first: Vec<Vec<u8>> },
+    /// Removes what is not in the tree.
+    Sweep(Swept),
+    /// Gives the directory its metadata, after everything in it.
+    Leave(Meta),
+}
+
+/// Puts entries in place, and collects errors that affect only one entry.
+pub struct Placer {
+    pub maker: Maker,
+    pub top: Arc<Directory>,
+    /// Removes files that are not in the tree, if that was requested.
+    pub sweeper: Option<Sweeper>,
+    /// The digests of all files, if they are to be read back.
+    pub proofs: Option<Proofs>,
+    pub troubles: Troubles,
+    /// Paths of failed files that have further hard links later in the stream.
+    pub failed: BTreeSet<Vec<u8>>,
+}
+
+impl Step {
+    /// Returns the entry that the step changes, if it is one: its directory and its name.
+    pub fn place(&self) -> Option<(&Directory, &[u8])> {
+        match &self.act {
+            Act::Show { partial, .. } => Some((&self.directory, &partial.name)),
+            Act::Link { name, .. } | Act::Name { name, .. } => Some((&self.directory, name)),
+            Act::Leave(_) => Some((self.directory.above.as_deref()?, &self.directory.name)),
+            Act::Sweep(_) => None,
+        }
+    }
+}
+
+impl Placer {
+    /// Does a step. An error that affects only one entry is recorded.
+    ///
+    /// # Errors
+    /// When an error occurs that affects the rest of the tree, too, such as a full disk.
+    pub fn place(&mut self, Step { directory, act }: Step) -> io::Result<()> {
+        match act {
+            Act::Show { partial, applied, .. } => self.show(&directory, partial, applied),
+            Act::Link { name, meta, target } => {
+                let linked = self.link(&directory, &name, &meta, &target);
+                self.note_if(&directory, &name, linked)
+            }
+            Act::Name { name, first } => {
+                let named = match self.name(&directory, &name, &first) {
+                    // The hidden name is not locked: another copy into the same directory may have
+                    // removed it as that of a killed agent.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        self.name(&directory, &name, &first)
+                    }
+                    named => named,
+                };
+                self.note_if(&directory, &name, named)
+            }
+            Act::Sweep(swept) => {
+                let Some(sweeper) = &mut self.sweeper else { return Ok(()) };
+                let (stays, path) = (directory.stays(), directory.path_of(b""));
+                sweeper.sweep(&swept, stays, (&directory.folder, &path), &mut self.troubles)
+            }
+            Act::Leave(meta) => {
+                let applied = apply(&directory.folder, &meta);
+                match &directory.above {
+                    Some(above) => self.note_if(above, &directory.name, applied),
+                    None => self.note_if(&directory, b".", applied),
+                }
+            }
+        }
+    }
+
+    /// Drops a step that is not done: a file loses its hidden name.
+    pub fn discard(&self, step: &Step) {
+        if let Act::Show { partial, .. } = &step.act {
+            partial.remove(&self.entry(&step.directory, &partial.name));
+        }
+    }
+
+    /// Returns the entry `name` of a directory.
+    pub fn entry<'a>(&'a self, directory: &'a Directory, name: &'a [u8]) -> DirEntry<'a> {
+        DirEntry::new(directory, name, &self.maker)
+    }
+
+    fn show(
+        &mut self,
+        directory: &Directory,
+        mut partial: PartialFile,
+        applied: io::Result<()>,
+    ) -> io::Result<()> {
+        let entry = self.entry(directory, &partial.name);
+        if let Err(error) = partial.show(&entry) {
+            partial.remove(&entry);
+            return self.give_up(directory, &partial.name, partial.linked, &error);
+        }
+        if let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) {
+            proofs.note(&directory.path_of(&partial.name), length, digest)?;
+        }
+        // A file without all of its metadata is put in place, and reported.
+        self.note_if(directory, &partial.name, applied)
+    }
+
+    fn link(&self, within: &Directory, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
+        let entry = self.entry(within, name);
+        entry.check()?;
+        symlinkat(target, entry.folder(), entry.hidden())?;
+        let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
+        let shown = entry.show();
+        if shown.is_err() {
+            entry.remove();
+        }
+        shown.and(applied)
+    }
+
+    fn name(&self, within: &Directory, name: &[u8], first: &[Vec<u8>]) -> io::Result<()> {
+        let (Some((last, above)), false) =
+            (first.split_last(), self.failed.contains(&first.join(&b'/')))
+        else {
+            return Err(io::Error::other("cannot create the hard link: its target is missing"));
+        };
+        let folder = directory::descend(&self.top.folder, above.iter().map(Vec::as_slice))?;
+        let entry = self.entry(within, name);
+        entry.check()?;
+        linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
+        let shown = entry.show();
+        // rename(2) leaves the hidden name in place if both names are links to one file already.
+        entry.remove();
+        shown
+    }
+
+    /// Records that the file `name` cannot be put in place. If it is `linked`, neither can its hard
+    /// links that follow in the stream.
+    ///
+    /// # Errors
+    /// When the error affects the rest of the tree, too, or too many files with hard links failed.
+    pub fn give_up(
+        &mut self,
+        directory: &Directory,
+        name: &[u8],
+        linked: bool,
+        error: &io::Error,
+    ) -> io::Result<()> {
+        if linked {
+            self.failed.insert(directory.path_of(name));
+            if self.failed.len() > FAILED {
+                let message = format!("more than {FAILED} files with hard links failed");
+                return Err(io::Error::other(message));
+            }
+        }
+        self.note(directory, name, error)
+    }
+
+    /// Records the error of `done`, if there is one, as [`Self::note`] does.
+    pub fn note_if(
+        &mut self,
+        directory: &Directory,
+        name: &[u8],
+        done: io::Result<()>,
+    ) -> io::Result<()> {
+        done.or_else(|error| self.note(directory, name, &error))
+    }
+
+    /// Records an error of the entry `name`, so that nothing is removed from its directory.
+    ///
+    /// # Errors
+    /// When the error affects the rest of the tree, too.
+    pub fn note(
+        &mut self,
+        directory: &Directory,
+        name: &[u8],
+        error: &io::Error,
+    ) -> io::Result<()> {
+        directory.set_stays();
+        self.troubles.note(&directory.path_of(name), error)
+    }
+}
