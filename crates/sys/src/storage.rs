@@ -48,13 +48,20 @@ pub fn sync_file_system(file: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether what is synced on the file system of an open file survives a loss of power: not
-/// if it exists only in memory. In a simulated world all file systems stand for disks.
-pub fn outlives_power(file: impl AsFd) -> bool {
+/// Returns whether a file is on a file system that exists only in memory.
+///
+/// # Errors
+/// When the file system cannot be asked.
+pub fn is_in_memory(file: impl AsFd) -> io::Result<bool> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
-    let in_memory = fstatfs(file).is_ok_and(|system| [TMPFS, RAMFS].contains(&system.f_type));
-    !in_memory || world::inside()
+    Ok([TMPFS, RAMFS].contains(&fstatfs(file)?.f_type))
+}
+
+/// Returns whether what is synced on the file system of an open file survives a loss of power. In a
+/// simulated world all file systems stand for disks.
+pub fn outlives_power(file: impl AsFd) -> bool {
+    world::inside() || !is_in_memory(file).unwrap_or(false)
 }
 
 /// Renames an entry of a directory; an existing file with the new name is replaced.

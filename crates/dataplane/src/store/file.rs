@@ -19,7 +19,6 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::forget::is_in_memory;
 use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
@@ -384,7 +383,7 @@ impl Drop for FileStore {
 /// before the copy and not during it. Does nothing if the file system does not support this, or
 /// exists only in memory: there the kernel writes zeros, which takes as long as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
-    if length == 0 || is_in_memory(file)? {
+    if length == 0 || storage::is_in_memory(file)? {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {

@@ -5,17 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use garland_sys::cache::{self, Residency};
+use garland_sys::storage::is_in_memory;
 
 /// The maximum number of attempts: other readers may bring pages back into the cache meanwhile.
 const TRIES: usize = 5;
-
-/// Returns whether a file is on a file system that exists only in memory.
-pub fn is_in_memory(file: &File) -> io::Result<bool> {
-    const TMPFS: i64 = 0x0102_1994;
-    const RAMFS: i64 = 0x8584_58f6;
-    let kind = rustix::fs::fstatfs(file)?.f_type;
-    Ok(kind == TMPFS || kind == RAMFS)
-}
 
 /// Drops a file, whose data must be stable, from the page cache, and verifies that no page of it is
 /// left. Does nothing if the file is on a file system that exists only in memory.
