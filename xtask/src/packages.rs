@@ -27,6 +27,7 @@ pub const TESTS: &[Need] = &[
     ("rsync", "rsync"),
     ("attr", "getfattr"),
     ("git", "git"),
+    ("e2fsprogs", "/usr/sbin/mkfs.ext4"),
     ("fuse3", "fusermount3"),
     // Programs that tests run on mounts: they verify, edit and encode files.
     ("fio", "fio"),

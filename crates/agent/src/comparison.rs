@@ -212,9 +212,11 @@ impl Comparison {
     fn await_left(&self, folder: &OwnedFd, name: &OsStr, progress: impl Fn()) -> Option<Left> {
         let deadline = after(ORPHANED);
         loop {
+            // Asked first: it may be released at any moment.
+            let is_held = Left::is_held(folder, name);
             let left = Left::find(folder, name);
             let waits = !clock::until(deadline).is_zero() && !self.stop.load(Ordering::Relaxed);
-            if left.is_some() || !waits || !Left::is_held(folder, name) {
+            if left.is_some() || !waits || !is_held {
                 return left;
             }
             progress();

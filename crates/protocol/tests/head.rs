@@ -244,7 +244,7 @@ fn a_file_committed_before_the_interrupt_is_reported() {
     let committed = FromAgent::Committed(COPY, Default::default());
     head.handle(3, Event::From(NodeId(1), committed));
     assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Ok));
-    assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed("interrupted".to_owned())));
+    assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Unknown("interrupted".to_owned())));
 }
 
 #[test]

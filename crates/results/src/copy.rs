@@ -316,8 +316,8 @@ impl NodeResult {
             Verdict::Failed(reason) => (NodeVerdict::Failed, Some(reason.clone())),
             Verdict::Dead(reason) => (NodeVerdict::Dead, Some(reason.clone())),
             Verdict::Unknown(reason) => {
-                let has = "it was told to commit, and has the old file or the whole new one";
-                (NodeVerdict::Unknown, Some(format!("{reason}; {has}")))
+                let reason = format!("{reason}; it was told to commit, and may have done so");
+                (NodeVerdict::Unknown, Some(reason))
             }
         };
         let whole = verdict == NodeVerdict::Ok;

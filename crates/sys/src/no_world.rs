@@ -69,7 +69,11 @@ pub(crate) const fn use_disk(_: Operation) -> Result<(), Errno> {
     Ok(())
 }
 
-pub(crate) const fn synced(_: Option<BorrowedFd<'_>>) {}
+pub(crate) const fn look_at_disk(_: Option<BorrowedFd<'_>>) -> Option<Infallible> {
+    None
+}
+
+pub(crate) const fn is_stable(_: Option<Infallible>) {}
 
 pub(crate) fn wake(_: usize) {}
 

@@ -31,9 +31,11 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 /// # Errors
 /// When the disk is broken. What was written before may be lost, even if a later call succeeds.
 pub fn sync(file: impl AsFd) -> io::Result<()> {
+    // What is written meanwhile need not become stable.
+    let stable = world::look_at_disk(Some(file.as_fd()));
     world::use_disk(Operation::Sync)?;
     fsync(&file)?;
-    world::synced(Some(file.as_fd()));
+    world::is_stable(stable);
     Ok(())
 }
 
@@ -42,9 +44,10 @@ pub fn sync(file: impl AsFd) -> io::Result<()> {
 /// # Errors
 /// Those of [`sync`].
 pub fn sync_file_system(file: impl AsFd) -> io::Result<()> {
+    let stable = world::look_at_disk(None);
     world::use_disk(Operation::Sync)?;
     syncfs(file)?;
-    world::synced(None);
+    world::is_stable(stable);
     Ok(())
 }
 

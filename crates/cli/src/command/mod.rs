@@ -65,7 +65,7 @@ fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("cannot resume {run}: it is not a copy")));
     };
     let json = context.json || again.context.json;
-    cp::run(&Context { json, ..again.context }, &CommandLine::resumed(*copy, asked, run)?)
+    cp::run(&Context { json, ..again.context }, &CommandLine::resumed(*copy, asked))
 }
 
 /// Returns whether a command has a result object, which `--json` prints.

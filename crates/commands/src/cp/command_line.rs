@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ends::is_stream;
 use crate::args::Cp;
+use garland_fleet::args::LAB_VARIABLE;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -27,6 +28,10 @@ pub struct CommandLine {
     directory: Text,
     /// Its words; the first is the program's name.
     words: Vec<Text>,
+    /// The lab that the environment named, if any.
+    lab: Option<Text>,
+    /// Whether a source could be read only once.
+    is_stream: bool,
 }
 
 impl CommandLine {
@@ -38,15 +43,17 @@ impl CommandLine {
         if cp.words.is_empty() {
             return Ok(());
         }
-        let directory = std::env::current_dir().or_nothing("finding the current directory")?;
-        let text = |word: &OsStr| Text::from(word.as_bytes());
+        // A directory that was removed cannot be gone to again.
+        let Ok(directory) = std::env::current_dir() else { return Ok(()) };
         let words = cp.words.iter().map(|word| text(word)).collect();
-        run.keep(FILE, &Self { directory: text(directory.as_os_str()), words })
+        let is_stream = cp.sources().iter().any(|source| is_stream(source));
+        let directory = text(directory.as_os_str());
+        run.keep(FILE, &Self { directory, words, lab: lab_here(), is_stream })
     }
 
     /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is enough.
     pub fn tell_how_to_resume(cp: &Cp, run: &Run) {
-        if !cp.words.is_empty() && !cp.sources().iter().any(|source| is_stream(source)) {
+        if run.folder().join(FILE).exists() && !cp.sources().iter().any(|it| is_stream(it)) {
             garland_terminal::errln!("to go on: garland cp --resume {}", run.name());
         }
     }
@@ -76,26 +83,43 @@ impl CommandLine {
         let reading = format!("reading {}", path.display());
         let bytes = std::fs::read(&path).or_nothing(&reading)?;
         let line: Self = serde_json::from_slice(&bytes).or_nothing(&reading)?;
+        line.check(run.name())?;
         let directory = PathBuf::from(OsString::from_vec(line.directory.0));
         std::env::set_current_dir(&directory)
             .or_nothing(format!("going to {}, where the copy was started", directory.display()))?;
         Ok(line.words.into_iter().map(|word| OsString::from_vec(word.0)).collect())
     }
 
-    /// Sets how a resumed copy reports: as `asked`, the command with `--resume`, says. `run` is the
-    /// run that is resumed.
-    ///
-    /// # Errors
-    /// When the copy's source can be read only once.
-    pub fn resumed(mut copy: Cp, asked: &Cp, run: &str) -> Result<Cp, Failure> {
-        if copy.sources().iter().any(|source| source.as_os_str() == "-") {
-            return Err(Failure::usage(format!(
-                "cannot resume {run}: its source was standard input, which can be read only once"
-            ))
-            .hint("start the copy again"));
+    /// Fails if the copy could become another one here.
+    fn check(&self, run: &str) -> Result<(), Failure> {
+        if self.is_stream {
+            let message = format!(
+                "cannot resume {run}: its source was a stream, which can be read only once"
+            );
+            return Err(Failure::usage(message).hint("start the copy again"));
         }
+        if self.lab == lab_here() {
+            return Ok(());
+        }
+        let message = format!("cannot resume {run} here: {LAB_VARIABLE} was different");
+        Err(Failure::usage(message).hint(match &self.lab {
+            Some(lab) => format!("export {LAB_VARIABLE}={lab}"),
+            None => format!("unset {LAB_VARIABLE}"),
+        }))
+    }
+
+    /// Sets how a resumed copy reports: as `asked`, the command with `--resume`, says.
+    pub fn resumed(mut copy: Cp, asked: &Cp) -> Cp {
         copy.quiet |= asked.quiet;
         copy.progress = asked.progress.or(copy.progress);
-        Ok(copy)
+        copy
     }
+}
+
+fn lab_here() -> Option<Text> {
+    std::env::var_os(LAB_VARIABLE).map(|lab| text(&lab))
+}
+
+fn text(word: &OsStr) -> Text {
+    Text::from(word.as_bytes())
 }

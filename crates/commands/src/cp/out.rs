@@ -23,8 +23,8 @@ use garland_fleet::inventory::Inventory;
 use garland_fleet::join_listener::JoinListener;
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::copied::Copied;
-use garland_results::copy::{CopyResult, Direction};
-use garland_results::head::Phases;
+use garland_results::copy::{CopyResult, Direction, NodeResult};
+use garland_results::head::{NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -104,7 +104,8 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     end_with(context, request, &path, (&run, &result))
 }
 
-/// Prints the result, and how the copy goes on if not all nodes have it. Returns the exit code.
+/// Prints the result, and how the copy goes on if it was interrupted or nodes died. Returns the exit
+/// code.
 fn end_with(
     context: &Context,
     request: &CopyRequest<'_>,
@@ -113,7 +114,9 @@ fn end_with(
 ) -> Result<Exit, Failure> {
     tell(context, request, path, result)?;
     let exit = result.exit(request.args.min_ok);
-    if exit != Exit::Done && !request.args.quiet && !context.json {
+    let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
+    let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
+    if goes_on && !request.args.quiet && !context.json {
         CommandLine::tell_how_to_resume(request.args, run);
     }
     Ok(exit)

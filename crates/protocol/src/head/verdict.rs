@@ -22,12 +22,12 @@ impl Head {
         }
     }
 
-    /// Whether a node was told to commit, and is dead or hangs since. Sources have nothing to
-    /// commit.
+    /// Whether a node was told to commit, and was given up before it said whether it did. Sources
+    /// have nothing to commit, and servers of a set of stripes that live withdraw theirs.
     fn is_unknown(&self, id: NodeId) -> bool {
         let Node { state, commits, .. } = &self.nodes[id.index()];
-        let is_lost = matches!(state, NodeState::Dead(_)) || self.hangs_in(id).is_some();
-        *commits && is_lost && !self.gathers
+        let withdraws = self.policy.prepare && !matches!(state, NodeState::Dead(_));
+        *commits && !withdraws && !self.gathers
     }
 
     /// Whether a node has a verdict.

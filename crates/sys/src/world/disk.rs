@@ -52,6 +52,12 @@ pub enum Survival {
 /// The directory of a process, and what of it is certain to survive.
 struct Files {
     root: PathBuf,
+    stable: Stable,
+}
+
+/// Contents of files and directories that survive.
+#[derive(Clone, Default)]
+pub(crate) struct Stable {
     contents: BTreeMap<Inode, Vec<u8>>,
     folders: BTreeMap<Inode, BTreeMap<OsString, Entry>>,
 }
@@ -98,10 +104,8 @@ impl Survival {
 impl Disk {
     /// Takes everything that is in `root` now for stable.
     pub(super) fn set_root(&mut self, root: PathBuf) {
-        let (contents, folders) = (BTreeMap::new(), BTreeMap::new());
-        let mut files = Files { root, contents, folders };
-        files.sync_all();
-        self.files = Some(files);
+        let stable = Stable::all(&root);
+        self.files = Some(Files { root, stable });
     }
 
     /// Makes calls fail: the `nth` one of a kind, counted from 0, and all later ones.
@@ -130,21 +134,18 @@ impl Disk {
         if fails { DiskEvent::Fails(failing.errno) } else { DiskEvent::Works }
     }
 
-    /// Notes that a file or directory was synced.
-    pub(super) fn synced(&mut self, file: BorrowedFd<'_>) {
-        let path = path_of(file.as_raw_fd());
-        if let (Some(files), Ok(stat)) = (&mut self.files, fs::metadata(&path)) {
-            if stat.is_dir() {
-                files.folders.insert(stat.ino(), names(&path));
-            } else {
-                files.contents.insert(stat.ino(), fs::read(&path).unwrap_or_default());
-            }
-        }
+    /// Returns what a sync of `file` that begins now makes stable, or of everything.
+    pub(super) fn look(&self, file: Option<BorrowedFd<'_>>) -> Option<Stable> {
+        let files = self.files.as_ref()?;
+        Some(file.map_or_else(|| Stable::all(&files.root), Stable::of))
     }
 
-    /// Notes that everything was synced.
-    pub(super) fn synced_all(&mut self) {
-        self.files.iter_mut().for_each(Files::sync_all);
+    /// Notes that a sync has ended.
+    pub(super) fn add(&mut self, stable: Stable) {
+        if let Some(files) = &mut self.files {
+            files.stable.contents.extend(stable.contents);
+            files.stable.folders.extend(stable.folders);
+        }
     }
 
     /// Draws what is left when the power fails now.
@@ -172,10 +173,24 @@ impl Disk {
     }
 }
 
-impl Files {
-    /// Takes everything for stable, also files that have no name yet.
-    fn sync_all(&mut self) {
-        let mut folders = vec![self.root.clone()];
+impl Stable {
+    /// Looks at a file or directory.
+    fn of(file: BorrowedFd<'_>) -> Self {
+        let (path, mut stable) = (path_of(file.as_raw_fd()), Self::default());
+        if let Ok(stat) = fs::metadata(&path) {
+            if stat.is_dir() {
+                stable.folders.insert(stat.ino(), names(&path));
+            } else {
+                stable.contents.insert(stat.ino(), fs::read(&path).unwrap_or_default());
+            }
+        }
+        stable
+    }
+
+    /// Looks at everything below `root`, also at files that have no name yet.
+    fn all(root: &Path) -> Self {
+        let mut stable = Self::default();
+        let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
             let names = names(&folder);
             for (name, entry) in &names {
@@ -183,25 +198,28 @@ impl Files {
                     Entry::Folder(_) => folders.push(folder.join(name)),
                     Entry::File(inode) => {
                         let bytes = fs::read(folder.join(name)).unwrap_or_default();
-                        self.contents.insert(*inode, bytes);
+                        stable.contents.insert(*inode, bytes);
                     }
                     Entry::Link(_) => {}
                 }
             }
             if let Ok(stat) = fs::metadata(&folder) {
-                self.folders.insert(stat.ino(), names);
+                stable.folders.insert(stat.ino(), names);
             }
         }
-        let device = fs::metadata(&self.root).map_or(0, |stat| stat.dev());
+        let device = fs::metadata(root).map_or(0, |stat| stat.dev());
         for entry in fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
             let stat = fs::metadata(entry.path()).ok();
             let nameless = stat.filter(|it| it.is_file() && it.nlink() == 0 && it.dev() == device);
             if let Some(stat) = nameless {
-                self.contents.insert(stat.ino(), fs::read(entry.path()).unwrap_or_default());
+                stable.contents.insert(stat.ino(), fs::read(entry.path()).unwrap_or_default());
             }
         }
+        stable
     }
+}
 
+impl Files {
     /// Draws what is left, directories before what is in them.
     fn left(&self, survival: Survival, random: &mut Random) -> Vec<(PathBuf, Left)> {
         let root = fs::metadata(&self.root).map_or(0, |stat| stat.ino());
@@ -210,7 +228,7 @@ impl Files {
         while let Some((path, inode)) = folders.pop() {
             let now = names(&self.root.join(&path));
             let none = BTreeMap::new();
-            let stable = self.folders.get(&inode).unwrap_or(&none);
+            let stable = self.stable.folders.get(&inode).unwrap_or(&none);
             let either: BTreeSet<&OsString> = now.keys().chain(stable.keys()).collect();
             for name in either {
                 let newer = now.get(name) == stable.get(name) || survival.spares(random);
@@ -243,7 +261,7 @@ impl Files {
         survival: Survival,
         random: &mut Random,
     ) -> Vec<u8> {
-        let mut bytes = self.contents.get(&inode).cloned().unwrap_or_default();
+        let mut bytes = self.stable.contents.get(&inode).cloned().unwrap_or_default();
         let Some(now) = now.filter(|now| *now != bytes) else { return bytes };
         if survival.spares(random) {
             bytes.resize(now.len(), 0);

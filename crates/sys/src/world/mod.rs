@@ -33,6 +33,7 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_now};
 use rustix::io::Errno;
 
+pub(crate) use disk::Stable;
 pub use disk::Survival;
 use disk::{Disk, DiskEvent};
 pub use network::Wires;
@@ -394,15 +395,20 @@ pub(crate) fn use_disk(operation: Operation) -> Result<(), Errno> {
     }
 }
 
-/// Notes that the disk has made a file stable, or everything if there is none.
-pub(crate) fn synced(file: Option<BorrowedFd<'_>>) {
+/// Returns what a sync of a file that begins now makes stable, or of everything if there is none.
+pub(crate) fn look_at_disk(file: Option<BorrowedFd<'_>>) -> Option<Stable> {
     with(|state, _| {
         let process = state.tasks.process();
-        let disk = state.disk(process);
-        match file {
-            Some(file) => disk.synced(file),
-            None => disk.synced_all(),
-        }
+        state.disk(process).look(file)
+    })
+    .flatten()
+}
+
+/// Notes that a sync has made this stable.
+pub(crate) fn is_stable(stable: Option<Stable>) {
+    with(|state, _| {
+        let process = state.tasks.process();
+        stable.into_iter().for_each(|stable| state.disk(process).add(stable));
     });
 }
 

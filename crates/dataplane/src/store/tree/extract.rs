@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
-use garland_sys::{process, storage};
+use garland_sys::{clock, process, storage};
 use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
 
@@ -24,6 +25,9 @@ use super::trouble::Troubles;
 use super::waiting::Waiting;
 use crate::store::left::remove_all_stale;
 use crate::tree::{WrittenFile, open_directory};
+
+/// How long a copy that ends early waits for its complete files to become stable.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// The maximum number of file systems in `devices`, which are made stable at the end.
 const DEVICES: usize = 64;
@@ -129,6 +133,8 @@ impl TreeExtractor {
             }
             return Ok(());
         }
+        // Also while files that are kept go by.
+        self.advance()?;
         record.name().into_iter().for_each(|name| self.keep(name));
         match record {
             Record::Spare(spared) => {
@@ -214,7 +220,7 @@ impl TreeExtractor {
             Some(waiting) if is_file || !waiting.is_empty() => waiting.push(step),
             _ => return self.placer.place(step),
         }
-        if self.waiting.as_ref().is_some_and(Waiting::is_complete) { self.turn() } else { Ok(()) }
+        self.advance()
     }
 
     /// Puts everything in place that waits.
@@ -224,28 +230,35 @@ impl TreeExtractor {
     /// Nothing waits then: files that are not in place are removed.
     pub fn settle(&mut self) -> io::Result<()> {
         while self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty()) {
-            self.turn()?;
+            self.turn(true)?;
         }
         Ok(())
     }
 
-    /// Puts the steps in place whose data is stable, and begins to make that of the next ones
-    /// stable.
-    fn turn(&mut self) -> io::Result<()> {
-        let turned = self.place_stable();
+    /// Does what is due: puts stable steps in place, and makes a complete batch stable.
+    fn advance(&mut self) -> io::Result<()> {
+        let Some(waiting) = &self.waiting else { return Ok(()) };
+        let is_complete = waiting.is_complete();
+        if is_complete || waiting.has_become_stable() { self.turn(is_complete) } else { Ok(()) }
+    }
+
+    /// Puts the steps in place whose data is stable, and, if asked for, begins to make that of the
+    /// next ones stable.
+    fn turn(&mut self, begins: bool) -> io::Result<()> {
+        let turned = self.place_stable(begins);
         if turned.is_err() {
             self.discard_waiting();
         }
         turned
     }
 
-    fn place_stable(&mut self) -> io::Result<()> {
+    fn place_stable(&mut self, begins: bool) -> io::Result<()> {
         let Some(waiting) = &mut self.waiting else { return Ok(()) };
         let mut steps = waiting.take_stable()?.into_iter();
         // The disk is busy with the next batch while this one gets its names.
-        let begun = match waiting.is_empty() {
-            false => waiting.begin_sync(self.devices.values().cloned().collect()),
-            true => Ok(()),
+        let begun = match begins && !waiting.is_empty() {
+            true => waiting.begin_sync(self.devices.values().cloned().collect()),
+            false => Ok(()),
         };
         let placed = steps.try_for_each(|step| self.placer.place(step));
         // After an error for all.
@@ -342,11 +355,17 @@ impl TreeExtractor {
     }
 
     /// Ends early: puts complete files in place, so that the next copy can keep them, and removes
-    /// the file that is being written.
+    /// the file that is being written. If they are not stable soon, they are removed, too: the disk
+    /// may hang.
     pub fn abandon(&mut self) {
         self.drop_partial();
-        // If they cannot be made stable, they are removed.
-        let _ = self.settle();
+        let deadline = clock::after(ENDING);
+        while self.waiting.as_ref().is_some_and(|it| !it.is_empty() && it.is_stable_by(deadline)) {
+            if self.turn(true).is_err() {
+                break;
+            }
+        }
+        self.discard();
     }
 
     /// Removes all files that do not have their final names yet.

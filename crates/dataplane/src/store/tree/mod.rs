@@ -51,7 +51,7 @@ pub struct TreeStore {
     old: Option<Arc<PreviousTree>>,
     removed: Arc<AtomicU64>,
     /// The number of completed steps of the parser, which grows while a long call makes progress.
-    steps: AtomicU64,
+    steps: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -84,12 +84,13 @@ impl TreeStore {
         let old = old.map(below).transpose();
         let old = old.map_err(|error| StoreError::path("open the directory", &name, &error))?;
         let waits = *fsync && storage::outlives_power(&folder);
-        let waiting = waits.then(|| Waiting::new(BATCH));
+        let steps = Arc::new(AtomicU64::new(0));
+        let waiting = waits.then(|| Waiting::new(BATCH, Arc::clone(&steps)));
         let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify, waiting)
             .map_err(|error| StoreError::path("store digests in", &name, &error))?;
         let removed = extractor.removed();
         let state = Mutex::new(State { parser: Parser::default(), limits, extractor });
-        Ok(Self { name, device, fsync: *fsync, old, removed, steps: AtomicU64::new(0), state })
+        Ok(Self { name, device, fsync: *fsync, old, removed, steps, state })
     }
 }
 

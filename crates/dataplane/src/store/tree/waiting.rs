@@ -13,6 +13,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use garland_sys::threads::{self, JoinHandle};
 use garland_sys::{clock, limits, storage};
@@ -31,6 +33,12 @@ const BYTES: u64 = 256 << 20;
 /// too, and a killed agent loses few of them.
 const LONGEST_NS: u64 = 1_000_000_000;
 
+/// The rate in bytes/s from which on a sync is not slow, as for an fsync(2) of any file.
+const RATE: u64 = 5_000_000;
+
+/// The interval at which it looks whether a sync has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
 /// A batch is complete at this part of the number of files that the process may have open. Two
 /// batches take a quarter of them.
 const SHARE: u64 = 16;
@@ -47,6 +55,9 @@ pub struct Waiting {
     /// The steps after those.
     next: Batch,
     hashing: RandomState,
+    /// Grows while a sync is not slower than [`RATE`], so that it is not taken for a disk that
+    /// hangs.
+    progress: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -61,11 +72,12 @@ struct Batch {
 
 impl Waiting {
     /// Returns an empty list with batches of `batch` steps.
-    pub fn new(batch: usize) -> Self {
+    pub fn new(batch: usize, progress: Arc<AtomicU64>) -> Self {
         let most = usize::try_from(limits::open_files() / SHARE).unwrap_or(usize::MAX);
         let (syncing, next) = (Batch::default(), Batch::default());
         let hashing = RandomState::new();
-        Self { batch: batch.min(most).max(1), syncing, sync: None, next, hashing }
+        let batch = batch.min(most).max(1);
+        Self { batch, syncing, sync: None, next, hashing, progress }
     }
 
     /// Returns whether no step waits.
@@ -75,8 +87,16 @@ impl Waiting {
 
     /// Returns whether the batch that gathers is complete.
     pub fn is_complete(&self) -> bool {
+        if self.next.steps.is_empty() {
+            return false;
+        }
         let waits_ns = clock::now_ns().saturating_sub(self.next.since_ns);
         self.next.steps.len() >= self.batch || self.next.bytes >= BYTES || waits_ns >= LONGEST_NS
+    }
+
+    /// Returns whether the first batch waits no longer for the disk.
+    pub fn has_become_stable(&self) -> bool {
+        self.sync.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Adds a step.
@@ -142,9 +162,26 @@ impl Waiting {
     /// waits may be put in place.
     pub fn take_stable(&mut self) -> io::Result<Vec<Step>> {
         if let Some(sync) = self.sync.take() {
+            let patience_s = (self.syncing.bytes + self.next.bytes) / RATE;
+            let slow_ns = clock::after(Duration::from_secs(patience_s));
+            while !sync.is_finished() {
+                let step = u64::from(!clock::until(slow_ns).is_zero());
+                self.progress.fetch_add(step, Ordering::Relaxed);
+                threads::sleep(LOOK_AGAIN);
+            }
             sync.join().unwrap_or_else(|_| Err(io::Error::other("the sync ended early")))?;
         }
         Ok(std::mem::take(&mut self.syncing).steps)
+    }
+
+    /// Waits until the first batch is stable, at most until a time of the monotonic clock in
+    /// nanoseconds. Returns whether it is.
+    pub fn is_stable_by(&self, deadline_ns: u64) -> bool {
+        let is_finished = || self.sync.as_ref().is_none_or(JoinHandle::is_finished);
+        while !is_finished() && !clock::until(deadline_ns).is_zero() {
+            threads::sleep(LOOK_AGAIN);
+        }
+        is_finished()
     }
 
     /// Takes all steps, to drop them.

@@ -12,7 +12,7 @@ fn extractor(path: &Path) -> TreeExtractor {
 /// An extractor whose files wait, in batches of `batch` steps.
 fn waiting(path: &Path, batch: usize) -> TreeExtractor {
     let top = File::open(path).unwrap().into();
-    TreeExtractor::new(top, "tag", None, false, Some(Waiting::new(batch))).unwrap()
+    TreeExtractor::new(top, "tag", None, false, Some(Waiting::new(batch, Arc::default()))).unwrap()
 }
 
 /// Brings a whole file of three bytes.
