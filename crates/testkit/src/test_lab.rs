@@ -102,11 +102,15 @@ impl<'a> TestLab<'a> {
     pub fn down(&self) {
         let _ = self.garland.run(&["lab", "down"]).with_code(0);
     }
+
+    /// Ends the lab if it is up, as after a failed test: its nodes may still write.
+    pub fn end(&self) {
+        let _ = Lab::end(&Self::state(self.scratch), "lab");
+    }
 }
 
 impl Drop for TestLab<'_> {
     fn drop(&mut self) {
-        // A failed test may leave the lab up; other tests have taken it down.
-        let _ = Lab::end(&Self::state(self.scratch), "lab");
+        self.end();
     }
 }

@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::package::Checkout;
+
 /// The directory of the patches.
 const FOLDER: &str = "crates/simulation/bugs";
 
@@ -33,7 +35,11 @@ pub(crate) fn bugs(root: &Path) -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let target = std::path::absolute(target).context("failed to find the target directory")?;
     let copy = target.join("bugs");
-    copy_sources(root, &copy)?;
+    if copy.exists() {
+        fs::remove_dir_all(&copy)
+            .with_context(|| format!("failed to clear {}", copy.display()))?;
+    }
+    Checkout::at(root)?.copied_to(&copy)?;
     for bug in &bugs {
         if let Some(said) = bug.run(&copy, &target)? {
             bail!("without any bug, `{}` fails with seed {}: {said}", bug.test, bug.seed);
@@ -54,25 +60,6 @@ pub(crate) fn bugs(root: &Path) -> Result<()> {
         println!("{} (seed {}): {}\n  found: {said}", bug.name, bug.seed, bug.what);
     }
     fs::remove_dir_all(&copy).with_context(|| format!("failed to remove {}", copy.display()))
-}
-
-/// Copies the files that git knows to an empty directory.
-fn copy_sources(root: &Path, copy: &Path) -> Result<()> {
-    if copy.exists() {
-        fs::remove_dir_all(copy).with_context(|| format!("failed to clear {}", copy.display()))?;
-    }
-    let listed = Command::new("git").current_dir(root).args(["ls-files", "-z"]).output();
-    let listed = listed.context("failed to start git")?;
-    ensure!(listed.status.success(), "git ls-files failed: {}", listed.status);
-    let names = String::from_utf8(listed.stdout).context("a file's name is not valid UTF-8")?;
-    for name in names.split_terminator('\0') {
-        let to = copy.join(name);
-        let folder = to.parent().context("a file has no directory")?;
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::copy(root.join(name), &to))
-            .with_context(|| format!("failed to copy {name}"))?;
-    }
-    Ok(())
 }
 
 impl Bug {

@@ -10,7 +10,7 @@ use super::staging::said;
 use crate::fabric;
 
 /// The sources of a build.
-pub(super) struct Checkout {
+pub(crate) struct Checkout {
     /// The directory of the sources.
     pub(super) root: PathBuf,
     /// The directory that cargo builds in.
@@ -24,7 +24,7 @@ impl Checkout {
     ///
     /// # Errors
     /// If the time of the sources is unknown.
-    pub(super) fn at(root: &Path) -> Result<Self> {
+    pub(crate) fn at(root: &Path) -> Result<Self> {
         Ok(Self { root: root.to_owned(), target: fabric::target(root), time: time(root)? })
     }
 
@@ -33,7 +33,7 @@ impl Checkout {
     ///
     /// # Errors
     /// If `folder` exists, or git or a copy fails.
-    pub(super) fn copied_to(&self, folder: &Path) -> Result<Self> {
+    pub(crate) fn copied_to(&self, folder: &Path) -> Result<Self> {
         fs::create_dir(folder).with_context(|| format!("failed to create {}", folder.display()))?;
         let mut git = Command::new("git");
         git.current_dir(&self.root);

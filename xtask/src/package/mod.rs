@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use checkout::Checkout;
+pub(crate) use checkout::Checkout;
 
 pub(crate) use reproduction::check as reproducible;
 

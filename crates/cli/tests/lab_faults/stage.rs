@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use garland_lab::Lab;
 use garland_testkit::{Garland, Process, Running, Scratch, TestLab, random_file, until};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -169,8 +168,7 @@ impl<'a> Deref for Stage<'a> {
 
 impl Drop for Stage<'_> {
     fn drop(&mut self) {
-        // Nodes may still write there if the test failed: the lab is ended first.
-        let _ = Lab::end(&TestLab::state(self.scratch), "lab");
+        self.base.end();
         let _ = fs::remove_dir_all(&self.roots);
     }
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use garland_lab::Lab;
 use garland_sys::clock;
 use garland_testkit::{Garland, HangingDisk, Process, Scratch, TestLab};
 
@@ -184,8 +183,7 @@ impl<'a> Deref for Stage<'a> {
 
 impl Drop for Stage<'_> {
     fn drop(&mut self) {
-        // The lab is ended first if a round panicked: its nodes may still write.
-        let _ = Lab::end(&TestLab::state(self.scratch), "lab");
+        self.base.end();
         self.scratch
             .processes()
             .iter()

@@ -52,8 +52,8 @@ impl CommandLine {
     }
 
     /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is enough.
-    pub fn tell_how_to_resume(cp: &Cp, run: &Run) {
-        if run.folder().join(FILE).exists() && !cp.sources().iter().any(|it| is_stream(it)) {
+    pub fn tell_how_to_resume(run: &Run) {
+        if Self::kept_in(run).is_ok_and(|line| !line.is_stream) {
             garland_terminal::errln!("to go on: garland cp --resume {}", run.name());
         }
     }
@@ -79,15 +79,19 @@ impl CommandLine {
             return Err(Failure::usage(format!("{} is still running", run.name()))
                 .hint(format!("to add nodes to it: garland cp --join {} NODES", run.name())));
         }
-        let path = run.folder().join(FILE);
-        let reading = format!("reading {}", path.display());
-        let bytes = std::fs::read(&path).or_nothing(&reading)?;
-        let line: Self = serde_json::from_slice(&bytes).or_nothing(&reading)?;
+        let line = Self::kept_in(&run)?;
         line.check(run.name())?;
         let directory = PathBuf::from(OsString::from_vec(line.directory.0));
         std::env::set_current_dir(&directory)
             .or_nothing(format!("going to {}, where the copy was started", directory.display()))?;
         Ok(line.words.into_iter().map(|word| OsString::from_vec(word.0)).collect())
+    }
+
+    fn kept_in(run: &Run) -> Result<Self, Failure> {
+        let path = run.folder().join(FILE);
+        let reading = format!("reading {}", path.display());
+        let bytes = std::fs::read(&path).or_nothing(&reading)?;
+        serde_json::from_slice(&bytes).or_nothing(&reading)
     }
 
     /// Fails if the copy could become another one here.

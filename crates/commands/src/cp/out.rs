@@ -117,7 +117,7 @@ fn end_with(
     let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
     let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
     if goes_on && !request.args.quiet && !context.json {
-        CommandLine::tell_how_to_resume(request.args, run);
+        CommandLine::tell_how_to_resume(run);
     }
     Ok(exit)
 }
