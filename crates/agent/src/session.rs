@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,6 +33,10 @@ const KEPT_MAX: usize = 1 << 20;
 /// a dead head's copies keep their memory as long.
 const AWAIT_MAX_MS: u32 = 60_000;
 
+/// The interval between heartbeats unless the head says otherwise, and the longest that it can ask
+/// for, in milliseconds.
+const HEARTBEAT_MS: RangeInclusive<u64> = 100..=1000;
+
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
@@ -53,6 +58,8 @@ pub struct Session {
     next: Sender<Next>,
     /// How long to wait for another connection, in milliseconds.
     patience_ms: AtomicU64,
+    /// The interval between heartbeats, in milliseconds.
+    heartbeat_ms: AtomicU64,
     /// Trees that were scanned for the head, which may copy them; a tree's number is its index.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
@@ -115,6 +122,7 @@ impl Session {
             socket,
             next,
             patience_ms: AtomicU64::new(patience_ms),
+            heartbeat_ms: AtomicU64::new(*HEARTBEAT_MS.start()),
             trees: Mutex::default(),
             over: AtomicBool::new(false),
             slots: Slots::new(SLOTS),
@@ -177,6 +185,11 @@ impl Session {
     fn is_dead(&self) -> bool {
         let info = TcpInfo::of(&self.socket.lock());
         info.is_ok_and(|info| info.vain >= 2 && info.unheard >= limits::UNACKNOWLEDGED)
+    }
+
+    /// Returns the interval between heartbeats.
+    pub fn heartbeat(&self) -> Duration {
+        Duration::from_millis(self.heartbeat_ms.load(Ordering::Relaxed))
     }
 
     /// Returns whether the session was marked as over.
@@ -251,6 +264,10 @@ impl Session {
                     Some(ToAgent::Session(SessionOrder::Await(ms))) => {
                         let ms = ms.min(AWAIT_MAX_MS);
                         self.patience_ms.store(ms.into(), Ordering::Relaxed)
+                    }
+                    Some(ToAgent::Session(SessionOrder::Beat(ms))) => {
+                        let ms = u64::from(ms).clamp(*HEARTBEAT_MS.start(), *HEARTBEAT_MS.end());
+                        self.heartbeat_ms.store(ms, Ordering::Relaxed)
                     }
                     Some(message) => return Ok(message),
                     None => {}

@@ -1,5 +1,9 @@
-//! The control channels of all agents of an operation, waited for in one poll(2). A channel that
-//! breaks or is silent is dialled again; its agent is lost only if that is in vain.
+//! The control channels of all agents of an operation, waited for together. A channel that breaks
+//! or is silent is dialled again; its agent is lost only if that is in vain.
+//!
+//! What a message costs must not depend on the number of agents: two thousand of them send ten
+//! heartbeats a second each. So the channels stay registered with the kernel (epoll), and only those
+//! that changed are looked at before a wait.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,11 +14,12 @@ use std::time::Duration;
 use garland_core::plan::NodeId;
 use garland_protocol::ToAgent;
 use garland_protocol::operation::AgentEvent;
-use garland_sys::clock;
-use garland_sys::event::{self, Interest, Wake};
+use garland_sys::event::{self, Wake};
+use garland_sys::watch::Watch;
+use garland_sys::{clock, threads};
 
 use garland_transport::connection::Connection;
-use garland_transport::{ConnectionError, Redial, Unrenewed, limits};
+use garland_transport::{ConnectionError, Redial, Renewed, Unrenewed, limits};
 
 /// How long a channel that broke is dialled again, unless a copy's policy says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,9 +33,20 @@ const SILENCE_NS: u64 = limits::SILENCE.as_nanos() as u64;
 /// The interval in nanoseconds at which silent channels are looked for.
 const LOOK_NS: u64 = 100_000_000;
 
+/// With more agents than this, messages are awaited for a moment longer and taken together: waking
+/// up for one costs more than reading it.
+const MANY: usize = 200;
+const TOGETHER: Duration = Duration::from_millis(2);
+
 /// The channels of all nodes, by index in the plan; the slot of the head is empty.
 pub struct AgentSet {
     connections: Vec<Option<Connection>>,
+    /// The open channels; made by the first wait.
+    watch: Option<Watch>,
+    /// For each channel that is in `watch`, whether it is returned when it is writable.
+    watched: Vec<Option<bool>>,
+    /// Channels that may have changed since the last wait.
+    changed: Vec<NodeId>,
     /// Channels that broke during a send, each with the error; the next `wait` reports them.
     lost: Vec<(NodeId, String)>,
     /// The errors of channels that broke and may continue.
@@ -48,16 +64,22 @@ pub struct AgentSet {
 impl AgentSet {
     /// Creates the set from the channels of the receivers, in the order of the plan.
     pub fn new(receivers: impl Iterator<Item = Option<Connection>>) -> Self {
-        let connections = std::iter::once(None).chain(receivers).collect();
-        Self {
+        let connections: Vec<_> = std::iter::once(None).chain(receivers).collect();
+        let watched = vec![None; connections.len()];
+        let mut set = Self {
             connections,
+            watch: None,
+            watched,
+            changed: Vec::new(),
             lost: Vec::new(),
             broken: BTreeMap::new(),
             redials: BTreeMap::new(),
             patience: PATIENCE,
             wake: None,
             looked_ns: 0,
-        }
+        };
+        set.changed.extend(set.ids());
+        set
     }
 
     /// Dials channels that break again for `patience`.
@@ -79,19 +101,24 @@ impl AgentSet {
     /// Adds a slot for a node without a channel.
     pub fn grow(&mut self) {
         self.connections.push(None);
+        self.watched.push(None);
     }
 
     /// Sets the channel of a node that had none.
     pub fn set_connection(&mut self, id: NodeId, connection: Connection) {
+        self.unwatch(id);
         self.connections[id.index()] = Some(connection);
+        self.changed.push(id);
     }
 
     /// Sends a message. A message over a broken channel arrives once the channel continues; an agent
     /// that is lost is reported by a later `wait`.
     pub fn send(&mut self, id: NodeId, message: &ToAgent) {
         let Some(connection) = &mut self.connections[id.index()] else { return };
-        if let Err(error) = connection.send(message) {
-            self.fail(id, &error);
+        match connection.send(message) {
+            Ok(()) if connection.has_unsent() => self.changed.push(id),
+            Ok(()) => {}
+            Err(error) => self.fail(id, &error),
         }
     }
 
@@ -104,20 +131,22 @@ impl AgentSet {
         others: &[BorrowedFd<'_>],
         timeout: Duration,
     ) -> io::Result<Vec<(NodeId, AgentEvent)>> {
+        self.watch_changed()?;
+        let Some(watch) = &self.watch else { return Ok(Vec::new()) };
         let timeout = if self.lost.is_empty() { timeout } else { Duration::ZERO };
-        let is_open = |id: &NodeId| self.connection(*id).is_some_and(|it| !it.is_broken());
-        let open: Vec<NodeId> = self.ids().filter(is_open).collect();
-        let connections = open.iter().filter_map(|id| self.connections[id.index()].as_ref());
-        let channels = connections
-            .map(|connection| Interest { fd: connection.as_fd(), write: connection.has_unsent() });
         let wake = self.wake.as_deref().map(AsFd::as_fd);
         let others = others.iter().copied().chain(wake);
-        let others: Vec<_> = others.map(|fd| Interest { fd, write: false }).collect();
-        let count = others.len();
-        let interests: Vec<Interest<'_>> = others.into_iter().chain(channels).collect();
-        let ready = event::wait(&interests, Some(timeout))?;
+        let all: Vec<_> = std::iter::once(watch.as_fd()).chain(others).collect();
+        let is_any = event::wait_readable(&all, Some(timeout))?[0];
+        if is_any && self.connections.len() > MANY {
+            threads::sleep(TOGETHER);
+        }
+        let mut ready = if is_any { watch.ready()? } else { Vec::new() };
+        // The kernel's order depends on that of threads which have nothing to do with each other.
+        ready.sort_by_key(|(number, _)| *number);
         let mut events = Vec::new();
-        for (id, ready) in open.into_iter().zip(&ready[count..]) {
+        for (number, ready) in ready {
+            let id = NodeId(u32::try_from(number).expect("it is the number of a node"));
             if ready.write {
                 self.flush(id);
             }
@@ -130,6 +159,39 @@ impl AgentSet {
         let lost = self.lost.drain(..).map(|(id, reason)| (id, AgentEvent::Lost(reason)));
         events.extend(lost);
         Ok(events)
+    }
+
+    /// Brings the set of watched channels up to date.
+    fn watch_changed(&mut self) -> io::Result<()> {
+        if self.watch.is_none() {
+            self.watch = Some(Watch::new()?);
+        }
+        for id in std::mem::take(&mut self.changed) {
+            let Some(connection) = self.connection(id) else { continue };
+            if connection.is_broken() {
+                self.unwatch(id);
+                continue;
+            }
+            let (write, number) = (connection.has_unsent(), u64::from(id.0));
+            let watched = match (self.watched[id.index()], &self.watch) {
+                (Some(now), _) if now == write => Ok(()),
+                (Some(_), Some(watch)) => watch.keep_on(connection, number, write),
+                (_, watch) => watch.iter().try_for_each(|it| it.keep(connection, number, write)),
+            };
+            match watched {
+                Ok(()) => self.watched[id.index()] = Some(write),
+                Err(error) => self.lose(id, format!("waiting for its messages: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches a channel no longer, before its connection is closed or replaced, or when it broke.
+    fn unwatch(&mut self, id: NodeId) {
+        let was = self.watched[id.index()].take();
+        if let (Some(_), Some(connection), Some(watch)) = (was, self.connection(id), &self.watch) {
+            watch.remove(connection);
+        }
     }
 
     /// Returns the channel to a node, if there is one.
@@ -147,6 +209,10 @@ impl AgentSet {
         let Some(connection) = &mut self.connections[id.index()] else { return };
         match connection.receive() {
             Ok(messages) => {
+                // An acknowledgement may have broken the channel, or may be unsent.
+                if connection.is_broken() || connection.has_unsent() {
+                    self.changed.push(id);
+                }
                 events
                     .extend(messages.into_iter().map(|message| (id, AgentEvent::Message(message))));
             }
@@ -156,8 +222,9 @@ impl AgentSet {
 
     fn flush(&mut self, id: NodeId) {
         let Some(connection) = &mut self.connections[id.index()] else { return };
-        if let Err(error) = connection.flush() {
-            self.fail(id, &error);
+        match connection.flush() {
+            Ok(()) => self.changed.push(id),
+            Err(error) => self.fail(id, &error),
         }
     }
 
@@ -170,6 +237,7 @@ impl AgentSet {
         if !self.redials.contains_key(&id) && !is_full && !self.redial(id) {
             return self.lose(id, error.to_string());
         }
+        self.changed.push(id);
         // One that finds no room is dialled later.
         self.broken.entry(id).or_insert_with(|| error.to_string());
     }
@@ -192,16 +260,24 @@ impl AgentSet {
         let results = self.redials.iter().filter_map(|(id, redial)| Some((*id, redial.result()?)));
         for (id, result) in results.collect::<Vec<_>>() {
             self.redials.remove(&id);
-            let Some(connection) = &mut self.connections[id.index()] else { continue };
+            if !self.has(id) {
+                continue;
+            }
             match (result, self.broken.remove(&id)) {
-                (Ok(renewed), _) => match connection.renew(renewed) {
-                    Ok(()) => {}
-                    Err(error) => self.fail(id, &error),
-                },
+                (Ok(renewed), _) => self.renew(id, renewed),
                 (Err(Unrenewed::NoAnswer), None) => {}
                 (Err(Unrenewed::NoAnswer), Some(reason)) => self.lose(id, reason),
                 (Err(Unrenewed::Over), _) => self.lose(id, ConnectionError::Gone.to_string()),
             }
+        }
+    }
+
+    fn renew(&mut self, id: NodeId, renewed: Renewed) {
+        self.unwatch(id);
+        let Some(connection) = &mut self.connections[id.index()] else { return };
+        match connection.renew(renewed) {
+            Ok(()) => self.changed.push(id),
+            Err(error) => self.fail(id, &error),
         }
     }
 
@@ -227,6 +303,7 @@ impl AgentSet {
     }
 
     fn lose(&mut self, id: NodeId, reason: String) {
+        self.unwatch(id);
         self.connections[id.index()] = None;
         self.redials.remove(&id);
         self.broken.remove(&id);

@@ -20,7 +20,7 @@ use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::threads::JoinHandle;
-use garland_sys::{clock, process};
+use garland_sys::{clock, process, schedule};
 
 pub use self::flow::{Awaited, Flow};
 pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
@@ -418,6 +418,7 @@ impl CopyContext {
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),
+            starved_ns: schedule::waited_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),

@@ -33,6 +33,8 @@ pub enum SessionOrder {
     Resume(SessionId, u64),
     /// If the session's connection breaks, wait this number of milliseconds for another one.
     Await(u32),
+    /// Send a heartbeat at this interval, in milliseconds.
+    Beat(u32),
     /// The session is over.
     Leave,
 }

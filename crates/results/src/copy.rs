@@ -126,6 +126,9 @@ pub struct NodeResult {
     /// others would have without it, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<Slow>,
+    /// Whether the node was fed on the side for a while, to see whether it slowed the others down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    tried: bool,
     #[serde(default)]
     memory: u64,
     #[serde(default)]
@@ -337,6 +340,7 @@ impl NodeResult {
             rate,
             detached: node.detached,
             slow: node.slow,
+            tried: node.tried,
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,

@@ -1,5 +1,7 @@
 //! A simulated cluster.
 
+use garland_protocol::Policy;
+
 /// What a receiver does with the received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkKind {
@@ -90,7 +92,7 @@ impl World {
             accept_ns: 1_000_000_000,
             control_ns: 100_000,
             control_jitter_ns: 0,
-            heartbeat_ns: 100_000_000,
+            heartbeat_ns: Policy::for_nodes(receivers).heartbeat_ns,
             stream: false,
             room: 8,
             commit_ns: 1_000_000,

@@ -5,6 +5,18 @@ use std::os::unix::fs::FileExt;
 
 use crate::world;
 
+/// Returns the nanoseconds in which the process's present threads were runnable, but waited for a
+/// CPU; 0 if the kernel keeps no statistics. Less than before if a thread has ended.
+#[must_use]
+pub fn waited_ns() -> u64 {
+    if world::inside() {
+        return 0;
+    }
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let accounts = tasks.map(|task| Account(File::open(task.path().join("schedstat")).ok()));
+    accounts.filter_map(|account| account.times()).map(|times| times.waiting_ns).sum()
+}
+
 /// The scheduler statistics of a thread. Any thread of the process may read them.
 #[derive(Debug)]
 pub struct Account(Option<File>);

@@ -2,16 +2,21 @@
 //! wait.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use crate::{event, world};
+use crate::event::{self, Ready};
+use crate::world;
 
-/// A set of descriptors, each with a number. A descriptor that was reported as ready is not
-/// reported again until it is added or rearmed.
+/// The most descriptors that [`Watch::ready`] returns at a time.
+const MOST_READY: usize = 256;
+
+/// A set of descriptors, each with a number. A descriptor that was [added](Self::add) is not
+/// reported again until it is rearmed; one that is [kept](Self::keep) is as long as it is ready. The
+/// set itself is readable when one of its descriptors is ready.
 #[derive(Debug)]
 pub struct Watch {
     epoll: OwnedFd,
@@ -43,6 +48,41 @@ impl Watch {
         Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(number), events())?)
     }
 
+    /// Adds `fd`, which every call of [`Self::ready`] returns while it is readable or, if `write`,
+    /// writable.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn keep(&self, fd: impl AsFd, number: u64, write: bool) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), kept(write))?)
+    }
+
+    /// Changes whether `fd`, which is kept in the set, is returned when it is writable.
+    ///
+    /// # Errors
+    /// When the descriptor is not in the set.
+    pub fn keep_on(&self, fd: impl AsFd, number: u64, write: bool) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(number), kept(write))?)
+    }
+
+    /// Returns the numbers of descriptors that are ready, at most 256 at a time, without waiting.
+    /// Which of them are returned first changes from call to call.
+    ///
+    /// # Errors
+    /// When the system call fails.
+    pub fn ready(&self) -> io::Result<Vec<(u64, Ready)>> {
+        let mut events = Vec::with_capacity(MOST_READY);
+        self.take(&mut events, Duration::ZERO)?;
+        let over = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::HUP;
+        let ready = |event: &epoll::Event| {
+            let (number, flags) = (event.data.u64(), event.flags);
+            let read = flags.intersects(over | epoll::EventFlags::ERR);
+            let write = flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR);
+            (number, Ready { read, write })
+        };
+        Ok(events.iter().map(ready).collect())
+    }
+
     /// Removes `fd`. A descriptor that is not in the set is no error.
     pub fn remove(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
@@ -62,19 +102,35 @@ impl Watch {
             }
             false => timeout,
         };
-        let timeout = event::timespec(timeout);
         let mut events = Vec::with_capacity(16);
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout))
-        {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        self.take(&mut events, timeout)?;
+        Ok(events.iter().map(|event| event.data.u64()).collect())
+    }
+
+    /// Waits, and fills `events` as far as its capacity goes.
+    fn take(&self, events: &mut Vec<epoll::Event>, timeout: Duration) -> io::Result<()> {
+        let timeout = event::timespec(timeout);
+        let room = rustix::buffer::spare_capacity(events);
+        match epoll::wait(&self.epoll, room, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        Ok(events.iter().map(|event: &epoll::Event| event.data.u64()).collect())
+    }
+}
+
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
     }
 }
 
 fn events() -> epoll::EventFlags {
     epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT
+}
+
+fn kept(write: bool) -> epoll::EventFlags {
+    let read = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+    if write { read | epoll::EventFlags::OUT } else { read }
 }
 
 #[cfg(test)]
@@ -96,5 +152,22 @@ mod tests {
         assert!(watch.wait(Duration::ZERO).unwrap().is_empty());
         watch.rearm(&pairs[1].0, 1).unwrap();
         assert_eq!(watch.wait(Duration::ZERO).unwrap(), [1]);
+    }
+    #[test]
+    fn one_that_is_kept_is_returned_as_long_as_it_is_ready() {
+        let watch = Watch::new().unwrap();
+        let (near, far) = UnixStream::pair().unwrap();
+        watch.keep(&near, 7, false).unwrap();
+        assert!(watch.ready().unwrap().is_empty());
+        rustix::io::write(&far, b"x").unwrap();
+        let readable = Ready { read: true, write: false };
+        for _ in 0..2 {
+            assert_eq!(watch.ready().unwrap(), [(7, readable)]);
+        }
+        assert_eq!(event::wait_readable(&[watch.as_fd()], Some(Duration::ZERO)).unwrap(), [true]);
+        watch.keep_on(&near, 7, true).unwrap();
+        assert_eq!(watch.ready().unwrap(), [(7, Ready { read: true, write: true })]);
+        watch.remove(&near);
+        assert!(watch.ready().unwrap().is_empty());
     }
 }

@@ -154,6 +154,10 @@ impl Connection {
                 Ok(read) => {
                     is_heard = true;
                     self.received.extend(&buffer[..read]);
+                    // Whoever waits for the socket is told if more has come meanwhile.
+                    if read < buffer.len() {
+                        break;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -36,8 +36,7 @@ pub(crate) fn bugs(root: &Path) -> Result<()> {
     let target = std::path::absolute(target).context("failed to find the target directory")?;
     let copy = target.join("bugs");
     if copy.exists() {
-        fs::remove_dir_all(&copy)
-            .with_context(|| format!("failed to clear {}", copy.display()))?;
+        fs::remove_dir_all(&copy).with_context(|| format!("failed to clear {}", copy.display()))?;
     }
     Checkout::at(root)?.copied_to(&copy)?;
     for bug in &bugs {

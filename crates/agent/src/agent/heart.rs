@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use garland_protocol::FromAgent;
 use garland_sys::channel::{RecvTimeoutError, Sender, channel};
@@ -11,9 +10,6 @@ use garland_sys::threads::{self, Joined};
 use super::copies::InProgress;
 use crate::session::Session;
 use garland_dataplane::recorder::Pulse;
-
-/// Interval between heartbeats.
-const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// The thread that sends heartbeats. Dropping this value stops the thread.
 pub struct Heart {
@@ -29,8 +25,9 @@ impl Heart {
     pub fn start(session: Arc<Session>, in_progress: Arc<InProgress>) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let beat = threads::spawn("heart", move || {
-            let mut pulse = Pulse::begin(HEARTBEAT);
-            while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
+            let mut every = session.heartbeat();
+            let mut pulse = Pulse::begin(every);
+            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 // Lock the list only to clone the contexts: the end of a copy must not wait for a
                 // heartbeat.
                 let members: Vec<_> =
@@ -45,7 +42,8 @@ impl Heart {
                     member.sample();
                     member.cut_silent_links();
                 }
-                pulse.rest();
+                every = session.heartbeat();
+                pulse.rest(every);
             }
         })?;
         // The sender is dropped first, which ends the thread.

@@ -11,8 +11,11 @@ use super::at::peer_index;
 /// The number of round trips in a burst; they follow one another.
 const BURST: u8 = 8;
 
-/// The interval in nanoseconds between the probes during the copy.
+/// The shortest interval in nanoseconds between the probes of a node during the copy, and the
+/// interval between the probes of any two nodes if there are more than a hundred: their number a
+/// second does not grow.
 const EVERY_NS: u64 = 250_000_000;
+const EACH_NS: u64 = 2_500_000;
 
 /// The maximum number of answers that are kept per node, not counting those of bursts.
 const KEPT: usize = 256;
@@ -49,7 +52,7 @@ impl ClockProbes {
     /// probe after its answer.
     pub fn begin_burst(&mut self) {
         self.left.fill(BURST - 1);
-        self.next_ns = clock::now_ns() + EVERY_NS;
+        self.next_ns = clock::now_ns() + self.every_ns();
     }
 
     /// Returns whether another probe to all nodes is due. If so, starts the next interval.
@@ -57,11 +60,15 @@ impl ClockProbes {
         let now = clock::now_ns();
         let due = now >= self.next_ns;
         if due {
-            self.next_ns = now + EVERY_NS;
+            self.next_ns = now + self.every_ns();
             // The next records belong to this round.
             self.between.begin();
         }
         due
+    }
+
+    fn every_ns(&self) -> u64 {
+        EVERY_NS.max(EACH_NS.saturating_mul(self.left.len() as u64))
     }
 
     /// Records an answer of node `id`. `times` are in nanoseconds: sent by the head, received and

@@ -16,9 +16,9 @@ const LATE_NS: u64 = 100_000_000;
 /// Measures the delays of a thread's heartbeats.
 #[derive(Debug)]
 pub struct Pulse {
-    every_ns: u64,
+    /// When the next heartbeat is due, in monotonic nanoseconds.
+    due_ns: u64,
     account: Account,
-    last_ns: u64,
     waited_ns: u64,
 }
 
@@ -30,17 +30,16 @@ pub struct Standstill {
 }
 
 impl Pulse {
-    /// Begins to measure the calling thread, which sends a heartbeat after every interval `every`.
+    /// Begins to measure the calling thread, which sends its first heartbeat after `every`.
     pub fn begin(every: Duration) -> Self {
         let account = Account::of_this_thread();
         let waited_ns = account.times().map_or(0, |times| times.waiting_ns);
-        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
-        Self { every_ns, account, last_ns: clock::now_ns(), waited_ns }
+        Self { due_ns: clock::after(every), account, waited_ns }
     }
 
-    /// Records that the thread begins to sleep until its next heartbeat is due.
-    pub fn rest(&mut self) {
-        self.last_ns = clock::now_ns();
+    /// Records that the thread begins to sleep until its next heartbeat, which is due after `every`.
+    pub fn rest(&mut self, every: Duration) {
+        self.due_ns = clock::after(every);
     }
 
     /// Records a heartbeat. Returns the time during which the process has been suspended since the
@@ -48,9 +47,8 @@ impl Pulse {
     pub fn beat(&mut self) -> Option<Standstill> {
         let (now, waited) =
             (clock::now_ns(), self.account.times().map_or(0, |times| times.waiting_ns));
-        let due_ns = self.last_ns.saturating_add(self.every_ns);
         let lacked_ns = waited.saturating_sub(std::mem::replace(&mut self.waited_ns, waited));
-        let begin_ns = due_ns.saturating_add(lacked_ns);
+        let begin_ns = self.due_ns.saturating_add(lacked_ns);
         let late_ns = now.saturating_sub(begin_ns);
         (late_ns > LATE_NS).then_some(Standstill { begin_ns, end_ns: now })
     }

@@ -52,6 +52,7 @@ impl Head {
             report: node.report.clone(),
             detached: node.detached,
             slow: node.slow,
+            tried: node.tried,
             held_ns: node.held_ns,
             silent: self.is_stuck(id) || self.is_open(id),
             absence: node.absence.clone(),

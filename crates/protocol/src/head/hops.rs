@@ -32,8 +32,13 @@ impl Head {
                 let &near = state.feeders.get(&far)?;
                 let (from, to) = (&self.nodes[near.index()], &self.nodes[far.index()]);
                 let hop = from.report.lanes.get(lane)?.hop?;
-                let writer = (to.report.stalled_ns, to.report.blocked_ns);
-                let mark = Mark { at: from.reported, hop, writer_at: to.reported, writer };
+                let mark = Mark {
+                    at: from.reported,
+                    hop,
+                    writer_at: to.reported,
+                    writer: (to.report.stalled_ns, to.report.blocked_ns),
+                    starved_ns: to.report.starved_ns,
+                };
                 (state.epochs.get(&far) == Some(&hop.epoch)).then_some((near, far, mark))
             });
         let marks: Vec<_> = marks.collect();
@@ -45,11 +50,12 @@ impl Head {
     fn suspect(&mut self, now: u64, lane: usize, hops: &[Hop]) {
         let suspect = self.slowest(now, lane, hops);
         let watch = &mut self.lanes[lane].watch;
-        let is_enough = watch.suspect(suspect.map(|suspect| suspect.node));
+        let is_enough = watch.suspect(suspect);
         if let Some(suspect) = suspect.filter(|_| is_enough)
             && self.slow.len() < self.policy.slow_max
         {
             watch.start_trial(now, suspect, |node| blocks_of(&self.nodes, node, lane));
+            self.nodes[suspect.node.index()].tried = true;
             self.feed_aside(lane, suspect.node);
         }
     }
@@ -57,33 +63,45 @@ impl Head {
     /// Returns the node that most likely slows the lane down; `None` if no node clearly does.
     fn slowest(&self, now: u64, lane: usize, hops: &[Hop]) -> Option<Suspect> {
         let at = hops.iter().rposition(Hop::is_busy)?;
-        let hop = hops[at];
+        let (before, hop, behind) = (&hops[..at], hops[at], &hops[at + 1..]);
         // All hops behind it must be known to wait: a broken link has no counters.
         let state = &self.lanes[lane];
-        let mut behind = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));
-        let is_known = behind.all(|far| hops[at + 1..].iter().any(|other| other.far == far));
-        let before = hops[..at].iter().map(Hop::wire);
-        let usual = median(before.chain(hops[at + 1..].iter().map(Hop::taken)).collect())?;
-        let least = usual * f64::from(self.policy.slow_below) / 1000.0;
-        if hop.taken() >= least || hop.is_disk || !is_known {
+        let mut fed = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));
+        let is_known = fed.all(|far| behind.iter().any(|other| other.far == far));
+        // What slows the lane down keeps all senders before it busy, up to the head. If the head is
+        // idle, it has nothing to send.
+        let is_full = hops[0].near == HEAD && before.iter().all(Hop::is_busy);
+        if hop.is_disk || !is_known || !is_full || hop.is_starved_as(hops) {
             return None;
         }
-        // The head always has data to send. If its first node takes all of it, their link sets the
-        // pace, as it does if all links are equal, whatever rates the others reach in bursts.
-        if hop.near == HEAD && !hop.is_blocked() {
+        let share = f64::from(self.policy.slow_below) / 1000.0;
+        let (node, is_certain) = match before {
+            [] => (hop.far, hop.taken() < share * hop.wire()),
+            _ => {
+                let usual = share * median(before.iter().map(Hop::wire).collect())?;
+                // A node with a slow network interface is slow on both its hops.
+                let both = before[at - 1].wire() < usual;
+                let near = hop.near != HEAD && (both || state.watch.doubts(hop.near));
+                (if near { hop.near } else { hop.far }, hop.taken() < usual)
+            }
+        };
+        // Before the second hop there is only the head's own, which is as slow if the first node's
+        // interface is. That the hops behind are faster is weak evidence: after a queue has formed at
+        // one of several equally slow wires, those behind it carry what comes in short bursts.
+        let first = before.len() == 1 && !before[0].is_blocked();
+        let usual = median(behind.iter().map(Hop::taken).collect());
+        let may_be_first = first && usual.is_some_and(|usual| hop.taken() < share * usual);
+        if !is_certain && !may_be_first {
             return None;
         }
-        // A node with a slow network interface is slow on both its hops.
-        let into = hops[..at].iter().find(|into| into.far == hop.near);
-        let both = into.is_some_and(|into| into.wire() < least);
-        let doubted = self.lanes[lane].watch.doubts(hop.near);
-        let node = if hop.near != HEAD && (both || doubted) { hop.near } else { hop.far };
+        let node = if is_certain { node } else { hop.near };
         // A node without a recent report is not slow: it hangs or is dead.
         let known = &self.nodes[node.index()];
-        let speaks = now.saturating_sub(known.reported) < WINDOW_NS;
+        let speaks =
+            now.saturating_sub(known.reported) < WINDOW_NS.max(2 * self.policy.heartbeat_ns);
         // A pipe depends on other lanes and on its reader.
         let is_in = node != HEAD && !known.left && speaks && known.report.holder;
-        is_in.then_some(Suspect { node, near: hop.near, rate: hop.rate })
+        is_in.then_some(Suspect { node, near: hop.near, rate: hop.rate, is_certain })
     }
 
     /// Judges the trials of a lane.

@@ -58,6 +58,8 @@ pub struct NodeOutcome {
     /// The rates of the node and of the others, if the node's link or machine slowed the others
     /// down.
     pub slow: Option<Slow>,
+    /// Whether the node was fed on the side for a while, to see whether it slowed the others down.
+    pub tried: bool,
     /// The time at which the node had every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
     /// Whether the node is dead or hangs; the head then does not wait for its agent to exit.
@@ -76,6 +78,7 @@ impl NodeOutcome {
             report: Report::default(),
             detached: false,
             slow: None,
+            tried: false,
             held_ns: None,
             silent: false,
             absence: Absence::default(),
@@ -113,6 +116,8 @@ pub(super) struct Node {
     /// The rates of the node and of the others, if the node's link or machine slowed the others
     /// down.
     pub(super) slow: Option<Slow>,
+    /// Whether the node was fed on the side on suspicion.
+    pub(super) tried: bool,
     /// What the node's feeder reported about the link to it before the node was suspected.
     pub(super) last_report: Option<String>,
     /// Whether the node was told to commit, and has not said whether it did.

@@ -19,6 +19,8 @@ pub struct Policy {
     pub suspect_after_ns: u64,
     /// Nanoseconds of silence after which a node counts as dead.
     pub dead_after_ns: u64,
+    /// The interval in nanoseconds at which nodes send heartbeats.
+    pub heartbeat_ns: u64,
     /// The maximum number of nodes that may be ordered to drop blocks that their disks are too slow
     /// for.
     pub detached_max: usize,
@@ -41,6 +43,14 @@ pub struct Policy {
 /// The default of [`Policy::dead_after_ns`].
 const DEAD_AFTER_NS: u64 = 5_000_000_000;
 
+/// The interval between heartbeats of at most [`MANY`] nodes; that of more nodes grows with their
+/// number, so that the head gets at most ten thousand heartbeats a second.
+const HEARTBEAT_NS: u64 = 100_000_000;
+const MANY: usize = 1000;
+
+/// The longest interval between heartbeats: three of them are due before a node is suspected.
+const HEARTBEAT_MAX_NS: u64 = 400_000_000;
+
 /// The default of [`Policy::stuck_after_ns`].
 const STUCK_AFTER_NS: u64 = 60_000_000_000;
 
@@ -54,6 +64,8 @@ impl Policy {
         Self {
             suspect_after_ns: 1_200_000_000,
             dead_after_ns: DEAD_AFTER_NS,
+            heartbeat_ns: (HEARTBEAT_NS * receivers.div_ceil(MANY) as u64)
+                .clamp(HEARTBEAT_NS, HEARTBEAT_MAX_NS),
             detached_max: (receivers / 20).max(1),
             slow: SlowNodes::Detach,
             slow_below: 500,

@@ -16,8 +16,9 @@ use garland_core::plan::NodeId;
 pub(super) const WINDOW_NS: u64 = 200_000_000;
 
 /// The number of consecutive windows in which a node must be suspected; a single one may be a
-/// hiccup.
+/// hiccup. More if the evidence is weak.
 const WINDOWS: u32 = 2;
+const WINDOWS_IF_WEAK: u32 = 3;
 
 /// The length of a trial in windows. The first window does not count, because buffers fill in it.
 const TRIAL_WINDOWS: u32 = 8;
@@ -28,11 +29,17 @@ const KEPT: usize = 3;
 /// The number of trials without a result after which a lane is assumed to be as fast as it can be.
 const TRIALS_MAX: u32 = 2;
 
+/// The others must have received this number of blocks while the node was fed on the side.
+const RESOLVED: f64 = 4.0;
+
 /// A sender counts as busy if it has data in flight for at least this share of the time.
 const BUSY: f64 = 0.8;
 
 /// A receiver counts as blocking if it takes nothing for at least this share of the time.
 const BLOCKED: f64 = 0.2;
+
+/// A receiver counts as starved if its threads wait for processors for this share of the time.
+const STARVED: f64 = 0.1;
 
 /// The lower bound of shares of the time that are used as divisors.
 const SHORTEST: f64 = 0.01;
@@ -79,6 +86,8 @@ pub(super) struct Mark {
     /// Nanoseconds in which the receiver was stalled by its writer, and in which that writer was
     /// blocked.
     pub(super) writer: (u64, u64),
+    /// Nanoseconds in which the receiver's threads waited for a processor.
+    pub(super) starved_ns: u64,
 }
 
 /// The trial of a node that was taken out of the chain on suspicion.
@@ -98,6 +107,8 @@ pub(super) struct Suspect {
     pub(super) near: NodeId,
     /// The rate of the slow hop in bytes per second.
     pub(super) rate: f64,
+    /// Whether the hops before it show that they could be faster.
+    pub(super) is_certain: bool,
 }
 
 /// A hop during a window.
@@ -113,6 +124,9 @@ pub(super) struct Hop {
     blocked: f64,
     /// Whether the receiver waited for its disk, which is judged elsewhere.
     pub(super) is_disk: bool,
+    /// The time for which the receiver's threads waited for a processor, as a share of the window;
+    /// over 1 if several did.
+    starved: f64,
 }
 
 /// The results of the trials at the end of a window.
@@ -143,6 +157,13 @@ impl Hop {
     /// Whether the receiver blocks the sender.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked >= BLOCKED
+    }
+
+    /// Whether the receiver blocks the sender, and lacks processors as most receivers of `hops` do:
+    /// then machines that are shared are slow, and not this one.
+    pub(super) fn is_starved_as(&self, hops: &[Self]) -> bool {
+        let usual = median(hops.iter().map(|hop| hop.starved).collect()).unwrap_or(0.0);
+        self.is_blocked() && self.starved >= STARVED && usual >= self.starved / 2.0
     }
 }
 
@@ -179,6 +200,8 @@ impl Watch {
                 busy: share(mark.hop.busy_ns, before.hop.busy_ns),
                 blocked: share(mark.hop.blocked_ns, before.hop.blocked_ns),
                 is_disk: stalled && slept,
+                starved: mark.starved_ns.saturating_sub(before.starved_ns) as f64
+                    / mark.writer_at.saturating_sub(before.writer_at).max(1) as f64,
             })
         });
         let hops = hops.collect();
@@ -197,11 +220,12 @@ impl Watch {
     }
 
     /// Notes the suspect of a window. Returns whether it was suspected for long enough.
-    pub(super) fn suspect(&mut self, node: Option<NodeId>) -> bool {
+    pub(super) fn suspect(&mut self, suspect: Option<Suspect>) -> bool {
+        let node = suspect.map(|suspect| suspect.node);
         let row =
             self.suspect.filter(|(last, _)| Some(*last) == node).map_or(0, |(_, row)| row) + 1;
         self.suspect = node.map(|node| (node, row));
-        node.is_some() && row >= WINDOWS
+        suspect.is_some_and(|it| row >= if it.is_certain { WINDOWS } else { WINDOWS_IF_WEAK })
     }
 
     /// Starts the trial of a node. `blocks` returns the number of blocks that a node has. All
@@ -242,6 +266,10 @@ impl Watch {
         let is_slow = |trial: &Trial| {
             let blocks = blocks(trial.suspect.node).saturating_sub(trial.had);
             let seconds = now.saturating_sub(trial.since) as f64 / 1e9;
+            // A node's rate is known from whole blocks only.
+            if others * seconds < RESOLVED * f64::from(block_size) {
+                return false;
+            }
             let own = (blocks * u64::from(block_size)) as f64 / seconds.max(1e-3);
             trial.suspect.rate < least && own < least
         };
