@@ -210,8 +210,9 @@ pub(crate) mod from_agent {
 }
 
 /// Preambles: the first bytes are a valid preamble, or an error whose text is safe for a terminal.
+/// What heads and agents of other releases say when an agent is retired.
 pub(crate) mod preamble {
-    use garland_protocol::{PREAMBLE_LEN, Preamble};
+    use garland_protocol::{PREAMBLE_LEN, Preamble, RetireReply, RetireRequest};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let mut first = [0; PREAMBLE_LEN];
@@ -219,6 +220,12 @@ pub(crate) mod preamble {
         first[..length].copy_from_slice(&bytes[..length]);
         let mut ours = first;
         ours[..8].copy_from_slice(b"GARLAND\n");
+        if let Some(request) = RetireRequest::parse(bytes) {
+            assert_eq!(RetireRequest::parse(&request.to_bytes()), Some(request));
+        }
+        if let Some(reply) = RetireReply::parse(bytes) {
+            assert!(bytes.starts_with(&reply.to_bytes()));
+        }
         let mut readable = false;
         for bytes in [first, ours] {
             match Preamble::parse(&bytes) {
@@ -234,7 +241,7 @@ pub(crate) mod preamble {
 
     pub(crate) fn examples() -> Vec<Vec<u8>> {
         let with = |purpose: &u8| [&b"GARLAND\n\x01\x00"[..], &[*purpose], b"0.1.0"].concat();
-        b"CLBPF".iter().map(with).collect()
+        b"CLBPFR".iter().map(with).collect()
     }
 }
 

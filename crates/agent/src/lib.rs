@@ -23,6 +23,7 @@ mod listener;
 mod orders;
 mod part_reader;
 mod probe;
+mod retirement;
 mod run;
 mod session;
 mod stat;

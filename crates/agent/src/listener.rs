@@ -14,6 +14,7 @@ use crate::agent::Agent;
 use crate::expected::Expected;
 use crate::giving;
 use crate::probe;
+use crate::retirement;
 use crate::session::Session;
 use garland_dataplane::context::{CopyContext, LaneCommand};
 use garland_dataplane::log::log;
@@ -49,6 +50,8 @@ struct Port(Arc<Agent>);
 enum Owner {
     /// A controller, with this key.
     Controller(PublicKey),
+    /// A controller that wants the agent to end, and may be of another release.
+    Retiring,
     /// An operation in progress.
     Operation(Expected),
 }
@@ -60,7 +63,11 @@ impl Host for Port {
         let agent = &self.0;
         match claim {
             Claim::Controller(key) if agent.config.controllers.contains(key) => {
-                Found::Member(Credentials::Keys(&agent.keys, *key), Owner::Controller(*key))
+                let owner = match purpose {
+                    Purpose::Retire => Owner::Retiring,
+                    _ => Owner::Controller(*key),
+                };
+                Found::Member(Credentials::Keys(&agent.keys, *key), owner)
             }
             Claim::Controller(_) => Found::Nothing,
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
@@ -110,6 +117,7 @@ fn serve(
     };
     let to = match to {
         Owner::Controller(key) => return attend(agent, key, &first, stream, channel),
+        Owner::Retiring => return retirement::answer(agent, &first, stream, channel),
         Owner::Operation(expected) => expected,
     };
     let number = || first[..].try_into().map(u16::from_le_bytes).map_err(|_| ChannelError::Garbage);

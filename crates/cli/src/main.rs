@@ -12,10 +12,18 @@ mod top;
 
 use std::process::ExitCode;
 
+/// The environment variable with the protocol version that this program claims.
+const PROTOCOL_VARIABLE: &str = "GARLAND_PROTOCOL";
+
 fn main() -> ExitCode {
     // A lab's keeper is this program in another process. It must run before any second thread starts.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
+    }
+    // Set by tests, in which this program stands for one of another release.
+    if let Some(protocol) = std::env::var(PROTOCOL_VARIABLE).ok().and_then(|text| text.parse().ok())
+    {
+        garland_protocol::claim(protocol);
     }
     let args = args::Args::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match command::run(&args) {

@@ -11,10 +11,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use garland_protocol::ReadyLine;
-use garland_protocol::{KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, ToAgent};
+use garland_protocol::{
+    KeyPair, PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, RetireReply, RetireRequest, Secret, ToAgent,
+};
 use garland_sys::{clock, process};
 use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
-use garland_transport::{Connection, ConnectionError, connect_agent};
+use garland_transport::{Connection, ConnectionError, connect_agent, retire};
 
 /// An agent of a test, and the keys of the one who may command it.
 struct Agent {
@@ -98,7 +100,7 @@ fn garbage_gets_nothing_and_is_logged() {
 fn a_greeting_that_ends_early_is_turned_away() {
     let scratch = Scratch::new("early");
     let agent = Agent::start(&scratch);
-    for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary] {
+    for purpose in [Purpose::Control, Purpose::Link, Purpose::Binary, Purpose::Retire] {
         let whole = [&preamble(purpose)[..], &[7; 200]].concat();
         for length in [0, 1, 31, 32, 33, 48, 50, 64, 66, 100] {
             let mut peer = agent.peer();
@@ -338,6 +340,56 @@ fn a_controller_is_told_of_an_agent_of_another_version() {
     let text = refused.to_string();
     assert!(text.contains("9.9.9") && text.contains("use the same garland"), "{text}");
     agent.join().expect("it only listens");
+}
+
+/// A connection that asks the agent to end, as an attacker on the path records it, who passes all of
+/// it on except for the end.
+fn recorded_retirement(agent: &Agent) -> Vec<u8> {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it has an address");
+    let port = agent.hand.port();
+    let recording = std::thread::spawn(move || {
+        let (mut head, _) = listener.accept().expect("the head connects");
+        let mut far = TcpStream::connect(("127.0.0.1", port)).expect("the agent listens");
+        let (mut hello, mut answer, mut proof) = ([0; 114], [0; 82], [0; 23]);
+        head.read_exact(&mut hello).expect("the head greets");
+        far.write_all(&hello).expect("the agent reads");
+        far.read_exact(&mut answer).expect("the agent answers");
+        head.write_all(&answer).expect("the head reads");
+        head.read_exact(&mut proof).expect("the head proves its key");
+        [&hello[..], &proof].concat()
+    });
+    // The head takes the closed port for that of an agent that has ended.
+    let asked =
+        retire(address, &agent.controller, &agent.ready().key, RetireRequest::End, DEADLINE);
+    assert!(matches!(asked, Ok(RetireReply::Ends)), "{asked:?}");
+    recording.join().expect("it only passes on")
+}
+
+#[test]
+fn nobody_retires_an_agent_without_its_controllers_key() {
+    let scratch = Scratch::new("retire");
+    let agent = Agent::start(&scratch);
+    let address = ([127, 0, 0, 1], agent.hand.port()).into();
+    let key = agent.ready().key;
+    let stranger = KeyPair::generate();
+    let pretender = KeyPair { public: agent.controller.public, ..stranger.clone() };
+    for keys in [&stranger, &pretender] {
+        let asked = retire(address, keys, &key, RetireRequest::End, DEADLINE);
+        assert!(matches!(asked, Err(ConnectionError::WrongKey(_))), "{asked:?}");
+    }
+    let mut peer = agent.peer();
+    peer.say(&recorded_retirement(&agent));
+    assert_eq!(peer.hear_all().len(), 82, "only the handshake is answered");
+    // The controller has it replaced only by a newer release, and only while it is idle.
+    let retire = |request| retire(address, &agent.controller, &key, request, DEADLINE);
+    let asked = retire(RetireRequest::Replace(PROTOCOL));
+    assert!(matches!(asked, Ok(RetireReply::NotOlder)), "{asked:?}");
+    let session = agent.connect(&agent.controller, &key).expect("it is its controller");
+    let asked = retire(RetireRequest::Replace(PROTOCOL + 1));
+    assert!(matches!(asked, Ok(RetireReply::Busy)), "{asked:?}");
+    drop(session);
+    assert_eq!(agent.hand.end(), Some(0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use garland_control::shut_down;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
+use garland_protocol::RetireRequest;
 
 use super::status::standing_nodes;
 use crate::args;
@@ -31,8 +32,16 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);
     let records: Vec<Option<Standing>> = nodes.iter().map(find).collect();
-    let agents =
-        at_once(&records, ASKED, |record| record.as_ref().map(|record| record.connect(&keys)));
+    let agents = at_once(&records, ASKED, |record| {
+        let record = record.as_ref()?;
+        Some(match record.connect(&keys).map(Some) {
+            // An agent of another release understands only this.
+            Err(error) if error.other_release().is_some() => {
+                record.retire(&keys, RetireRequest::End).map(|_| None)
+            }
+            connected => connected,
+        })
+    });
     phases.end("set-up");
     let mut states: Vec<NodeState> = Vec::new();
     let mut told = Vec::new();
@@ -45,11 +54,15 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
                 format!("its record is removed: {error}"),
             ),
             Some(Err(error)) if !error.is_refused() => {
-                NodeState::but(node, NodeVerdict::Failed, error.of_standing())
+                let reason = match error.other_release() {
+                    None => error.of_standing(),
+                    Some(_) => error.of_retirement(),
+                };
+                NodeState::but(node, NodeVerdict::Failed, reason)
             }
             Some(Err(_)) | None => NodeState::but(node, NodeVerdict::Skipped, "no agent was up"),
         });
-        told.push(agent.and_then(Result::ok).ok_or_else(String::new));
+        told.push(agent.and_then(Result::ok).flatten().ok_or_else(String::new));
     }
     let asked: Vec<bool> = told.iter().map(Result::is_ok).collect();
     for (id, reason) in shut_down(told).or_nothing("ending the agents")? {

@@ -34,6 +34,9 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
         Some(record) => {
             let state = match record.connect(&keys) {
                 Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
+                Err(error) if error.other_release().is_some() => {
+                    NodeState::but(node, NodeVerdict::Failed, error.of_standing())
+                }
                 Err(error) => NodeState::but(node, NodeVerdict::Dead, error.to_string()),
             };
             state.with_log(record.log)

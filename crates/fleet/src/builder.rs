@@ -1,6 +1,8 @@
 //! Connects a command to the agents of its nodes; starts agents on nodes without a standing agent.
 
 mod late;
+mod notes;
+mod replacing;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +18,7 @@ use garland_sys::limits;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
+use self::notes::Notes;
 use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::inventory::{self, Inventory};
@@ -24,7 +27,7 @@ use crate::launch::{
     after, cannot, lab, local,
 };
 use crate::reach::{self, Unreached};
-use crate::standing::{RecordDir, Standing};
+use crate::standing::{RecordDir, Settings, Standing};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
@@ -68,6 +71,7 @@ struct Starter<'a> {
     orders: &'a Orders,
     launchers: &'a Launchers<'a>,
     records: &'a RecordDir,
+    notes: &'a Notes,
 }
 
 /// An agent and the process that keeps it alive, or the reason why the node has no agent. There is
@@ -151,9 +155,12 @@ impl FleetBuilder<'_> {
         }
         let cancellation = Cancellation::by(self.interrupts.clone());
         let records = RecordDir::open(self.places, self.lab.map(Lab::name))?;
-        let (results, child) = starting::watch(self.quiet, self.nodes.len(), |ready| {
-            self.start_all(self.nodes, &cancellation, &records, ready)
-        })?;
+        let notes = Notes::default();
+        let started = starting::watch(self.quiet, self.nodes.len(), |ready| {
+            self.start_all(self.nodes, &cancellation, &records, ready, &notes)
+        });
+        notes.print();
+        let (results, child) = started?;
         let (agents, mut children): (Vec<_>, Vec<_>) = results
             .into_iter()
             .map(|result| match result {
@@ -181,6 +188,7 @@ impl FleetBuilder<'_> {
         cancellation: &Cancellation,
         records: &RecordDir,
         ready: &AtomicUsize,
+        notes: &Notes,
     ) -> Result<(Vec<Started>, Option<LaunchedChild>), Failure> {
         let keys = self.places.controller_keys()?;
         let orders = Orders {
@@ -194,7 +202,8 @@ impl FleetBuilder<'_> {
         let asked = self.launch.launcher;
         let launchers =
             Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
-        let starter = Starter { keys: &keys, orders: &orders, launchers: &launchers, records };
+        let starter =
+            Starter { keys: &keys, orders: &orders, launchers: &launchers, records, notes };
         let results = at_once(nodes, launchers.fanout(), |node| {
             let mut result = self.find_or_start(node, &starter);
             if self.is_real(node) {
@@ -241,54 +250,63 @@ impl FleetBuilder<'_> {
     }
 
     fn find_or_start(&self, node: &Node, starter: &Starter<'_>) -> Started {
-        let Starter { keys, orders, launchers, records } = *starter;
+        let Starter { keys, orders, launchers, records, .. } = *starter;
         orders.cancellation.check()?;
         let clock = self.clocks.iter().find(|(name, _)| *name == node.name);
         let clock = clock.map(|(_, fault)| *fault);
+        // Those of an agent that stays.
+        let mut settings = self.stay.map(|idle| self.settings(node, idle, orders)).transpose()?;
         if let Some(standing) = Standing::find(records, &node.name) {
             if clock.is_some() {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.into());
             }
-            match self.connect(node, &standing, keys) {
+            match self.reach(node, &standing, |at| at.connect(keys)) {
                 Ok(agent) => return Ok((agent, None)),
                 // The agent ended after its idle time, or its machine was restarted.
                 Err(error) if error.is_refused() => standing.forget(records),
-                // The agent may be stopped or busy: do not start a second standing agent.
-                Err(error) if self.stay.is_some() => {
-                    return Err(LaunchError::Refused(error.of_standing()));
-                }
-                // Start another agent, which ends with this command.
-                Err(_) => {}
+                Err(error) => match self.replace(node, &standing, &error, starter) {
+                    Ok(kept) => {
+                        standing.forget(records);
+                        settings = Some(kept);
+                    }
+                    // The agent may be stopped or busy: do not start a second standing agent.
+                    Err(reason) if self.stay.is_some() => return Err(LaunchError::Refused(reason)),
+                    // Start another agent, which ends with this command.
+                    Err(_) => {}
+                },
             }
         }
-        let launched = match clock {
-            None => self.start(node, orders, launchers)?,
-            clock => self.start(node, &Orders { clock, ..orders.clone() }, launchers)?,
-        };
-        let standing = Standing::of(&node.name, &launched);
+        let stay = settings.as_ref().map(|settings| settings.idle);
+        let mptcp = settings.as_ref().map_or(orders.mptcp, |settings| settings.mptcp);
+        let root = settings.as_ref().and_then(|settings| settings.root.clone());
+        let orders = Orders { clock, stay, mptcp, ..orders.clone() };
+        let launched = self.start(node, &orders, root, launchers)?;
+        let is_standing = settings.is_some();
+        let standing = Standing::of(&node.name, &launched, settings.unwrap_or_default());
         let agent =
-            self.connect(node, &standing, keys).map_err(|error| match self.is_real(node) {
-                true => LaunchError::Refused(error.after_login()),
-                false => LaunchError::Refused(error.to_string()),
+            self.reach(node, &standing, |at| at.connect(keys)).map_err(|error| {
+                match self.is_real(node) {
+                    true => LaunchError::Refused(error.after_login()),
+                    false => LaunchError::Refused(error.to_string()),
+                }
             })?;
-        if self.stay.is_some() {
+        if is_standing {
             standing.keep(records)?;
         }
         Ok((agent, launched.child))
     }
 
-    fn connect(
+    /// Calls `reach` with the record by which this process reaches the agent of a node.
+    fn reach<T: Send>(
         &self,
         node: &Node,
         standing: &Standing,
-        keys: &KeyPair,
-    ) -> Result<Agent, Unreached> {
+        reach: impl FnOnce(&Standing) -> Result<T, Unreached> + Send,
+    ) -> Result<T, Unreached> {
         match self.lab {
-            Some(lab) if self.out_of_band => {
-                lab::connect_out_of_band(lab, &node.name, standing, keys)
-            }
-            _ => standing.connect(keys),
+            Some(lab) if self.out_of_band => lab::out_of_band(lab, &node.name, standing, reach),
+            _ => reach(standing),
         }
     }
 
@@ -297,27 +315,46 @@ impl FleetBuilder<'_> {
         self.out_of_band && self.is_real(node) && node.name == process::host_name()
     }
 
-    fn start(&self, node: &Node, orders: &Orders, launchers: &Launchers<'_>) -> LaunchResult {
+    /// Starts the agent of a node; a local one below `root`, or below its own directory.
+    fn start(
+        &self,
+        node: &Node,
+        orders: &Orders,
+        root: Option<PathBuf>,
+        launchers: &Launchers<'_>,
+    ) -> LaunchResult {
         // A run's directory may be removed while a standing agent lives.
-        let folder = match self.stay {
+        let folder = match orders.stay {
             Some(_) => self.places.folder("agents")?,
             None => self.logs.clone(),
         };
         let log = folder.join(log_name(&node.name));
-        if inventory::is_local(&node.name) || self.is_own(node) {
-            let root = match (&self.here, &self.launch.local_root) {
-                (Some(shared), _) => shared.clone(),
-                (None, Some(roots)) => std::path::absolute(roots)
-                    .map_err(cannot(format!("find the directory {}", roots.display()), ""))?
-                    .join(&node.name),
-                (None, None) => self.places.folder("local")?.join(&node.name),
-            };
+        // A standing agent of this machine is one of ssh, which others reach, too.
+        if inventory::is_local(&node.name) || orders.stay.is_none() && self.is_own(node) {
+            let root = root.map_or_else(|| self.root(node), Ok)?;
             return local::launch(&node.name, &root, orders, &log);
         }
         if let Some(lab) = self.lab {
             return lab::launch(lab, &node.name, orders, &log);
         }
         launchers.start(node, orders, &log)
+    }
+
+    /// Returns the root directory of a local agent.
+    fn root(&self, node: &Node) -> Result<PathBuf, LaunchError> {
+        Ok(match (&self.here, &self.launch.local_root) {
+            (Some(shared), _) => shared.clone(),
+            (None, Some(roots)) => std::path::absolute(roots)
+                .map_err(cannot(format!("find the directory {}", roots.display()), ""))?
+                .join(&node.name),
+            (None, None) => self.places.folder("local")?.join(&node.name),
+        })
+    }
+
+    /// Returns the settings of a standing agent that this command starts.
+    fn settings(&self, node: &Node, idle: u64, orders: &Orders) -> Result<Settings, LaunchError> {
+        let root = inventory::is_local(&node.name).then(|| self.root(node)).transpose()?;
+        Ok(Settings { idle, mptcp: orders.mptcp, root })
     }
 }
 

@@ -1,9 +1,11 @@
 //! Errors of connecting to agents, with hints for the user.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
 use garland_lab::LabError;
+use garland_protocol::{VersionError, spoken};
 use garland_transport::ConnectionError;
 use thiserror::Error;
 
@@ -21,7 +23,47 @@ pub enum Unreached {
     Connection(#[from] ConnectionError),
 }
 
+/// The release of an agent that has another protocol version.
+pub struct OtherRelease<'a> {
+    release: &'a str,
+    protocol: u16,
+}
+
+impl OtherRelease<'_> {
+    /// Returns whether the agent is of an older release than this one.
+    pub fn is_older(&self) -> bool {
+        self.protocol < spoken()
+    }
+}
+
+impl fmt::Display for OtherRelease<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let age = if self.is_older() { "an older" } else { "a newer" };
+        let Self { release, protocol } = self;
+        write!(f, "of {age} release (garland {release}, protocol {protocol})")
+    }
+}
+
 impl Unreached {
+    /// Returns the release of the agent, if this is the reason.
+    pub fn other_release(&self) -> Option<OtherRelease<'_>> {
+        match self {
+            Self::Connection(ConnectionError::Version(VersionError::Version {
+                theirs,
+                release,
+            })) => Some(OtherRelease { release, protocol: *theirs }),
+            _ => None,
+        }
+    }
+
+    /// Returns the error's text for an agent of another release that could not be asked to end.
+    pub fn of_retirement(&self) -> String {
+        format!(
+            "cannot end its standing agent, which is of another release: {self}; run `garland down` \
+             of that release, or kill the agent's process on the node"
+        )
+    }
+
     /// Returns the error's text, with a hint, for a node that has just been reached by ssh.
     pub fn after_login(&self) -> String {
         match self.hint() {
@@ -40,6 +82,16 @@ impl Unreached {
 
     /// Returns the error's text for a standing agent that may still exist.
     pub fn of_standing(&self) -> String {
+        if let Some(other) = self.other_release() {
+            let advice = match other.is_older() {
+                true => "`garland up NODE` replaces it",
+                false => "use that release, or end the agent: garland down NODE",
+            };
+            return format!(
+                "its standing agent is {other}, this is protocol {}: {advice}",
+                spoken()
+            );
+        }
         format!(
             "cannot connect to its standing agent: {self}; try again, or, if the agent no longer \
              exists, remove its record: garland down --forget NODE"

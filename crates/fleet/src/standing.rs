@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_control::Agent;
-use garland_protocol::KeyPair;
-use garland_transport::connect_agent;
+use garland_protocol::{KeyPair, RetireReply, RetireRequest};
+use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
 
 use crate::launch::{LaunchError, Launched, cannot};
@@ -35,13 +35,36 @@ pub struct Standing {
     /// The path of the agent's log on the node, if known.
     #[serde(default)]
     pub log: Option<PathBuf>,
+    /// The settings of the agent, which its successor keeps.
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+/// The number of idle seconds after which a standing agent ends by default.
+pub const IDLE: u64 = 3600;
+
+/// The settings with which a standing agent was started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// The number of idle seconds after which the agent ends.
+    pub idle: u64,
+    /// Whether the agent accepts MPTCP on its port.
+    pub mptcp: bool,
+    /// The root directory of a local agent; none for others.
+    pub root: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { idle: IDLE, mptcp: false, root: None }
+    }
 }
 
 const SCHEMA: &str = "garland.standing/1";
 
 impl Standing {
-    /// Returns the record of an agent that has been started.
-    pub fn of(name: &str, launched: &Launched) -> Self {
+    /// Returns the record of an agent that has been started with `settings`.
+    pub fn of(name: &str, launched: &Launched, settings: Settings) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             name: name.to_owned(),
@@ -49,6 +72,7 @@ impl Standing {
             port: launched.ready.port,
             key: launched.ready.key,
             log: launched.ready.log.clone(),
+            settings,
         }
     }
 
@@ -77,10 +101,13 @@ impl Standing {
             .map_err(cannot(format!("write {}", path.display()), ""))
     }
 
-    /// Removes the agent's record from `records`.
+    /// Removes the agent's record from `records`, unless another command has recorded another agent
+    /// meanwhile.
     pub fn forget(&self, records: &RecordDir) {
-        // The file may have been removed already.
-        let _ = std::fs::remove_file(records.path(&self.name));
+        if Self::find(records, &self.name).is_some_and(|found| found.key == self.key) {
+            // The file may have been removed already.
+            let _ = std::fs::remove_file(records.path(&self.name));
+        }
     }
 
     /// Connects to the agent.
@@ -88,19 +115,28 @@ impl Standing {
     /// # Errors
     /// When the agent does not answer, or another process listens at its address.
     pub fn connect(&self, keys: &KeyPair) -> Result<Agent, Unreached> {
-        let at = |address: &IpAddr| SocketAddr::new(*address, self.port);
-        let addresses: Vec<SocketAddr> = self.addresses.iter().map(at).collect();
+        let addresses = self.sockets();
         let first = *addresses.first().ok_or(Unreached::NoAddress)?;
         let connection = connect_agent(first, keys, &self.key, CONNECT)?;
         Ok(Agent { connection, addresses })
     }
 
-    /// Connects to the agent at `address` instead of its recorded addresses.
+    /// Asks the agent, which may be of another release, to end, and waits for its end.
     ///
     /// # Errors
-    /// When the agent does not answer, or another process listens at `address`.
-    pub fn connect_at(&self, address: IpAddr, keys: &KeyPair) -> Result<Agent, Unreached> {
-        Self { addresses: vec![address], ..self.clone() }.connect(keys)
+    /// Those of [`Standing::connect`], and when the agent does not end.
+    pub fn retire(&self, keys: &KeyPair, request: RetireRequest) -> Result<RetireReply, Unreached> {
+        let first = *self.sockets().first().ok_or(Unreached::NoAddress)?;
+        Ok(retire(first, keys, &self.key, request, CONNECT)?)
+    }
+
+    /// Returns the record with `address` instead of the recorded addresses.
+    pub fn at(&self, address: IpAddr) -> Self {
+        Self { addresses: vec![address], ..self.clone() }
+    }
+
+    fn sockets(&self) -> Vec<SocketAddr> {
+        self.addresses.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
     }
 }
 

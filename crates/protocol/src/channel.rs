@@ -179,6 +179,28 @@ mod tests {
         assert_eq!(two.receiving.open(&mut wire).unwrap().unwrap(), b"another");
     }
 
+    /// Heads and agents of all releases shake hands like this when an agent is retired.
+    #[test]
+    fn the_handshake_of_controllers_never_changes() {
+        let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+        let mut ours = Handshake::control(Role::Initiator, &head, &agent.public, b"x").unwrap();
+        let params = "Noise_KK_25519_ChaChaPoly_BLAKE2s".parse().unwrap();
+        let theirs = Builder::new(params).prologue(b"x").unwrap();
+        let theirs = theirs.local_private_key(&agent.private.0).unwrap();
+        let mut theirs = theirs.remote_public_key(&head.public).unwrap().build_responder().unwrap();
+        let (mut message, mut payload) = ([0; 128], [0; 128]);
+        let first = ours.write(&[]).unwrap();
+        assert_eq!((first.len(), theirs.read_message(&first, &mut payload)), (48, Ok(0)));
+        assert_eq!(theirs.write_message(&[], &mut message), Ok(48));
+        assert_eq!(ours.read(&message[..48]), Ok(Vec::new()));
+        // The initiator's frames have the first key, and the hash binds them to the handshake.
+        let (key, _) = theirs.dangerously_get_raw_split();
+        let mut line = Line::new(&key, theirs.get_handshake_hash());
+        let mut wire = Vec::new();
+        ours.into_channel().unwrap().sending.seal(b"frame", &mut wire).unwrap();
+        assert_eq!(line.open(&mut wire), Ok(Some(b"frame".to_vec())));
+    }
+
     #[test]
     fn a_wrong_key_a_wrong_secret_or_a_changed_prologue_is_refused() {
         let (head, agent, stranger) =

@@ -35,6 +35,7 @@ mod read_back;
 mod ready_line;
 mod relay;
 mod report;
+mod retirement;
 mod route;
 mod seal;
 mod sink;
@@ -94,6 +95,7 @@ pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use ready_line::ReadyLine;
 pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
+pub use retirement::{RetireReply, RetireRequest};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use sink::{Landing, Sink, SinkError};
@@ -102,7 +104,7 @@ pub use stat::{
 };
 pub use stream::{PACKETS, RxStats, StreamTask, TxStats, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
-pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError};
+pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError, claim, spoken};
 pub use view::{
     ACCOUNT_MAX, Account, CopyView, DiskCounts, JobView, KernelCounts, LaneView, NAME_MAX,
     NicCounts, NodeView, Waits,

@@ -7,6 +7,10 @@
 //! reordered or changed frame is detected. After 2^16 frames (80 GiB at most) the next key is
 //! derived, so there is no limit to a connection's traffic. The contents of an unencrypted frame
 //! are the cipher's associated data: they can be read in transit, but not forged.
+//!
+//! Heads and agents of all releases exchange such frames when an agent is retired: if other
+//! connections get another kind of frame, this one stays for
+//! [`Purpose::Retire`](super::Purpose::Retire).
 
 use std::sync::Arc;
 

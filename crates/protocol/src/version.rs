@@ -2,13 +2,28 @@
 //! versions detect the difference here, before anything is encrypted. These bytes are part of the
 //! handshake's prologue, so a change in transit is detected.
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use thiserror::Error;
 use zerocopy::TryFromBytes;
 
 /// The version of everything on a connection: frames, messages, handshakes. It stays 1 until the
 /// first release, since no other version is in use; from then on it is incremented whenever any of
-/// them changes.
+/// them changes. What [`Purpose::Retire`] takes of them never changes.
 pub const PROTOCOL: u16 = 1;
+
+static SPOKEN: AtomicU16 = AtomicU16::new(PROTOCOL);
+
+/// Returns the protocol version of this process: [`PROTOCOL`], except in tests.
+pub fn spoken() -> u16 {
+    SPOKEN.load(Ordering::Relaxed)
+}
+
+/// Makes this process claim another protocol version, so that tests have a program that stands for
+/// an older or a newer release.
+pub fn claim(protocol: u16) {
+    SPOKEN.store(protocol, Ordering::Relaxed);
+}
 
 /// The length of a preamble in bytes.
 pub const PREAMBLE_LEN: usize = 32;
@@ -30,6 +45,9 @@ pub enum Purpose {
     Probe = b'P',
     /// A mount requests a node's files.
     Files = b'F',
+    /// A head of any protocol version asks the agent to end. All that this takes never changes:
+    /// [`RetireRequest`](super::RetireRequest).
+    Retire = b'R',
 }
 
 /// The first bytes that each side sends.
@@ -51,8 +69,9 @@ pub enum VersionError {
     Stranger,
     /// The peer has another version.
     #[error(
-        "the peer is garland {release} with protocol {theirs}, this is protocol {PROTOCOL}: \
-         use the same garland on both sides"
+        "the peer is garland {release} with protocol {theirs}, this is protocol {}: \
+         use the same garland on both sides",
+        spoken()
     )]
     Version {
         /// The protocol version of the peer.
@@ -66,11 +85,11 @@ impl Preamble {
     /// Returns the preamble of this build.
     #[must_use]
     pub fn ours(purpose: Purpose) -> Self {
-        Self { protocol: PROTOCOL, purpose, release: env!("CARGO_PKG_VERSION").to_owned() }
+        Self { protocol: spoken(), purpose, release: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
     /// Returns the bytes on the wire: `GARLAND\n`, the protocol version (little endian), the
-    /// purpose (`C`, `L`, `B`, `P`, `F`), and the release padded with zeros.
+    /// purpose (`C`, `L`, `B`, `P`, `F`, `R`), and the release padded with zeros.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
         let mut bytes = [0; PREAMBLE_LEN];
@@ -83,7 +102,8 @@ impl Preamble {
         bytes
     }
 
-    /// Parses a peer's preamble, and checks that it is compatible with this build.
+    /// Parses a peer's preamble, and checks that it is compatible with this build. For
+    /// [`Purpose::Retire`] all versions are.
     ///
     /// # Errors
     /// Fails if the peer is not Garland, or has another version.
@@ -98,11 +118,11 @@ impl Preamble {
             .take_while(|&&byte| byte != 0)
             .map(|&byte| if byte.is_ascii_graphic() { char::from(byte) } else { '?' })
             .collect();
-        if protocol != PROTOCOL {
+        let purpose = Purpose::try_read_from_bytes(&bytes[10..11]).ok();
+        if protocol != spoken() && purpose != Some(Purpose::Retire) {
             return Err(VersionError::Version { theirs: protocol, release });
         }
-        let purpose =
-            Purpose::try_read_from_bytes(&bytes[10..11]).map_err(|_| VersionError::Stranger)?;
+        let purpose = purpose.ok_or(VersionError::Stranger)?;
         Ok(Self { protocol, purpose, release })
     }
 }
@@ -113,11 +133,18 @@ mod tests {
 
     use super::*;
 
+    const ALL: [Purpose; 6] = [
+        Purpose::Control,
+        Purpose::Link,
+        Purpose::Binary,
+        Purpose::Probe,
+        Purpose::Files,
+        Purpose::Retire,
+    ];
+
     #[test]
     fn a_preamble_survives_the_wire() {
-        for purpose in
-            [Purpose::Control, Purpose::Link, Purpose::Binary, Purpose::Probe, Purpose::Files]
-        {
+        for purpose in ALL {
             let ours = Preamble::ours(purpose);
             assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
         }
@@ -128,6 +155,23 @@ mod tests {
         let other = Preamble { protocol: 9, ..Preamble::ours(Purpose::Control) };
         let error = Preamble::parse(&other.to_bytes()).unwrap_err();
         assert!(error.to_string().contains("protocol 9, this is protocol 1"), "{error}");
+    }
+
+    /// All releases read these bytes of each other: they never change.
+    #[test]
+    fn every_version_is_accepted_only_to_retire_an_agent() {
+        for purpose in ALL {
+            let other = Preamble { protocol: 0x0203, purpose, release: "9.9.9".to_owned() };
+            let mut bytes = *b"GARLAND\n\x03\x02?9.9.9\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+            bytes[10] = purpose as u8;
+            assert_eq!(other.to_bytes(), bytes);
+            let parsed = Preamble::parse(&bytes);
+            match purpose {
+                Purpose::Retire => assert_eq!(parsed, Ok(other)),
+                _ => assert!(matches!(parsed, Err(VersionError::Version { theirs: 0x0203, .. }))),
+            }
+        }
+        assert_eq!(Purpose::Retire as u8, b'R');
     }
 
     #[test]

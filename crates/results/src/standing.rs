@@ -113,8 +113,8 @@ impl StandingResult {
     /// running or dead.
     pub fn status(&self) -> Exit {
         let count = |verdict| self.nodes.iter().filter(|node| node.is(verdict)).count();
-        let (up, dead) = (count(NodeVerdict::Ok), count(NodeVerdict::Dead));
-        Exit::of_work(up > 0 && up == self.nodes.len(), up + dead > 0, false)
+        let (up, none) = (count(NodeVerdict::Ok), count(NodeVerdict::Skipped));
+        Exit::of_work(up > 0 && up == self.nodes.len(), none < self.nodes.len(), false)
     }
 
     /// Returns the exit code of a command; `fine` tells whether a node is as requested.

@@ -19,6 +19,7 @@ pub struct Garland<'a> {
     scratch: &'a Scratch,
     wire: Option<Wire>,
     kernel_is_old: bool,
+    protocol: Option<u16>,
 }
 
 /// The program that runs another one as on Linux 4.18, by a seccomp filter.
@@ -28,7 +29,7 @@ impl<'a> Garland<'a> {
     /// Creates a runner for the file `binary` in `scratch`.
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>, scratch: &'a Scratch) -> Self {
-        Self { binary: binary.into(), scratch, wire: None, kernel_is_old: false }
+        Self { binary: binary.into(), scratch, wire: None, kernel_is_old: false, protocol: None }
     }
 
     /// Makes all commands run in a network namespace whose loopback device is `wire`.
@@ -42,6 +43,14 @@ impl<'a> Garland<'a> {
     #[must_use]
     pub fn on_old_kernel(mut self) -> Self {
         self.kernel_is_old = true;
+        self
+    }
+
+    /// Makes all commands, and the agents that they start on this machine, claim to be of the release
+    /// with this protocol version.
+    #[must_use]
+    pub fn of_protocol(mut self, protocol: u16) -> Self {
+        self.protocol = Some(protocol);
         self
     }
 
@@ -63,6 +72,9 @@ impl<'a> Garland<'a> {
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", self.scratch.folder())
             .env("GARLAND_STATE", self.scratch.state());
+        if let Some(protocol) = self.protocol {
+            command.env("GARLAND_PROTOCOL", protocol.to_string());
+        }
         for kept in ["TMPDIR", "GARLAND_TEST_RUN"] {
             if let Some(value) = std::env::var_os(kept) {
                 command.env(kept, value);

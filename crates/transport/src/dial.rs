@@ -59,28 +59,39 @@ pub struct Renewed {
     pub(crate) arrived: u64,
 }
 
+/// Opens a connection to the agent at `address` for `purpose`, with a timeout for the TCP connection
+/// and one for the greeting. `first` is the contents of the first frame.
+pub(crate) fn greet(
+    address: SocketAddr,
+    (timeout, answer): (Duration, Duration),
+    purpose: Purpose,
+    credentials: &Credentials<'_>,
+    first: &[u8],
+) -> Result<(TcpStream, Channel), ConnectionError> {
+    let stream = tcp::connect(address, timeout, Transport::Tcp)
+        .map_err(|error| ConnectionError::Connect(address, error))?;
+    let wrong = |error: LinkError| match error {
+        LinkError::Version(error) => ConnectionError::Version(error),
+        LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            ConnectionError::WrongKey(address)
+        }
+        LinkError::Io(error) => ConnectionError::Io(error),
+        LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
+    };
+    let channel = introduce(&stream, answer, purpose, credentials, first);
+    Ok((stream, channel.map_err(wrong)?))
+}
+
 impl Dial {
     /// Opens a connection whose first message is `first`, with a timeout for the TCP connection and
     /// one for the greeting.
     pub(crate) fn greet(
         &self,
-        (timeout, answer): (Duration, Duration),
+        timeouts: (Duration, Duration),
         first: &ToAgent,
     ) -> Result<(TcpStream, Channel), ConnectionError> {
-        let address = self.address;
-        let stream = tcp::connect(address, timeout, Transport::Tcp)
-            .map_err(|error| ConnectionError::Connect(address, error))?;
-        let wrong = |error: LinkError| match error {
-            LinkError::Version(error) => ConnectionError::Version(error),
-            LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                ConnectionError::WrongKey(address)
-            }
-            LinkError::Io(error) => ConnectionError::Io(error),
-            LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
-        };
-        let (credentials, first) = (Credentials::Keys(&self.ours, self.theirs), first.to_bytes());
-        let channel = introduce(&stream, answer, Purpose::Control, &credentials, &first);
-        Ok((stream, channel.map_err(wrong)?))
+        let credentials = Credentials::Keys(&self.ours, self.theirs);
+        greet(self.address, timeouts, Purpose::Control, &credentials, &first.to_bytes())
     }
 
     /// Opens another connection for the session, of whose messages `arrived` have arrived here.

@@ -209,7 +209,9 @@ impl<T> Greeting<T> {
         let (preamble, rest) = split(&self.received)?;
         let purpose = Preamble::parse(preamble)?.purpose;
         let (claim, message) = match purpose {
-            Purpose::Control => split(rest).map(|(key, rest)| (Claim::Controller(*key), rest))?,
+            Purpose::Control | Purpose::Retire => {
+                split(rest).map(|(key, rest)| (Claim::Controller(*key), rest))?
+            }
             Purpose::Binary => split(rest).map(|(ticket, rest)| (Claim::Ticket(*ticket), rest))?,
             Purpose::Link | Purpose::Probe | Purpose::Files => {
                 split(rest).map(|(id, rest)| (Claim::Member(CopyId(*id)), rest))?
@@ -247,7 +249,7 @@ fn hello_len(received: &[u8]) -> Result<usize, LinkError> {
     let Some(preamble) = received.first_chunk() else { return Ok(PREAMBLE_LEN) };
     let identity = match Preamble::parse(preamble)?.purpose {
         Purpose::Binary => return Ok(PREAMBLE_LEN + TICKET_LEN),
-        Purpose::Control => size_of::<PublicKey>(),
+        Purpose::Control | Purpose::Retire => size_of::<PublicKey>(),
         Purpose::Link | Purpose::Probe | Purpose::Files => size_of::<CopyId>(),
     };
     let start = PREAMBLE_LEN + identity + LENGTH;

@@ -11,6 +11,7 @@ pub mod limits;
 pub mod link;
 pub mod link_pool;
 mod redial;
+mod retire;
 mod timed;
 
 pub use connection::{Connection, connect_agent};
@@ -20,3 +21,4 @@ pub use greeting::{
     Claim, Credentials, Found, Guest, LinkError, TICKET_LEN, Welcomed, break_reason, introduce,
 };
 pub use redial::{Redial, Unrenewed};
+pub use retire::retire;

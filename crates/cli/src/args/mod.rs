@@ -96,6 +96,9 @@ pub enum Command {
     /// Find out whether disks or the network limit copies: garland balance 'n[01-14]:/scratch'
     Balance(Balance),
     /// Start standing agents, so that commands need no set-up
+    ///
+    /// Running agents are kept. One of an older release is replaced by one with its settings, unless a
+    /// command uses it. Copies and other commands replace it, too.
     Up(Up),
     /// End standing agents
     Down(Down),

@@ -6,6 +6,7 @@ use clap::Args as ClapArgs;
 use garland_protocol::ClockFault;
 
 use garland_fleet::args::{LAB_VARIABLE, Launch};
+use garland_fleet::standing::IDLE;
 
 /// The arguments of `garland up`.
 #[derive(Debug, ClapArgs)]
@@ -13,7 +14,7 @@ pub struct Up {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
     /// End an agent after this many idle seconds.
-    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+    #[arg(long, default_value_t = IDLE, value_name = "SECONDS")]
     pub idle: u64,
     /// How agents are started.
     #[command(flatten)]

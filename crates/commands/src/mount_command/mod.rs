@@ -172,6 +172,9 @@ fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Fa
         let shelf = RecordDir::open(&places, lab.as_deref());
         let shelf = shelf.map_err(|failure| failure.message().to_owned())?;
         let record = Standing::find(&shelf, &names[place]).ok_or("no standing agent")?;
-        record.connect(&keys).map_err(|error| error.to_string())
+        record.connect(&keys).map_err(|error| match error.other_release() {
+            None => error.to_string(),
+            Some(_) => error.of_standing(),
+        })
     }))
 }

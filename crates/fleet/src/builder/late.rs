@@ -13,6 +13,7 @@ use garland_sys::channel::{Sender, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
 
+use super::notes::Notes;
 use super::{Children, Fleet, FleetBuilder, Started};
 use crate::inventory::LAB_PREFIX;
 use crate::join_listener::{Answer, JoinListener};
@@ -206,7 +207,10 @@ impl LateNodes<'_> {
         let builder = self.builder;
         let records = RecordDir::open(builder.places, builder.lab.map(garland_lab::Lab::name))?;
         let ready = AtomicUsize::new(0);
-        let (results, child) = builder.start_all(nodes, &self.cancellation, &records, &ready)?;
+        let notes = Notes::default();
+        let started = builder.start_all(nodes, &self.cancellation, &records, &ready, &notes);
+        notes.print();
+        let (results, child) = started?;
         self.children.extend(child.map(|child| (None, child)));
         Ok(results)
     }

@@ -4,10 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use garland_control::Agent;
 use garland_core::cluster::Node;
 use garland_lab::{Lab, StateDir};
-use garland_protocol::KeyPair;
 
 use super::binary::own_binary;
 use super::error::cannot;
@@ -99,16 +97,17 @@ impl Launch {
     }
 }
 
-/// Connects to the agent of the lab's node `name` without using emulated links, as over a separate
-/// management network. Faults of the links have no effect on this connection.
-pub fn connect_out_of_band(
+/// Calls `reach` with a record by which it reaches the agent of the lab's node `name` without using
+/// emulated links, as over a separate management network. Faults of the links have no effect on
+/// this connection.
+pub fn out_of_band<T: Send>(
     lab: &Lab,
     name: &str,
     standing: &Standing,
-    keys: &KeyPair,
-) -> Result<Agent, Unreached> {
+    reach: impl FnOnce(&Standing) -> Result<T, Unreached> + Send,
+) -> Result<T, Unreached> {
     let node = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
-    lab.within(node, || standing.connect_at(IpAddr::V4(Ipv4Addr::LOCALHOST), keys))?
+    lab.within(node, || reach(&standing.at(IpAddr::V4(Ipv4Addr::LOCALHOST))))?
 }
 
 /// Starts the agent of the lab's node `name` (with its prefix), confined to the node's directory.

@@ -58,6 +58,11 @@ impl<'a> Launchers<'a> {
         usize::try_from(fanout).unwrap_or(usize::MAX)
     }
 
+    /// Returns whether agents that outlive the command can be started.
+    pub fn can_stand(&self) -> bool {
+        self.launcher != Launcher::Slurm
+    }
+
     /// Starts the agent of `node`, with the log file `log`.
     pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> LaunchResult {
         match self.launcher {

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use garland_protocol::PROTOCOL;
 use garland_sys::socket::pair;
 
 use super::*;
@@ -82,5 +83,52 @@ fn a_replayed_greeting_is_refused() {
         let refused = greeted.join().expect("it ends");
         let refused = refused.expect_err("the greeting was recorded").to_string();
         assert!(refused.starts_with("the peer doesn't hold the right key"), "{refused}");
+    }
+}
+
+/// Heads and agents of all releases read this of each other: the lengths and their order never
+/// change.
+#[test]
+fn the_greeting_of_a_retirement_never_changes() {
+    let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+    let (near, mut far) = pair().unwrap();
+    let (ours, theirs) = (head.clone(), agent.public);
+    let greeted = thread::spawn(move || {
+        let keys = Credentials::Keys(&ours, theirs);
+        introduce(&near, limits::ANSWER, Purpose::Retire, &keys, b"E\0\0").map(drop)
+    });
+    let start = [&b"GARLAND\n"[..], &PROTOCOL.to_le_bytes(), b"R"].concat();
+    let mut hello = [0; 32 + 32 + 2 + 48];
+    far.read_exact(&mut hello).expect("the head greets");
+    assert_eq!(hello[..11], start);
+    assert_eq!((&hello[32..64], &hello[64..66]), (&head.public[..], &[48, 0][..]));
+    // That of another release is answered like it, in which only the version differs.
+    let mut greeting = Greeting::default();
+    greeting.receive(&hello);
+    assert_eq!(greeting.wanted().expect("it is a greeting"), 0);
+    let step = greeting.proceed(|purpose, claim| match (purpose, claim) {
+        (Purpose::Retire, Claim::Controller(key)) => {
+            Found::Member(Credentials::Keys(&agent, *key), ())
+        }
+        _ => Found::Nothing,
+    });
+    let Step::Answer(mut answer) = step.expect("the head knows its key") else {
+        panic!("the head must be answered");
+    };
+    assert_eq!(answer.len(), 32 + 2 + 48);
+    assert_eq!((&answer[..11], &answer[32..34]), (&start[..], &[48, 0][..]));
+    answer[8..10].copy_from_slice(&[3, 2]);
+    far.write_all(&answer).expect("the head is there");
+    greeted.join().expect("it ends").expect("the answer is that of an agent");
+    let mut proof = [0; 4 + 3 + 16];
+    far.read_exact(&mut proof).expect("the head proves its key");
+    greeting.receive(&proof);
+    assert_eq!(greeting.wanted().expect("it is a frame"), 0);
+    match greeting.proceed(|_, _| Found::Nothing).expect("it has its key") {
+        Step::Done(guest) => match *guest {
+            Guest::Member(welcomed) => assert_eq!(welcomed.first, b"E\0\0"),
+            Guest::Ticket(_) => panic!("it has no ticket"),
+        },
+        Step::Answer(_) | Step::Wait(_) => panic!("nothing more is wanted"),
     }
 }

@@ -1,6 +1,10 @@
-//! What people see: help, errors with hints, tables. Times and rates are replaced by signs.
+//! What people see: help, errors with hints, tables. Times and rates are replaced by signs. Standing
+//! agents, also of other releases.
+
+mod releases;
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -348,11 +352,17 @@ fn an_agent_that_stays_and_is_killed() {
     scratch.assert_nothing_left();
 }
 
+/// The file with the record of the agent that stays for `node`.
+fn record_file(scratch: &Scratch, node: &str) -> PathBuf {
+    let mut hosts = std::fs::read_dir(scratch.state()).expect("the state is there").flatten();
+    let host = hosts.next().expect("the state of a host");
+    host.path().join(format!("standing/{node}.json"))
+}
+
 /// The port of the agent that stays for `node`, as its record says.
 fn recorded_port(scratch: &Scratch, node: &str) -> Option<u16> {
-    let mut hosts = std::fs::read_dir(scratch.state()).expect("the state is there").flatten();
-    let record = hosts.next()?.path().join(format!("standing/{node}.json"));
-    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(record).ok()?).ok()?;
+    let record = std::fs::read(record_file(scratch, node)).ok()?;
+    let record: serde_json::Value = serde_json::from_slice(&record).ok()?;
     record["port"].as_u64().and_then(|port| port.try_into().ok())
 }
 
@@ -490,7 +500,7 @@ fn a_command_without_a_result_object() {
 fn the_book_has_the_help_of_all_commands() {
     let scratch = Scratch::new("reference");
     let said = garland(&scratch).run(&["man", "--markdown"]).with_code(0);
-    let written = include_str!("../../../docs/reference.md");
+    let written = include_str!("../../../../docs/reference.md");
     let first = said.out.lines().zip(written.lines()).find(|(says, written)| says != written);
     assert!(said.out == written, "docs/reference.md is old, `make reference`: {first:?}");
 }

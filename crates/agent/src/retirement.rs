@@ -1,0 +1,56 @@
+//! The end of an agent at the request of a head that may be of another release.
+
+use std::io::Write;
+use std::time::Duration;
+
+use garland_dataplane::log::log;
+use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, spoken};
+use garland_sys::socket::TcpStream;
+use garland_sys::{clock, threads};
+use garland_transport::{LinkError, limits};
+
+use crate::agent::Agent;
+
+/// How long sessions may take to end whose heads have just ended.
+const LEAVING: Duration = Duration::from_secs(1);
+
+/// The interval at which they are checked.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Answers a controller's request, and exits the process if it is granted.
+///
+/// # Errors
+/// When the request is not known, or the answer cannot be sent; the agent stays then.
+pub fn answer(
+    agent: &Agent,
+    request: &[u8],
+    mut stream: TcpStream,
+    mut channel: Channel,
+) -> Result<(), LinkError> {
+    let request = RetireRequest::parse(request).ok_or(ChannelError::Garbage)?;
+    let until_ns = clock::after(LEAVING);
+    let mut open = agent.open.lock();
+    while matches!(request, RetireRequest::Replace(_)) && !open.is_empty() {
+        drop(open);
+        threads::sleep(POLL);
+        open = agent.open.lock();
+        if clock::until(until_ns).is_zero() {
+            break;
+        }
+    }
+    // Locked until the end: no session begins that the end would cut.
+    let reply = match request {
+        RetireRequest::Replace(protocol) if protocol <= spoken() => RetireReply::NotOlder,
+        RetireRequest::Replace(_) if !open.is_empty() => RetireReply::Busy,
+        RetireRequest::Replace(_) | RetireRequest::End => RetireReply::Ends,
+    };
+    let mut frame = Vec::new();
+    channel.sending.seal(&reply.to_bytes(), &mut frame)?;
+    stream.set_write_timeout(Some(limits::GREETING))?;
+    stream.write_all(&frame)?;
+    if reply == RetireReply::Ends {
+        log("exiting at the request of a head of another release");
+        std::process::exit(0);
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Ends a standing agent of any protocol version: the head's side.
+
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use garland_protocol::{
+    Channel, FRAME_HEAD, KeyPair, PublicKey, Purpose, RetireReply, RetireRequest, length_behind,
+};
+use garland_sys::mptcp::Transport;
+use garland_sys::socket::TcpStream;
+use garland_sys::{clock, tcp, threads};
+
+use crate::dial::{ConnectionError, greet};
+use crate::greeting::Credentials;
+use crate::limits;
+use crate::timed::Timed;
+
+/// The time between attempts to connect to a port whose agent ends.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Asks the agent at `address`, which must have the public key `theirs`, to end, and waits until it
+/// has ended: nothing listens on its port then. It may have ended before. `timeout` applies to the
+/// connection, to the greeting, to the answer, and to the end.
+///
+/// # Errors
+/// When nothing answers in time, the agent does not have that key or does not understand this, or
+/// it does not end.
+pub fn retire(
+    address: SocketAddr,
+    ours: &KeyPair,
+    theirs: &PublicKey,
+    request: RetireRequest,
+    timeout: Duration,
+) -> Result<RetireReply, ConnectionError> {
+    let (timeouts, keys) = ((timeout, timeout), Credentials::Keys(ours, *theirs));
+    let asked = greet(address, timeouts, Purpose::Retire, &keys, &request.to_bytes())
+        .and_then(|(stream, channel)| await_reply(&stream, channel, timeout));
+    match asked {
+        // A connection also breaks if another head has asked the agent to end: its port tells.
+        Ok(RetireReply::Ends) | Err(ConnectionError::Io(_) | ConnectionError::Connect(..)) => {
+            await_end(address, timeout).map(|()| RetireReply::Ends)
+        }
+        stays => stays,
+    }
+}
+
+/// Reads the agent's answer.
+fn await_reply(
+    stream: &TcpStream,
+    mut channel: Channel,
+    timeout: Duration,
+) -> Result<RetireReply, ConnectionError> {
+    let mut peer = Timed::begin(stream, timeout)?;
+    let head: [u8; FRAME_HEAD] = peer.read_array()?;
+    let garbage = |_| ConnectionError::Garbage;
+    let length = length_behind(head, limits::MESSAGE).map_err(garbage)?;
+    let mut frame = [&head[..], &vec![0; length]].concat();
+    peer.read_exact(&mut frame[FRAME_HEAD..])?;
+    let contents = channel.receiving.open(&mut frame).map_err(garbage)?.unwrap_or_default();
+    RetireReply::parse(&contents).ok_or(ConnectionError::Garbage)
+}
+
+/// Waits until nothing listens at `address`: the listening socket of a process that ends may be
+/// closed after its connections.
+fn await_end(address: SocketAddr, timeout: Duration) -> Result<(), ConnectionError> {
+    let until_ns = clock::after(timeout);
+    loop {
+        let error = match tcp::connect(address, timeout, Transport::Tcp) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
+            Err(error) => error,
+            Ok(_) => io::ErrorKind::TimedOut.into(),
+        };
+        if clock::until(until_ns).is_zero() {
+            return Err(ConnectionError::Connect(address, error));
+        }
+        threads::sleep(AGAIN);
+    }
+}
