@@ -36,6 +36,8 @@ usage: cargo xtask <chore>
   soak bugs           put bugs back that were fixed; the simulator must find each by its seed
   soak faults [--minutes N] [--seed S] [--round R]  copies, farms and mounts in a lab with random
                       faults at random moments (default: 30 minutes); a round is repeated by its seed
+  soak healthy [--copies N]  copies of all kinds at many rates, to which nothing is done: no node
+                      may be called slow, detached or tried on the side (default: 200 copies)
   soak mount          test mounts for ten minutes and more while agents are killed
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
@@ -73,6 +75,9 @@ fn main() -> ExitCode {
         "soak" if rest == ["mount"] => guard::chore(|| ci::soak_mounts(root)),
         "soak" if rest.first().is_some_and(|word| word == "faults") => {
             guard::chore(|| ci::soak_faults(root, &rest[1..]))
+        }
+        "soak" if rest.first().is_some_and(|word| word == "healthy") => {
+            guard::chore(|| ci::soak_healthy(root, &rest[1..]))
         }
         "soak" if rest == ["bugs"] => guard::chore(|| ci::bugs(root)),
         "soak" if rest == ["scenarios"] => ci::scenarios(root),

@@ -25,6 +25,9 @@ const HEALTHY: u32 = 20;
 /// Minutes of `soak faults`.
 const FAULTS_MIN: u64 = 30;
 
+/// The copies of [`soak_healthy`].
+const HEALTHY: u64 = 200;
+
 /// Runs rounds of all tests for at least `minutes`. Environment variables make each round longer and
 /// different: `PROPTEST_CASES` is the number of cases per property, `GARLAND_SIM_SEEDS` the simulated copies
 /// and their first seed, and `GARLAND_SOAK` the seed for tests that choose at random. With
@@ -91,6 +94,28 @@ pub(crate) fn soak_faults(root: &Path, args: &[String]) -> Result<()> {
     if let Some(round) = round {
         command.env("GARLAND_SOAK_FAULTS_ROUND", round.to_string());
     }
+    steps::watched(&mut command)
+}
+
+/// Makes two hundred healthy copies of all kinds and rates, or as many as `args` say (`--copies N`), and
+/// demands that no node is called slow, detached or tried on the side.
+///
+/// # Errors
+/// If an argument is wrong, or a node was.
+pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
+    let copies = match args {
+        [] => HEALTHY,
+        [name, copies] if name == "--copies" => {
+            copies.parse().with_context(|| format!("--copies: `{copies}` is not a number"))?
+        }
+        _ => bail!("usage: cargo xtask soak healthy [--copies N]"),
+    };
+    packages::install(packages::TESTS)?;
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root).args(["test", "--quiet", "--locked", "--release"]);
+    command.args(["--package", "garland", "--test", "healthy", "--", "--nocapture"]);
+    command.env("GARLAND_SOAK", seed().to_string());
+    command.env("GARLAND_SOAK_HEALTHY", copies.to_string());
     steps::watched(&mut command)
 }
 
