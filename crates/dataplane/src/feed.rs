@@ -136,10 +136,16 @@ impl Feeder for StoreFeeder {
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
         let store = &member.config.store;
+        let known = member.sink().content(index);
+        let are_zeros = known == Some(member.zeros.digest(length));
+        if are_zeros && store.has_hole(layout.offset(index), length) {
+            let hole = (Encoding::Hole, length, 0);
+            return Ok(self.wrapper.wrap(&member.keys, index, incarnation, buffer, hole));
+        }
         let read = store.read_at(layout.offset(index), &mut buffer[..length]);
         let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);
-        let is_same = read.is_ok() && member.sink().content(index) == Some(content);
+        let is_same = read.is_ok() && known == Some(content);
         if !is_same && store.is_ordered() {
             // Some files of a tree may be missing.
             member.sink().mark_unreadable(index);
@@ -151,8 +157,11 @@ impl Feeder for StoreFeeder {
             return Err(FeedError::Changed(store.name()));
         }
         let keys = &member.keys;
-        let plain = (Encoding::Plain, length, length);
-        let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, plain);
+        let written = match are_zeros {
+            true => (Encoding::Zeros, length, 0),
+            false => (Encoding::Plain, length, length),
+        };
+        let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }

@@ -216,6 +216,14 @@ impl Source {
     }
 }
 
+/// Returns whether a file has no data from `offset` to before `end`.
+pub(crate) fn is_hole(file: &File, offset: u64, end: u64) -> bool {
+    match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+        Ok(data) => data >= end,
+        Err(error) => error == Errno::NXIO,
+    }
+}
+
 impl Content for Source {
     fn length(&self) -> u64 {
         self.length
@@ -231,10 +239,7 @@ impl Content for Source {
         }
         let offset = self.offset(layout, index);
         let end = offset + u64::from(layout.block_length(index));
-        match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
-            Ok(data) => data >= end,
-            Err(error) => error == Errno::NXIO,
-        }
+        is_hole(&self.file, offset, end)
     }
 
     fn is_unchanged(&self) -> bool {

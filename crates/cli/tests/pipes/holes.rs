@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use garland_testkit::{Scratch, random_bytes};
+use garland_testkit::{Scratch, random_bytes, until};
 
 use crate::{assert_copied, garland, locals};
 
@@ -32,6 +32,33 @@ fn holes_stay_holes_and_cost_nothing() {
             let there = copy.blocks() * 512;
             assert!(there <= taken + 4 * MIB, "{there} bytes on {node}, {taken} here");
         }
+    }
+    scratch.assert_nothing_left();
+}
+
+/// A node that comes late is fed by another node, from that node's file.
+#[test]
+fn holes_stay_holes_on_a_node_that_joins() {
+    let scratch = Scratch::new("holes-join");
+    let path = scratch.path("sparse");
+    let file = File::create(&path).expect("it can be made");
+    file.set_len(300 * MIB).expect("it can be long");
+    file.write_all_at(&random_bytes(6 << 20, 5), 290 * MIB).expect("there is room");
+    let taken = file.metadata().expect("it is there").blocks() * 512;
+    let garland = garland(&scratch);
+    let copy = garland.start_cp(&["--json", "--bwlimit", "10mbit", "sparse", "local[1-2]:/x"]);
+    let mut run = None;
+    until("a copy that can be joined", || {
+        run = garland.runs().into_iter().find(|run| run.join("door/lock").exists());
+        run.is_some()
+    });
+    let run = run.expect("it was found").display().to_string();
+    let _ = garland.cp(&["--join", &run, "local3"]).with_code(0);
+    let _ = copy.end().with_code(0);
+    assert_copied(&scratch, locals(3), "x", &path);
+    for node in locals(3) {
+        let there = scratch.root(&node).join("x").metadata().expect("it is there").blocks() * 512;
+        assert!(there <= taken + 4 * MIB, "{there} bytes on {node}, {taken} here");
     }
     scratch.assert_nothing_left();
 }

@@ -71,6 +71,10 @@ impl Store for DiskStore {
         self.write(length, || self.store.leave_hole(offset, length))
     }
 
+    fn has_hole(&self, offset: u64, length: usize) -> bool {
+        self.store.has_hole(offset, length)
+    }
+
     fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
         let write = || self.write(length, || self.store.write_zeros(offset, length));
         self.paced(length, write)

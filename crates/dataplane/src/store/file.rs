@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
+use crate::source::is_hole;
 
 /// The length of a file, and the disk space that it needs.
 #[derive(Clone, Copy, Debug)]
@@ -293,6 +294,10 @@ impl Store for FileStore {
             // bytes.
             Err(_) => self.write_at(offset, &vec![0; length]),
         }
+    }
+
+    fn has_hole(&self, offset: u64, length: usize) -> bool {
+        is_hole(&self.file, offset, offset + length as u64)
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {

@@ -49,6 +49,10 @@ pub trait Store: Send + Sync {
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         self.write_zeros(offset, length)
     }
+    /// Whether the `length` bytes at `offset` are a hole: zeros that occupy nothing on the disk.
+    fn has_hole(&self, _offset: u64, _length: usize) -> bool {
+        false
+    }
     /// Does the part of [`Store::commit`] that can be undone, and records the time it took.
     fn prepare(&self, _trace: &Collector) -> Result<(), StoreError> {
         Ok(())

@@ -15,6 +15,7 @@ use super::{Store, StoreError};
 use crate::block_index::holding::Holding;
 use crate::block_index::{Existing, stamp};
 use crate::recorder::Collector;
+use crate::source::is_hole;
 
 /// A store for a file that is not written: the commit sets only its mode and times.
 pub struct KeptStore {
@@ -52,6 +53,10 @@ impl Store for KeptStore {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.old.holding.file.read_exact_at(bytes, offset)
+    }
+
+    fn has_hole(&self, offset: u64, length: usize) -> bool {
+        is_hole(&self.old.holding.file, offset, offset + length as u64)
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {

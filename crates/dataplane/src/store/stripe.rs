@@ -71,6 +71,10 @@ impl Store for StripeStore {
         self.file.write_at(self.stripe.offset(offset), bytes)
     }
 
+    fn has_hole(&self, offset: u64, length: usize) -> bool {
+        self.file.has_hole(self.stripe.offset(offset), length)
+    }
+
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         self.file.leave_hole(self.stripe.offset(offset), length)
     }
