@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::time::ClockId;
 
 use crate::storage::Operation;
+use crate::tcp_info::TcpInfo;
 
 /// Ends of a simulated connection, of which there are none.
 pub(crate) type Ends = Infallible;
@@ -57,7 +59,7 @@ pub(crate) const fn is_over() -> bool {
     false
 }
 
-pub(crate) const fn now_ns() -> Option<u64> {
+pub(crate) const fn now_ns(_: ClockId) -> Option<u64> {
     None
 }
 
@@ -109,6 +111,16 @@ pub(crate) const fn connect(
     _: Duration,
 ) -> Option<io::Result<(std::net::TcpStream, Ends)>> {
     None
+}
+
+/// Returns whether a simulated connection broke.
+pub(crate) fn is_broken(ends: &Ends) -> bool {
+    match *ends {}
+}
+
+/// Returns what the kernel tells of a simulated connection.
+pub(crate) fn info(ends: &Ends) -> TcpInfo {
+    match *ends {}
 }
 
 /// Returns the two addresses of a simulated connection: ours, and the other end's.

@@ -55,6 +55,9 @@ impl TcpInfo {
     /// # Errors
     /// When the kernel refuses, or is older than 4.10.
     pub fn of(stream: &TcpStream) -> io::Result<Self> {
+        if let Some(info) = stream.simulated_info() {
+            return Ok(info);
+        }
         let mut bytes = [0_u8; LENGTH];
         let mut length = LENGTH as libc::socklen_t;
         // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
