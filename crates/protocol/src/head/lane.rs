@@ -44,9 +44,10 @@ pub(super) struct LaneState {
     /// For each node to which a link failed before: by how many rails the link is now moved from
     /// the planned rail.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// For each node that could not reach one of its downstreams: that downstream, which the head
-    /// then failed.
+    /// For each node that could not reach one of its downstreams: that downstream.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
+    /// For each node to which a link was given up: the feeder, and why. It was given another one.
+    pub(super) given_up: BTreeMap<NodeId, (NodeId, String)>,
     /// Whether a node may have lost its feeder.
     pub(super) may_starve: bool,
 }
@@ -68,6 +69,7 @@ impl LaneState {
             detours: BTreeMap::new(),
             retries: BTreeMap::new(),
             unreached: BTreeMap::new(),
+            given_up: BTreeMap::new(),
             may_starve: false,
             route: lane.route.clone(),
         }

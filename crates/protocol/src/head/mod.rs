@@ -16,6 +16,7 @@ mod liveness;
 mod milestones;
 mod node;
 mod policy;
+mod progress;
 mod rails;
 mod retries;
 mod stuck;
@@ -324,6 +325,7 @@ impl Head {
                 self.judge_disk(now, id, report);
                 self.nodes[at].reported = now;
                 self.judge_call(id);
+                self.judge_progress(now, id);
                 self.judge_hops(now);
                 self.share_rails(now);
                 if self.closing_until.is_some() && self.hangs_in(id).is_some() {

@@ -1,5 +1,6 @@
 //! The head's record of a node: its state, its verdict, and how busy its disk is.
 
+use super::progress::Progress;
 use super::watch::Slow;
 use crate::report::Report;
 use crate::stat::Absence;
@@ -107,6 +108,7 @@ pub(super) struct Node {
     /// When the last report arrived, in monotonic nanoseconds.
     pub(super) reported: u64,
     pub(super) disk: Disk,
+    pub(super) progress: Progress,
     pub(super) detached: bool,
     /// Whether the node hangs in a call on its disk.
     pub(super) hangs: bool,
@@ -157,7 +159,8 @@ impl Disk {
             return None;
         }
         let (stalled, blocked) = self.before;
-        let thousandths = |ns: u64, before: u64| ns.saturating_sub(before) * 1000 / window;
+        let thousandths =
+            |ns: u64, before: u64| (ns.saturating_sub(before).min(window) * 1000) / window;
         let stalled = thousandths(report.stalled_ns, stalled);
         self.blocked = thousandths(report.blocked_ns, blocked);
         self.since = now;

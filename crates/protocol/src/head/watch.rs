@@ -242,7 +242,7 @@ impl Watch {
         let is_slow = |trial: &Trial| {
             let blocks = blocks(trial.suspect.node).saturating_sub(trial.had);
             let seconds = now.saturating_sub(trial.since) as f64 / 1e9;
-            let own = (blocks * u64::from(block_size)) as f64 / seconds.max(1e-3);
+            let own = blocks as f64 * f64::from(block_size) / seconds.max(1e-3);
             trial.suspect.rate < least && own < least
         };
         let (slow, trials): (Vec<_>, Vec<_>) = self.trials.drain(..).partition(is_slow);
