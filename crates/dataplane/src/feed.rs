@@ -150,6 +150,9 @@ impl Feeder for StoreFeeder {
         if !is_same {
             return Err(FeedError::Changed(store.name()));
         }
+        if let Some(byte) = member.config.faults.flip(layout.offset(index), length) {
+            buffer[byte] ^= 1;
+        }
         let keys = &member.keys;
         let plain = (Encoding::Plain, length, length);
         let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, plain);
