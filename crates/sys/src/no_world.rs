@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::time::ClockId;
 
+use crate::answers::Answers;
 use crate::storage::Operation;
-use crate::tcp_info::TcpInfo;
 
 /// Ends of a simulated connection, of which there are none.
 pub(crate) type Ends = Infallible;
@@ -119,7 +119,7 @@ pub(crate) fn is_broken(ends: &Ends) -> bool {
 }
 
 /// Returns what the kernel tells of a simulated connection.
-pub(crate) fn info(ends: &Ends) -> TcpInfo {
+pub(crate) fn info(ends: &Ends) -> Answers {
     match *ends {}
 }
 

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::tcp_info::TcpInfo;
+use crate::answers::Answers;
 use crate::{event, world};
 
 /// A TCP connection.
@@ -57,8 +57,8 @@ impl TcpStream {
         self.simulated.is_some()
     }
 
-    /// Returns what a simulated world tells of this connection; `None` outside of one.
-    pub(crate) fn simulated_info(&self) -> Option<TcpInfo> {
+    /// Returns whether the other end of a simulated connection answers; `None` if this is none.
+    pub(crate) fn simulated_answers(&self) -> Option<Answers> {
         self.simulated.as_ref().map(world::info)
     }
 

@@ -1,6 +1,5 @@
 //! The head's record of a node: its state, its verdict, and how busy its disk is.
 
-use super::progress::Progress;
 use super::watch::Slow;
 use crate::report::Report;
 use crate::stat::Absence;
@@ -10,6 +9,10 @@ const WINDOW_NS: u64 = 500_000_000;
 
 /// The number of consecutive windows in which a disk must be slow; a single one may be a hiccup.
 const WINDOWS: u32 = 2;
+
+/// The time without progress after which a node gets another feeder, in nanoseconds: longer than a
+/// silent node takes to die.
+const STARVED_NS: u64 = 15_000_000_000;
 
 /// The state of a node in a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,6 +139,32 @@ impl Node {
     }
 }
 
+/// What a node's reports said when it last made progress.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    held: u64,
+    /// The times for which the node waited for its own disk or reader.
+    own_ns: (u64, u64),
+    /// When it last made progress, in monotonic nanoseconds.
+    since: u64,
+}
+
+impl Progress {
+    /// Compares a report with the progress before. Returns whether the node has waited for others
+    /// for too long; then its time begins anew.
+    pub(super) fn is_starved(&mut self, now: u64, report: &Report) -> bool {
+        let own_ns = (report.stalled_ns, report.blocked_ns);
+        let is_waiting = report.pending.is_none() && self.own_ns == own_ns;
+        let is_starved = now.saturating_sub(self.since) >= STARVED_NS;
+        if self.held != report.held || !is_waiting || is_starved {
+            let was_waiting = self.held == report.held && is_waiting;
+            *self = Self { held: report.held, own_ns, since: now };
+            return was_waiting;
+        }
+        false
+    }
+}
+
 /// The head's record of a node's disk.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
@@ -175,5 +204,24 @@ impl Disk {
     pub(super) fn is_slow_for_long(&mut self, slow: bool) -> bool {
         self.slow = if slow { self.slow + 1 } else { 0 };
         self.slow >= WINDOWS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_starved_if_it_waits_for_others_only() {
+        let second = 1_000_000_000;
+        let mut progress = Progress::default();
+        let report = |held, stalled_ns| Report { held, stalled_ns, ..Report::default() };
+        assert!(!progress.is_starved(second, &report(1, 0)), "it has made progress");
+        assert!(!progress.is_starved(15 * second, &report(1, 0)));
+        assert!(progress.is_starved(16 * second, &report(1, 0)));
+        assert!(!progress.is_starved(17 * second, &report(1, 0)), "its time begins anew");
+        assert!(!progress.is_starved(32 * second, &report(1, 7)), "it waited for its disk");
+        assert!(!progress.is_starved(46 * second, &report(2, 7)), "it has made progress");
+        assert!(progress.is_starved(61 * second, &report(2, 7)));
     }
 }

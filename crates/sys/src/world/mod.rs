@@ -37,13 +37,14 @@ use rustix::time::ClockId;
 pub(crate) use disk::Stable;
 pub use disk::Survival;
 use disk::{Disk, DiskEvent};
+pub(crate) use network::Ends;
 pub use network::Wires;
 use network::{Network, Port};
 pub use random::Random;
 use tasks::{ProcessId, Resumed, Tasks, Wait};
 
+use crate::answers::Answers;
 use crate::storage::Operation;
-use crate::tcp_info::TcpInfo;
 
 /// The time at which a world begins, in nanoseconds of all its clocks.
 const BEGINNING_NS: u64 = 2_000_000_000_000_000_000;
@@ -587,17 +588,13 @@ pub(crate) struct Listener {
     counter: Arc<OwnedFd>,
 }
 
-/// The two addresses of a simulated connection: ours, and the other end's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ends(SocketAddr, SocketAddr);
-
 /// Returns whether a simulated connection broke, instead of being closed.
 pub(crate) fn is_broken(ends: &Ends) -> bool {
     with(|state, _| state.network.is_broken(ends)).unwrap_or_default()
 }
 
 /// Returns what the kernel tells of a simulated connection.
-pub(crate) fn info(ends: &Ends) -> TcpInfo {
+pub(crate) fn info(ends: &Ends) -> Answers {
     with(|state, now_ns| state.network.info(ends, now_ns)).unwrap_or_default()
 }
 

@@ -14,10 +14,9 @@ use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
-use super::Ends;
 use super::random::Random;
 use super::tasks::ProcessId;
-use crate::tcp_info::TcpInfo;
+use crate::answers::Answers;
 
 /// The number of bytes in flight in one direction above which no more are read from the sender.
 const WINDOW: usize = 256 << 10;
@@ -32,6 +31,10 @@ const REPEAT_NS: u64 = 200_000_000;
 /// The time in nanoseconds after which the kernel breaks a connection whose other end does not
 /// answer, if nothing waits for an acknowledgement: what [`crate::tcp::keep_alive`] sets.
 const KEEP_ALIVE_NS: u64 = 15_000_000_000;
+
+/// The two addresses of a simulated connection: ours, and the other end's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ends(pub(super) SocketAddr, pub(super) SocketAddr);
 
 /// A process and a port.
 pub(super) type Port = (ProcessId, u16);
@@ -294,14 +297,14 @@ impl Network {
 
     /// Returns what the kernel tells of a connection, as far as production code decides by it.
     /// `addresses` are those of the end that asks.
-    pub(super) fn info(&self, addresses: &Ends, now_ns: u64) -> TcpInfo {
+    pub(super) fn info(&self, addresses: &Ends, now_ns: u64) -> Answers {
         let found = self.ends.iter().find(|(_, end)| end.addresses == *addresses);
         let both = found.and_then(|(id, end)| Some((end, self.ends.get(&(id ^ 1))?)));
         let Some((end, far)) = both else {
             let peer_closed = !self.is_broken(addresses);
-            return TcpInfo { peer_closed, ..TcpInfo::default() };
+            return Answers { peer_closed, ..Answers::default() };
         };
-        let mut info = TcpInfo { peer_closed: end.is_closed, ..TcpInfo::default() };
+        let mut info = Answers { peer_closed: end.is_closed, ..Answers::default() };
         if let Some(since_ns) = self.is_vain_since(end.process, far.process) {
             info.unheard = Duration::from_nanos(now_ns.saturating_sub(since_ns.max(end.heard_ns)));
             let is_off = self.off.contains_key(&far.process);
