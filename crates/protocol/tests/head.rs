@@ -203,6 +203,23 @@ fn a_silent_node_is_not_called_alive_because_all_are_silent() {
 }
 
 #[test]
+fn attempts_while_a_node_is_silent_do_not_count() {
+    let mut head = head(1);
+    hear_all(&mut head, SECOND / 10, 1);
+    // Each loss is followed by an attempt. The node speaks again before it is dead.
+    for half in 3..12 {
+        let now = half * SECOND / 2;
+        if half > 9 {
+            hear_all(&mut head, now, 1);
+        }
+        let epoch = links(&head, NodeId(1))[0].1;
+        head.handle(now, Event::LinkLost(0, epoch, "timed out".to_owned()));
+        head.handle(now + SECOND * 2 / 5, Event::Tick);
+        assert_eq!(head.verdict(NodeId(1)), None, "after {half} halves of a second");
+    }
+}
+
+#[test]
 fn a_node_that_reaches_no_other_fails_and_nobody_behind_it() {
     let head = breaking(5, |node, side| {
         (node == NodeId(2) && side == LinkSide::Down).then_some("no route to host")

@@ -205,10 +205,10 @@ impl Retry {
         self.due = Some(now + RETRY_NS);
     }
 
-    /// Notes that the link is being reopened.
-    pub(super) fn try_again(&mut self, now: u64) {
+    /// Notes that the link is being reopened. `counts` tells whether that should succeed.
+    pub(super) fn try_again(&mut self, now: u64, counts: bool) {
         (self.due, self.tried) = (None, now);
-        self.tries += 1;
+        self.tries += u32::from(counts);
     }
 
     /// Whether the maximum number of attempts was made.

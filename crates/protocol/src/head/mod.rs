@@ -325,12 +325,12 @@ impl Head {
                 self.judge_disk(now, id, report);
                 self.nodes[at].reported = now;
                 self.judge_call(id);
-                self.judge_progress(now, id);
                 self.judge_hops(now);
                 self.share_rails(now);
                 if self.closing_until.is_some() && self.hangs_in(id).is_some() {
                     self.liveness.forget(id);
                 }
+                self.judge_progress(now, id);
             }
             FromAgent::Busy(of, _) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.refuse(now, id);

@@ -31,12 +31,13 @@ impl Head {
             // A link is not given up while one of its ends still opens its destination, or is
             // silent.
             let waits = |id| self.is_opening(id) || self.liveness.is_quiet(now, id);
-            if retry.is_exhausted() && !waits(near) && !waits(far) {
+            let waits = waits(near) || waits(far);
+            if retry.is_exhausted() && !waits {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;
             }
             let state = &mut self.lanes[lane];
-            retry.try_again(now);
+            retry.try_again(now, !waits);
             state.retries.insert(far, retry);
             state.renew(far);
             // Another address may work, if there are several.
