@@ -25,25 +25,25 @@ fn lie(kind: u64, count: u64, lie: impl Fn(&mut Random) -> Lie) {
 
 #[test]
 fn forged_contents_reach_no_file() {
-    lie(1, 20, |random| Lie::Contents(1 + random.below(4)));
+    lie(1, 12, |random| Lie::Contents(1 + random.below(4)));
 }
 
 #[test]
 fn misplaced_frames_cost_only_their_sender() {
-    lie(2, 20, |_| Lie::Frames);
+    lie(2, 12, |_| Lie::Frames);
 }
 
 #[test]
 fn a_node_that_claims_success_harms_only_itself() {
-    lie(3, 15, |_| Lie::Success);
+    lie(3, 8, |_| Lie::Success);
 }
 
 #[test]
 fn a_node_that_accuses_others_harms_only_itself() {
-    lie(4, 20, |_| Lie::Blame);
+    lie(4, 12, |_| Lie::Blame);
 }
 
 #[test]
 fn messages_at_any_moment_harm_only_their_sender() {
-    lie(5, 25, |_| Lie::Messages);
+    lie(5, 12, |_| Lie::Messages);
 }

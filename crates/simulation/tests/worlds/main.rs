@@ -153,7 +153,7 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn deaths_pauses_and_cuts_cost_only_their_victims() {
-    for seed in Seeds::asked_for(150).iter() {
+    for seed in Seeds::asked_for(100).iter() {
         let (case, mut random) = draw(seed);
         let fate = fate::draw(case.nodes, Duration::from_millis(40), &mut random);
         Trial { case, fate }.check(judge);

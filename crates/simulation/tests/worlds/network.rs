@@ -21,7 +21,7 @@ fn pair(nodes: usize, random: &mut Random) -> (usize, usize) {
 
 #[test]
 fn a_direction_that_comes_back_within_five_seconds_loses_nobody() {
-    for seed in Seeds::asked_for(40).iter() {
+    for seed in Seeds::asked_for(20).iter() {
         let (case, mut random) = crate::draw(seed);
         let (from, to) = pair(case.nodes, &mut random);
         let at = Duration::from_nanos(random.below(40_000_000));
@@ -32,7 +32,7 @@ fn a_direction_that_comes_back_within_five_seconds_loses_nobody() {
 
 #[test]
 fn a_direction_that_stays_away_loses_no_node_that_the_head_hears() {
-    for seed in Seeds::asked_for(40).iter() {
+    for seed in Seeds::asked_for(20).iter() {
         let (mut case, mut random) = crate::draw(seed);
         if case.kind == Kind::Stripes {
             case.kind = Kind::File;
@@ -54,7 +54,7 @@ fn a_direction_that_stays_away_loses_no_node_that_the_head_hears() {
 #[test]
 fn a_changed_bit_is_found_where_it_arrives_and_its_hop_is_named() {
     let (mut blocks, mut frames) = (0, 0);
-    let seeds = Seeds::asked_for(30);
+    let seeds = Seeds::asked_for(20);
     for seed in seeds.iter() {
         let mut random = Random::new(seed);
         let case = Case::of_file(seed, 3, 600_000);
@@ -75,7 +75,7 @@ fn a_changed_bit_is_found_where_it_arrives_and_its_hop_is_named() {
 #[test]
 fn a_bit_that_changes_before_a_node_seals_a_block_anew_is_found() {
     let mut named = 0;
-    for seed in Seeds::asked_for(20).iter() {
+    for seed in Seeds::asked_for(10).iter() {
         let mut random = Random::new(seed);
         let mut case = Case::of_file(seed, 3, 1_000_000);
         // n1 and n2 hold the whole file when n3 comes back and is fed on the side.
@@ -96,7 +96,7 @@ fn flip(case: &Case, random: &mut Random) -> Injection {
 
 #[test]
 fn a_changed_bit_of_a_control_message_loses_nobody() {
-    for seed in Seeds::asked_for(40).iter() {
+    for seed in Seeds::asked_for(20).iter() {
         let mut random = Random::new(seed);
         let case = Case::of_file(seed, 3, 600_000);
         let (node, after) = (1 + random.below(3) as usize, random.below(300));
@@ -112,7 +112,7 @@ fn a_changed_bit_of_a_control_message_loses_nobody() {
 
 #[test]
 fn clocks_that_jump_and_machines_that_sleep_change_no_verdict() {
-    for seed in Seeds::asked_for(30).iter() {
+    for seed in Seeds::asked_for(15).iter() {
         let (case, mut random) = crate::draw(seed);
         let moment = |random: &mut Random| Duration::from_nanos(random.below(40_000_000));
         let process = random.below(case.nodes as u64 + 1) as usize;
