@@ -248,13 +248,19 @@ impl Session {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// When the head is gone, or the message is not authentic or not valid.
+    /// When the head is gone, or the message is not valid.
     pub fn receive(&self) -> io::Result<ToAgent> {
         let mut incoming = self.receiving.lock();
         let mut buffer = [0; 16 << 10];
         loop {
             let Incoming { stream, line, received, is_unused, .. } = &mut *incoming;
-            let frame = line.open(received).map_err(|_| io::ErrorKind::InvalidData)?;
+            let Ok(frame) = line.open(received) else {
+                // It was changed in transit: the head sends it again over another connection.
+                self.is_broken.store(true, Ordering::SeqCst);
+                let _ = stream.shutdown(Shutdown::Both);
+                self.renew(&mut incoming, Some(io::ErrorKind::InvalidData.into()))?;
+                continue;
+            };
             if let Some(frame) = frame {
                 *is_unused = false;
                 match self.take(&frame)? {

@@ -230,7 +230,11 @@ impl AgentSet {
 
     /// Dials a channel again that broke. An agent that breaks the protocol is lost.
     fn fail(&mut self, id: NodeId, error: &ConnectionError) {
-        if !matches!(error, ConnectionError::Gone | ConnectionError::Io(_)) {
+        let is_broken = matches!(
+            error,
+            ConnectionError::Gone | ConnectionError::Io(_) | ConnectionError::Changed
+        );
+        if !is_broken {
             return self.lose(id, error.to_string());
         }
         let is_full = self.redials.len() >= REDIALS;

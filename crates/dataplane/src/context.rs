@@ -347,8 +347,7 @@ impl CopyContext {
 
     /// Cuts the links downstream whose wire is dead.
     pub fn cut_silent_links(&self) {
-        let lanes = self.config.lane_count;
-        self.all_lanes().iter().for_each(|lane| lane.cut_silent(lanes));
+        self.all_lanes().iter().for_each(|lane| lane.cut_silent());
     }
 
     /// Samples the kernel's counters unless that was done within the last 250 ms.

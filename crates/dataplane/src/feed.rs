@@ -156,6 +156,9 @@ impl Feeder for StoreFeeder {
         if !is_same {
             return Err(FeedError::Changed(store.name()));
         }
+        if let Some(byte) = member.config.faults.flip(layout.offset(index), length) {
+            buffer[byte] ^= 1;
+        }
         let keys = &member.keys;
         let written = match are_zeros {
             true => (Encoding::Zeros, length, 0),

@@ -14,7 +14,7 @@ pub struct Faults {
     fsync: Duration,
     control: Duration,
     rot: Option<u64>,
-    /// The offset in the source of the byte to flip, until it has been flipped.
+    /// The offset in the source or the node's file of the byte to flip, until it has been flipped.
     flip: Mutex<Option<u64>>,
 }
 

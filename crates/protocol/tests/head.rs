@@ -97,14 +97,16 @@ fn failures(head: &Head, nodes: u32) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn a_link_given_up_names_both_its_ends_and_the_last_reason() {
+fn a_node_that_two_feeders_cannot_reach_fails_and_both_are_named() {
     let head = breaking(4, |node, side| match (node, side) {
         (NodeId(4), LinkSide::Up) => Some("its other end closed it"),
         (NodeId(3), LinkSide::Down) => Some("linking to 10.0.0.4:7000: connection refused"),
         _ => None,
     });
     let reason = "n3 gave up the link to n4 after 3 tries: linking to 10.0.0.4:7000: connection \
-                  refused (both are alive: check for a firewall between them)";
+                  refused (both are alive: check for a firewall between them); the head gave up the \
+                  link to n4 after 3 tries: its other end closed it (both are alive: check for a \
+                  firewall between them)";
     assert_eq!(failures(&head, 4), [(4, reason.to_owned())]);
 }
 
@@ -201,12 +203,29 @@ fn a_silent_node_is_not_called_alive_because_all_are_silent() {
 }
 
 #[test]
-fn a_node_that_reaches_no_other_fails_one_with_it_and_not_all_behind_it() {
+fn attempts_while_a_node_is_silent_do_not_count() {
+    let mut head = head(1);
+    hear_all(&mut head, SECOND / 10, 1);
+    // Each loss is followed by an attempt. The node speaks again before it is dead.
+    for half in 3..12 {
+        let now = half * SECOND / 2;
+        if half > 9 {
+            hear_all(&mut head, now, 1);
+        }
+        let epoch = links(&head, NodeId(1))[0].1;
+        head.handle(now, Event::LinkLost(0, epoch, "timed out".to_owned()));
+        head.handle(now + SECOND * 2 / 5, Event::Tick);
+        assert_eq!(head.verdict(NodeId(1)), None, "after {half} halves of a second");
+    }
+}
+
+#[test]
+fn a_node_that_reaches_no_other_fails_and_nobody_behind_it() {
     let head = breaking(5, |node, side| {
         (node == NodeId(2) && side == LinkSide::Down).then_some("no route to host")
     });
     let failed = failures(&head, 5);
-    assert_eq!(failed.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(failed.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [2]);
     assert!(failed[0].1.starts_with("it reaches neither n3 nor n4, which are alive"), "{failed:?}");
     assert!(failed[0].1.contains("after 3 tries: no route to host"), "{failed:?}");
 }

@@ -28,6 +28,8 @@ pub(crate) enum Event {
     ToNode(u32),
     /// A control message of a node reaches the head.
     FromNode(u32),
+    /// A control message of a node reaches the head again.
+    Again(u32),
     /// The head learns that the control connection of a node is closed.
     Lost(u32),
     /// A heartbeat of a node is due.

@@ -135,6 +135,10 @@ pub(crate) struct Node {
     pub(crate) inbox_last: u64,
     pub(crate) outbox: VecDeque<FromAgent>,
     pub(crate) outbox_last: u64,
+    /// Whether messages that have reached the head reach it again.
+    pub(crate) repeats: bool,
+    /// The messages that are still to reach the head again.
+    pub(crate) repeated: Vec<FromAgent>,
     pub(crate) closed: bool,
     pub(crate) first_ns: Option<u64>,
     pub(crate) complete_ns: Option<u64>,

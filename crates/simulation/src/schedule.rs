@@ -45,6 +45,9 @@ pub enum What {
     Hang(u32),
     /// The agent of the node cannot be reached before this time; then the node joins.
     Late(u32),
+    /// From now on every control message of the node reaches the head twice, the second time late
+    /// and out of order.
+    Repeat(u32),
     /// The user interrupts the copy.
     Interrupt,
 }

@@ -68,7 +68,7 @@ fn a_death_costs_less_than_two_seconds() {
 #[test]
 fn a_link_may_break_now_and_then_but_not_all_the_time() {
     let breaks = |every: u64| -> Vec<Mishap> {
-        (1..8).map(|time| at(time * every, What::Break(0, 2))).collect()
+        (1..16).map(|time| at(time * every, What::Break(0, 2))).collect()
     };
     // Undisturbed, the copy takes 131 s.
     let run = copy_at(1000, 3, breaks(12 * SECOND));

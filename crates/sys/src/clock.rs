@@ -85,7 +85,7 @@ pub fn until(deadline_ns: u64) -> Duration {
 }
 
 fn nanoseconds(clock: ClockId) -> u64 {
-    if let Some(now_ns) = world::now_ns() {
+    if let Some(now_ns) = world::now_ns(clock) {
         return now_ns;
     }
     let time = clock_gettime(clock);

@@ -4,6 +4,7 @@
 
 #![allow(unsafe_code)]
 
+mod answers;
 pub mod arrival;
 pub mod block_device;
 pub mod cache;

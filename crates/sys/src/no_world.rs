@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::time::ClockId;
 
+use crate::answers::Answers;
 use crate::storage::Operation;
 
 /// Ends of a simulated connection, of which there are none.
@@ -57,7 +59,7 @@ pub(crate) const fn is_over() -> bool {
     false
 }
 
-pub(crate) const fn now_ns() -> Option<u64> {
+pub(crate) const fn now_ns(_: ClockId) -> Option<u64> {
     None
 }
 
@@ -109,6 +111,16 @@ pub(crate) const fn connect(
     _: Duration,
 ) -> Option<io::Result<(std::net::TcpStream, Ends)>> {
     None
+}
+
+/// Returns whether a simulated connection broke.
+pub(crate) fn is_broken(ends: &Ends) -> bool {
+    match *ends {}
+}
+
+/// Returns what the kernel tells of a simulated connection.
+pub(crate) fn info(ends: &Ends) -> Answers {
+    match *ends {}
 }
 
 /// Returns the two addresses of a simulated connection: ours, and the other end's.

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
+use crate::answers::Answers;
 use crate::{event, world};
 
 /// A TCP connection.
@@ -56,6 +57,22 @@ impl TcpStream {
         self.simulated.is_some()
     }
 
+    /// Returns whether the other end of a simulated connection answers; `None` if this is none.
+    pub(crate) fn simulated_answers(&self) -> Option<Answers> {
+        self.simulated.as_ref().map(world::info)
+    }
+
+    /// Returns the number of bytes that were read; at the end of a simulated connection that broke,
+    /// the error that the kernel returns.
+    pub(crate) fn ended(&self, read: usize) -> io::Result<usize> {
+        match &self.simulated {
+            Some(ends) if read == 0 && world::is_broken(ends) => {
+                Err(io::ErrorKind::ConnectionReset.into())
+            }
+            _ => Ok(read),
+        }
+    }
+
     /// Returns a second handle of the same connection.
     ///
     /// # Errors
@@ -94,11 +111,14 @@ impl TcpStream {
         if self.is_simulated() { Ok(()) } else { self.real.set_nodelay(is_on) }
     }
 
+    fn never_blocks(&self) -> io::Result<bool> {
+        Ok(rustix::fs::fcntl_getfl(&self.real)?.contains(rustix::fs::OFlags::NONBLOCK))
+    }
+
     /// Waits in a simulated world as the kernel does elsewhere: until the connection is readable or
     /// writable, or the socket's time limit has passed.
     fn wait(&self, write: bool) -> io::Result<()> {
-        let flags = rustix::fs::fcntl_getfl(&self.real)?;
-        if !self.is_simulated() || flags.contains(rustix::fs::OFlags::NONBLOCK) {
+        if !self.is_simulated() || self.never_blocks()? {
             return Ok(());
         }
         let (flags, limit) = match write {
@@ -117,7 +137,7 @@ impl Read for &TcpStream {
         if self.is_simulated() {
             self.wait(false)?;
         }
-        (&self.real).read(bytes)
+        self.ended((&self.real).read(bytes)?)
     }
 }
 
@@ -129,6 +149,9 @@ impl Write for &TcpStream {
         loop {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             match rustix::net::send(&self.real, bytes, flags) {
+                Err(Errno::AGAIN) if self.never_blocks()? => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
                 Err(Errno::AGAIN) => self.wait(true)?,
                 sent => return Ok(sent?),
             }

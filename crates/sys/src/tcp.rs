@@ -193,7 +193,7 @@ pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         crate::event::wait_readable(&[stream.as_fd()], None)?;
         match rustix::net::recv(stream, &mut *buffer, RecvFlags::DONTWAIT) {
-            Ok((received, _)) => return Ok(received),
+            Ok((received, _)) => return stream.ended(received),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -209,7 +209,7 @@ pub fn try_receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Option<u
     use rustix::io::Errno;
     use rustix::net::RecvFlags;
     match rustix::net::recv(stream, buffer, RecvFlags::DONTWAIT) {
-        Ok((received, _)) => Ok(Some(received)),
+        Ok((received, _)) => stream.ended(received).map(Some),
         Err(Errno::AGAIN | Errno::INTR) => Ok(None),
         Err(error) => Err(error.into()),
     }

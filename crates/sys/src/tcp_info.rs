@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use crate::answers::Answers;
 use crate::socket::TcpStream;
 
 /// Statistics of a connection, mostly of its sending direction.
@@ -55,6 +56,9 @@ impl TcpInfo {
     /// # Errors
     /// When the kernel refuses, or is older than 4.10.
     pub fn of(stream: &TcpStream) -> io::Result<Self> {
+        if let Some(Answers { peer_closed, vain, unheard }) = stream.simulated_answers() {
+            return Ok(Self { peer_closed, vain, unheard, ..Self::default() });
+        }
         let mut bytes = [0_u8; LENGTH];
         let mut length = LENGTH as libc::socklen_t;
         // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the

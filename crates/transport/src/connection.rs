@@ -140,7 +140,8 @@ impl Connection {
     ///
     /// # Errors
     /// When a message is invalid, the connection broke, or the agent closed it. Messages that
-    /// arrived before the end of the connection are returned first; the next call then fails.
+    /// arrived before the end of the connection are returned first; then the connection is broken,
+    /// or the next call fails.
     pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
         let mut buffer = [0; 16 << 10];
         let (mut end, mut is_heard) = (None, false);
@@ -172,9 +173,16 @@ impl Connection {
             self.heard_ns = self.read_ns;
         }
         let mut messages = Vec::new();
-        while let Some(frame) =
-            self.channel.receiving.open(&mut self.received).map_err(|_| ConnectionError::Garbage)?
-        {
+        loop {
+            let frame = match self.channel.receiving.open(&mut self.received) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(_) => {
+                    self.is_broken = true;
+                    end = Some(ConnectionError::Changed);
+                    break;
+                }
+            };
             match self.delivery.receive(&frame).map_err(|_| ConnectionError::Garbage)? {
                 Delivered::Message(bytes) => {
                     messages.push(FromAgent::parse(bytes).ok_or(ConnectionError::Garbage)?);

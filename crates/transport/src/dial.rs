@@ -35,6 +35,9 @@ pub enum ConnectionError {
     /// The agent closed the connection, as it does when it exits.
     #[error("its agent exited or was killed")]
     Gone,
+    /// A frame is not the next one that the agent sent: it was changed in transit.
+    #[error("lost the connection to its agent: a message was changed in transit")]
+    Changed,
     /// The agent sent an invalid message, or a message to it could not be encrypted.
     #[error("protocol error: its agent sent an invalid message")]
     Garbage,

@@ -32,8 +32,8 @@ pub const ANSWER: Duration = Duration::from_secs(2);
 pub const UNACKNOWLEDGED: Duration = Duration::from_millis(2500);
 
 /// How long an agent waits for another connection of a session whose connection broke, unless the
-/// head asks for more.
-pub const RESUME: Duration = Duration::from_millis(3500);
+/// head asks for more: as long as a silent node is not dead, and two attempts of its head.
+pub const RESUME: Duration = Duration::from_secs(6);
 
 /// How long a session may be silent before its head opens another connection.
 pub const SILENCE: Duration = Duration::from_secs(1);

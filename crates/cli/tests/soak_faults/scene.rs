@@ -16,7 +16,7 @@ use crate::stage::Stage;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Agents end within 5 s of their head's death; a second is for a busy machine.
-pub const ORPHANED: Duration = Duration::from_secs(6);
+pub const ORPHANED: Duration = Duration::from_secs(8);
 
 /// A round that runs.
 pub struct Scene<'a> {

@@ -140,11 +140,11 @@ impl LaneHandle {
         })
     }
 
-    /// Cuts each link downstream whose wire is dead. `lanes` is the number of the copy's lanes.
-    pub fn cut_silent(&self, lanes: usize) {
+    /// Cuts each link downstream whose wire is dead.
+    pub fn cut_silent(&self) {
         let facts = |info: &TcpInfo| {
             let unheard_ns = u64::try_from(info.unheard.as_nanos()).unwrap_or(u64::MAX);
-            WireFacts { vain: info.vain, unheard_ns, lanes }
+            WireFacts { vain: info.vain, unheard_ns }
         };
         for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {
             if TcpInfo::of(&link.stream).is_ok_and(|info| facts(&info).is_dead()) {

@@ -48,6 +48,20 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
+    /// Moves a node to the side of a lane, to another feeder than `near`, which cannot reach it. The
+    /// nodes that it fed get another feeder: usually `near`. Returns false if there is no other one.
+    pub(super) fn feed_by_another(&mut self, lane: usize, id: NodeId, near: NodeId) -> bool {
+        let Some(feeder) = self.other_side_feeder(lane, id, Some(near)) else { return false };
+        let state = &mut self.lanes[lane];
+        let fed: Vec<NodeId> = state.fed_by(id).collect();
+        state.side_fed.insert(id);
+        let mut changed = BTreeSet::from([near, id, feeder]);
+        self.attach_to_others(lane, &fed, Some(near), &mut changed);
+        self.lanes[lane].attach(id, Some(feeder), true);
+        changed.into_iter().for_each(|end| self.send_route(lane, end));
+        true
+    }
+
     /// Gives new feeders to the nodes `fed`, whose feeder leaves; `near` is the previous node in
     /// the chain. Adds the nodes whose routes change to `changed`.
     fn attach_to_others(
@@ -74,18 +88,24 @@ impl Head {
     /// last. If none of them has room for another downstream, returns the lane's first node; `None`
     /// if the first node has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
+        self.other_side_feeder(lane, of, None)
+    }
+
+    /// Returns the feeder that [`Self::side_feeder`] describes, but another one than `not`.
+    fn other_side_feeder(&self, lane: usize, of: NodeId, not: Option<NodeId>) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
         let can = |node: &&NodeId| {
             let known = &self.nodes[node.index()];
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
-            **node != of && **node != first && fit && !state.is_behind(**node, of)
+            let is_other = **node != of && **node != first && Some(**node) != not;
+            is_other && fit && !state.is_behind(**node, of)
         };
         let free = state.nodes.iter().rev().filter(can);
         let free = free.min_by_key(|node| state.load(**node, of)).copied();
         let has_room = |node: &NodeId| state.load(*node, of) < DOWNSTREAMS_MAX;
         let feeder = free.filter(has_room).or_else(|| Some(first).filter(has_room));
-        feeder.filter(|&feeder| feeder != of)
+        feeder.filter(|&feeder| feeder != of && Some(feeder) != not)
     }
 
     /// Fails the nodes to be fed on the side for which no feeder has room.

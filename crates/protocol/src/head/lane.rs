@@ -44,9 +44,10 @@ pub(super) struct LaneState {
     /// For each node to which a link failed before: by how many rails the link is now moved from
     /// the planned rail.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// For each node that could not reach one of its downstreams: that downstream, which the head
-    /// then failed.
+    /// For each node that could not reach one of its downstreams: that downstream.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
+    /// For each node to which a link was given up: the feeder, and why. It was given another one.
+    pub(super) given_up: BTreeMap<NodeId, (NodeId, String)>,
     /// Whether a node may have lost its feeder.
     pub(super) may_starve: bool,
 }
@@ -68,6 +69,7 @@ impl LaneState {
             detours: BTreeMap::new(),
             retries: BTreeMap::new(),
             unreached: BTreeMap::new(),
+            given_up: BTreeMap::new(),
             may_starve: false,
             route: lane.route.clone(),
         }
@@ -203,10 +205,10 @@ impl Retry {
         self.due = Some(now + RETRY_NS);
     }
 
-    /// Notes that the link is being reopened.
-    pub(super) fn try_again(&mut self, now: u64) {
+    /// Notes that the link is being reopened. `counts` tells whether that should succeed.
+    pub(super) fn try_again(&mut self, now: u64, counts: bool) {
         (self.due, self.tried) = (None, now);
-        self.tries += 1;
+        self.tries += u32::from(counts);
     }
 
     /// Whether the maximum number of attempts was made.

@@ -16,6 +16,7 @@ mod liveness;
 mod milestones;
 mod node;
 mod policy;
+mod progress;
 mod rails;
 mod retries;
 mod stuck;
@@ -329,6 +330,7 @@ impl Head {
                 if self.closing_until.is_some() && self.hangs_in(id).is_some() {
                     self.liveness.forget(id);
                 }
+                self.judge_progress(now, id);
             }
             FromAgent::Busy(of, _) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.refuse(now, id);

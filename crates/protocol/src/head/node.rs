@@ -10,6 +10,10 @@ const WINDOW_NS: u64 = 500_000_000;
 /// The number of consecutive windows in which a disk must be slow; a single one may be a hiccup.
 const WINDOWS: u32 = 2;
 
+/// The time without progress after which a node gets another feeder, in nanoseconds: longer than a
+/// silent node takes to die.
+const STARVED_NS: u64 = 15_000_000_000;
+
 /// The state of a node in a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeState {
@@ -110,6 +114,7 @@ pub(super) struct Node {
     /// When the last report arrived, in monotonic nanoseconds.
     pub(super) reported: u64,
     pub(super) disk: Disk,
+    pub(super) progress: Progress,
     pub(super) detached: bool,
     /// Whether the node hangs in a call on its disk.
     pub(super) hangs: bool,
@@ -139,6 +144,32 @@ impl Node {
     }
 }
 
+/// What a node's reports said when it last made progress.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    held: u64,
+    /// The times for which the node waited for its own disk or reader.
+    own_ns: (u64, u64),
+    /// When it last made progress, in monotonic nanoseconds.
+    since: u64,
+}
+
+impl Progress {
+    /// Compares a report with the progress before. Returns whether the node has waited for others
+    /// for too long; then its time begins anew.
+    pub(super) fn is_starved(&mut self, now: u64, report: &Report) -> bool {
+        let own_ns = (report.stalled_ns, report.blocked_ns);
+        let is_waiting = report.pending.is_none() && self.own_ns == own_ns;
+        let is_starved = now.saturating_sub(self.since) >= STARVED_NS;
+        if self.held != report.held || !is_waiting || is_starved {
+            let was_waiting = self.held == report.held && is_waiting;
+            *self = Self { held: report.held, own_ns, since: now };
+            return was_waiting;
+        }
+        false
+    }
+}
+
 /// The head's record of a node's disk.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
@@ -162,7 +193,8 @@ impl Disk {
             return None;
         }
         let (stalled, blocked) = self.before;
-        let thousandths = |ns: u64, before: u64| ns.saturating_sub(before) * 1000 / window;
+        let thousandths =
+            |ns: u64, before: u64| (ns.saturating_sub(before).min(window) * 1000) / window;
         let stalled = thousandths(report.stalled_ns, stalled);
         self.blocked = thousandths(report.blocked_ns, blocked);
         self.since = now;
@@ -177,5 +209,24 @@ impl Disk {
     pub(super) fn is_slow_for_long(&mut self, slow: bool) -> bool {
         self.slow = if slow { self.slow + 1 } else { 0 };
         self.slow >= WINDOWS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_starved_if_it_waits_for_others_only() {
+        let second = 1_000_000_000;
+        let mut progress = Progress::default();
+        let report = |held, stalled_ns| Report { held, stalled_ns, ..Report::default() };
+        assert!(!progress.is_starved(second, &report(1, 0)), "it has made progress");
+        assert!(!progress.is_starved(15 * second, &report(1, 0)));
+        assert!(progress.is_starved(16 * second, &report(1, 0)));
+        assert!(!progress.is_starved(17 * second, &report(1, 0)), "its time begins anew");
+        assert!(!progress.is_starved(32 * second, &report(1, 7)), "it waited for its disk");
+        assert!(!progress.is_starved(46 * second, &report(2, 7)), "it has made progress");
+        assert!(progress.is_starved(61 * second, &report(2, 7)));
     }
 }

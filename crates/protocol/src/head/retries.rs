@@ -31,12 +31,13 @@ impl Head {
             // A link is not given up while one of its ends still opens its destination, or is
             // silent.
             let waits = |id| self.is_opening(id) || self.liveness.is_quiet(now, id);
-            if retry.is_exhausted() && !waits(near) && !waits(far) {
+            let waits = waits(near) || waits(far);
+            if retry.is_exhausted() && !waits {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;
             }
             let state = &mut self.lanes[lane];
-            retry.try_again(now);
+            retry.try_again(now, !waits);
             state.retries.insert(far, retry);
             state.renew(far);
             // Another address may work, if there are several.
@@ -46,11 +47,10 @@ impl Head {
         }
     }
 
-    /// Gives up a link that cannot be opened, and fails one of its ends. The near end fails if the
-    /// far end is the head, or if the near end could not reach another node before: otherwise all
-    /// nodes behind the near end would fail in its place. In all other cases the far end fails.
-    /// Both ends are alive, so the fault may be at either of them or in the network between: the
-    /// reason names both.
+    /// Gives up a link that cannot be opened. Both ends are alive, so the fault may be at either of
+    /// them or in the network between, and either may lie: the far end gets another feeder, once. It
+    /// fails if that one cannot reach it either, or if there is no other one; its reason names all.
+    /// The near end fails if it could not reach another node before, or if the far end is the head.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
         let gave_up = |by: &str, link_to: &str| {
@@ -64,14 +64,23 @@ impl Head {
             return self.take_out(near, NodeState::Failed(reason));
         }
         let reason = gave_up(from, to);
-        let before = self.lanes[lane].unreached.get(&near).filter(|_| near != HEAD);
+        let unreached = self.lanes[lane].unreached.get(&near);
+        let before = unreached.filter(|before| near != HEAD && **before != far);
         if let Some(&before) = before {
             let before = self.name(before);
             let reason = format!("it reaches neither {before} nor {to}, which are alive; {reason}");
             return self.take_out(near, NodeState::Failed(reason));
         }
-        self.lanes[lane].unreached.insert(near, far);
-        self.take_out(far, NodeState::Failed(reason));
+        let state = &mut self.lanes[lane];
+        state.unreached.insert(near, far);
+        if let Some((_, earlier)) = state.given_up.get(&far) {
+            let reason = format!("{earlier}; {reason}");
+            return self.take_out(far, NodeState::Failed(reason));
+        }
+        state.given_up.insert(far, (near, reason.clone()));
+        if near == HEAD || self.policy.together || !self.feed_by_another(lane, far, near) {
+            self.take_out(far, NodeState::Failed(reason));
+        }
     }
 
     /// If the link from a node's feeder to the node was just lost, returns the feeder's error, to

@@ -270,7 +270,7 @@ impl Watch {
             if others * seconds < RESOLVED * f64::from(block_size) {
                 return false;
             }
-            let own = (blocks * u64::from(block_size)) as f64 / seconds.max(1e-3);
+            let own = blocks as f64 * f64::from(block_size) / seconds.max(1e-3);
             trial.suspect.rate < least && own < least
         };
         let (slow, trials): (Vec<_>, Vec<_>) = self.trials.drain(..).partition(is_slow);

@@ -101,23 +101,13 @@ impl Relay {
     /// Ends a feed whose block does not exist: the source has this number of blocks.
     pub(super) fn source_ended(&mut self, blocks: u64, sink: &mut Sink) {
         self.unfed();
-        if self.ends_at(blocks, sink) {
-            self.cursor = self.cursor.min(self.blocks.len());
-        }
-    }
-
-    /// Notes that a stream has no block from index `blocks` on. If that contradicts the blocks that
-    /// have arrived, fails the copy on this node and returns false.
-    pub(super) fn ends_at(&mut self, blocks: u64, sink: &mut Sink) -> bool {
-        if blocks == self.blocks.end {
-            return true;
-        }
-        if let Err(error) = sink.end_at(blocks) {
-            self.orders.push_back(RelayOrder::Fail(error));
-            return false;
+        if blocks != self.blocks.end
+            && let Err(error) = sink.end_at(blocks)
+        {
+            return self.orders.push_back(RelayOrder::Fail(error));
         }
         self.blocks.end = blocks;
-        true
+        self.cursor = self.cursor.min(self.blocks.len());
     }
 
     /// Ends a feed. Returns the block's index and ordinal, and the epochs of the links.

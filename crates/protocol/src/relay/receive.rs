@@ -3,6 +3,7 @@
 use super::down::Down;
 use super::{Busy, Relay, RelayOrder, Store, Unsettled};
 use crate::frame::Kind;
+use crate::route::LinkSide;
 use crate::sink::Sink;
 
 impl Relay {
@@ -47,11 +48,22 @@ impl Relay {
 
     pub(super) fn end(&mut self, blocks: u64, sink: &mut Sink) {
         self.settle();
-        if !self.ends_at(blocks, sink) {
-            return;
+        let is_known = blocks == self.blocks.end;
+        // The source does not sign the end of a stream.
+        if !is_known && (!sink.layout().open || sink.end_at(blocks).is_err()) {
+            return self.refuse_end(blocks);
         }
+        self.blocks.end = blocks;
         self.pass(self.blocks.len(), sink);
         self.up_ended = true;
+    }
+
+    /// Gives up the link to an upstream that names a false end.
+    fn refuse_end(&mut self, blocks: u64) {
+        let Some(epoch) = self.route.epoch_up() else { return };
+        self.orders.push_back(RelayOrder::Close(LinkSide::Up, epoch));
+        let reason = format!("protocol error: its upstream ended the lane after block {blocks}");
+        self.lost(LinkSide::Up, epoch, reason);
     }
 
     pub(super) fn received_block(&mut self, stored: bool, sink: &mut Sink) {

@@ -13,17 +13,15 @@ pub struct WireFacts {
     pub vain: u8,
     /// The time since anything was received, in nanoseconds.
     pub unheard_ns: u64,
-    /// The number of the copy's lanes.
-    pub lanes: usize,
 }
 
 impl WireFacts {
-    /// Whether the link is to be cut, so that the head moves it to another rail: nothing is
-    /// received, and data and probes are sent again in vain. With one lane only, the node as a
-    /// whole becomes silent, and the head detects that.
+    /// Whether the link is to be cut, so that the head tries another rail or feeder: nothing is
+    /// received, and data and probes are sent again in vain. The kernel would try for a quarter of
+    /// an hour.
     #[must_use]
     pub fn is_dead(&self) -> bool {
-        self.lanes > 1 && self.vain >= VAIN && self.unheard_ns >= UNHEARD_NS
+        self.vain >= VAIN && self.unheard_ns >= UNHEARD_NS
     }
 }
 
@@ -32,11 +30,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_wire_that_answers_nothing_is_cut_and_only_if_there_are_others() {
-        let dead = WireFacts { vain: 2, unheard_ns: UNHEARD_NS, lanes: 2 };
+    fn only_a_wire_that_answers_nothing_is_cut() {
+        let dead = WireFacts { vain: 2, unheard_ns: UNHEARD_NS };
         assert!(dead.is_dead());
         assert!(!WireFacts { vain: 1, ..dead }.is_dead(), "a retransmission is nothing unusual");
         assert!(!WireFacts { unheard_ns: UNHEARD_NS - 1, ..dead }.is_dead());
-        assert!(!WireFacts { lanes: 1, ..dead }.is_dead());
     }
 }

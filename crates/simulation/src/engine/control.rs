@@ -11,6 +11,9 @@ use crate::link::LinkId;
 use crate::node::{LaneThread, Order, Stage, id};
 use crate::world::SinkKind;
 
+/// The time within which a repeated message reaches the head again, in nanoseconds.
+const REPEAT_NS: u64 = 1_000_000_000;
+
 impl Engine<'_> {
     pub(super) fn send_node(&mut self, place: usize, order: Order) {
         let due = self.control_due();
@@ -46,8 +49,21 @@ impl Engine<'_> {
     pub(super) fn hear_node(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if let Some(message) = node.outbox.pop_front().filter(|_| !node.cut) {
+            if node.repeats {
+                node.repeated.push(message.clone());
+                let at = self.now + self.random.below(REPEAT_NS);
+                self.agenda.add(at, Event::Again(id(place)));
+            }
             self.news.push_back(HeadEvent::From(NodeId(id(place)), message));
         }
+    }
+
+    /// Lets the head hear one of the messages again that it has heard.
+    pub(super) fn hear_again(&mut self, place: usize) {
+        let repeated = &mut self.nodes[place].repeated;
+        let at = self.random.below(repeated.len() as u64) as usize;
+        let message = repeated.swap_remove(at);
+        self.news.push_back(HeadEvent::From(NodeId(id(place)), message));
     }
 
     pub(super) fn reach_node(&mut self, place: usize) {

@@ -41,6 +41,7 @@ impl Engine<'_> {
                 }
             }
             What::Flip { index, to } => self.flips.push((index, to)),
+            What::Repeat(node) => self.nodes[node as usize].repeats = true,
             What::Hang(node) => self.nodes[node as usize].hangs = true,
             What::Late(node) if self.head.is_ready() => {
                 // The head received none of the node's messages before.

@@ -194,6 +194,7 @@ impl<'a> Engine<'a> {
             Event::Landed(node) => self.landed(node as usize),
             Event::ToNode(node) => self.reach_node(node as usize),
             Event::FromNode(node) => self.hear_node(node as usize),
+            Event::Again(node) => self.hear_again(node as usize),
             Event::Lost(node) => {
                 self.news.push_back(HeadEvent::Lost(NodeId(node), "it hung up".to_owned()));
             }
@@ -226,6 +227,7 @@ impl<'a> Engine<'a> {
             // The kernel accepts links at any time, and the head is always running.
             Event::Accept(_)
             | Event::FromNode(_)
+            | Event::Again(_)
             | Event::Lost(_)
             | Event::Tick
             | Event::Mishap(_) => 0,

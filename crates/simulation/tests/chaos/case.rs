@@ -180,6 +180,18 @@ impl Case {
         case
     }
 
+    /// No node dies; the head hears the messages of some again, late and out of order.
+    pub fn repeats(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut case = Self::quiet(&mut random, seed);
+        case.annoy(&mut random);
+        for _ in 0..1 + random.below(3) {
+            let node = case.node(&mut random);
+            case.add(0, What::Repeat(node));
+        }
+        case
+    }
+
     /// No node dies, but some cannot be reached at first and join at some time.
     pub fn late(seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -281,7 +293,7 @@ impl Case {
 fn names(what: &What) -> Option<u32> {
     match *what {
         What::Crash(node) | What::Cut(node) | What::Stop(node) | What::Hang(node) => Some(node),
-        What::Late(node) => Some(node),
+        What::Late(node) | What::Repeat(node) => Some(node),
         What::Pause(node, _) | What::Break(_, node) | What::Flip { to: node, .. } => Some(node),
         What::Interrupt => None,
     }

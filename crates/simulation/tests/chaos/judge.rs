@@ -156,7 +156,7 @@ fn bound(case: &Case) -> u64 {
             What::Crash(_) | What::Cut(_) | What::Stop(_) => DEATH_NS,
             What::Pause(_, how_long) => how_long,
             What::Break(..) => BREAK_NS,
-            What::Flip { .. } | What::Interrupt => BREAK_NS / 10,
+            What::Flip { .. } | What::Interrupt | What::Repeat(_) => BREAK_NS / 10,
             // Blocks of a stream cannot be read again: all nodes wait until the hanging one has
             // failed.
             What::Hang(_) if case.world.stream => STUCK_NS,

@@ -44,6 +44,11 @@ fn disks_that_never_return() {
 }
 
 #[test]
+fn messages_that_come_again_and_late() {
+    run(6, Seeds::asked_for(2000).a_quarter(), Case::repeats);
+}
+
+#[test]
 fn nodes_that_join_late() {
     run(5, Seeds::asked_for(2000).a_quarter(), Case::late);
 }

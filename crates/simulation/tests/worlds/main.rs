@@ -2,8 +2,15 @@
 //! sessions, lanes, writers, stores and commits. What befalls them is drawn from a seed.
 
 mod fate;
+mod forger;
+mod hostile;
+mod liar;
+mod lies;
+mod network;
 mod room;
 mod staging;
+mod tongue;
+mod trial;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,6 +26,7 @@ use rustix::io::Errno;
 
 use fate::{Blow, Fate};
 use room::{Case, Ended, Kind, NAME, older};
+use trial::{Trial, verdict};
 
 /// What survives of that which was not synced.
 const SURVIVALS: [Survival; 3] = [Survival::Nothing, Survival::Percent(50), Survival::Percent(100)];
@@ -36,15 +44,14 @@ fn draw(seed: u64) -> (Case, Random) {
         _ => (nodes, Kind::File),
     };
     let has_older = kind == Kind::Stripes || random.once_in(2);
-    (Case { seed, nodes, length, rails, kind, has_older }, random)
+    (Case { rails, kind, has_older, ..Case::of_file(seed, nodes, length) }, random)
 }
 
 /// Checks the end of a copy: every node that nothing befell has the files, and no node has a part of
 /// one under its name. Where an older file was, it or the newer one is there.
-fn judge(ended: &Ended, case: &Case, fate: &Fate) {
-    let story = || format!("{case:?}, {fate:?}");
+fn judge(Trial { case, fate }: &Trial, ended: &Ended) {
     if case.kind == Kind::Stripes {
-        return judge_stripes(ended, fate, &story());
+        return judge_stripes(ended, fate);
     }
     for (at, folder) in ended.folders.iter().enumerate() {
         let mut has_all = true;
@@ -56,36 +63,37 @@ fn judge(ended: &Ended, case: &Case, fate: &Fate) {
             let length = file.as_ref().map(Vec::len);
             assert!(
                 is_newer || file == before,
-                "n{}: {path:?} has {length:?} of {} bytes: {}",
+                "n{}: {path:?} has {length:?} of {} bytes",
                 at + 1,
-                contents.len(),
-                story()
+                contents.len()
             );
         }
         let Some(outcome) = &ended.outcome else { continue };
         let verdict = &outcome.nodes[at].verdict;
-        let is_victim = fate.iter().any(|(_, blow)| blow.victim() == Some(at));
-        assert!(*verdict == Verdict::Ok || is_victim, "n{} is {verdict:?}: {}", at + 1, story());
-        assert!(*verdict != Verdict::Ok || has_all, "n{} lacks files: {}", at + 1, story());
+        let is_liar = case.liar.is_some_and(|(liar, _)| liar == at);
+        let is_victim = is_liar || fate::harms(fate, at);
+        assert!(*verdict == Verdict::Ok || is_victim, "n{} is {verdict:?}", at + 1);
+        assert!(*verdict != Verdict::Ok || has_all || is_liar, "n{} lacks files", at + 1);
         // Files of a tree get their names before the commit.
-        let is_unseen = has_all && matches!(verdict, Verdict::Dead(_)) && case.kind == Kind::File;
-        assert!(!is_unseen, "n{} has the file, but is {verdict:?}: {}", at + 1, story());
+        let is_unseen =
+            has_all && !is_liar && matches!(verdict, Verdict::Dead(_)) && case.kind == Kind::File;
+        assert!(!is_unseen, "n{} has the file, but is {verdict:?}", at + 1);
     }
 }
 
 /// Checks the end of a striped copy: one of the two files can always be read, and it is the newer one
 /// if the copy says so. All servers get it or none.
-fn judge_stripes(ended: &Ended, fate: &Fate, story: &str) {
+fn judge_stripes(ended: &Ended, fate: &Fate) {
     let joined = stripes_of(ended);
     let newer = ended.files.values().next().expect("a file");
     let is_newer = joined == *newer;
-    assert!(is_newer || joined == older(newer), "a mixture of both files: {story}");
+    assert!(is_newer || joined == older(newer), "a mixture of both files");
     let Some(outcome) = &ended.outcome else { return };
     let ok = outcome.nodes.iter().filter(|node| node.verdict == Verdict::Ok).count();
     let verdicts = || outcome.nodes.iter().map(|node| &node.verdict).collect::<Vec<_>>();
-    assert!(ok == 0 || is_newer, "the older file, but {:?}: {story}", verdicts());
-    let any_victim = fate.iter().any(|(_, blow)| blow.victim().is_some());
-    assert!(ok == outcome.nodes.len() || any_victim, "{:?}: {story}", verdicts());
+    assert!(ok == 0 || is_newer, "the older file, but {:?}", verdicts());
+    let any_victim = (0..outcome.nodes.len()).any(|node| fate::harms(fate, node));
+    assert!(ok == outcome.nodes.len() || any_victim, "{:?}", verdicts());
 }
 
 /// Joins the stripes of the file that can be read.
@@ -129,8 +137,7 @@ fn stripes_in((at, folder): (usize, &PathBuf)) -> Vec<FoundStripe> {
 fn a_copy_in_a_world_gives_every_node_the_file() {
     for seed in Seeds::asked_for(30).iter() {
         let (case, _) = draw(seed);
-        let ended = case.run(|_| ());
-        judge(&ended, &case, &Fate::new());
+        let ended = Trial::quiet(&case).check(judge);
         assert!(ended.took < Duration::from_secs(2), "{case:?} took {:?}", ended.took);
     }
 }
@@ -149,9 +156,7 @@ fn deaths_pauses_and_cuts_cost_only_their_victims() {
     for seed in Seeds::asked_for(100).iter() {
         let (case, mut random) = draw(seed);
         let fate = fate::draw(case.nodes, Duration::from_millis(40), &mut random);
-        let its = fate.clone();
-        let ended = case.run(move |cast| fate::strike(&its, cast));
-        judge(&ended, &case, &fate);
+        Trial { case, fate }.check(judge);
     }
 }
 
@@ -159,25 +164,20 @@ fn deaths_pauses_and_cuts_cost_only_their_victims() {
 fn a_head_that_is_killed_leaves_whole_files_or_none() {
     for seed in Seeds::asked_for(100).iter() {
         let (case, mut random) = draw(seed);
-        let fate = vec![(Duration::from_nanos(random.below(50_000_000)), Blow::KillHead)];
-        let its = fate.clone();
-        let ended = case.run(move |cast| fate::strike(&its, cast));
-        judge(&ended, &case, &fate);
+        let at = Duration::from_nanos(random.below(50_000_000));
+        Trial::of(&case, at, Blow::KillHead).check(judge);
     }
 }
 
 #[test]
 fn stripes_survive_a_death_at_any_step_of_their_commit() {
-    let case =
-        Case { seed: 5, nodes: 3, length: 300_000, rails: 1, kind: Kind::Stripes, has_older: true };
+    let case = Case { kind: Kind::Stripes, has_older: true, ..Case::of_file(5, 3, 300_000) };
     let took = case.run(|_| ()).took;
     for blow in [Blow::KillHead, Blow::Kill(1)] {
         let mut newer = BTreeSet::new();
         for step in 1..=40 {
-            let fate = vec![(took.saturating_sub(Duration::from_micros(step * 450)), blow)];
-            let its = fate.clone();
-            let ended = case.run(move |cast| fate::strike(&its, cast));
-            judge(&ended, &case, &fate);
+            let at = took.saturating_sub(Duration::from_micros(step * 450));
+            let ended = Trial::of(&case, at, blow).check(judge);
             newer.insert(stripes_of(&ended) == *ended.files.values().next().expect("a file"));
         }
         assert_eq!(newer.len(), 2, "{blow:?} came before the commit and after it");
@@ -189,7 +189,7 @@ fn power_that_fails_at_any_step_leaves_the_old_file_or_the_new_one() {
     let kinds = [Kind::File, Kind::Stripes, Kind::Gather, Kind::Tree(12)];
     for (seed, kind) in (6..).zip(kinds) {
         let nodes = if kind == Kind::Gather { 1 } else { 2 };
-        let case = Case { seed, nodes, length: 300_000, rails: 1, kind, has_older: true };
+        let case = Case { kind, has_older: true, ..Case::of_file(seed, nodes, 300_000) };
         let (mut newer, mut nth, mut is_over) = (BTreeSet::new(), 0, false);
         while !is_over {
             for survival in SURVIVALS {
@@ -197,7 +197,7 @@ fn power_that_fails_at_any_step_leaves_the_old_file_or_the_new_one() {
                     let process = if kind == Kind::Gather { cast.head } else { cast.nodes[0] };
                     process.power_off_at(nth, survival);
                 });
-                judge(&ended, &case, &vec![(Duration::ZERO, Blow::PowerOff(0))]);
+                judge(&Trial::of(&case, Duration::ZERO, Blow::PowerOff(0)), &ended);
                 newer.insert(has_newer(&ended));
                 let outcome = ended.outcome.as_ref();
                 is_over = outcome.is_some_and(|it| it.nodes[0].verdict == Verdict::Ok);
@@ -218,22 +218,16 @@ fn has_newer(ended: &Ended) -> bool {
     }
 }
 
-/// Returns the verdict of a node.
-fn verdict(ended: &Ended, node: usize) -> &Verdict {
-    &ended.outcome.as_ref().expect("the head lives").nodes[node].verdict
-}
-
 #[test]
 fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
-    let case =
-        Case { seed: 1, nodes: 3, length: 1_000_000, rails: 1, kind: Kind::File, has_older: false };
+    let case = Case::of_file(1, 3, 1_000_000);
     // 16 blocks: each is written once.
     for nth in 0..=16 {
         for node in 0..case.nodes {
             let ended = case.run(move |cast| {
                 cast.nodes[node].fail_disk(Operation::Write, nth, Errno::NOSPC);
             });
-            judge(&ended, &case, &vec![(Duration::ZERO, Blow::Disk(node))]);
+            judge(&Trial::of(&case, Duration::ZERO, Blow::Disk(node)), &ended);
             let is_ok = *verdict(&ended, node) == Verdict::Ok;
             assert_eq!(is_ok, nth == 16, "write {nth} of n{}", node + 1);
             let said = format!("{:?}", verdict(&ended, node));
@@ -245,19 +239,12 @@ fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
 
 #[test]
 fn a_disk_that_is_full_within_a_tree_costs_only_its_node() {
-    let case = Case {
-        seed: 4,
-        nodes: 2,
-        length: 400_000,
-        rails: 1,
-        kind: Kind::Tree(20),
-        has_older: false,
-    };
+    let case = Case { kind: Kind::Tree(20), ..Case::of_file(4, 2, 400_000) };
     let mut failed = 0;
     for nth in 0..40 {
         let ended =
             case.run(move |cast| cast.nodes[0].fail_disk(Operation::Write, nth, Errno::NOSPC));
-        judge(&ended, &case, &vec![(Duration::ZERO, Blow::Disk(0))]);
+        judge(&Trial::of(&case, Duration::ZERO, Blow::Disk(0)), &ended);
         failed += u32::from(*verdict(&ended, 0) != Verdict::Ok);
     }
     assert!((10..40).contains(&failed), "{failed} of 40 failed");
@@ -265,12 +252,11 @@ fn a_disk_that_is_full_within_a_tree_costs_only_its_node() {
 
 #[test]
 fn a_disk_that_cannot_commit_costs_only_its_node() {
-    let case =
-        Case { seed: 2, nodes: 3, length: 300_000, rails: 1, kind: Kind::File, has_older: false };
+    let case = Case::of_file(2, 3, 300_000);
     for (operation, nth) in [(Operation::Sync, 0), (Operation::Sync, 1), (Operation::Rename, 0)] {
         for node in 0..case.nodes {
             let ended = case.run(move |cast| cast.nodes[node].fail_disk(operation, nth, Errno::IO));
-            judge(&ended, &case, &vec![(Duration::ZERO, Blow::Disk(node))]);
+            judge(&Trial::of(&case, Duration::ZERO, Blow::Disk(node)), &ended);
             assert_ne!(*verdict(&ended, node), Verdict::Ok, "{operation:?} {nth}");
             // The last call makes the name stable: the file has it then.
             let left = names(&ended, node);
@@ -282,17 +268,13 @@ fn a_disk_that_cannot_commit_costs_only_its_node() {
 
 #[test]
 fn a_head_that_is_killed_at_any_step_of_the_commit_leaves_whole_files_or_none() {
-    let case =
-        Case { seed: 3, nodes: 3, length: 300_000, rails: 1, kind: Kind::File, has_older: false };
+    let case = Case::of_file(3, 3, 300_000);
     let took = case.run(|_| ()).took;
     let mut states = BTreeSet::new();
     // The commit is the last part; the steps are shorter than any call or message takes.
     for step in 1..=100 {
-        let before = Duration::from_micros(step * 200);
-        let fate = vec![(took.saturating_sub(before), Blow::KillHead)];
-        let its = fate.clone();
-        let ended = case.run(move |cast| fate::strike(&its, cast));
-        judge(&ended, &case, &fate);
+        let at = took.saturating_sub(Duration::from_micros(step * 200));
+        let ended = Trial::of(&case, at, Blow::KillHead).check(judge);
         let has = |folder: &PathBuf| folder.join(NAME).exists();
         states.insert(ended.folders.iter().filter(|folder| has(folder)).count());
     }

@@ -2,21 +2,23 @@
 //! of its own.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use garland_agent::AgentConfig;
-use garland_control::{Agent, CopyJob, Ends, Outcome, Pipeline, run_copy};
-use garland_core::plan::{Layout, Manifest, Plan, StripeServer, Stripes};
+use garland_control::{Agent, CopyJob, Ends, Outcome, Pipeline, Progress, run_copy};
+use garland_core::plan::{Layout, Manifest, NodeId, Plan, StripeServer, Stripes};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::{ScanOptions, Source, TreeSource};
 use garland_protocol::{
-    Destination, KeyPair, Origin, Policy, ReadBack, TreeDestination, TreeLimits,
+    Destination, Injection, KeyPair, NodeState, Origin, Policy, ReadBack, TreeDestination,
+    TreeLimits,
 };
 use garland_sys::channel::channel;
 use garland_sys::clock;
@@ -26,6 +28,9 @@ use garland_sys::threads::sleep;
 use garland_sys::world::{self, Process, Random, Wires};
 use garland_testkit::Scratch;
 use garland_transport::connection::connect_agent;
+
+use crate::hostile;
+use crate::liar::{self, Lie, Victim};
 
 /// The port of every agent.
 pub const PORT: u16 = 7000;
@@ -48,6 +53,12 @@ const SOURCE: &str = "source";
 /// The name of the file at the destination.
 pub const NAME: &str = "file";
 
+/// The destination of hostile trees.
+pub const DEST: &str = "dest";
+
+/// How long a liar may hold up a copy until somebody ends it.
+const LIAR: Duration = Duration::from_secs(100);
+
 /// A copy of a file to nodes.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -63,6 +74,10 @@ pub struct Case {
     pub kind: Kind,
     /// Whether an earlier copy has put older files in place, which this one replaces.
     pub has_older: bool,
+    /// A node that lies, and what about.
+    pub liar: Option<(usize, Lie)>,
+    /// Faults that are injected into a node.
+    pub injections: Vec<(NodeId, Injection)>,
 }
 
 /// What is copied where.
@@ -76,6 +91,43 @@ pub enum Kind {
     Stripes,
     /// A file from the only node to the head.
     Gather,
+    /// The stream of a hostile tree: from the only node to the head, or from the head to all nodes.
+    Hostile {
+        /// Whether the node is the source.
+        gathers: bool,
+    },
+}
+
+impl Kind {
+    /// Returns whether the node is the source.
+    fn gathers(self) -> bool {
+        matches!(self, Self::Gather | Self::Hostile { gathers: true })
+    }
+}
+
+/// Something that the head decided.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The time since the beginning of the copy.
+    pub at: Duration,
+    /// What it decided, as a sentence.
+    pub text: String,
+}
+
+/// What the head decided so far.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Arc<Mutex<Vec<Event>>>);
+
+impl Log {
+    /// Removes and returns all events.
+    pub fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.0.lock().expect("no event panics"))
+    }
+
+    fn add(&self, began_ns: u64, text: String) {
+        let at = Duration::from_nanos(clock::now_ns() - began_ns);
+        self.0.lock().expect("no event panics").push(Event { at, text });
+    }
 }
 
 /// A copy that has ended.
@@ -86,9 +138,18 @@ pub struct Ended {
     pub folders: Vec<PathBuf>,
     /// The files that should be in every directory.
     pub files: Files,
+    /// What was outside of the destination of a hostile tree before.
+    pub outside: Files,
     /// The time from the start of the copy to its result, in the world.
     pub took: Duration,
     _scratch: Scratch,
+}
+
+impl Ended {
+    /// Returns the directory in which all processes have theirs.
+    pub fn scratch(&self) -> &Path {
+        self.folders[0].parent().expect("the scratch directory")
+    }
 }
 
 /// Files by their path in a directory.
@@ -103,10 +164,50 @@ pub struct Cast {
     pub nodes: Vec<Process>,
 }
 
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (length, nodes, rails) = (self.length, self.nodes, self.rails);
+        match self.kind {
+            Kind::File => write!(f, "a file of {length} bytes goes to {nodes} nodes"),
+            Kind::Tree(files) => {
+                write!(f, "{files} files of {length} bytes go to {nodes} nodes")
+            }
+            Kind::Stripes => write!(f, "a file of {length} bytes goes to {nodes} nodes in stripes"),
+            Kind::Gather => write!(f, "a file of {length} bytes comes from a node"),
+            Kind::Hostile { gathers } => {
+                let way = if gathers { "from" } else { "to" };
+                write!(f, "a hostile tree of {length} bytes goes {way} {nodes} nodes")
+            }
+        }?;
+        write!(f, " over {rails} rails")?;
+        if self.has_older {
+            write!(f, " in place of an older one")?;
+        }
+        for (node, injection) in &self.injections {
+            write!(f, "; injected into n{}: {injection:?}", node.0)?;
+        }
+        match self.liar {
+            Some((node, lie)) => write!(f, "; n{} lies about {lie:?}", node + 1),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Case {
+    /// Returns a copy of a file of `length` bytes to `nodes` nodes that have none.
+    pub fn of_file(seed: u64, nodes: usize, length: u64) -> Self {
+        let (rails, kind, has_older) = (1, Kind::File, false);
+        Self { seed, nodes, length, rails, kind, has_older, liar: None, injections: Vec::new() }
+    }
+
     /// Runs the copy. Calls `upset` when it begins, in a process of its own, which may pause, kill
     /// or cut off the others.
     pub fn run(&self, upset: impl FnOnce(&Cast) + Send + 'static) -> Ended {
+        self.run_with(Log::default(), upset)
+    }
+
+    /// Runs the copy as [`Self::run`], and logs what the head decides.
+    pub fn run_with(&self, log: Log, upset: impl FnOnce(&Cast) + Send + 'static) -> Ended {
         let scratch = Scratch::in_memory("world");
         let mut random = Random::new(self.seed);
         let files = self.files(&mut random);
@@ -115,27 +216,32 @@ impl Case {
         for folder in &folders {
             fs::create_dir(folder).expect("a process's directory");
         }
-        let has_source = folders[usize::from(self.kind == Kind::Gather)].join(SOURCE);
+        let has_source = folders[usize::from(self.kind.gathers())].join(SOURCE);
         let wires =
             Wires { latency_ns: 20_000, jitter_ns: random.below(2_000_000), rate: 100_000_000 };
         if self.has_older {
             write(&has_source, files.iter().map(|(path, contents)| (path, older(contents))));
-            let (case, its) = (self.clone(), folders.clone());
+            let case = Self { liar: None, injections: Vec::new(), ..self.clone() };
+            let its = folders.clone();
             // With random numbers of its own.
-            world::run(!self.seed, wires, move || case.watch(&its, |_| ()));
+            world::run(!self.seed, wires, move || case.watch(&its, Log::default(), |_| ()));
         }
         write(&has_source, files.iter().map(|(path, contents)| (path, contents.clone())));
+        let outside = match self.kind {
+            Kind::Hostile { .. } => hostile::beside(&folders),
+            _ => Files::new(),
+        };
         let (case, its) = (self.clone(), folders.clone());
         let (outcome, took) = world::run(self.seed, wires, move || {
             // Later than the older file.
             sleep(Duration::from_secs(30));
-            case.watch(&its, upset)
+            case.watch(&its, log, upset)
         });
         match self.kind {
-            Kind::File | Kind::Tree(_) | Kind::Stripes => drop(folders.remove(0)),
-            Kind::Gather => folders.truncate(1),
+            _ if self.kind.gathers() => folders.truncate(1),
+            _ => drop(folders.remove(0)),
         }
-        Ended { outcome, folders, files, took, _scratch: scratch }
+        Ended { outcome, folders, files, outside, took, _scratch: scratch }
     }
 
     /// Draws the files: one, or those of a tree with directories of a few files each.
@@ -143,6 +249,7 @@ impl Case {
         let mut bytes = |length| (0..length).map(|_| random.bits() as u8).collect();
         match self.kind {
             Kind::File | Kind::Stripes | Kind::Gather => [(NAME.into(), bytes(self.length))].into(),
+            Kind::Hostile { .. } => [(NAME.into(), hostile::stream(self.seed))].into(),
             Kind::Tree(count) => {
                 let each = self.length / u64::from(count) * 2;
                 let path = |number| PathBuf::from(format!("{NAME}/d{}/f{number}", number / 5));
@@ -160,20 +267,25 @@ impl Case {
     fn watch(
         &self,
         folders: &[PathBuf],
+        log: Log,
         upset: impl FnOnce(&Cast) + Send + 'static,
     ) -> (Option<Outcome>, Duration) {
         let ours = KeyPair::generate();
         let (own, folders) = folders.split_first().expect("the head's directory");
         let keys: Vec<KeyPair> = folders.iter().map(|_| KeyPair::generate()).collect();
         let started = folders.iter().zip(&keys).map(|(folder, keys)| agent(folder, keys, &ours));
-        let nodes: Vec<Process> = started.collect();
+        let mut nodes: Vec<Process> = started.collect();
+        if let Some((node, lie)) = self.liar {
+            let (address, keys, head) = (nodes[node].address(), keys[node].clone(), ours.clone());
+            nodes[node] = liar::start(lie, self.seed, Victim { address, keys, head });
+        }
         // They open their ports.
         sleep(Duration::from_millis(5));
         let addresses = nodes.iter().map(|node| SocketAddr::from((node.address(), PORT)));
         let agents: Vec<_> = addresses.zip(keys.iter().map(|keys| keys.public)).collect();
         let (tell, told) = channel();
         let (case, own, head_folder) = (self.clone(), own.clone(), own.clone());
-        let began_ns = clock::now_ns();
+        let (began_ns, its) = (clock::now_ns(), log.clone());
         let head = Process::start("head", move || {
             let agents = agents.into_iter().map(|(address, key)| {
                 let connection = connect_agent(address, &ours, &key, PATIENCE);
@@ -182,13 +294,18 @@ impl Case {
             });
             let agents = agents.collect();
             // Fails if nobody waits for it any more.
-            let _ = tell.send(case.copy(&own, agents));
+            let _ = tell.send(case.copy(&own, agents, &its));
         });
         let cast = Cast { head: head.expect("a process"), nodes };
         cast.head.set_folder(head_folder);
         let its = cast.clone();
         Process::start("fate", move || upset(&its)).expect("a process");
-        let outcome = told.recv_timeout(LONGEST).ok();
+        let mut outcome = told.recv_timeout(if self.liar.is_some() { LIAR } else { LONGEST }).ok();
+        if let (None, Some((node, _))) = (&outcome, self.liar) {
+            log.add(began_ns, format!("n{} is ended by its user", node + 1));
+            cast.nodes[node].kill();
+            outcome = told.recv_timeout(LONGEST).ok();
+        }
         let took = Duration::from_nanos(clock::now_ns() - began_ns);
         assert!(outcome.is_some() || cast.head.is_gone(), "the copy hangs: {self:?}");
         sleep(AFTERWARDS);
@@ -231,22 +348,28 @@ impl Case {
                     stop: &|| false,
                 };
                 let source = TreeSource::open(&[source], &options).expect("the source");
-                let destination = Destination::Tree(TreeDestination {
-                    path: b".".to_vec(),
-                    below: None,
-                    fsync: true,
-                    verify: false,
-                    limits: TreeLimits::default(),
-                });
+                Ends::Out {
+                    source: Arc::new(source),
+                    destination: tree(b".".into()),
+                    manifest: None,
+                }
+            }
+            Kind::Hostile { gathers: false } => {
+                let source = Source::open(&source).expect("the source");
+                let destination = tree(DEST.into());
                 Ends::Out { source: Arc::new(source), destination, manifest: None }
             }
-            Kind::Gather => {
+            Kind::Gather | Kind::Hostile { gathers: true } => {
                 let folder = own.parent().expect("the scratch directory").join("n1");
                 let stat = fs::metadata(folder.join(SOURCE).join(NAME)).expect("the source");
                 let modified = (stat.mtime(), stat.mtime_nsec() as u32);
                 let path = format!("{SOURCE}/{NAME}").into();
                 let origin = Origin { path, length: self.length, modified, tree: None };
-                let destination = self.file(own.join(NAME).into_os_string().into_encoded_bytes());
+                let path = |name| own.join(name).into_os_string().into_encoded_bytes();
+                let destination = match self.kind {
+                    Kind::Gather => self.file(path(NAME)),
+                    _ => tree(path(DEST)),
+                };
                 Ends::In { origins: vec![vec![origin]], destination, digests: Vec::new() }
             }
         }
@@ -270,7 +393,7 @@ impl Case {
     }
 
     /// Runs the copy as the head. `own` is its directory.
-    fn copy(&self, own: &Path, agents: Vec<Result<Agent, String>>) -> Outcome {
+    fn copy(&self, own: &Path, agents: Vec<Result<Agent, String>>, log: &Log) -> Outcome {
         let ends = self.ends(own);
         let length = match &ends {
             Ends::Out { source, .. } => source.length(),
@@ -280,10 +403,10 @@ impl Case {
         let names: Vec<String> = (1..=self.nodes).map(|node| format!("n{node}")).collect();
         let policy = Policy::for_nodes(self.nodes);
         let (plan, stripes, policy) = match self.kind {
-            Kind::File | Kind::Tree(_) => {
+            Kind::File | Kind::Tree(_) | Kind::Hostile { gathers: false } => {
                 (Plan::broadcast(layout, &names, self.rails), None, policy)
             }
-            Kind::Gather => {
+            Kind::Gather | Kind::Hostile { gathers: true } => {
                 let plan = Plan::broadcast(layout, &names, self.rails);
                 (plan.map(Plan::reversed), None, policy)
             }
@@ -308,10 +431,32 @@ impl Case {
             policy,
             late: None,
             tracing: None,
-            injections: Vec::new(),
+            injections: self.injections.clone(),
         };
-        run_copy(&job, agents, None, &mut |_| ()).expect("the copy runs")
+        let (began_ns, mut known) = (clock::now_ns(), vec![NodeState::Joining; self.nodes + 1]);
+        let observe = &mut |progress: &Progress<'_>| {
+            for ((at, state), known) in progress.head.states().enumerate().skip(1).zip(&mut known) {
+                if state != known {
+                    log.add(began_ns, format!("the head: n{at} is {}", said(state)));
+                    *known = state.clone();
+                }
+            }
+        };
+        run_copy(&job, agents, None, observe).expect("the copy runs")
     }
+}
+
+fn said(state: &NodeState) -> String {
+    match state {
+        NodeState::Failed(reason) => format!("failed: {reason}"),
+        NodeState::Dead(reason) => format!("dead: {reason}"),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+fn tree(path: Vec<u8>) -> Destination {
+    let limits = TreeLimits::default();
+    Destination::Tree(TreeDestination { path, below: None, fsync: true, verify: false, limits })
 }
 
 /// Returns the contents that a file had before.

@@ -32,15 +32,18 @@ use corosensei::CoroutineResult;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_now};
 use rustix::io::Errno;
+use rustix::time::ClockId;
 
 pub(crate) use disk::Stable;
 pub use disk::Survival;
 use disk::{Disk, DiskEvent};
+pub(crate) use network::Ends;
 pub use network::Wires;
 use network::{Network, Port};
 pub use random::Random;
 use tasks::{ProcessId, Resumed, Tasks, Wait};
 
+use crate::answers::Answers;
 use crate::storage::Operation;
 
 /// The time at which a world begins, in nanoseconds of all its clocks.
@@ -82,6 +85,10 @@ struct State {
     network: Network,
     random: Random,
     processes: Vec<String>,
+    /// For how long the machines of processes were suspended, in nanoseconds.
+    stood_ns: BTreeMap<ProcessId, u64>,
+    /// The error of the wall clocks of processes, in seconds.
+    wall_s: BTreeMap<ProcessId, i64>,
 }
 
 /// A process of the simulated world.
@@ -102,6 +109,8 @@ pub fn run<T: 'static>(seed: u64, wires: Wires, work: impl FnOnce() -> T + 'stat
         network: Network::new(wires),
         random: Random::new(seed),
         processes: vec!["head".to_owned()],
+        stood_ns: BTreeMap::new(),
+        wall_s: BTreeMap::new(),
     };
     let world = Rc::new(World {
         state: RefCell::new(state),
@@ -208,7 +217,50 @@ impl Process {
     /// Holds up all packets between two processes for a time. Then all of them arrive, as by TCP's
     /// retransmissions.
     pub fn cut(self, other: Self, time: Duration) {
-        with(|state, now_ns| state.network.cut(self.0, other.0, now_ns + nanoseconds(time)));
+        self.cut_to(other, time);
+        other.cut_to(self, time);
+    }
+
+    /// Holds up all packets from this process to another one for a time. Packets of the other one
+    /// arrive here, but it hears of no acknowledgement.
+    pub fn cut_to(self, other: Self, time: Duration) {
+        with(|state, now_ns| {
+            let until_ns = now_ns.saturating_add(nanoseconds(time));
+            state.network.cut(self.0, other.0, now_ns, until_ns);
+        });
+    }
+
+    /// Breaks the connections between two processes; other ones can be opened at once.
+    pub fn break_connections(self, other: Self) {
+        with(|state, now_ns| state.network.break_all(self.0, other.0, now_ns));
+    }
+
+    /// Changes a bit of what this process sends to another one, after `after` further bytes: as its
+    /// memory would, or a switch whose memory is bad.
+    pub fn flip_to(self, other: Self, after: u64) {
+        with(|state, _| state.network.flip(self.0, other.0, after));
+    }
+
+    /// Suspends the machine of the process for a time, in which its monotonic clock stands still and
+    /// its kernel answers nothing. A process that stands still already is left alone.
+    pub fn suspend(self, time: Duration) {
+        with(|state, now_ns| {
+            if state.tasks.is_stopped(self.0, now_ns) {
+                return;
+            }
+            let time_ns = nanoseconds(time);
+            state.tasks.suspend(self.0, now_ns + time_ns, time_ns);
+            *state.stood_ns.entry(self.0).or_default() += time_ns;
+            for other in (0..state.processes.len()).filter(|other| *other != self.0) {
+                state.network.cut(self.0, other, now_ns, now_ns + time_ns);
+                state.network.cut(other, self.0, now_ns, now_ns + time_ns);
+            }
+        });
+    }
+
+    /// Sets the wall clock of the process forward by this number of seconds, or back.
+    pub fn set_wall_clock(self, by_s: i64) {
+        with(|state, _| *state.wall_s.entry(self.0).or_default() += by_s);
     }
 }
 
@@ -333,6 +385,19 @@ impl World {
         state.tasks.expire(now_ns);
     }
 
+    /// Returns the monotonic clock of the running process in nanoseconds.
+    fn monotonic_ns(&self) -> u64 {
+        let state = self.state.borrow();
+        self.now_ns.get() - state.stood_ns.get(&state.tasks.process()).copied().unwrap_or(0)
+    }
+
+    /// Returns the wall clock of the running process in nanoseconds.
+    fn wall_ns(&self) -> u64 {
+        let state = self.state.borrow();
+        let error_s = state.wall_s.get(&state.tasks.process()).copied().unwrap_or(0);
+        self.now_ns.get().saturating_add_signed(error_s.saturating_mul(1_000_000_000))
+    }
+
     /// Makes the calling thread wait. Returns whether what it waited for has happened.
     fn wait(&self, wait: Wait, time: Option<Duration>) -> bool {
         if self.is_over.get() {
@@ -357,12 +422,16 @@ pub(crate) fn is_over() -> bool {
     world().is_some_and(|world| world.is_over.get())
 }
 
-/// Returns the world's time in nanoseconds; `None` outside of a world.
-pub(crate) fn now_ns() -> Option<u64> {
+/// Returns a clock of the calling thread's process in nanoseconds; `None` outside of a world.
+pub(crate) fn now_ns(clock: ClockId) -> Option<u64> {
     WORLD.with_borrow(|world| {
-        let now_ns = &world.as_ref()?.now_ns;
-        now_ns.set(now_ns.get() + READING_NS);
-        Some(now_ns.get())
+        let world = world.as_ref()?;
+        world.now_ns.set(world.now_ns.get() + READING_NS);
+        Some(match clock {
+            ClockId::Realtime => world.wall_ns(),
+            ClockId::Boottime => world.now_ns.get(),
+            _ => world.monotonic_ns(),
+        })
     })
 }
 
@@ -444,10 +513,10 @@ pub(crate) fn poll(
     let Some(world) = world() else { return Ok(0) };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     world.wait(Wait::Nothing, None);
-    let until_ns = time.map(|time| world.now_ns.get().saturating_add(nanoseconds(time)));
+    let until_ns = time.map(|time| world.monotonic_ns().saturating_add(nanoseconds(time)));
     loop {
         let ready = poll_now(fds, Some(&now))?;
-        let left = until_ns.map(|until| until.saturating_sub(world.now_ns.get()));
+        let left = until_ns.map(|until| until.saturating_sub(world.monotonic_ns()));
         if ready > 0 || left == Some(0) || world.is_over.get() {
             return Ok(ready);
         }
@@ -519,9 +588,15 @@ pub(crate) struct Listener {
     counter: Arc<OwnedFd>,
 }
 
-/// The two addresses of a simulated connection: ours, and the other end's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends(SocketAddr, SocketAddr);
+/// Returns whether a simulated connection broke, instead of being closed.
+pub(crate) fn is_broken(ends: &Ends) -> bool {
+    with(|state, _| state.network.is_broken(ends)).unwrap_or_default()
+}
+
+/// Returns what the kernel tells of a simulated connection.
+pub(crate) fn info(ends: &Ends) -> Answers {
+    with(|state, now_ns| state.network.info(ends, now_ns)).unwrap_or_default()
+}
 
 /// Returns the two addresses of a simulated connection: ours, and the other end's.
 pub(crate) fn addresses(ends: &Ends) -> (SocketAddr, SocketAddr) {

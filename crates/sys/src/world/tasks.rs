@@ -204,9 +204,24 @@ impl Tasks {
         }
     }
 
-    /// Stops the threads of a process until a time, or for ever.
+    /// Stops the threads of a process until a time, or for ever. A process that stands still for
+    /// longer already is left alone.
     pub(super) fn stop(&mut self, process: ProcessId, until_ns: Option<u64>) {
-        self.stopped.insert(process, until_ns);
+        let until = self.stopped.entry(process).or_insert(until_ns);
+        *until = until.zip(until_ns).map(|(one, other)| one.max(other));
+    }
+
+    /// Returns whether the threads of a process don't run now.
+    pub(super) fn is_stopped(&self, process: ProcessId, now_ns: u64) -> bool {
+        self.stopped.get(&process).is_some_and(|until| until.is_none_or(|until| until > now_ns))
+    }
+
+    /// Stops the threads of a process until a time; what they wait for comes as much later as its
+    /// clock stands still.
+    pub(super) fn suspend(&mut self, process: ProcessId, until_ns: u64, time_ns: u64) {
+        self.stop(process, Some(until_ns));
+        let its = self.all.values_mut().filter(|task| task.process == process);
+        its.filter_map(|task| task.until_ns.as_mut()).for_each(|until| *until += time_ns);
     }
 
     /// Returns whether the threads of a process never run again.

@@ -7,6 +7,7 @@ use super::*;
 use crate::channel::{channel, sync_channel};
 use crate::mptcp::Transport;
 use crate::sync::{Condvar, Mutex};
+use crate::tcp_info::TcpInfo;
 use crate::threads::{self, sleep};
 use crate::{clock, tcp};
 
@@ -120,6 +121,70 @@ fn a_process_can_be_paused_cut_off_killed_and_lose_its_power() {
         stream.write_all(b"x").unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert_eq!(dial(other).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn a_cut_in_one_direction_holds_up_that_one_and_all_acknowledgements() {
+    run(6, Wires::default(), || {
+        let echo = echo();
+        sleep(Duration::from_millis(1));
+        let mut stream = dial(echo).unwrap();
+        let mut answer = |what: &str, after: Duration| {
+            let began_ns = clock::now_ns();
+            stream.write_all(b"x").unwrap();
+            sleep(after);
+            let info = TcpInfo::of(&stream).unwrap();
+            assert!(matches!(stream.read(&mut [0]), Ok(1)), "{what}");
+            (clock::now_ns() - began_ns, info)
+        };
+        for (from, to) in [(echo, Process::this()), (Process::this(), echo)] {
+            from.cut_to(to, SECOND);
+            let (took_ns, info) = answer("one direction", SECOND * 9 / 10);
+            assert!((1_000_000_000..1_100_000_000).contains(&took_ns), "{took_ns} ns");
+            // Sent again after 0.2 and 0.6 s.
+            assert_eq!(info.vain, 2);
+            assert!(info.unheard > SECOND / 2, "{info:?}");
+            assert_eq!(answer("both directions", SECOND / 10).1, TcpInfo::default());
+        }
+    });
+}
+
+#[test]
+fn a_connection_breaks_and_a_bit_changes() {
+    run(7, Wires::default(), || {
+        let echo = echo();
+        sleep(Duration::from_millis(1));
+        let mut stream = dial(echo).unwrap();
+        Process::this().flip_to(echo, 3);
+        stream.write_all(&[0; 8]).unwrap();
+        let mut read = [1; 8];
+        stream.read_exact(&mut read).unwrap();
+        assert_eq!(read, [0, 0, 0, 8, 0, 0, 0, 0]);
+        Process::this().break_connections(echo);
+        let broken = stream.read(&mut [0]).unwrap_err();
+        assert_eq!(broken.kind(), io::ErrorKind::ConnectionReset);
+        assert!(!TcpInfo::of(&stream).unwrap().peer_closed);
+        assert!(dial(echo).is_ok(), "others can be opened");
+    });
+}
+
+#[test]
+fn a_machine_that_sleeps_does_not_notice_and_a_wall_clock_jumps() {
+    run(8, Wires::default(), || {
+        let (tell, told) = channel();
+        let sleeper = Process::start("sleeper", move || {
+            let clocks = || [clock::now_ns(), clock::boot_ns(), clock::wall_ns()];
+            let before = clocks();
+            sleep(SECOND * 2);
+            let after = clocks();
+            tell.send([0, 1, 2].map(|at| (after[at] - before[at]) / 100_000_000)).unwrap();
+        });
+        sleep(SECOND);
+        let sleeper = sleeper.unwrap();
+        sleeper.suspend(SECOND * 3);
+        sleeper.set_wall_clock(100);
+        assert_eq!(told.recv().unwrap(), [20, 50, 1050], "tenths of a second");
     });
 }
 

@@ -1,0 +1,30 @@
+//! Finds nodes that receive nothing though their feeder has what they lack. Whatever the reason is, a
+//! link that lost a frame or a feeder that lies, another feeder may do better.
+
+use super::{Head, NodeState};
+use garland_core::plan::{HEAD, NodeId};
+
+impl Head {
+    /// Gives a node that is starved other feeders, in the lanes in which its feeder has more than it
+    /// has. What the head feeds stays: it may be the source that has no more.
+    pub(super) fn judge_progress(&mut self, now: u64, id: NodeId) {
+        let node = &mut self.nodes[id.index()];
+        let is_starved = node.progress.is_starved(now, &node.report);
+        let may_move = node.state == NodeState::Ready && !node.left && !self.policy.together;
+        if !is_starved || !may_move || self.gathers {
+            return;
+        }
+        for lane in 0..self.lanes.len() {
+            let near = self.lanes[lane].feeders.get(&id).copied();
+            if let Some(near) = near.filter(|near| *near != HEAD && self.has_more(*near, id)) {
+                self.feed_by_another(lane, id, near);
+            }
+        }
+    }
+
+    /// Whether `one` has blocks that `other` lacks.
+    fn has_more(&self, one: NodeId, other: NodeId) -> bool {
+        let whole = |id: NodeId| self.nodes[id.index()].report.whole;
+        whole(one) > whole(other)
+    }
+}
