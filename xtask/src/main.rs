@@ -37,6 +37,8 @@ usage: cargo xtask <chore>
   soak faults [--minutes N] [--seed S] [--round R]  copies, farms and mounts in a lab with random
                       faults at random moments (default: 30 minutes); a round is repeated by its seed
   soak mount          test mounts for ten minutes and more while agents are killed
+  truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
+                      program: how many explanations name them (default: 60 runs)
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
   bench ping          small messages between two nodes, compared with other tools (--help)
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         "soak" if rest.first().is_some_and(|word| word == "faults") => {
             guard::chore(|| ci::soak_faults(root, &rest[1..]))
         }
+        "truth" => guard::chore(|| ci::truth(root, rest)),
         "soak" if rest == ["bugs"] => guard::chore(|| ci::bugs(root)),
         "soak" if rest == ["scenarios"] => ci::scenarios(root),
         "soak" if rest.len() <= 1 => {
