@@ -26,6 +26,16 @@ impl Moved {
         self.steps.push((piece.begin, piece.end, before, before + piece.bytes));
     }
 
+    /// Returns the bytes transferred between two moments.
+    pub fn between(&self, begin: i64, end: i64) -> f64 {
+        self.until(end) - self.until(begin)
+    }
+
+    /// Returns the begin of the first period and the end of the last one; `None` without any.
+    pub fn known(&self) -> Option<(i64, i64)> {
+        Some((self.steps.first()?.0, self.steps.last()?.1))
+    }
+
     fn until(&self, at: i64) -> f64 {
         let begun = self.steps.partition_point(|step| step.0 < at);
         let Some((begin, end, before, after)) = begun.checked_sub(1).map(|last| self.steps[last])

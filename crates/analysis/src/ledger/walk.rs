@@ -9,7 +9,7 @@
 use super::cause::Cause;
 use super::segment::{Place, Segment};
 use super::weave::Piece;
-use super::world::{Before, World};
+use super::world::{Before, World, is_giving};
 use garland_core::trace::{NONE, Stage};
 
 /// The maximum length in nanoseconds of the gaps that recording itself causes in a thread's record.
@@ -280,11 +280,17 @@ impl<'a> Walk<'a> {
         let world = self.world;
         let (node, from) = (world.threads[thread].node, usize::from(piece.peer));
         let hop = Place::hop(from, node);
-        let Some(&sender) = world.lanes.get(&(from, piece.lane)) else {
+        let key = (piece.lane, from, node);
+        let Some(sender) = world.sender(key, self.at) else {
             self.pass(piece.begin, Cause::Undecided, Place::node(from));
             return thread;
         };
-        let flow = world.hops.get(&(piece.lane, from, node));
+        if !world.has_sender(key) {
+            // What feeds this node is not recorded there.
+            self.pass(piece.begin, Cause::Wire, hop);
+            return thread;
+        }
+        let flow = world.hops.get(&key);
         let has_in_flight = |at: i64| {
             // After the last byte of the copy or of an operation, the ends hold no slices.
             let sender = &world.threads[sender];
@@ -401,12 +407,6 @@ impl<'a> Walk<'a> {
         self.pass_between(taken, Cause::Wire, hop, (node, to));
         self.wait_for(thread, piece.begin, receiver)
     }
-}
-
-/// Returns whether a piece of a sender sends bytes to `to`, or tries to.
-fn is_giving(piece: &Piece, to: usize) -> bool {
-    let gives = matches!(piece.stage, Stage::Send | Stage::Relay | Stage::WaitDownstream);
-    gives && usize::from(piece.peer) == to
 }
 
 /// Returns whether a piece of a receiver receives bytes from `from`, or tries to.

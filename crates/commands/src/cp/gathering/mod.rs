@@ -79,8 +79,12 @@ pub fn run(
         [GatherTask { plan, agents: Ok(agents), .. }] => {
             limit::of_copy(request, lab.as_ref(), &plan.clone().reversed(), transport, agents)
         }
-        // The limit of several simultaneous copies is unknown.
-        _ => None,
+        // Outside of a lab the limit of several simultaneous copies is unknown.
+        _ => lab.as_ref().and_then(|lab| {
+            let reversed: Vec<Plan> = plans.iter().map(|plan| (*plan).clone().reversed()).collect();
+            let reversed: Vec<&Plan> = reversed.iter().collect();
+            limit::of_wires_in(lab, request.args.launch.sender(), &reversed, transport)
+        }),
     };
     let several = tasks.len() > 1;
     let common = Common {
