@@ -142,7 +142,7 @@ impl Cause {
     /// Returns whether all stages of the pipeline stop meanwhile.
     pub(super) fn stops_all(self) -> bool {
         let by_node = matches!(self, Self::Pause | Self::Dead | Self::Fsync);
-        by_node || matches!(self, Self::Control | Self::FinalAck | Self::Emulator)
+        by_node || matches!(self, Self::Control | Self::FinalAck)
     }
 
     /// Returns whether nodes and options have no influence on the cause: costs of every run and of

@@ -2,13 +2,13 @@
 
 use super::cause::Cause;
 use super::disks::{DiskUse, disks};
-use super::faults::{Busy, Families, Fault, Fix};
+use super::faults::{Families, Fault, Fix};
 use super::rows::{Row, resent, rows};
 use super::run::Run;
-use super::segment::{Place, Segment, joined};
+use super::segment::{Busy, Place, Segment, joined};
 use super::walk::Walk;
 use super::weigh::Scales;
-use super::wires::losses;
+use super::wires::{held_up, losses};
 use super::world::World;
 use crate::clock::Clocks;
 use garland_core::trace::{NONE, Stage};
@@ -223,11 +223,12 @@ fn nanos(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-/// Returns for each stage and node the busy time during the transfer of bytes, in nanoseconds; for
+/// Returns for each hop, stage and node the busy time during the transfer of bytes, in nanoseconds; for
 /// stages of several concurrent threads, such as reading, the mean over the threads.
 fn busy(run: &Run<'_>, world: &World) -> Vec<Busy> {
     let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
-    let mut all: Vec<Busy> = Vec::new();
+    // Hops that share a slow trunk would all be faster with another one, or in another order.
+    let mut all = if run.has_slow_trunk { Vec::new() } else { held_up(world, begin, end) };
     for (at, thread) in world.threads.iter().enumerate() {
         let sharing = world.stores.get(&thread.node).filter(|of| of.contains(&at));
         let sharing = i64::try_from(sharing.map_or(1, Vec::len)).unwrap_or(1);

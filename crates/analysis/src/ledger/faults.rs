@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::cause::Cause;
 use super::rows::{Row, covered};
 use super::run::Run;
-use super::segment::{Place, Segment};
+use super::segment::{Busy, Place, Segment};
 use super::world::World;
 
 /// A cause at a place that costs much of a run's time.
@@ -40,9 +40,6 @@ pub struct Fix {
     pub interval_ns: (u64, u64),
 }
 
-/// Nanoseconds of busy time of a stage at a place.
-pub(super) type Busy = (Cause, Place, i64);
-
 /// A fault is reported only if records prove its cause for at least this fraction of its time.
 const COVERED: f64 = 0.8;
 
@@ -54,6 +51,9 @@ const HEALTHY: f64 = 0.1;
 
 /// Half of the interval of a gain: a fraction of the gain, and one of the command's time.
 const UNSURE: (f64, f64) = (0.12, 0.03);
+
+/// The most by which a busy machine is assumed to slow down a copy without faults.
+const SLOWED: f64 = 0.5;
 
 /// The causes that are faults even if no limit is known: a healthy pipeline always has a
 /// bottleneck, but never one of these.
@@ -154,7 +154,11 @@ impl Families {
             .iter()
             .filter(|((cause, place), _)| cause.stops_all() && !is_of(fault, *cause, *place));
         let serial: u64 = serial.map(|(_, family)| family.ns).sum();
-        let most = (stream - wire.max(others) - serial as f64).max(0.0);
+        // A busy machine slows all of it down.
+        let emulator = self.0.get(&(Cause::Emulator, Place::default())).map_or(0, |of| of.ns);
+        let share = (emulator as f64 / stream.max(1.0)).min(SLOWED);
+        let without = (wire.max(others) + serial as f64) / (1.0 - share);
+        let most = (stream - without).max(0.0);
         let gain = if run.limit.is_some() { most } else { most.min(fault.ns as f64) };
         Fix::new(fault.cause, fault.place, gain, run.wall_ns())
     }
@@ -184,7 +188,10 @@ fn is_of(fault: &Fault, cause: Cause, place: Place) -> bool {
     let of_node =
         matches!(fault.cause, Cause::Processor | Cause::SourceCpu | Cause::Pause | Cause::Dead);
     let same_node = place.node == fault.place.node || place.to == fault.place.node;
-    (cause, place) == (fault.cause, fault.place) || of_node && same_node
+    // Either NIC of a slow hop may be the slow one, and has other hops, too.
+    let of_hop = matches!(fault.cause, Cause::Wire | Cause::Loss) && cause == Cause::Wire;
+    let same_nic = place.node == fault.place.node || place.to == fault.place.to;
+    (cause, place) == (fault.cause, fault.place) || of_node && same_node || of_hop && same_nic
 }
 
 impl Fix {

@@ -12,6 +12,9 @@ pub struct Place {
     pub to: Option<usize>,
 }
 
+/// The nanoseconds in which a stage at a place was busy, whether or not on the critical path.
+pub(super) type Busy = (Cause, Place, i64);
+
 /// A segment of the critical path, on the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {

@@ -356,7 +356,9 @@ impl<'a> Walk<'a> {
             self.untraced(thread, piece);
             return thread;
         }
-        let (hop, last) = (Place::hop(node, to), world.last_landing(None, self.at));
+        // A node that feeds from what it holds waits for its own blocks; others for those of all.
+        let of = (!world.is_source(node)).then_some(node);
+        let (hop, last) = (Place::hop(node, to), world.last_landing(of, self.at));
         match last.filter(|(_, landed)| *landed > piece.begin) {
             Some((other, landed)) => {
                 let nodes = (node, world.threads[other].node);

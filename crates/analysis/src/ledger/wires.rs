@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cause::Cause;
 use super::rows::resent;
-use super::segment::{Place, Segment};
+use super::segment::{Busy, Place, Segment};
 use super::world::World;
+use garland_core::trace::Stage;
 
 /// The windows in which rates are measured, in nanoseconds: much longer than it takes to fill the
 /// buffers of a connection.
@@ -78,6 +79,25 @@ impl World {
         let share = sent.max(received) / rate.max(1.0) * 1e9 / (end - begin).max(1) as f64;
         (cause == Cause::Wire).then(|| share.min(1.0) * segment.ns() as f64)
     }
+}
+
+/// Returns for each hop the time between two moments in which only its wire held the bytes up: the
+/// sender waited to send more, and the receiver for more to arrive.
+pub(super) fn held_up(world: &World, begin: i64, end: i64) -> Vec<Busy> {
+    let held = world.hops.keys().filter_map(|&(lane, from, to)| {
+        let receiver = &world.threads[*world.lanes.get(&(to, lane))?];
+        let sender = &world.threads[world.sender((lane, from, to), end)?];
+        let waits = sender
+            .pieces
+            .iter()
+            .filter(|piece| piece.stage == Stage::WaitDownstream && usize::from(piece.peer) == to);
+        let both = waits.map(|piece| {
+            let (begin, end) = (piece.begin.max(begin), piece.end.min(end));
+            if begin < end { receiver.spent(&[Stage::WaitUpstream], begin, end) } else { 0 }
+        });
+        Some((Cause::Wire, Place::hop(from, to), both.sum()))
+    });
+    held.collect()
 }
 
 /// Attributes the time of lossy hops that exceeds what their bytes need to [`Cause::Loss`].

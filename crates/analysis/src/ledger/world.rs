@@ -221,6 +221,7 @@ impl World {
                 }
             }
         }
+        self.hops.values_mut().for_each(Hop::settle);
     }
 
     /// Returns the thread that sent over a hop last before `before`; without any, the lane's own

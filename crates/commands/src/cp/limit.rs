@@ -41,8 +41,22 @@ fn of_wires(
     Some(Limit::new(bits, source))
 }
 
+/// Returns the limit that a lab's wires set for several copies at once that gather files; `None`
+/// outside of a lab.
+pub fn of_gather(
+    request: &CopyRequest<'_>,
+    lab: Option<&Lab>,
+    plans: &[&Plan],
+    transport: Transport,
+) -> Option<Limit> {
+    // The wires have the same rate in the other direction.
+    let reversed: Vec<Plan> = plans.iter().map(|plan| (*plan).clone().reversed()).collect();
+    let reversed: Vec<&Plan> = reversed.iter().collect();
+    of_wires_in(lab?, request.args.launch.sender(), &reversed, transport)
+}
+
 /// Returns the limit that a lab's wires set for several copies at once.
-pub fn of_wires_in(
+fn of_wires_in(
     lab: &Lab,
     sender: Option<&str>,
     plans: &[&Plan],

@@ -47,18 +47,7 @@ impl Kept {
                 run.name()
             ));
         }
-        let mut found = Vec::new();
-        for path in traced.files()? {
-            match traces::read(&path) {
-                Ok((trace, cut)) => {
-                    let name = &trace.origin.node;
-                    warnings
-                        .extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
-                    found.push(trace);
-                }
-                Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
-            }
-        }
+        let found = found(traced, &mut warnings)?;
         if nodes.is_empty() {
             // Without the plan, only the nodes that have traces are known.
             warnings.push("the plan cannot be read: nodes without a trace are unknown".to_owned());
@@ -87,11 +76,7 @@ impl Kept {
             )));
         }
         let missing = traces.iter().any(Option::is_none);
-        let has_died = |name: &String| {
-            let mut ends = result.nodes.iter().filter(|node| node.name == *name);
-            ends.any(|node| node.end.verdict == NodeVerdict::Dead)
-        };
-        let dead = (0..nodes.len()).filter(|&node| has_died(&nodes[node])).collect();
+        let dead = dead(&result, &nodes);
         for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {
             let reason = node.end.reason.as_deref().unwrap_or("unknown reason");
             warnings.push(format!("{} {}: {reason}", node.name, node.end.verdict.as_str()));
@@ -126,6 +111,7 @@ impl Kept {
                 .as_ref()
                 .map(|limit| limit.without_trunks.unwrap_or(limit.rate) as f64),
             hop_limit: self.limit.as_ref().and_then(|limit| Some(limit.hop? as f64)),
+            has_slow_trunk: self.limit.as_ref().is_some_and(|limit| limit.without_trunks.is_some()),
             dead: &self.dead,
         }
     }
@@ -134,6 +120,31 @@ impl Kept {
     pub fn is_whole(&self) -> bool {
         !self.missing
     }
+}
+
+/// Reads the traces of a copy. Warns of those that cannot be read.
+fn found(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>, Failure> {
+    let mut found = Vec::new();
+    for path in traced.files()? {
+        match traces::read(&path) {
+            Ok((trace, cut)) => {
+                let name = &trace.origin.node;
+                warnings.extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
+                found.push(trace);
+            }
+            Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the indices in `nodes` of the nodes that died.
+fn dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
+    let has_died = |name: &String| {
+        let mut ends = result.nodes.iter().filter(|node| node.name == *name);
+        ends.any(|node| node.end.verdict == NodeVerdict::Dead)
+    };
+    (0..nodes.len()).filter(|&node| has_died(&nodes[node])).collect()
 }
 
 /// Returns the limit of the copy of one node of a gather: its share, by its bytes, of the limit of all of

@@ -112,6 +112,7 @@ impl Made {
             limit: self.limit,
             dead: &self.dead,
             hop_limit: None,
+            has_slow_trunk: false,
         };
         let ledger = explain(&run, &run.clocks());
         assert_eq!(ledger.rows.iter().map(|row| row.ns).sum::<u64>(), ledger.wall_ns);

@@ -2,7 +2,7 @@
 
 use super::model::{MS, Made, Model, every};
 use crate::ledger::{Cause, Fault, Place};
-use garland_core::trace::{Direction, Record, Socket, Span, Stage};
+use garland_core::trace::{Direction, Exchange, Record, Socket, Span, Stage};
 
 /// The thread of node 1 that feeds node 3 on the side.
 const SIDE: u16 = 9;
@@ -14,10 +14,10 @@ fn spans(made: &mut Made, node: usize) -> impl Iterator<Item = &mut Span> {
     })
 }
 
-/// A chain whose last hop is slow, and whose last node is fed by node 1 instead of node 2.
-fn side_fed() -> (Made, Vec<Record>) {
+/// A chain with a slow hop, whose last node is fed by node 1 instead of node 2.
+fn side_fed(slow: usize) -> (Made, Vec<Record>) {
     let mut model = Model::healthy(3);
-    model.wires[2] = every(40 * MS);
+    model.wires[slow] = every(40 * MS);
     let mut made = model.run();
     spans(&mut made, 3).filter(|span| span.peer == 2).for_each(|span| span.peer = 1);
     let of_feeder = |record: &Record| match record {
@@ -40,7 +40,7 @@ fn only(made: &Made) -> Fault {
 
 #[test]
 fn a_node_that_is_fed_on_the_side_has_its_time_on_the_hop_from_its_feeder() {
-    let (mut made, moved) = side_fed();
+    let (mut made, moved) = side_fed(2);
     made.add(1, moved);
     let fault = only(&made);
     assert_eq!((fault.cause, fault.place), (Cause::Wire, Place::hop(1, 3)));
@@ -50,9 +50,42 @@ fn a_node_that_is_fed_on_the_side_has_its_time_on_the_hop_from_its_feeder() {
 
 #[test]
 fn a_feeder_that_recorded_nothing_is_no_gap_in_the_path() {
-    let (made, _) = side_fed();
+    let (made, _) = side_fed(2);
     let fault = only(&made);
     assert_eq!((fault.cause, fault.place), (Cause::Wire, Place::hop(1, 3)));
+}
+
+#[test]
+fn a_feeder_that_waits_for_its_own_blocks_passes_the_blame_up() {
+    let (mut made, mut moved) = side_fed(0);
+    let mut last = None;
+    let mut waits = Vec::new();
+    for record in &mut moved {
+        let Record::Span(span) = record else { continue };
+        if let Some(begin_ns) = last.replace(span.end_ns).filter(|last| *last < span.begin_ns) {
+            let (stage, block) = (Stage::Control, Exchange::Operation as u32);
+            let (end_ns, busy_ns) = (span.begin_ns, span.begin_ns - begin_ns);
+            waits.push(Record::Span(Span {
+                stage,
+                block,
+                begin_ns,
+                end_ns,
+                busy_ns,
+                bytes: 0,
+                ..*span
+            }));
+        }
+    }
+    // A block of a former connection never arrived.
+    if let Some(Record::Span(span)) =
+        moved.iter_mut().find(|it| matches!(it, Record::Span(span) if span.bytes > 0))
+    {
+        span.bytes *= 2;
+    }
+    made.add(1, moved);
+    made.add(1, waits);
+    let fault = only(&made);
+    assert_eq!((fault.cause, fault.place), (Cause::Wire, Place::hop(0, 1)));
 }
 
 #[test]

@@ -80,11 +80,7 @@ pub fn run(
             limit::of_copy(request, lab.as_ref(), &plan.clone().reversed(), transport, agents)
         }
         // Outside of a lab the limit of several simultaneous copies is unknown.
-        _ => lab.as_ref().and_then(|lab| {
-            let reversed: Vec<Plan> = plans.iter().map(|plan| (*plan).clone().reversed()).collect();
-            let reversed: Vec<&Plan> = reversed.iter().collect();
-            limit::of_wires_in(lab, request.args.launch.sender(), &reversed, transport)
-        }),
+        _ => limit::of_gather(request, lab.as_ref(), &plans, transport),
     };
     let several = tasks.len() > 1;
     let common = Common {
