@@ -159,6 +159,10 @@ impl Families {
         let share = (emulator as f64 / stream.max(1.0)).min(SLOWED);
         let without = (wire.max(others) + serial as f64) / (1.0 - share);
         let most = (stream - without).max(0.0);
+        // Who lacks a processor gets ready and ends as slowly as it copies.
+        let starves = matches!(fault.cause, Cause::Processor | Cause::SourceCpu);
+        let ends = if starves { run.wall_ns() as f64 - stream } else { 0.0 };
+        let most = most + ends * most / stream.max(1.0);
         let gain = if run.limit.is_some() { most } else { most.min(fault.ns as f64) };
         Fix::new(fault.cause, fault.place, gain, run.wall_ns())
     }

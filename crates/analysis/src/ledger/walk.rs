@@ -95,8 +95,15 @@ impl<'a> Walk<'a> {
     /// Follows `thread` back to its first piece, through the threads that it waited for.
     pub fn follow(&mut self, thread: usize) {
         let mut next = Some(thread);
+        let (mut at, mut still) = (self.at, 0);
         while let Some(thread) = next.filter(|_| self.at > self.begin) {
             next = self.step(thread);
+            still = if self.at < at { 0 } else { still + 1 };
+            at = self.at;
+            // Threads that lead to each other without a step back in time explain nothing.
+            if still > 4 * self.world.threads.len() + 4 {
+                return;
+            }
         }
     }
 
@@ -187,6 +194,10 @@ impl<'a> Walk<'a> {
             let node = world.threads[thread].node;
             self.pass_with(since, Cause::Unattributed, Place::node(node), Some(thread));
             return Some(waiter);
+        }
+        if let Some(fed) = world.fed_aside(thread) {
+            // What happened to the node before it was fed on the side is its own story.
+            return Some(fed);
         }
         let source = world.is_source(world.threads[thread].node);
         world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
@@ -387,7 +398,16 @@ impl<'a> Walk<'a> {
     /// Handles a lane that could not send its bytes during `piece`; returns the thread to follow.
     fn downstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
-        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let node = world.threads[thread].node;
+        // Without a peer, the downstream was taken away while it was waited for.
+        let peer = match piece.peer {
+            NONE => world.threads[thread].downstream(piece.begin),
+            peer => Some(peer),
+        };
+        let Some(to) = peer.map(usize::from) else {
+            self.pass_with(piece.begin, Cause::Unattributed, Place::node(node), Some(thread));
+            return thread;
+        };
         let hop = Place::hop(node, to);
         let Some(&receiver) = world.lanes.get(&(to, piece.lane)) else {
             self.pass(piece.begin, Cause::Undecided, Place::node(to));

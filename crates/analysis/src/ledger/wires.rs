@@ -113,7 +113,9 @@ pub(super) fn losses(world: &World, path: Vec<Segment>) -> Vec<Segment> {
     let share = |place: &Place| {
         let (ns, needed) = hops.get(place)?;
         let share = 1.0 - needed / ns.max(1.0);
-        (share >= LOST && resent(world, *place) >= LOSSY).then_some(share)
+        // Hops that crowd each other on a trunk lose packets there, which is no fault of the wires.
+        let is_lossy = !world.has_slow_trunk && resent(world, *place) >= LOSSY;
+        (share >= LOST && is_lossy).then_some(share)
     };
     let mut all = Vec::with_capacity(path.len());
     for segment in path {

@@ -70,6 +70,8 @@ pub(super) struct World {
     /// The rate of a wire in bytes per second: the largest one that was measured, at least the limit
     /// of the run; `None` if unknown.
     pub wire_rate: Option<f64>,
+    /// Whether several hops share a trunk that is slower than they are.
+    pub has_slow_trunk: bool,
     /// The nodes that died during the copy.
     pub dead: BTreeSet<usize>,
     /// For each node, the periods in which it was suspended.
@@ -86,6 +88,7 @@ impl World {
             world.add(node, trace, clocks);
         }
         world.find_hops();
+        world.has_slow_trunk = run.has_slow_trunk;
         world.dead = run.dead.iter().copied().collect();
         world.wire_rate =
             [run.limit, run.hop_limit, world.fastest()].into_iter().flatten().reduce(f64::max);
@@ -228,14 +231,24 @@ impl World {
     /// thread at the near end. `None` if neither is known.
     pub fn sender(&self, hop: HopKey, before: i64) -> Option<usize> {
         let (lane, near, far) = hop;
-        let last = |&thread: &usize| {
+        let last = |thread: usize| {
             let pieces = &self.threads[thread].pieces;
             let begun = pieces.partition_point(|piece| piece.begin < before);
             let mut gave = pieces[..begun].iter().rev().filter(|piece| is_giving(piece, far));
-            (gave.next().map(|piece| piece.end), std::cmp::Reverse(thread))
+            Some((gave.next()?.end, std::cmp::Reverse(thread)))
         };
-        let threads = self.senders.get(&hop).into_iter().flatten().copied();
-        threads.max_by_key(last).or_else(|| self.lanes.get(&(near, lane)).copied())
+        let threads = self.senders.get(&hop).into_iter().flatten();
+        let found = threads.filter_map(|&thread| Some((last(thread)?, thread))).max();
+        found.map(|(_, thread)| thread).or_else(|| self.lanes.get(&(near, lane)).copied())
+    }
+
+    /// Returns the lane's thread of the node that `thread` feeds on the side; `None` for a thread that
+    /// has another task.
+    pub fn fed_aside(&self, thread: usize) -> Option<usize> {
+        let own = self.lanes.values().any(|&lane| lane == thread);
+        let hop = self.senders.iter().find(|(_, threads)| threads.contains(&thread))?.0;
+        let fed = self.lanes.get(&(hop.2, hop.0)).copied();
+        fed.filter(|_| !own)
     }
 
     /// Returns whether any thread recorded that it sends over a hop.
@@ -285,6 +298,16 @@ impl Thread {
             Some(piece) => Before::Piece(piece),
             None => Before::Nothing,
         }
+    }
+
+    /// Returns the last node that the thread sent to before `at`.
+    pub fn downstream(&self, at: i64) -> Option<u16> {
+        let begun = self.pieces.partition_point(|piece| piece.begin < at);
+        let gives = |piece: &&Piece| {
+            let stages = [Stage::Send, Stage::Relay, Stage::WaitDownstream];
+            stages.contains(&piece.stage) && piece.peer != NONE
+        };
+        self.pieces[..begun].iter().rev().find(gives).map(|piece| piece.peer)
     }
 
     /// Returns whether the thread has activities from `at` on.
