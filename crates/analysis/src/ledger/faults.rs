@@ -95,7 +95,12 @@ impl Families {
     pub fn of(world: &World, path: &[Segment]) -> Self {
         let mut families: BTreeMap<(Cause, Place), Family> = BTreeMap::new();
         for segment in path {
-            let family = families.entry(segment.family()).or_default();
+            // Time on a hop that is within the error of the clocks is the hop's.
+            let key = match segment.family() {
+                (Cause::ClockError, place) if place.to.is_some() => (Cause::Wire, place),
+                key => key,
+            };
+            let family = families.entry(key).or_default();
             family.ns += segment.ns();
             family.covered += segment.ns() as f64 * covered(world, segment);
             if segment.cause == Cause::Straggler {
@@ -116,7 +121,7 @@ impl Families {
         let wires = self.0.iter().filter(|((cause, _), _)| *cause == Cause::Wire);
         let wires = wires.map(|(_, family)| family.ns).sum::<u64>() as f64;
         let known = self.0.iter().filter_map(|(&(cause, place), family)| {
-            let lost_ns = family.lost_ns(cause);
+            let lost_ns = self.lost_ns(cause, place)?;
             let is_covered = family.covered >= COVERED * family.ns as f64;
             let matters = lost_ns as f64 >= MATTERS * wall && is_covered;
             let wrong = match cause {
@@ -138,6 +143,26 @@ impl Families {
         let mut faults: Vec<Fault> = known.collect();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.ns));
         faults
+    }
+
+    /// Returns the time that a run without a cause at a place would not need, in nanoseconds. Slow hops from
+    /// one node, or to one node, have one cause: the worst of them has the time of all, and the others
+    /// have none.
+    fn lost_ns(&self, cause: Cause, place: Place) -> Option<u64> {
+        let own = self.0.get(&(cause, place))?.lost_ns(cause);
+        let (Cause::Wire, Some(from), Some(to)) = (cause, place.node, place.to) else {
+            return Some(own);
+        };
+        let of_wires = self.0.iter().filter(|((cause, _), _)| *cause == Cause::Wire);
+        let lost: Vec<(Place, u64)> =
+            of_wires.map(|((_, place), family)| (*place, family.lost_ns(Cause::Wire))).collect();
+        let beside = |hop: &Place| hop.node == Some(from) || hop.to == Some(to);
+        let is_worse = |(hop, ns): &(Place, u64)| beside(hop) && (*ns, *hop) > (own, place);
+        let sum = |of: &dyn Fn(&Place) -> bool| -> u64 {
+            lost.iter().filter(|(hop, _)| of(hop)).map(|(_, ns)| ns).sum()
+        };
+        let all = sum(&|hop| hop.node == Some(from)).max(sum(&|hop| hop.to == Some(to)));
+        (!lost.iter().any(is_worse)).then_some(all)
     }
 
     /// Returns the gain of removing a fault: the command's time, less that of the same plan without

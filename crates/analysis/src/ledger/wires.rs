@@ -77,7 +77,8 @@ impl World {
         let (sent, _) = self.carried(from, begin, end);
         let (_, received) = self.carried(to, begin, end);
         let share = sent.max(received) / rate.max(1.0) * 1e9 / (end - begin).max(1) as f64;
-        (cause == Cause::Wire).then(|| share.min(1.0) * segment.ns() as f64)
+        matches!(cause, Cause::Wire | Cause::ClockError)
+            .then(|| share.min(1.0) * segment.ns() as f64)
     }
 }
 

@@ -28,7 +28,7 @@ const TRAFFIC: &str = "import socket, sys, time\n\
     \x20   time.sleep(0.002)\n";
 
 /// The longest time that any copy takes here, in seconds.
-const LIMIT_S: u64 = 100;
+const LIMIT_S: u64 = 200;
 
 /// The fraction of a processor that a starved node gets.
 const STARVED: &str = "0.01";

@@ -49,6 +49,20 @@ fn a_node_that_is_fed_on_the_side_has_its_time_on_the_hop_from_its_feeder() {
 }
 
 #[test]
+fn slow_hops_from_one_node_are_one_fault() {
+    let mut model = Model::healthy(3);
+    (model.wires[1], model.wires[2]) = (every(16 * MS), every(40 * MS));
+    // Both hops of the second half of the chain are node 1's.
+    let mut made = model.run();
+    spans(&mut made, 3).filter(|span| span.peer == 2).for_each(|span| span.peer = 1);
+    made.traces[2].as_mut().unwrap().records.retain(
+        |record| !matches!(record, Record::Span(span) if span.peer == 3 && span.thread == 2),
+    );
+    let fault = only(&made);
+    assert_eq!((fault.cause, fault.place.node), (Cause::Wire, Some(1)));
+}
+
+#[test]
 fn a_feeder_that_recorded_nothing_is_no_gap_in_the_path() {
     let (made, _) = side_fed(2);
     let fault = only(&made);
