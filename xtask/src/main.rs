@@ -39,6 +39,8 @@ usage: cargo xtask <chore>
   soak healthy [--copies N]  copies of all kinds at many rates, to which nothing is done: no node
                       may be called slow, detached or tried on the side (default: 200 copies)
   soak mount          test mounts for ten minutes and more while agents are killed
+  truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
+                      program: how many explanations name them (default: 60 runs)
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
   bench ping          small messages between two nodes, compared with other tools (--help)
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         "soak" if rest.first().is_some_and(|word| word == "healthy") => {
             guard::chore(|| ci::soak_healthy(root, &rest[1..]))
         }
+        "truth" => guard::chore(|| ci::truth(root, rest)),
         "soak" if rest == ["bugs"] => guard::chore(|| ci::bugs(root)),
         "soak" if rest == ["scenarios"] => ci::scenarios(root),
         "soak" if rest.len() <= 1 => {

@@ -94,11 +94,7 @@ impl Lane {
     /// there is one.
     pub fn run(mut self) {
         let what = if self.member.config.is_source { Stage::Send } else { Stage::Relay };
-        // A trace has one thread per lane.
-        let recorder = match self.relay.is_side_feed() {
-            false => Recorder::new(&self.member.config.trace, what),
-            true => Recorder::default(),
-        };
+        let recorder = Recorder::new(&self.member.config.trace, what);
         self.tracer = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
         let _watch = self.member.config.awake.watch();
         self.work();

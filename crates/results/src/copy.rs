@@ -119,7 +119,7 @@ pub struct NodeResult {
     #[serde(default)]
     removed: u64,
     /// The rate until the node had every block, in bytes per second; `None` if unknown.
-    rate: Option<u64>,
+    pub(crate) rate: Option<u64>,
     #[serde(default)]
     detached: bool,
     /// Set if the node, or its link, slowed down the other nodes: its rate, and the rate that the
@@ -402,7 +402,7 @@ impl CopyResult {
             let times = self.bytes as f64 / sent as f64;
             writeln!(f, "sent    {} on the wire, {times:.2} to 1", bytes::format(sent))?;
         }
-        if let Some(Limit { rate, source, achieved: Some(achieved) }) = &self.head.limit {
+        if let Some(Limit { rate, source, achieved: Some(achieved), .. }) = &self.head.limit {
             let achieved = achieved * 100.0;
             writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
         }

@@ -12,12 +12,20 @@ pub struct Limit {
     /// The rate of the whole command divided by the limit; `None` before the copy has ended, and if
     /// nodes had a part of the bytes before the copy.
     pub achieved: Option<f64>,
+    /// The limit in bytes per second if trunks between switches were as fast as needed; `None` if
+    /// that is the same, or unknown. A higher one means that hops share a slow trunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_trunks: Option<u64>,
+    /// The rate in bytes per second of the fastest hop while no other is in use; `None` if unknown.
+    /// Hops that are slower are compared with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hop: Option<u64>,
 }
 
 impl Limit {
     /// Creates a limit of `bits` bits per second, with `achieved` `None`. `source` says what sets
     /// the limit.
     pub fn new(bits: f64, source: String) -> Self {
-        Self { rate: (bits / 8.0) as u64, source, achieved: None }
+        Self { rate: (bits / 8.0) as u64, source, achieved: None, without_trunks: None, hop: None }
     }
 }

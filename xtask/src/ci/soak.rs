@@ -22,6 +22,9 @@ const FUZZ_S: u32 = 60;
 /// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
 
+/// Runs of `truth`.
+const TRUTH_RUNS: u64 = 60;
+
 /// Minutes of `soak faults`.
 const FAULTS_MIN: u64 = 30;
 
@@ -73,22 +76,10 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
 /// # Errors
 /// If an argument is wrong, or a promise was broken.
 pub(crate) fn soak_faults(root: &Path, args: &[String]) -> Result<()> {
-    let mut wanted = [("--minutes", None), ("--seed", None), ("--round", None)];
-    for pair in args.chunks(2) {
-        let known = wanted.iter_mut().find(|(name, _)| *name == pair[0]);
-        let (Some((name, value)), Some(text)) = (known, pair.get(1)) else {
-            bail!("usage: cargo xtask soak faults [--minutes N] [--seed S] [--round R]");
-        };
-        let number: u64 =
-            text.parse().with_context(|| format!("{name}: `{text}` is not a number"))?;
-        *value = Some(number);
-    }
-    let [(_, minutes), (_, given), (_, round)] = wanted;
+    let [minutes, given, round] = numbers(args, ["--minutes", "--seed", "--round"])
+        .context("usage: cargo xtask soak faults [--minutes N] [--seed S] [--round R]")?;
     packages::install(packages::TESTS)?;
-    let mut command = Command::new(env!("CARGO"));
-    // Not by nextest, which would print the rounds in the end only.
-    command.current_dir(root).args(["test", "--quiet", "--locked", "--release"]);
-    command.args(["--package", "garland", "--test", "soak_faults", "--", "--nocapture"]);
+    let mut command = printing(root, "soak_faults");
     command.env("GARLAND_SOAK_FAULTS_MINUTES", minutes.unwrap_or(FAULTS_MIN).to_string());
     command.env("GARLAND_SOAK_FAULTS_SEED", given.unwrap_or(seed().into()).to_string());
     if let Some(round) = round {
@@ -103,20 +94,55 @@ pub(crate) fn soak_faults(root: &Path, args: &[String]) -> Result<()> {
 /// # Errors
 /// If an argument is wrong, or a node was.
 pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
-    let copies = match args {
-        [] => HEALTHY,
-        [name, copies] if name == "--copies" => {
-            copies.parse().with_context(|| format!("--copies: `{copies}` is not a number"))?
-        }
-        _ => bail!("usage: cargo xtask soak healthy [--copies N]"),
-    };
+    let [copies] =
+        numbers(args, ["--copies"]).context("usage: cargo xtask soak healthy [--copies N]")?;
     packages::install(packages::TESTS)?;
+    let mut command = printing(root, "healthy");
+    command.env("GARLAND_SOAK", seed().to_string());
+    command.env("GARLAND_SOAK_HEALTHY", copies.unwrap_or(HEALTHY).to_string());
+    steps::watched(&mut command)
+}
+
+/// Draws copies in a lab with faults from outside of the program, has each explained, and prints a table of
+/// how many explanations are true: `truth [--runs N] [--seed S] [--run K]`. With a run, only that run of the
+/// seed is made.
+///
+/// # Errors
+/// If an argument is wrong, or a copy failed.
+pub(crate) fn truth(root: &Path, args: &[String]) -> Result<()> {
+    let [runs, given, run] = numbers(args, ["--runs", "--seed", "--run"])
+        .context("usage: cargo xtask truth [--runs N] [--seed S] [--run K]")?;
+    packages::install(packages::TESTS)?;
+    let mut command = printing(root, "truth");
+    command.env("GARLAND_TRUTH_RUNS", runs.unwrap_or(TRUTH_RUNS).to_string());
+    command.env("GARLAND_TRUTH_SEED", given.unwrap_or(seed().into()).to_string());
+    if let Some(run) = run {
+        command.env("GARLAND_TRUTH_RUN", run.to_string());
+    }
+    steps::watched(&mut command)
+}
+
+/// Returns the command that runs the integration test `name` of the program alone, and shows what it prints
+/// at once. (Nextest would print it in the end only.)
+fn printing(root: &Path, name: &str) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root).args(["test", "--quiet", "--locked", "--release"]);
-    command.args(["--package", "garland", "--test", "healthy", "--", "--nocapture"]);
-    command.env("GARLAND_SOAK", seed().to_string());
-    command.env("GARLAND_SOAK_HEALTHY", copies.to_string());
-    steps::watched(&mut command)
+    command.args(["--package", "garland", "--test", name, "--", "--nocapture"]);
+    command
+}
+
+/// Returns the numbers that follow the options `names` in `args`.
+fn numbers<const N: usize>(args: &[String], names: [&str; N]) -> Result<[Option<u64>; N]> {
+    let mut values = [None; N];
+    for pair in args.chunks(2) {
+        let known = names.iter().position(|name| *name == pair[0]);
+        let (Some(at), Some(text)) = (known, pair.get(1)) else {
+            bail!("unknown option, or no number after it: {}", pair.join(" "));
+        };
+        let number = text.parse().with_context(|| format!("{}: `{text}` is not a number", pair[0]));
+        values[at] = Some(number?);
+    }
+    Ok(values)
 }
 
 /// Returns a seed from the clock, different for each round and short enough to type.

@@ -26,6 +26,8 @@ pub enum Cause {
     BlockedByBuffer,
     /// Bytes were in flight, and nothing but the wire limited them.
     Wire,
+    /// Packets were lost on a wire and sent again.
+    Loss,
     /// A node forwarded bytes from one connection to the next.
     Relay,
     /// A node's threads were runnable but had no CPU.
@@ -44,6 +46,8 @@ pub enum Cause {
     Straggler,
     /// A node's process or machine was suspended.
     Pause,
+    /// A node died, and was waited for until that was known.
+    Dead,
     /// The machine that emulates all nodes had no CPU for them.
     Emulator,
     /// Periods shorter than the error of the clocks.
@@ -103,6 +107,9 @@ impl Cause {
                 "enlarge the send buffer there (net.ipv4.tcp_wmem)",
             ),
             Self::Wire => ("wire", "use a faster network, or more rails"),
+            Self::Loss => {
+                ("loss", "replace the cable, the NIC or the port: packets are lost there")
+            }
             Self::Relay => ("relay", "give the node more processor time"),
             Self::Processor => ("processor", "give the node more processor time"),
             Self::Open => ("open", "give the node more processor time"),
@@ -112,6 +119,7 @@ impl Cause {
             Self::Bubble => ("pipeline bubble", "use more blocks in flight, or smaller blocks"),
             Self::Straggler => ("straggler", "repair or exclude the node (--min-ok)"),
             Self::Pause => ("pause", "find out what suspended the node"),
+            Self::Dead => ("dead node", "repair or exclude the node (--min-ok)"),
             Self::Emulator => ("emulator", "use a machine with more CPUs, or slower wires"),
             Self::ClockError => ("clock error", "collect more traces"),
             Self::Undecided => ("undecided", "collect more traces"),
@@ -129,6 +137,12 @@ impl Cause {
     /// are not faults.
     pub fn can_be_fault(self) -> bool {
         !self.is_given() && !matches!(self, Self::SetUp | Self::Queue)
+    }
+
+    /// Returns whether all stages of the pipeline stop meanwhile.
+    pub(super) fn stops_all(self) -> bool {
+        let by_node = matches!(self, Self::Pause | Self::Dead | Self::Fsync);
+        by_node || matches!(self, Self::Control | Self::FinalAck)
     }
 
     /// Returns whether nodes and options have no influence on the cause: costs of every run and of

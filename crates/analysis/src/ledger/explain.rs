@@ -2,11 +2,13 @@
 
 use super::cause::Cause;
 use super::disks::{DiskUse, disks};
-use super::rows::{Fix, Row, best_fix, faults, resent, rows};
+use super::faults::{Families, Fault, Fix};
+use super::rows::{Row, resent, rows};
 use super::run::Run;
-use super::segment::{Place, Segment, joined};
+use super::segment::{Busy, Place, Segment, joined};
 use super::walk::Walk;
 use super::weigh::Scales;
+use super::wires::{held_up, losses};
 use super::world::World;
 use crate::clock::Clocks;
 use garland_core::trace::{NONE, Stage};
@@ -30,8 +32,8 @@ pub struct Ledger {
     pub wall_ns: u64,
     /// The rows, largest first; they sum to the duration.
     pub rows: Vec<Row>,
-    /// The rows that are faults, largest first.
-    pub faults: Vec<Row>,
+    /// The faults, the most expensive one first.
+    pub faults: Vec<Fault>,
     /// The improvement that gains the most time; `None` if none gains any.
     pub fix: Option<Fix>,
     /// The critical path in order, in nanoseconds since the start of the command.
@@ -50,13 +52,19 @@ pub struct Ledger {
 /// A straggler ends later than all others by at least this fraction of the command's time.
 const LATE: f64 = 0.05;
 
+/// A node that commits at least this many nanoseconds after its last block, and after the last block of
+/// another node, has waited for that node.
+const TOGETHER_NS: i64 = 50_000_000;
+
 /// Attributes all time of a run to causes.
 pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     let world = World::of(run, clocks);
     let path = path(run, &world);
     let path = Scales::new(run, &world).weigh(path);
-    let path = joined(stragglers(run, &world, path));
+    let path = joined(stragglers(run, &world, losses(&world, path)));
     let rows = rows(&world, &path);
+    let families = Families::of(&world, &path);
+    let faults = families.faults(run);
     let began = run.began();
     let relative = |s: Segment| Segment { begin: s.begin - began, end: s.end - began, ..s };
     let missing = (0..run.nodes.len()).filter(|&node| world.errors[node].is_none());
@@ -73,8 +81,8 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     resent.dedup();
     Ledger {
         wall_ns: run.wall_ns(),
-        faults: faults(run, &world, &rows),
-        fix: best_fix(run, &rows, &busy(run, &world)),
+        fix: families.best_fix(run, &faults, &rows, &busy(run, &world)),
+        faults,
         undecided: undecided.collect(),
         resent,
         disks: disks(run, &rows),
@@ -94,10 +102,14 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     walk.pass(committed, Cause::Teardown, Place::default());
     let head_known = world.errors.first().is_some_and(Option::is_some);
     if head_known {
-        let last = follow_commit(world, &mut walk);
-        match world.last_landing(last, walk.at()) {
+        let last = follow_commit(run, world, &mut walk);
+        // Nodes with a part each commit together: the one that landed last was waited for.
+        let own = world.last_landing(last, walk.at());
+        let any = world.last_landing(None, walk.at());
+        let together = any.filter(|any| own.is_none_or(|own| any.1 - own.1 > TOGETHER_NS));
+        match together.or(own) {
             Some((thread, landed)) => {
-                let node = world.threads[thread].node;
+                let node = last.unwrap_or(world.threads[thread].node);
                 walk.pass(landed, Cause::FinalAck, Place::node(node));
                 walk.follow(thread);
             }
@@ -132,7 +144,7 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
 }
 
 /// Follows the commit of the file on the node that finished last; returns that node.
-fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
+fn follow_commit(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     let stages = [Stage::Fsync, Stage::Commit];
     let done = |&thread: &usize| {
         let unsure = world.error(0, world.threads[thread].node);
@@ -141,7 +153,11 @@ fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     };
     let (end, thread) = world.finishers.iter().filter_map(done).max()?;
     let node = world.threads[thread].node;
-    walk.pass(end, Cause::FinalAck, Place::node(node));
+    match run.dead {
+        // The others had finished, but this one might still have gone on.
+        [dead, ..] => walk.pass(end, Cause::Dead, Place::node(*dead)),
+        [] => walk.pass(end, Cause::FinalAck, Place::node(node)),
+    }
     walk.follow_work(thread, &stages, Cause::FinalAck);
     Some(node)
 }
@@ -194,8 +210,8 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
                 let begin = segment.begin.max(others);
                 named.extend((segment.begin < begin).then_some(Segment { end: begin, ..segment }));
                 let (cause, place) = (Cause::Straggler, Place::node(node));
-                let within = Some(segment.cause);
-                named.push(Segment { begin, cause, place, within, ..segment });
+                let (within, within_at) = (Some(segment.cause), Some(segment.place));
+                named.push(Segment { begin, cause, place, within, within_at, ..segment });
             }
             None => named.push(segment),
         }
@@ -207,11 +223,12 @@ fn nanos(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-/// Returns for each stage and node the busy time during the transfer of bytes, in nanoseconds; for
+/// Returns for each hop, stage and node the busy time during the transfer of bytes, in nanoseconds; for
 /// stages of several concurrent threads, such as reading, the mean over the threads.
-fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
+fn busy(run: &Run<'_>, world: &World) -> Vec<Busy> {
     let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
-    let mut all: Vec<(Cause, Place, i64)> = Vec::new();
+    // Hops that share a slow trunk would all be faster with another one, or in another order.
+    let mut all = if run.has_slow_trunk { Vec::new() } else { held_up(world, begin, end) };
     for (at, thread) in world.threads.iter().enumerate() {
         let sharing = world.stores.get(&thread.node).filter(|of| of.contains(&at));
         let sharing = i64::try_from(sharing.map_or(1, Vec::len)).unwrap_or(1);

@@ -14,6 +14,9 @@ pub(super) struct Moved {
 pub(super) struct Hop {
     pub sent: Moved,
     pub received: Moved,
+    /// Moments in order, and the least difference of the bytes sent and received from then on: bytes
+    /// that never arrived, since the connection was replaced.
+    gone: Vec<(i64, f64)>,
 }
 
 /// The maximum number of bytes in flight while the sender waits for more to send: a relay forwards
@@ -24,6 +27,16 @@ impl Moved {
     pub fn push(&mut self, piece: &Piece) {
         let before = self.steps.last().map_or(0.0, |step| step.3);
         self.steps.push((piece.begin, piece.end, before, before + piece.bytes));
+    }
+
+    /// Returns the bytes transferred between two moments.
+    pub fn between(&self, begin: i64, end: i64) -> f64 {
+        self.until(end) - self.until(begin)
+    }
+
+    /// Returns the begin of the first period and the end of the last one; `None` without any.
+    pub fn known(&self) -> Option<(i64, i64)> {
+        Some((self.steps.first()?.0, self.steps.last()?.1))
     }
 
     fn until(&self, at: i64) -> f64 {
@@ -38,12 +51,29 @@ impl Moved {
 }
 
 impl Hop {
+    /// Finds out which bytes never arrived; called once all transfers are known.
+    pub fn settle(&mut self) {
+        let steps = self.sent.steps.iter().chain(&self.received.steps);
+        let mut moments: Vec<i64> = steps.flat_map(|step| [step.0, step.1]).collect();
+        moments.sort_unstable();
+        moments.dedup();
+        let mut least = f64::INFINITY;
+        let from_end = moments.into_iter().rev().map(|at| {
+            least = least.min(self.sent.until(at) - self.received.until(at));
+            (at, least.max(0.0))
+        });
+        self.gone = from_end.collect();
+        self.gone.reverse();
+    }
+
     /// Returns whether bytes are in flight at `at`. `over` means that the last byte of the copy or
     /// of an operation was sent: then any bytes count. Otherwise only more than [`SLICES`] bytes
     /// count, since both ends can hold slices.
     pub fn has_in_flight(&self, at: i64, over: bool) -> bool {
         let least = if over { 1.0 } else { SLICES };
-        self.sent.until(at) - self.received.until(at) > least
+        let from = self.gone.partition_point(|(moment, _)| *moment < at);
+        let gone = self.gone.get(from).map_or(0.0, |(_, bytes)| *bytes);
+        self.sent.until(at) - self.received.until(at) - gone > least
     }
 
     /// Returns the earliest time when a wire with `rate` bytes per second can have carried

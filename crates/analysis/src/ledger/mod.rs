@@ -9,6 +9,7 @@
 mod cause;
 mod disks;
 mod explain;
+mod faults;
 mod hop;
 mod outline;
 mod rows;
@@ -20,12 +21,14 @@ mod tests;
 mod walk;
 mod weave;
 mod weigh;
+mod wires;
 mod world;
 
 pub use cause::Cause;
 pub use disks::DiskUse;
 pub use explain::{Ledger, Undecided, explain};
+pub use faults::{Fault, Fix};
 pub use outline::{Stretch, outline};
-pub use rows::{Fix, Row};
+pub use rows::Row;
 pub use run::Run;
 pub use segment::{Place, Segment};

@@ -18,6 +18,12 @@ pub struct Run<'a> {
     /// The maximum rate of a copy that the network and the options allow, in bytes per second;
     /// `None` if unknown.
     pub limit: Option<f64>,
+    /// The rate of the fastest hop while no other is in use, in bytes per second; `None` if unknown.
+    pub hop_limit: Option<f64>,
+    /// Whether several hops share a trunk that is slower than they are.
+    pub has_slow_trunk: bool,
+    /// The indices of the nodes that died during the copy.
+    pub dead: &'a [usize],
 }
 
 impl Run<'_> {

@@ -12,6 +12,9 @@ pub struct Place {
     pub to: Option<usize>,
 }
 
+/// The nanoseconds in which a stage at a place was busy, whether or not on the critical path.
+pub(super) type Busy = (Cause, Place, i64);
+
 /// A segment of the critical path, on the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -25,6 +28,8 @@ pub struct Segment {
     pub place: Place,
     /// For a straggler, the cause of its time; otherwise `None`.
     pub within: Option<Cause>,
+    /// For a straggler, where its time was spent; otherwise `None`.
+    pub(super) within_at: Option<Place>,
     /// The thread that worked or waited; its counters are evidence of the cause.
     pub(super) thread: Option<usize>,
 }
@@ -44,12 +49,17 @@ impl Place {
 impl Segment {
     /// Returns a segment of `cause` at `place`.
     pub fn new(begin: i64, end: i64, cause: Cause, place: Place) -> Self {
-        Self { begin, end, cause, place, within: None, thread: None }
+        Self { begin, end, cause, place, within: None, within_at: None, thread: None }
     }
 
     /// Returns the length of the segment in nanoseconds.
     pub fn ns(&self) -> u64 {
         u64::try_from(self.end - self.begin).unwrap_or(0)
+    }
+
+    /// Returns the cause and the place of the time, whether or not it is a straggler's.
+    pub(super) fn family(&self) -> (Cause, Place) {
+        (self.within.unwrap_or(self.cause), self.within_at.unwrap_or(self.place))
     }
 
     /// Splits the segment: its parts within the sorted periods `of` get `cause` and `place`; the
@@ -95,7 +105,7 @@ pub(super) fn joined(segments: Vec<Segment>) -> Vec<Segment> {
     let mut all: Vec<Segment> = Vec::with_capacity(segments.len());
     for segment in segments.into_iter().filter(|segment| segment.end > segment.begin) {
         let same = |last: &Segment| {
-            let key = |s: &Segment| (s.cause, s.place, s.within);
+            let key = |s: &Segment| (s.cause, s.place, s.family());
             last.end == segment.begin && key(last) == key(&segment)
         };
         match all.last_mut() {

@@ -9,7 +9,7 @@
 use super::cause::Cause;
 use super::segment::{Place, Segment};
 use super::weave::Piece;
-use super::world::{Before, World};
+use super::world::{Before, World, is_giving};
 use garland_core::trace::{NONE, Stage};
 
 /// The maximum length in nanoseconds of the gaps that recording itself causes in a thread's record.
@@ -95,8 +95,15 @@ impl<'a> Walk<'a> {
     /// Follows `thread` back to its first piece, through the threads that it waited for.
     pub fn follow(&mut self, thread: usize) {
         let mut next = Some(thread);
+        let (mut at, mut still) = (self.at, 0);
         while let Some(thread) = next.filter(|_| self.at > self.begin) {
             next = self.step(thread);
+            still = if self.at < at { 0 } else { still + 1 };
+            at = self.at;
+            // Threads that lead to each other without a step back in time explain nothing.
+            if still > 4 * self.world.threads.len() + 4 {
+                return;
+            }
         }
     }
 
@@ -187,6 +194,10 @@ impl<'a> Walk<'a> {
             let node = world.threads[thread].node;
             self.pass_with(since, Cause::Unattributed, Place::node(node), Some(thread));
             return Some(waiter);
+        }
+        if let Some(fed) = world.fed_aside(thread) {
+            // What happened to the node before it was fed on the side is its own story.
+            return Some(fed);
         }
         let source = world.is_source(world.threads[thread].node);
         world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
@@ -280,11 +291,17 @@ impl<'a> Walk<'a> {
         let world = self.world;
         let (node, from) = (world.threads[thread].node, usize::from(piece.peer));
         let hop = Place::hop(from, node);
-        let Some(&sender) = world.lanes.get(&(from, piece.lane)) else {
+        let key = (piece.lane, from, node);
+        let Some(sender) = world.sender(key, self.at) else {
             self.pass(piece.begin, Cause::Undecided, Place::node(from));
             return thread;
         };
-        let flow = world.hops.get(&(piece.lane, from, node));
+        if !world.has_sender(key) {
+            // What feeds this node is not recorded there.
+            self.pass(piece.begin, Cause::Wire, hop);
+            return thread;
+        }
+        let flow = world.hops.get(&key);
         let has_in_flight = |at: i64| {
             // After the last byte of the copy or of an operation, the ends hold no slices.
             let sender = &world.threads[sender];
@@ -350,7 +367,9 @@ impl<'a> Walk<'a> {
             self.untraced(thread, piece);
             return thread;
         }
-        let (hop, last) = (Place::hop(node, to), world.last_landing(None, self.at));
+        // A node that feeds from what it holds waits for its own blocks; others for those of all.
+        let of = (!world.is_source(node)).then_some(node);
+        let (hop, last) = (Place::hop(node, to), world.last_landing(of, self.at));
         match last.filter(|(_, landed)| *landed > piece.begin) {
             Some((other, landed)) => {
                 let nodes = (node, world.threads[other].node);
@@ -379,7 +398,16 @@ impl<'a> Walk<'a> {
     /// Handles a lane that could not send its bytes during `piece`; returns the thread to follow.
     fn downstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
-        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let node = world.threads[thread].node;
+        // Without a peer, the downstream was taken away while it was waited for.
+        let peer = match piece.peer {
+            NONE => world.threads[thread].downstream(piece.begin),
+            peer => Some(peer),
+        };
+        let Some(to) = peer.map(usize::from) else {
+            self.pass_with(piece.begin, Cause::Unattributed, Place::node(node), Some(thread));
+            return thread;
+        };
         let hop = Place::hop(node, to);
         let Some(&receiver) = world.lanes.get(&(to, piece.lane)) else {
             self.pass(piece.begin, Cause::Undecided, Place::node(to));
@@ -401,12 +429,6 @@ impl<'a> Walk<'a> {
         self.pass_between(taken, Cause::Wire, hop, (node, to));
         self.wait_for(thread, piece.begin, receiver)
     }
-}
-
-/// Returns whether a piece of a sender sends bytes to `to`, or tries to.
-fn is_giving(piece: &Piece, to: usize) -> bool {
-    let gives = matches!(piece.stage, Stage::Send | Stage::Relay | Stage::WaitDownstream);
-    gives && usize::from(piece.peer) == to
 }
 
 /// Returns whether a piece of a receiver receives bytes from `from`, or tries to.

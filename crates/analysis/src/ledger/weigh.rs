@@ -24,6 +24,10 @@ const SHORT_NS: u64 = 50_000_000;
 /// A thread counts as slowed if it had no CPU for at least this share of its work.
 const SLOWED: f64 = 0.1;
 
+/// The machine that emulates all nodes was busy if they usually had no CPU for at least this
+/// fraction of the time.
+const BUSY: f64 = 0.05;
+
 /// A window is the cause only if it was full for at least this fraction of the time.
 const FULL: f64 = 0.2;
 
@@ -70,6 +74,9 @@ impl<'a> Scales<'a> {
                 (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
                 (Cause::Undecided, None) => self.weigh_unknown(segment, &mut weighed),
                 // The time of the wire is separated already.
+                (Cause::Undecided, Some(_)) if self.is_dead(segment.place.node) => {
+                    weighed.push(Segment { cause: Cause::Dead, ..segment });
+                }
                 (Cause::Undecided, Some(_)) => weighed.push(segment),
                 (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
                     weighed.push(self.weigh_nothing(segment, thread));
@@ -126,15 +133,14 @@ impl<'a> Scales<'a> {
     fn weigh_work(&self, segment: Segment, thread: usize, into: &mut Vec<Segment>) {
         let slowed = Some(self.slowed[thread]).filter(|slowed| *slowed >= SLOWED).unwrap_or(0.0);
         let starved = segment.place.node.is_some_and(|node| self.is_starved(node));
-        // On one machine, subtract the share that all nodes lack.
-        let own = match self.emulated {
-            true if starved => slowed * (1.0 - self.usual / self.lacked[thread].max(self.usual)),
-            true => 0.0,
-            false => slowed,
+        // On one machine, all nodes lack a share of their time; the rest is the node's own.
+        let of_machine = match self.emulated {
+            true => slowed * self.usual / self.lacked[thread].max(self.usual).max(1e-9),
+            false => 0.0,
         };
+        let own = if starved || !self.emulated { slowed - of_machine } else { 0.0 };
         let rest = segment.shared(own, self.starving(segment.place.node), segment.place, into);
-        let others = if self.emulated { slowed - own } else { 0.0 };
-        let share = if own < 1.0 { others / (1.0 - own) } else { 0.0 };
+        let share = if own < 1.0 { of_machine / (1.0 - own) } else { 0.0 };
         let rest = rest.shared(share, Cause::Emulator, Place::default(), into);
         into.push(rest);
     }
@@ -159,7 +165,8 @@ impl<'a> Scales<'a> {
         let own = !self.emulated || node.is_some_and(|node| self.is_starved(node));
         let (cause, place) = match own {
             true => (self.starving(node), segment.place),
-            false => (Cause::Emulator, Place::default()),
+            false if self.usual >= BUSY => (Cause::Emulator, Place::default()),
+            false => return segment,
         };
         Segment { cause, place, ..segment }
     }
@@ -230,10 +237,18 @@ impl<'a> Scales<'a> {
         rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)
     }
 
+    fn is_dead(&self, node: Option<usize>) -> bool {
+        node.is_some_and(|node| self.world.dead.contains(&node))
+    }
+
     /// Refines the time of waiting for a node without a trace: the connection from its upstream
     /// shows whether the node received bytes.
     fn weigh_unknown(&self, segment: Segment, into: &mut Vec<Segment>) {
         let node = segment.place.node;
+        if self.is_dead(node) {
+            into.push(Segment { cause: Cause::Dead, ..segment });
+            return;
+        }
         let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
         let grown =
             feeding.and_then(|(key, s)| Some((key.1, s.around(segment.begin, segment.end)?)));

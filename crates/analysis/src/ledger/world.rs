@@ -42,8 +42,12 @@ pub(super) type HopKey = (u16, usize, usize);
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub threads: Vec<Thread>,
-    /// For each node and lane, the index of the thread that transfers the lane's bytes.
+    /// For each node and lane, the index of the thread that transfers the lane's bytes. Threads that
+    /// only feed a node on the side are not among them.
     pub lanes: BTreeMap<(usize, u16), usize>,
+    /// For each hop, the indices of the near node's threads that send over it: after a change of
+    /// routes, another thread may feed the same node.
+    senders: BTreeMap<HopKey, Vec<usize>>,
     /// For each node, the indices of the threads that read and encrypt (at a source), or decrypt
     /// and write.
     pub stores: BTreeMap<usize, Vec<usize>>,
@@ -63,6 +67,13 @@ pub(super) struct World {
     pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
     /// The maximum rate of a lane in bytes per second; `None` if unknown.
     pub lane_limit: Option<f64>,
+    /// The rate of a wire in bytes per second: the largest one that was measured, at least the limit
+    /// of the run; `None` if unknown.
+    pub wire_rate: Option<f64>,
+    /// Whether several hops share a trunk that is slower than they are.
+    pub has_slow_trunk: bool,
+    /// The nodes that died during the copy.
+    pub dead: BTreeSet<usize>,
     /// For each node, the periods in which it was suspended.
     pub pauses: BTreeMap<usize, Vec<(i64, i64)>>,
     /// For each node, the error bound of its clock in nanoseconds; `None` if its times cannot be
@@ -77,6 +88,10 @@ impl World {
             world.add(node, trace, clocks);
         }
         world.find_hops();
+        world.has_slow_trunk = run.has_slow_trunk;
+        world.dead = run.dead.iter().copied().collect();
+        world.wire_rate =
+            [run.limit, run.hop_limit, world.fastest()].into_iter().flatten().reduce(f64::max);
         let lanes = world.lanes.keys().map(|(_, lane)| lane + 1).max().unwrap_or(1);
         world.lane_limit = run.limit.map(|limit| limit / f64::from(lanes));
         world
@@ -165,7 +180,12 @@ impl World {
                     || piece.stage.is_wait() && piece.peer != NONE)
         });
         let moved: BTreeSet<u16> = moves.map(|piece| piece.lane).collect();
-        self.lanes.extend(moved.iter().map(|&lane| ((node, lane), at)));
+        for &lane in &moved {
+            // Of several threads, the lane's own is the one that receives; a source's is the first.
+            let receives = thread.pieces.iter().any(|p| p.stage == Stage::Receive);
+            let own = self.lanes.entry((node, lane)).or_insert(at);
+            *own = if receives { at } else { *own };
+        }
         // A lane that sends blocks from the node's own copy reads and encrypts, too.
         let reads = moved.is_empty() && has(&[Stage::Read, Stage::Seal]);
         if reads {
@@ -181,23 +201,59 @@ impl World {
     }
 
     fn find_hops(&mut self) {
-        for (&(node, lane), &thread) in &self.lanes {
-            for piece in &self.threads[thread].pieces {
-                if piece.lane != lane || piece.peer == NONE {
-                    continue;
+        let mut pieces: Vec<(usize, &Piece)> = Vec::new();
+        for (at, thread) in self.threads.iter().enumerate() {
+            let moves = |piece: &&Piece| piece.lane != NONE && piece.peer != NONE;
+            pieces.extend(thread.pieces.iter().filter(moves).map(|piece| (at, piece)));
+        }
+        pieces.sort_by_key(|(_, piece)| piece.begin);
+        for (at, piece) in pieces {
+            let (node, peer) = (self.threads[at].node, usize::from(piece.peer));
+            let down = (piece.lane, node, peer);
+            match piece.stage {
+                Stage::Send | Stage::Relay => self.hops.entry(down).or_default().sent.push(piece),
+                Stage::Receive => {
+                    self.hops.entry((piece.lane, peer, node)).or_default().received.push(piece);
                 }
-                let peer = usize::from(piece.peer);
-                match piece.stage {
-                    Stage::Send | Stage::Relay => {
-                        self.hops.entry((lane, node, peer)).or_default().sent.push(piece);
-                    }
-                    Stage::Receive => {
-                        self.hops.entry((lane, peer, node)).or_default().received.push(piece);
-                    }
-                    _ => {}
+                _ => {}
+            }
+            if matches!(piece.stage, Stage::Send | Stage::Relay | Stage::WaitDownstream) {
+                let threads = self.senders.entry(down).or_default();
+                if !threads.contains(&at) {
+                    threads.push(at);
                 }
             }
         }
+        self.hops.values_mut().for_each(Hop::settle);
+    }
+
+    /// Returns the thread that sent over a hop last before `before`; without any, the lane's own
+    /// thread at the near end. `None` if neither is known.
+    pub fn sender(&self, hop: HopKey, before: i64) -> Option<usize> {
+        let (lane, near, far) = hop;
+        let last = |thread: usize| {
+            let pieces = &self.threads[thread].pieces;
+            let begun = pieces.partition_point(|piece| piece.begin < before);
+            let mut gave = pieces[..begun].iter().rev().filter(|piece| is_giving(piece, far));
+            Some((gave.next()?.end, std::cmp::Reverse(thread)))
+        };
+        let threads = self.senders.get(&hop).into_iter().flatten();
+        let found = threads.filter_map(|&thread| Some((last(thread)?, thread))).max();
+        found.map(|(_, thread)| thread).or_else(|| self.lanes.get(&(near, lane)).copied())
+    }
+
+    /// Returns the lane's thread of the node that `thread` feeds on the side; `None` for a thread that
+    /// has another task.
+    pub fn fed_aside(&self, thread: usize) -> Option<usize> {
+        let own = self.lanes.values().any(|&lane| lane == thread);
+        let hop = self.senders.iter().find(|(_, threads)| threads.contains(&thread))?.0;
+        let fed = self.lanes.get(&(hop.2, hop.0)).copied();
+        fed.filter(|_| !own)
+    }
+
+    /// Returns whether any thread recorded that it sends over a hop.
+    pub fn has_sender(&self, hop: HopKey) -> bool {
+        self.senders.contains_key(&hop)
     }
 
     /// Returns the node whose `Ready` reached the head last, the time when that node was ready, and
@@ -244,6 +300,16 @@ impl Thread {
         }
     }
 
+    /// Returns the last node that the thread sent to before `at`.
+    pub fn downstream(&self, at: i64) -> Option<u16> {
+        let begun = self.pieces.partition_point(|piece| piece.begin < at);
+        let gives = |piece: &&Piece| {
+            let stages = [Stage::Send, Stage::Relay, Stage::WaitDownstream];
+            stages.contains(&piece.stage) && piece.peer != NONE
+        };
+        self.pieces[..begun].iter().rev().find(gives).map(|piece| piece.peer)
+    }
+
     /// Returns whether the thread has activities from `at` on.
     pub fn goes_on(&self, at: i64) -> bool {
         self.pieces.last().is_some_and(|last| last.begin >= at)
@@ -281,4 +347,10 @@ impl Thread {
         let length = (end - begin).max(1) as f64;
         self.scheduled.between(begin, end).map_or(0.0, |[_, waiting]| waiting / length)
     }
+}
+
+/// Returns whether a piece of a sender sends bytes to `to`, or tries to.
+pub(super) fn is_giving(piece: &Piece, to: usize) -> bool {
+    let gives = matches!(piece.stage, Stage::Send | Stage::Relay | Stage::WaitDownstream);
+    gives && usize::from(piece.peer) == to
 }

@@ -77,7 +77,7 @@ pub const LOSSY: Case = Case {
     name: "lossy wire",
     done: &[("n2", Doing::Lose)],
     mebibytes: 32,
-    wanted: &["wire n1 to n2"],
+    wanted: &["loss n1 to n2"],
     ..PLAIN
 };
 
@@ -112,7 +112,7 @@ pub const STRAGGLER: Case = Case {
     name: "straggler",
     topology: "[[topology.node]]\nnames = \"n3\"\ndisk = \"8MB/s\"\n",
     mebibytes: 16,
-    wanted: &["straggler n3"],
+    wanted: &["sink disk n3"],
     ..PLAIN
 };
 

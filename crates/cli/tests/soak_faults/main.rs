@@ -8,7 +8,6 @@
 
 mod blows;
 mod breach;
-mod chance;
 mod contents;
 mod copies;
 mod farm;

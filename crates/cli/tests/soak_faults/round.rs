@@ -3,9 +3,7 @@
 use std::fmt;
 
 use garland_lab::fault::LinkDirection;
-use garland_testkit::HangsIn;
-
-use crate::chance::Chance;
+use garland_testkit::{Chance, HangsIn};
 
 /// Nodes of the lab, besides the head.
 pub const NODES: u32 = 8;

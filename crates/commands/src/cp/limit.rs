@@ -2,11 +2,12 @@
 
 use garland_control::Agent;
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
+use garland_core::units::Rate;
 use garland_lab::Lab;
 use garland_sys::mptcp::Transport;
 use garland_sys::nic;
-use garland_topology::bounds;
 use garland_topology::paths::{Stream, Ways};
+use garland_topology::{Topology, bounds};
 
 use super::request::CopyRequest;
 use garland_fleet::inventory::LAB_PREFIX;
@@ -15,6 +16,9 @@ use garland_results::limit::Limit;
 /// The ratio of TCP payload to the bytes that a full Ethernet frame occupies on the wire: 1448 of
 /// 1538 at the usual MTU.
 const GOODPUT: f64 = 1448.0 / 1538.0;
+
+/// The rate of a trunk that never is the bottleneck.
+const UNLIMITED: Rate = Rate::from_bits_per_second(1 << 50);
 
 /// Returns the rate of TCP payload that a lab's wires allow for this plan, or, outside of a lab,
 /// the rate of this host's NIC towards the first agent; `None` if it is unknown. In a lab, `sender`
@@ -27,8 +31,7 @@ fn of_wires(
     agents: &[Result<Agent, String>],
 ) -> Option<Limit> {
     if let Some(lab) = lab {
-        let bits = of_lab(lab, sender, plan, transport)?;
-        return Some(Limit::new(bits, "TCP payload of the lab's wires".to_owned()));
+        return of_wires_in(lab, sender, &[plan], transport);
     }
     let agent = agents.iter().flatten().next()?;
     let own = agent.connection.own_address().ok()?.ip().to_canonical();
@@ -36,6 +39,40 @@ fn of_wires(
     let bits = nic::speed(&interface)? as f64 * GOODPUT;
     let source = format!("TCP payload of this host's {interface}, at its link speed");
     Some(Limit::new(bits, source))
+}
+
+/// Returns the limit that a lab's wires set for several copies at once that gather files; `None`
+/// outside of a lab.
+pub fn of_gather(
+    request: &CopyRequest<'_>,
+    lab: Option<&Lab>,
+    plans: &[&Plan],
+    transport: Transport,
+) -> Option<Limit> {
+    // The wires have the same rate in the other direction.
+    let reversed: Vec<Plan> = plans.iter().map(|plan| (*plan).clone().reversed()).collect();
+    let reversed: Vec<&Plan> = reversed.iter().collect();
+    of_wires_in(lab?, request.args.launch.sender(), &reversed, transport)
+}
+
+/// Returns the limit that a lab's wires set for several copies at once.
+fn of_wires_in(
+    lab: &Lab,
+    sender: Option<&str>,
+    plans: &[&Plan],
+    transport: Transport,
+) -> Option<Limit> {
+    let topology = &lab.spec().topology;
+    let bits = of_topology(lab, topology, sender, plans, transport)?;
+    let limit = Limit::new(bits, "TCP payload of the lab's wires".to_owned());
+    let mut wide = topology.clone();
+    wide.uplinks.iter_mut().for_each(|trunk| trunk.rate = Some(UNLIMITED));
+    let bytes = |bits: f64| (bits / 8.0) as u64;
+    let unhindered = of_topology(lab, &wide, sender, plans, transport).map(bytes);
+    let hops = lanes(lab, &wide, sender, plans, transport)?.concat();
+    let alone = hops.into_iter().flat_map(|hop| bounds::max_min_of(&wide, &[hop]));
+    let hop = alone.filter(|rate| rate.is_finite()).reduce(f64::max).map(bytes);
+    Some(Limit { without_trunks: unhindered.filter(|wide| *wide > limit.rate), hop, ..limit })
 }
 
 /// Returns the limit that the wires and `--bwlimit` set for a copy. `--bwlimit` applies to each
@@ -53,15 +90,46 @@ pub fn of_copy(
     if pace == 0 || known.as_ref().is_some_and(|known| known.rate <= all) {
         return known;
     }
-    Some(Limit { rate: all, source: "--bwlimit".to_owned(), achieved: None })
+    Some(Limit::new(all as f64 * 8.0, "--bwlimit".to_owned()))
 }
 
 /// Returns the total rate of all lanes, in bits per second, when all hops are busy at the same
 /// time; a lane is as fast as its slowest hop. `None` if the wires have no rate limit.
 pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
-    let topology = &lab.spec().topology;
+    of_topology(lab, &lab.spec().topology, sender, &[plan], transport)
+}
+
+/// Returns the same for several copies at once, if the wires of a lab are those of `topology`.
+fn of_topology(
+    lab: &Lab,
+    topology: &Topology,
+    sender: Option<&str>,
+    plans: &[&Plan],
+    transport: Transport,
+) -> Option<f64> {
+    let lanes = lanes(lab, topology, sender, plans, transport)?;
+    let mut rates = &bounds::max_min_of(topology, &lanes.concat())[..];
+    let mut all = 0.0;
+    for lane in &lanes {
+        let (own, others) = rates.split_at(lane.len());
+        all += own.iter().copied().fold(f64::INFINITY, f64::min);
+        rates = others;
+    }
+    // Nodes without a route to the next node are excluded from the copy, whose limit is then
+    // unknown.
+    (all.is_finite() && all > 0.0).then_some(all)
+}
+
+/// Returns for each lane of some plans the ways that its hops take.
+fn lanes(
+    lab: &Lab,
+    topology: &Topology,
+    sender: Option<&str>,
+    plans: &[&Plan],
+    transport: Transport,
+) -> Option<Vec<Vec<Vec<Stream>>>> {
     let ways = Ways::of(topology);
-    let place = |id: NodeId| {
+    let place = |plan: &Plan, id: NodeId| {
         let name = &plan.nodes[id.index()].name;
         let name = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
         if id == HEAD {
@@ -70,8 +138,8 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
             topology.node(name)
         }
     };
-    let hop = |lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
-        let (from, to) = (place(near)?, place(far)?);
+    let hop = |plan: &Plan, lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
+        let (from, to) = (place(plan, near)?, place(plan, far)?);
         if transport == Transport::Mptcp {
             return Some(ways.between(from, to));
         }
@@ -79,19 +147,11 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         let address = addresses[usize::from(lane.rail) % addresses.len()];
         Some(vec![ways.to_address(from, to, address)])
     };
-    // The first hop of a shared source is a read by the node itself, and uses no wire.
-    let own = usize::from(plan.is_shared);
-    let hops =
-        |lane: &Lane| lane.route.hops().skip(own).map(|(near, far)| hop(lane, near, far)).collect();
-    let lanes: Vec<Vec<Vec<Stream>>> = plan.lanes.iter().map(hops).collect::<Option<_>>()?;
-    let rates = bounds::max_min_of(topology, &lanes.concat());
-    let slowest = |hops: &[f64]| hops.iter().copied().fold(f64::INFINITY, f64::min);
-    let hops = lanes.first()?.len();
-    if hops == 0 {
-        return None;
-    }
-    let all: f64 = rates.chunks(hops).map(slowest).sum();
-    // Nodes without a route to the next node are excluded from the copy, whose limit is then
-    // unknown.
-    (all.is_finite() && all > 0.0).then_some(all)
+    let hops = |plan: &Plan, lane: &Lane| -> Option<Vec<Vec<Stream>>> {
+        // The first hop of a shared source is a read by the node itself, and uses no wire.
+        let own = usize::from(plan.is_shared);
+        lane.route.hops().skip(own).map(|(near, far)| hop(plan, lane, near, far)).collect()
+    };
+    let lanes = plans.iter().flat_map(|plan| plan.lanes.iter().map(move |lane| (plan, lane)));
+    lanes.map(|(plan, lane)| hops(plan, lane)).collect()
 }

@@ -102,7 +102,7 @@ fn ledger(explained: &Value) -> Vec<String> {
     if let (Some(remedy), Some(gain)) =
         (explained["fix"]["remedy"].as_str(), time(&explained["fix"]["gain_ns"]))
     {
-        words.push(format!("The best remedy: {remedy}; at most {gain} sooner."));
+        words.push(format!("The best remedy: {remedy}; {gain} sooner."));
     }
     words.extend(notes(&explained["warnings"]));
     words

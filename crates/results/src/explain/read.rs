@@ -1,6 +1,7 @@
 //! Reads what the stored run of a copy contains: its result, its plan and its traces.
 
 use crate::copy::{CopyResult, SCHEMA};
+use crate::head::NodeVerdict;
 use crate::kept::KeptResult;
 use crate::limit::Limit;
 use crate::run::Run;
@@ -25,6 +26,8 @@ pub struct Kept {
     pub limit: Option<Limit>,
     /// The number of nodes that have the whole file.
     pub ok: usize,
+    /// The indices of the nodes that died during the copy.
+    dead: Vec<usize>,
     missing: bool,
 }
 
@@ -35,6 +38,7 @@ impl Kept {
         let mut result = result(run)?;
         let mut nodes = traced.planned.clone();
         let mut warnings = Vec::new();
+        let of_gather = traced.of_node.as_ref().and_then(|node| share_of(&result, node));
         if let Some(node) = &traced.of_node {
             result.nodes.retain(|kept| kept.name == *node);
             result.bytes = result.nodes.iter().map(|kept| kept.bytes).sum();
@@ -43,18 +47,7 @@ impl Kept {
                 run.name()
             ));
         }
-        let mut found = Vec::new();
-        for path in traced.files()? {
-            match traces::read(&path) {
-                Ok((trace, cut)) => {
-                    let name = &trace.origin.node;
-                    warnings
-                        .extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
-                    found.push(trace);
-                }
-                Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
-            }
-        }
+        let found = found(traced, &mut warnings)?;
         if nodes.is_empty() {
             // Without the plan, only the nodes that have traces are known.
             warnings.push("the plan cannot be read: nodes without a trace are unknown".to_owned());
@@ -83,6 +76,7 @@ impl Kept {
             )));
         }
         let missing = traces.iter().any(Option::is_none);
+        let dead = dead(&result, &nodes);
         for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {
             let reason = node.end.reason.as_deref().unwrap_or("unknown reason");
             warnings.push(format!("{} {}: {reason}", node.name, node.end.verdict.as_str()));
@@ -98,8 +92,9 @@ impl Kept {
                 .map(|phase| (phase.name.into_owned(), phase.ns))
                 .collect(),
             bytes: result.bytes,
-            limit: result.head.limit.filter(|limit| limit.rate > 0),
+            limit: of_gather.or(result.head.limit).filter(|limit| limit.rate > 0),
             ok: result.nodes.iter().filter(|node| node.end.is_ok()).count(),
+            dead,
             missing,
         })
     }
@@ -111,7 +106,13 @@ impl Kept {
             traces: &self.traces,
             phases: &self.phases,
             bytes: self.bytes,
-            limit: self.limit.as_ref().map(|limit| limit.rate as f64),
+            limit: self
+                .limit
+                .as_ref()
+                .map(|limit| limit.without_trunks.unwrap_or(limit.rate) as f64),
+            hop_limit: self.limit.as_ref().and_then(|limit| Some(limit.hop? as f64)),
+            has_slow_trunk: self.limit.as_ref().is_some_and(|limit| limit.without_trunks.is_some()),
+            dead: &self.dead,
         }
     }
 
@@ -119,6 +120,43 @@ impl Kept {
     pub fn is_whole(&self) -> bool {
         !self.missing
     }
+}
+
+/// Reads the traces of a copy. Warns of those that cannot be read.
+fn found(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>, Failure> {
+    let mut found = Vec::new();
+    for path in traced.files()? {
+        match traces::read(&path) {
+            Ok((trace, cut)) => {
+                let name = &trace.origin.node;
+                warnings.extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
+                found.push(trace);
+            }
+            Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the indices in `nodes` of the nodes that died.
+fn dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
+    let has_died = |name: &String| {
+        let mut ends = result.nodes.iter().filter(|node| node.name == *name);
+        ends.any(|node| node.end.verdict == NodeVerdict::Dead)
+    };
+    (0..nodes.len()).filter(|&node| has_died(&nodes[node])).collect()
+}
+
+/// Returns the limit of the copy of one node of a gather: its share, by its bytes, of the limit of all of
+/// them or, if that is unknown, of the rate that they had together.
+fn share_of(result: &CopyResult, node: &str) -> Option<Limit> {
+    let together: u64 = result.nodes.iter().filter_map(|node| node.rate).sum();
+    let all = result.head.limit.as_ref().map_or(together, |limit| limit.rate);
+    let own = result.nodes.iter().find(|kept| kept.name == node)?.bytes;
+    let bytes: u64 = result.nodes.iter().map(|kept| kept.bytes).sum();
+    let bits = all as f64 * 8.0 * own as f64 / bytes.max(1) as f64;
+    let source = "this node's share of the rate of all nodes".to_owned();
+    (result.nodes.len() > 1).then(|| Limit::new(bits, source))
 }
 
 fn result(run: &Run) -> Result<CopyResult, Failure> {

@@ -1,8 +1,8 @@
 //! The result object `garland.explain/2`.
 
 use garland_analysis::clock::Clocks;
-use garland_analysis::ledger::{Cause, Fix, Ledger, Place, Row, Stretch, outline};
-use garland_core::units::Nanos;
+use garland_analysis::ledger::{Cause, Fault, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_core::units::{Nanos, Rate};
 use serde::Serialize;
 
 use crate::explain::clocks::{self, ClockResult};
@@ -84,7 +84,12 @@ pub(super) struct FaultResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
+    /// The time that the command would not need without the fault, in nanoseconds.
     pub(super) ns: u64,
+    /// The part of `ns` in which all other nodes had finished.
+    pub(super) alone_ns: u64,
+    /// Of a hop that is slower than its peers, its rate as a fraction of theirs.
+    pub(super) pace: Option<f64>,
     pub(super) text: String,
 }
 
@@ -93,8 +98,11 @@ pub(super) struct FixResult {
     pub(super) cause: &'static str,
     #[serde(flatten)]
     at: PlaceResult,
-    /// The maximum time that the fix can save, in nanoseconds.
+    /// The time that the fix is expected to save, in nanoseconds.
     pub(super) gain_ns: u64,
+    /// The interval that contains the saved time with a probability of 80 %, in nanoseconds.
+    pub(super) low_ns: u64,
+    pub(super) high_ns: u64,
     pub(super) remedy: &'static str,
     #[serde(skip)]
     pub(super) text: String,
@@ -131,7 +139,7 @@ impl ExplainResult {
         head.limit.clone_from(&kept.limit);
         let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
         let clock_results = clocks::of(kept, clocks, &ledger.clock_errors);
-        let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
+        let faults = ledger.faults.iter().map(|fault| FaultResult::new(nodes, fault, wall_ns));
         let of_clocks = clock_results.iter().filter_map(FaultResult::of_clock);
         let resent = ledger
             .resent
@@ -187,6 +195,16 @@ impl ExplainResult {
                 emulator * 100.0
             ));
         }
+        let limit = self.head.limit.as_ref();
+        if let Some((limit, wide)) = limit.and_then(|limit| Some((limit, limit.without_trunks?))) {
+            let shown = |rate: u64| Rate::from_bytes_per_second(rate);
+            self.warnings.push(format!(
+                "hops of this copy share a trunk between switches, which allows {}; the nodes' wires allow \
+                 {}: name the nodes of one switch one after another",
+                shown(limit.rate),
+                shown(wide)
+            ));
+        }
         for clock in &self.clocks {
             if clock.contradictions > 0 {
                 self.warnings.push(format!(
@@ -239,11 +257,18 @@ impl StretchResult {
 }
 
 impl FaultResult {
-    fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
-        let row = RowResult::new(nodes, row, wall_ns);
-        let (time, share) = (Nanos(row.ns), row.share * 100.0);
-        let text = format!("{}: {time}, {share:.0} % of the command", row.text);
-        Self { cause: row.cause, at: row.at, ns: row.ns, text }
+    fn new(nodes: &[String], fault: &Fault, wall_ns: u64) -> Self {
+        let Fault { cause, place, ns, alone_ns, pace } = *fault;
+        let share = ns as f64 * 100.0 / wall_ns.max(1) as f64;
+        let what = words::of(nodes, cause, place, None);
+        let mut text = format!("{what}: {}, {share:.0} % of the command", Nanos(ns));
+        if let Some(pace) = pace {
+            text += &format!("; it ran at {:.0} % of the fastest wire's rate", pace * 100.0);
+        }
+        if alone_ns > 0 {
+            text += &format!("; all other nodes had finished for {} of it", Nanos(alone_ns));
+        }
+        Self { cause: cause.name(), at: PlaceResult::new(nodes, place), ns, alone_ns, pace, text }
     }
 
     /// Returns the fault of a node's clock, if the clock has a fault, without a time.
@@ -251,7 +276,7 @@ impl FaultResult {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);
         let at = PlaceResult { node: Some(clock.node.clone()), to: None };
-        Some(Self { cause: "clock", at, ns: 0, text })
+        Some(Self { cause: "clock", at, ns: 0, alone_ns: 0, pace: None, text })
     }
 }
 
@@ -261,6 +286,8 @@ impl FixResult {
             cause: fix.cause.name(),
             at: PlaceResult::new(nodes, fix.place),
             gain_ns: fix.gain_ns,
+            low_ns: fix.interval_ns.0,
+            high_ns: fix.interval_ns.1,
             remedy: fix.cause.remedy(),
             text: words::of(nodes, fix.cause, fix.place, None),
         }

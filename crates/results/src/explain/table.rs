@@ -33,7 +33,11 @@ impl fmt::Display for ExplainResult {
             let (gain, share) =
                 (Nanos(fix.gain_ns), fix.gain_ns as f64 / self.wall_ns.max(1) as f64);
             let (text, remedy, percent) = (&fix.text, fix.remedy, share * 100.0);
-            writeln!(f, "next    {text}: {remedy}; at most {gain} sooner ({percent:.0} %)")?;
+            let (low, high) = (Nanos(fix.low_ns), Nanos(fix.high_ns));
+            writeln!(
+                f,
+                "next    {text}: {remedy}; {gain} ({low} to {high}) sooner, {percent:.0} %"
+            )?;
         } else {
             writeln!(f, "next    none: the remaining time is needed by every copy")?;
         }

@@ -1,7 +1,7 @@
 //! Injected stalls are found at their place, with the time that they cost.
 
 use super::model::{MS, Model, every, stalling};
-use crate::ledger::{Cause, Ledger, Place, Row};
+use crate::ledger::{Cause, Fault, Ledger, Place};
 
 fn row(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
     let found = ledger.rows.iter().find(|row| (row.cause, row.place) == (cause, place));
@@ -17,7 +17,7 @@ fn near(found: f64, put_in: f64) {
 }
 
 /// The one fault.
-fn fault(ledger: &Ledger) -> Row {
+fn fault(ledger: &Ledger) -> Fault {
     assert_eq!(ledger.faults.len(), 1, "{:#?}", ledger.rows);
     ledger.faults[0]
 }
@@ -156,5 +156,7 @@ fn a_straggler_is_told_apart_from_a_slow_chain() {
     let ledger = model.run().explain();
     let straggler = ledger.rows.iter().find(|row| row.cause == Cause::Straggler).unwrap();
     assert_eq!((straggler.place, straggler.within), (Place::node(3), Some(Cause::SinkDisk)));
-    assert!(ledger.faults.iter().any(|fault| fault.cause == Cause::Straggler));
+    let fault = fault(&ledger);
+    assert_eq!((fault.cause, fault.place), (Cause::SinkDisk, Place::node(3)));
+    assert!(fault.alone_ns > 0 && fault.alone_ns <= fault.ns);
 }

@@ -3,4 +3,5 @@ mod evidence;
 mod idle;
 mod model;
 mod operations;
+mod routes;
 mod sums;

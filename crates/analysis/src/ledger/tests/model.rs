@@ -99,6 +99,7 @@ pub(super) struct Made {
     pub phases: Vec<(String, u64)>,
     pub bytes: u64,
     pub limit: Option<f64>,
+    pub dead: Vec<usize>,
 }
 
 impl Made {
@@ -109,6 +110,9 @@ impl Made {
             phases: &self.phases,
             bytes: self.bytes,
             limit: self.limit,
+            dead: &self.dead,
+            hop_limit: None,
+            has_slow_trunk: false,
         };
         let ledger = explain(&run, &run.clocks());
         assert_eq!(ledger.rows.iter().map(|row| row.ns).sum::<u64>(), ledger.wall_ns);
@@ -236,6 +240,7 @@ impl<'a> Maker<'a> {
             phases,
             bytes: self.model.blocks as u64 * BLOCK,
             limit: self.model.limit,
+            dead: Vec::new(),
         }
     }
 

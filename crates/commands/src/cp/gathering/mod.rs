@@ -79,8 +79,8 @@ pub fn run(
         [GatherTask { plan, agents: Ok(agents), .. }] => {
             limit::of_copy(request, lab.as_ref(), &plan.clone().reversed(), transport, agents)
         }
-        // The limit of several simultaneous copies is unknown.
-        _ => None,
+        // Outside of a lab the limit of several simultaneous copies is unknown.
+        _ => limit::of_gather(request, lab.as_ref(), &plans, transport),
     };
     let several = tasks.len() > 1;
     let common = Common {

@@ -1,10 +1,12 @@
 //! Random numbers that a seed and the number of a round repeat.
 
 /// A generator of random numbers (xorshift64*, Vigna 2016).
+#[derive(Debug)]
 pub struct Chance(u64);
 
 impl Chance {
     /// The numbers of a round; other rounds of the same seed have others.
+    #[must_use]
     pub fn new(seed: u64, round: u64) -> Self {
         let mixed =
             seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ round.wrapping_mul(0xD134_2543_DE82_EF95);
@@ -25,6 +27,9 @@ impl Chance {
     }
 
     /// Returns one of `choices`.
+    ///
+    /// # Panics
+    /// When there are none.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[usize::try_from(self.below(choices.len() as u64)).expect("an index")]
     }
