@@ -29,7 +29,7 @@ const TRUTH_RUNS: u64 = 60;
 const FAULTS_MIN: u64 = 30;
 
 /// The copies of [`soak_healthy`].
-const HEALTHY: u64 = 200;
+const HEALTHY_COPIES: u64 = 200;
 
 /// Runs rounds of all tests for at least `minutes`. Environment variables make each round longer and
 /// different: `PROPTEST_CASES` is the number of cases per property, `GARLAND_SIM_SEEDS` the simulated copies
@@ -99,7 +99,7 @@ pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
     packages::install(packages::TESTS)?;
     let mut command = printing(root, "healthy");
     command.env("GARLAND_SOAK", seed().to_string());
-    command.env("GARLAND_SOAK_HEALTHY", copies.unwrap_or(HEALTHY).to_string());
+    command.env("GARLAND_SOAK_HEALTHY", copies.unwrap_or(HEALTHY_COPIES).to_string());
     steps::watched(&mut command)
 }
 

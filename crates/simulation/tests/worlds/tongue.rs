@@ -174,6 +174,7 @@ impl Tongue {
             had: self.number(),
             whole: self.number(),
             stalled_ns: self.number(),
+            starved_ns: self.number(),
             blocked_ns: self.number(),
             memory: self.number(),
             cpu_ns: self.number(),
