@@ -323,7 +323,8 @@ const LEFT: u64 = 4 << 20;
 /// Stores the digests of the file's blocks for later comparisons.
 fn remember(member: &CopyContext, agent: &Agent) {
     if let Some(file) = member.config.store.file().filter(|_| !member.layout.open) {
-        let digests = member.sink().held_contents();
+        // Locked for each block: heartbeats need it, too, and a disk may be slow.
+        let digests = (0..member.layout.blocks()).map(|index| member.sink().held_content(index));
         agent.config.records.settle(file, member.layout, digests);
     }
 }

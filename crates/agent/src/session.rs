@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, Delivered, Delivery, FromAgent, Line, Message, SessionOrder, ToAgent,
+    Channel, Delivered, Delivery, FromAgent, HEARTBEAT_NS, Line, Message, SessionOrder, ToAgent,
 };
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
@@ -35,7 +35,7 @@ const AWAIT_MAX_MS: u32 = 60_000;
 
 /// The interval between heartbeats unless the head says otherwise, and the longest that it can ask
 /// for, in milliseconds.
-const HEARTBEAT_MS: RangeInclusive<u64> = 100..=1000;
+const HEARTBEAT_MS: RangeInclusive<u64> = HEARTBEAT_NS / 1_000_000..=1000;
 
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;

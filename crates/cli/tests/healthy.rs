@@ -2,8 +2,10 @@
 //! no node is called slow, detached, or even tried on the side. `GARLAND_SOAK_HEALTHY` is the number of
 //! copies, `cargo xtask soak healthy` makes two hundred.
 
-use garland_core::splitmix::SplitMix;
-use garland_testkit::{Garland, Scratch, TestLab, random_file};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use garland_testkit::{Chance, Garland, Scratch, TestLab, random_bytes, random_file};
 use serde_json::Value;
 
 /// The copies of a usual run of the tests.
@@ -12,6 +14,9 @@ const FEW: u64 = 5;
 /// The seconds that the bytes of a copy take on its wires, and the most bytes.
 const SECONDS: u64 = 3;
 const MOST_BYTES: u64 = 192 << 20;
+
+/// The length of files with holes.
+const SPARSE_BYTES: u64 = 64 << 30;
 
 /// Rates of the wires in Mbit/s; 0 means unshaped.
 const RATES: [u64; 8] = [10, 25, 50, 100, 200, 500, 1000, 0];
@@ -29,6 +34,8 @@ struct Healthy {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     File,
+    /// A file of holes with a few bytes here and there.
+    Sparse,
     Tree,
     Stripes,
     Gather,
@@ -36,19 +43,18 @@ enum Kind {
 
 impl Healthy {
     fn draw(seed: u64) -> Self {
-        let mut random = SplitMix(seed);
-        let mut pick = |of: usize| random.below(of);
-        let mbit = RATES[pick(RATES.len())];
+        let mut chance = Chance::new(seed, 0);
+        let mbit = chance.pick(&RATES);
         let most = if mbit == 0 { MOST_BYTES } else { mbit * 125_000 * SECONDS };
-        let kinds = [Kind::File, Kind::File, Kind::File, Kind::Tree, Kind::Stripes, Kind::Gather];
-        let kind = kinds[pick(kinds.len())];
+        let kinds = [Kind::File, Kind::File, Kind::Sparse, Kind::Tree, Kind::Stripes, Kind::Gather];
+        let kind = chance.pick(&kinds);
         let shapes: [&[&str]; 4] =
             [&["--shape=chain"], &["--shape=chain", "--no-encrypt"], &["--shape=tree"], &[]];
         let more = match kind {
-            Kind::File | Kind::Tree => shapes[pick(shapes.len())],
+            Kind::File | Kind::Sparse | Kind::Tree => chance.pick(&shapes),
             Kind::Stripes | Kind::Gather => &[],
         };
-        Self { nodes: 2 + pick(9) as u64, mbit, bytes: most.min(MOST_BYTES), kind, more }
+        Self { nodes: 2 + chance.below(9), mbit, bytes: most.min(MOST_BYTES), kind, more }
     }
 
     /// Makes the copy, and returns its result.
@@ -62,6 +68,16 @@ impl Healthy {
         match self.kind {
             Kind::File => {
                 random_file(&scratch.path("file"), self.bytes, 1);
+                copy(&["file", &to])
+            }
+            Kind::Sparse => {
+                let file = File::create_new(scratch.path("file")).expect("it can be made");
+                file.set_len(SPARSE_BYTES).expect("it can be long");
+                let mut chance = Chance::new(self.bytes, 1);
+                for at in 0..self.bytes >> 22 {
+                    let place = chance.below(SPARSE_BYTES >> 22) << 22;
+                    file.write_all_at(&random_bytes(4096, at), place).expect("there is room");
+                }
                 copy(&["file", &to])
             }
             Kind::Stripes => {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
+use garland_protocol::WINDOW_MAX;
 use garland_sys::confine::Root;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -218,9 +219,16 @@ impl Source {
 
 /// Returns whether a file has no data from `offset` to before `end`.
 pub(crate) fn is_hole(file: &File, offset: u64, end: u64) -> bool {
+    data_after(file, offset) >= end
+}
+
+/// Returns the offset of the first data of a file from `offset` on: the largest number if there is
+/// none, and `offset` if the file system can't tell.
+fn data_after(file: &File, offset: u64) -> u64 {
     match rustix::fs::seek(file, SeekFrom::Data(offset)) {
-        Ok(data) => data >= end,
-        Err(error) => error == Errno::NXIO,
+        Ok(data) => data,
+        Err(Errno::NXIO) => u64::MAX,
+        Err(_) => offset,
     }
 }
 
@@ -233,13 +241,14 @@ impl Content for Source {
         self.path.display().to_string()
     }
 
-    fn is_hole(&self, layout: Layout, index: u64) -> bool {
+    fn holes(&self, layout: Layout, index: u64) -> u64 {
         if self.room >= self.length {
-            return false;
+            return 0;
         }
-        let offset = self.offset(layout, index);
-        let end = offset + u64::from(layout.block_length(index));
-        is_hole(&self.file, offset, end)
+        let data = data_after(&self.file, self.offset(layout, index));
+        let end = |index| self.offset(layout, index) + u64::from(layout.block_length(index));
+        let near = (index..layout.blocks()).take(WINDOW_MAX);
+        near.take_while(|&index| end(index) <= data).count() as u64
     }
 
     fn is_unchanged(&self) -> bool {
@@ -261,4 +270,26 @@ impl Content for Source {
 
 fn length_of_device(file: &File) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, SeekFrom::End(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Scratch;
+
+    #[test]
+    fn the_blocks_of_a_hole_are_counted_from_each_block_on() {
+        const BLOCK: u64 = 1 << 16;
+        let path = Scratch::new("source-holes");
+        let name = path.join("sparse");
+        let file = File::create_new(&name).unwrap();
+        file.set_len(3000 * BLOCK + 5).unwrap();
+        file.write_all_at(&[1], 4 * BLOCK + 7).unwrap();
+        let layout = Layout::new(3000 * BLOCK + 5, BLOCK as u32).unwrap();
+        let source = Source::open(&name).unwrap();
+        // The last block is shorter; a window of digests has 1024.
+        for (index, holes) in [(0, 4), (3, 1), (4, 0), (5, 1024), (2500, 501), (3000, 1)] {
+            assert_eq!(source.holes(layout, index), holes, "block {index}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Records of the attributes of files and the digests of their blocks, as last read. While the
 //! change time shows that a file is unchanged, its bytes need not be read again.
 
+use std::io::{self, Write};
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -59,18 +61,41 @@ pub enum KnownError {
 type Body = (FileStamp, [u8; 16], Layout, Vec<u8>);
 
 impl Known {
-    /// Returns the record's bytes.
+    /// Writes a record: its fields but for the digests, and `count` digests, which are not gathered in
+    /// memory: a file of 1 TiB has 8 MiB of them.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn write(
+        mut out: impl Write,
+        head: (FileStamp, [u8; 16], Layout),
+        (count, digests): (u64, impl Iterator<Item = Option<[u8; 32]>>),
+    ) -> io::Result<()> {
+        let mut sum = blake3::Hasher::new();
+        let mut write = |bytes: &[u8]| {
+            sum.update(bytes);
+            out.write_all(bytes)
+        };
+        write(MAGIC)?;
+        // The same bytes as those of a `Body`: its fields, the last one with its length before it.
+        write(&postcard::to_stdvec(&(head, count * 32)).map_err(io::Error::other)?)?;
+        for digest in digests {
+            write(&digest.unwrap_or_default())?;
+        }
+        let sum = sum.finalize();
+        out.write_all(sum.as_bytes())
+    }
+
+    /// Returns the bytes of a record that is in memory.
     ///
     /// # Panics
-    /// Never: the type can always be serialised.
+    /// Never: memory can always be written.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let digests = self.digests.iter().flat_map(|digest| digest.unwrap_or_default()).collect();
-        let body: Body = (self.stamp, self.boot, self.layout, digests);
-        let body = postcard::to_stdvec(&body).expect("every value can be serialised");
-        let mut bytes = [&MAGIC[..], &body].concat();
-        let sum = blake3::hash(&bytes);
-        bytes.extend_from_slice(sum.as_bytes());
+        let (mut bytes, head) = (Vec::new(), (self.stamp, self.boot, self.layout));
+        let digests = (self.digests.len() as u64, self.digests.iter().copied());
+        let written = Self::write(&mut bytes, head, digests);
+        written.expect("memory can be written");
         bytes
     }
 

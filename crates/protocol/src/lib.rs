@@ -76,8 +76,8 @@ pub use files::{
 };
 pub use frame::{Encoding, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{
-    BadFrame, Fault, Head, HeadEvent, HeadOrder, Moments, NodeOutcome, NodeState, Policy, Slow,
-    SlowNodes, Verdict,
+    BadFrame, Fault, HEARTBEAT_NS, Head, HeadEvent, HeadOrder, Moments, NodeOutcome, NodeState,
+    Policy, Slow, SlowNodes, Verdict,
 };
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,

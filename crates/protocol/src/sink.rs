@@ -368,11 +368,10 @@ impl Sink {
         (self.end == Some(self.known.count())).then_some(&self.contents)
     }
 
-    /// Returns, for each block, its digest if the block is held, otherwise `None`.
+    /// Returns the digest of block `index` if the block is held.
     #[must_use]
-    pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
-        let held = |index| self.content(index).filter(|_| self.held.contains(index));
-        (0..self.blocks()).map(held).collect()
+    pub fn held_content(&self, index: u64) -> Option<[u8; 32]> {
+        self.content(index).filter(|_| self.held.contains(index))
     }
 
     /// Returns the number of held blocks.

@@ -8,7 +8,7 @@
 //! older than the newest one. A lost record costs one reading of the file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,6 +25,9 @@ const LEAST: u64 = 4 << 20;
 
 /// The maximum size of a record in bytes, enough for a file of 2 TiB.
 const RECORD_MAX: u64 = 17 << 20;
+
+/// The most bytes of a record that are no digests of blocks.
+const RECORD_REST: u64 = 1 << 10;
 
 const COUNT: usize = 1000;
 const BYTES: u64 = 256 << 20;
@@ -56,7 +59,12 @@ impl Records {
 
     /// Records the digests of an open file that is no longer written. First waits until any further
     /// change would change the stamp.
-    pub fn settle(&self, file: &File, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
+    pub fn settle(
+        &self,
+        file: &File,
+        layout: Layout,
+        digests: impl Iterator<Item = Option<[u8; 32]>>,
+    ) {
         let now = stamp(file).ok().filter(|stamp| self.is_worth(file, stamp));
         let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
             return;
@@ -72,7 +80,7 @@ impl Records {
     pub fn note(&self, file: &File, opened: &Opened, layout: Layout, digests: &[[u8; 32]]) {
         let same = opened.settled && stamp(file).is_ok_and(|now| now == opened.stamp);
         if same && self.is_worth(file, &opened.stamp) {
-            self.keep(opened.stamp, layout, digests.iter().copied().map(Some).collect());
+            self.keep(opened.stamp, layout, digests.iter().copied().map(Some));
         }
     }
 
@@ -80,18 +88,23 @@ impl Records {
         self.folder.is_some() && stamp.length >= LEAST && is_trusted(file)
     }
 
-    fn keep(&self, stamp: FileStamp, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
+    fn keep(
+        &self,
+        stamp: FileStamp,
+        layout: Layout,
+        digests: impl Iterator<Item = Option<[u8; 32]>>,
+    ) {
         let (Some(path), Some(folder), Some(boot)) = (self.path_of(&stamp), &self.folder, boot())
         else {
             return;
         };
-        let bytes = Known { stamp, boot, layout, digests }.to_bytes();
-        if bytes.len() as u64 > RECORD_MAX {
+        if layout.blocks() * 32 > RECORD_MAX - RECORD_REST {
             return;
         }
         tidy(folder);
         // If this fails the file is read again.
-        let _ = write(&path, &bytes);
+        let digests = (layout.blocks(), digests);
+        let _ = write(&path, |file| Known::write(file, (stamp, boot, layout), digests));
     }
 
     fn path_of(&self, stamp: &FileStamp) -> Option<PathBuf> {
@@ -129,12 +142,17 @@ fn boot() -> Option<[u8; 16]> {
     (!id.is_empty()).then_some(digest)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write(
+    path: &Path,
+    contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("tmp{}-{number}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let mut file = BufWriter::new(file);
+    let written = contents(&mut file).and_then(|()| file.flush());
+    let written = written.and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
@@ -194,7 +212,7 @@ mod tests {
     #[test]
     fn a_file_is_known_until_it_changes() {
         let (_scratch, records, file) = place("records-changes");
-        records.settle(&file, layout(), digests());
+        records.settle(&file, layout(), digests().into_iter());
         assert_eq!(records.recall(&file, layout()), Some(digests()));
         let other = Layout { block_size: 8192, ..layout() };
         assert_eq!(records.recall(&file, other), None, "its blocks have another size");
@@ -210,7 +228,7 @@ mod tests {
     #[test]
     fn an_invalid_record_is_ignored() {
         let (_scratch, records, file) = place("records-broken");
-        records.settle(&file, layout(), digests());
+        records.settle(&file, layout(), digests().into_iter());
         let path = records.path_of(&stamp(&file).unwrap()).unwrap();
         let whole = fs::read(&path).unwrap();
         let mut broken = whole.clone();

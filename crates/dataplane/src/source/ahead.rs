@@ -304,14 +304,14 @@ impl Shared {
         let (at, began) = (At::block(self.lane, index), recorder.now());
         let length = self.source.await_block(layout, index, stale)? as usize;
         self.member.config.faults.before_reading(length);
-        let hole = self.member.calls.during(DiskCall::Read, &self.name, length as u64, || {
-            if self.source.is_hole(layout, index) {
-                buffer[..length].fill(0);
-                return Ok(true);
+        let holes = self.member.calls.during(DiskCall::Read, &self.name, length as u64, || {
+            match self.source.holes(layout, index) {
+                0 => self.source.read(layout, index, &mut buffer[..length]).map(|()| 0),
+                holes => Ok(holes),
             }
-            self.source.read(layout, index, &mut buffer[..length]).map(|()| false)
         })?;
         let began = recorder.took(Stage::Read, at, began, length);
+        let hole = holes > 0;
         let zeros = hole || are_zeros(&buffer[..length]);
         let content = if zeros {
             self.member.zeros.digest(length)
@@ -322,6 +322,7 @@ impl Shared {
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
+        self.learn_holes(index, holes);
         if let Some(byte) = self.member.config.faults.flip(layout.offset(index), length) {
             buffer[byte] ^= 1;
         }
@@ -334,6 +335,25 @@ impl Shared {
         let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
+    }
+
+    /// Records the digests of the lane's blocks after block `index` that lie in the same hole, which
+    /// has `holes` blocks from there on. So one signature covers all of them: a node checks and keeps
+    /// one for each hole, and not one for each few blocks of it.
+    fn learn_holes(&self, index: u64, holes: u64) {
+        let (layout, place) = (self.member.layout, self.blocks.ordinal(index).unwrap_or(0));
+        let after = (place + 1..self.blocks.len()).map(|place| self.blocks.index(place));
+        let whole = |&other: &u64| layout.block_length(other) == layout.block_length(index);
+        let near = after.take_while(|&other| other - index < holes).filter(whole);
+        let content = self.member.zeros.digest(layout.block_length(index) as usize);
+        let mut sink = self.member.sink();
+        if near.clone().next().is_some_and(|next| sink.content(next).is_some()) {
+            return;
+        }
+        for other in near {
+            // A block that was read before, and is another now, is found when it is read again.
+            let _ = sink.learn(other, content);
+        }
     }
 
     /// Compresses the first `length` bytes of `buffer` in place, if that is useful. Returns the

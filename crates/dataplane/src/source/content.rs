@@ -28,10 +28,10 @@ pub trait Content: Send + Sync {
         Ok(layout.block_length(index))
     }
 
-    /// Returns whether block `index` lies entirely in a hole of a file, so that it is zeros without
-    /// being read.
-    fn is_hole(&self, _layout: Layout, _index: u64) -> bool {
-        false
+    /// Returns how many blocks from block `index` on lie entirely in a hole of a file, so that they
+    /// are zeros without being read; at most as many as a window of digests has.
+    fn holes(&self, _layout: Layout, _index: u64) -> u64 {
+        0
     }
 
     /// Allows the source to drop the blocks before `index`: all nodes have them.

@@ -38,11 +38,12 @@ impl Head {
                     writer_at: to.reported,
                     writer: (to.report.stalled_ns, to.report.blocked_ns),
                     starved_ns: to.report.starved_ns,
+                    received: to.report.lanes.get(lane).map_or(0, |lane| lane.received),
                 };
                 (state.epochs.get(&far) == Some(&hop.epoch)).then_some((near, far, mark))
             });
         let marks: Vec<_> = marks.collect();
-        self.lanes[lane].watch.measure(&marks)
+        self.lanes[lane].watch.measure(&marks, self.block_size)
     }
 
     /// Starts the trial of a node that was suspected for long enough: moves it to the side of the
@@ -72,6 +73,10 @@ impl Head {
         // idle, it has nothing to send.
         let is_full = hops[0].near == HEAD && before.iter().all(Hop::is_busy);
         if hop.is_disk || !is_known || !is_full || hop.is_starved_as(hops) {
+            return None;
+        }
+        // One hop may carry holes while another one carries bytes.
+        if hops.iter().any(Hop::is_hollow) {
             return None;
         }
         let share = f64::from(self.policy.slow_below) / 1000.0;

@@ -38,7 +38,7 @@ pub use self::milestones::Moments;
 use self::milestones::{Milestone, Milestones};
 use self::node::Node;
 pub use self::node::{NodeOutcome, NodeState, Verdict};
-pub use self::policy::{Policy, SlowNodes};
+pub use self::policy::{HEARTBEAT_NS, Policy, SlowNodes};
 pub use self::watch::Slow;
 use super::copy_id::CopyId;
 use super::message::FromAgent;

@@ -43,9 +43,10 @@ pub struct Policy {
 /// The default of [`Policy::dead_after_ns`].
 const DEAD_AFTER_NS: u64 = 5_000_000_000;
 
-/// The interval between heartbeats of at most [`MANY`] nodes; that of more nodes grows with their
-/// number, so that the head gets at most ten thousand heartbeats a second.
-const HEARTBEAT_NS: u64 = 100_000_000;
+/// The interval in nanoseconds between heartbeats of at most 1,000 nodes, and of an agent whose head
+/// says nothing else; that of more nodes grows with their number, so that the head gets at most ten
+/// thousand heartbeats a second.
+pub const HEARTBEAT_NS: u64 = 100_000_000;
 const MANY: usize = 1000;
 
 /// The longest interval between heartbeats: three of them are due before a node is suspected.

@@ -3,6 +3,8 @@
 use super::admission::{Admission, Step};
 use super::liveness::Liveness;
 use super::milestones::{Milestone, Milestones};
+use super::watch::{Mark, Watch};
+use crate::report::HopReport;
 use garland_core::plan::NodeId;
 
 #[test]
@@ -104,4 +106,25 @@ fn a_phase_ends_when_the_last_node_has_reached_it_or_failed() {
     assert_eq!(times(&milestones), [3, 4, 99]);
     milestones.reach(6, NodeId(3), Milestone::Over);
     assert_eq!(times(&milestones), [3, 4, 6]);
+}
+
+#[test]
+fn a_hop_that_carries_holes_says_nothing_of_its_wire() {
+    const MIB: u64 = 1 << 20;
+    let mark = |sent: u64, received: u64, at: u64| {
+        let hop = HopReport { epoch: 1, sent, busy_ns: at, blocked_ns: 0 };
+        Mark { at, hop, writer_at: at, writer: (0, 0), starved_ns: 0, received }
+    };
+    // Bytes of the wire and blocks of 4 MiB in a window: much of a block, one of a slow wire, and holes
+    // with and without a block of bytes among them.
+    let cases =
+        [(3 * MIB, 1, false), (100_000, 1, false), (100_000, 900, true), (5 * MIB, 900, true)];
+    for (sent, received, is_hollow) in cases {
+        let mut watch = Watch::default();
+        let ends = (NodeId(0), NodeId(1));
+        assert!(watch.measure(&[(ends.0, ends.1, mark(0, 7, 0))], 4 << 20).is_empty());
+        let hops =
+            watch.measure(&[(ends.0, ends.1, mark(sent, 7 + received, 200_000_000))], 4 << 20);
+        assert_eq!(hops[0].is_hollow(), is_hollow, "{sent} bytes, {received} blocks");
+    }
 }

@@ -41,6 +41,9 @@ const BLOCKED: f64 = 0.2;
 /// A receiver counts as starved if its threads wait for processors for this share of the time.
 const STARVED: f64 = 0.1;
 
+/// A hop is hollow if its blocks have so many times the bytes that it carried, and more.
+const HOLLOW: u64 = 4;
+
 /// The lower bound of shares of the time that are used as divisors.
 const SHORTEST: f64 = 0.01;
 
@@ -88,6 +91,8 @@ pub(super) struct Mark {
     pub(super) writer: (u64, u64),
     /// Nanoseconds in which the receiver's threads waited for a processor.
     pub(super) starved_ns: u64,
+    /// The number of the lane's blocks that the receiver got.
+    pub(super) received: u64,
 }
 
 /// The trial of a node that was taken out of the chain on suspicion.
@@ -127,6 +132,9 @@ pub(super) struct Hop {
     /// The time for which the receiver's threads waited for a processor, as a share of the window;
     /// over 1 if several did.
     starved: f64,
+    /// Whether most of what it carried are blocks without their bytes, such as holes: they are few
+    /// bytes, and say nothing of the rate of a wire.
+    is_hollow: bool,
 }
 
 /// The results of the trials at the end of a window.
@@ -152,6 +160,11 @@ impl Hop {
     /// Whether the sender has data in flight almost all the time.
     pub(super) fn is_busy(&self) -> bool {
         self.busy >= BUSY
+    }
+
+    /// Whether it carried hardly any bytes of its blocks.
+    pub(super) fn is_hollow(&self) -> bool {
+        self.is_hollow
     }
 
     /// Whether the receiver blocks the sender.
@@ -180,9 +193,13 @@ impl Watch {
     }
 
     /// Returns the hops in the window that ends now. `marks` has, for each hop, its near and far
-    /// end and its present counters. Leaves out hops that were measured for less than half a
+    /// end and its present counters; blocks have `block_size` bytes. Leaves out hops that were measured for less than half a
     /// window, or whose link was reopened.
-    pub(super) fn measure(&mut self, marks: &[(NodeId, NodeId, Mark)]) -> Vec<Hop> {
+    pub(super) fn measure(
+        &mut self,
+        marks: &[(NodeId, NodeId, Mark)],
+        block_size: u32,
+    ) -> Vec<Hop> {
         let hops = marks.iter().filter_map(|(near, far, mark)| {
             let before = self.marks.get(far)?;
             let window = mark.at.saturating_sub(before.at);
@@ -192,16 +209,19 @@ impl Watch {
             let third = mark.writer_at.saturating_sub(before.writer_at) / 3;
             let stalled = mark.writer.0.saturating_sub(before.writer.0) > third;
             let slept = mark.writer.1.saturating_sub(before.writer.1) > third;
+            let sent = mark.hop.sent.saturating_sub(before.hop.sent);
+            let received = mark.received.saturating_sub(before.received);
             let share = |ns: u64, before: u64| ns.saturating_sub(before) as f64 / window as f64;
             Some(Hop {
                 near: *near,
                 far: *far,
-                rate: share(mark.hop.sent, before.hop.sent) * 1e9,
+                rate: sent as f64 / window as f64 * 1e9,
                 busy: share(mark.hop.busy_ns, before.hop.busy_ns),
                 blocked: share(mark.hop.blocked_ns, before.hop.blocked_ns),
                 is_disk: stalled && slept,
                 starved: mark.starved_ns.saturating_sub(before.starved_ns) as f64
                     / mark.writer_at.saturating_sub(before.writer_at).max(1) as f64,
+                is_hollow: received.saturating_sub(1) * u64::from(block_size) / HOLLOW > sent,
             })
         });
         let hops = hops.collect();
