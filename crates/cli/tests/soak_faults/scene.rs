@@ -18,6 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Agents end within 5 s of their head's death; a second is for a busy machine.
 pub const ORPHANED: Duration = Duration::from_secs(8);
 
+/// The parent of a process, if that runs.
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
 /// A round that runs.
 pub struct Scene<'a> {
     pub stage: &'a Stage<'a>,
@@ -114,11 +120,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The processes that cannot end before their disk answers.
+    /// The processes that cannot end before their disk answers, and those that stand in for them outside
+    /// of their node: they end with them.
     pub fn hanging(&self) -> BTreeSet<u32> {
         let name = |node: &u32| crate::stage::node_name(*node);
         let nodes = self.disks.iter().map(|(node, _)| name(node));
-        nodes.flat_map(|name| self.stage.lab.processes(&name).expect("the lab is up")).collect()
+        let all = nodes.flat_map(|name| self.stage.lab.processes(&name).expect("the lab is up"));
+        all.flat_map(|pid| [Some(pid), parent_of(pid)]).flatten().collect()
     }
 
     /// Has the calls return that hang.
