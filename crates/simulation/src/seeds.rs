@@ -1,5 +1,8 @@
 //! The seeds that a test runs: always the same, unless `GARLAND_SIM_SEEDS` requests others.
 
+/// The number of seeds of the quickest tests.
+const USUAL: u64 = 2000;
+
 /// A range of seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
@@ -8,8 +11,9 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Returns the seeds of `GARLAND_SIM_SEEDS`: `COUNT`, or `FIRST+COUNT`. If it is not set, returns
-    /// the first `count`.
+    /// Returns the first `count` seeds; as a share of `GARLAND_SIM_SEEDS` if it is set: `COUNT`, or
+    /// `FIRST+COUNT`, is for the tests that run [`USUAL`] seeds, and others run as many as they do
+    /// beside those.
     ///
     /// # Panics
     /// When `GARLAND_SIM_SEEDS` has another form.
@@ -19,8 +23,13 @@ impl Seeds {
             return Self { first: 0, count };
         };
         let text = text.to_string_lossy();
-        Self::parse(&text)
-            .unwrap_or_else(|| panic!("GARLAND_SIM_SEEDS={text}: must be COUNT or FIRST+COUNT"))
+        let asked = Self::parse(&text)
+            .unwrap_or_else(|| panic!("GARLAND_SIM_SEEDS={text}: must be COUNT or FIRST+COUNT"));
+        asked.share(count)
+    }
+
+    fn share(self, count: u64) -> Self {
+        Self { count: (self.count * count).div_ceil(USUAL), ..self }
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -55,6 +64,8 @@ mod tests {
         assert_eq!(Seeds::parse("50"), Some(Seeds { first: 0, count: 50 }));
         let one = Seeds::parse("77+1").expect("it is one seed");
         assert!(one.a_quarter().iter().eq([77]));
+        assert!(one.share(20).iter().eq([77]), "a slower test repeats it, too");
+        assert_eq!(Seeds::parse("20000").expect("a number").share(20).iter().count(), 200);
         assert_eq!(Seeds::parse("77+"), None);
     }
 }
