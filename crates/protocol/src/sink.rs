@@ -303,6 +303,11 @@ impl Sink {
         Ok(())
     }
 
+    /// Returns the number of blocks of the source; `None` until the end of a stream is known.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.end
+    }
+
     /// Returns the number of blocks; while the end is unknown, the maximum of the layout.
     fn blocks(&self) -> u64 {
         self.end.unwrap_or_else(|| self.layout.blocks())

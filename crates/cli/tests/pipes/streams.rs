@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{PipeWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use garland_testkit::{Garland, Scratch, Wire, random_bytes, until, verdict};
 
@@ -56,6 +57,26 @@ fn standard_input_of_any_length_reaches_every_node() {
         assert_eq!(result["nodes"][2]["bytes"], length, "{result}");
         assert_copied(&scratch, locals(3), "x", &from);
     }
+    scratch.assert_nothing_left();
+}
+
+/// The other node that feeds it from its file has to tell it the end of the stream.
+#[test]
+fn a_node_that_stood_still_gets_the_rest_of_a_stream_and_its_end() {
+    let scratch = Scratch::new("stream-still");
+    let from = source(&scratch, 40 << 20);
+    let garland = garland(&scratch);
+    let input = File::open(&from).expect("it is there");
+    let words = ["--json", "--bwlimit", "80mbit", "--dead-after", "30s", "-", "local[1-3]:/x"];
+    let copy = garland.start_cp_reading(&words, input);
+    until("the first block", || scratch.partial_files().len() == 3);
+    let still = garland.agent("local2");
+    still.stop();
+    std::thread::sleep(Duration::from_millis(2000));
+    still.go_on();
+    let result = copy.end().with_code(0).json();
+    assert_eq!(verdict(&result, "local2"), ("ok", ""));
+    assert_copied(&scratch, locals(3), "x", &from);
     scratch.assert_nothing_left();
 }
 

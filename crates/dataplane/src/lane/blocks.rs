@@ -142,6 +142,8 @@ impl Lane {
             Kind::End if ours => {
                 self.handle(RelayEvent::End(index));
                 self.handle.ended.store(true, Ordering::Relaxed);
+                // Those who feed on the side of this lane tell it, too.
+                self.member.side_feeds.wake();
                 self.member.tell_if_complete();
             }
             _ => self.lose_up("its upstream sent an unexpected frame".to_owned()),

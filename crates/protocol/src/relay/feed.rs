@@ -11,6 +11,12 @@ impl Relay {
     /// (`Again`) come first. Then comes the next block of the downstream that is farthest behind,
     /// which is sent to all downstreams that expect it. The end of the lane comes last.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
+        if self.is_side_feed
+            && let Some(end) = sink.end().filter(|&end| end < self.blocks.end)
+        {
+            // The end of a stream is told to the lane that this one is on the side of.
+            self.end_at(end);
+        }
         let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
             let index = down.again.iter().find(|&&index| sink.can_serve(index));
             index.map(|&index| (index, vec![down.epoch]))
@@ -106,6 +112,10 @@ impl Relay {
         {
             return self.orders.push_back(RelayOrder::Fail(error));
         }
+        self.end_at(blocks);
+    }
+
+    fn end_at(&mut self, blocks: u64) {
         self.blocks.end = blocks;
         self.cursor = self.cursor.min(self.blocks.len());
     }

@@ -128,12 +128,12 @@ impl Engine<'_> {
                 self.route_thread(place, thread, none);
             }
         }
+        let blocks = self.told_blocks(lane);
         for route in beside {
             let threads = &mut self.nodes[place].lanes;
             if threads.iter().any(|thread| thread.route.as_ref() == Some(&route)) {
                 continue;
             }
-            let blocks = self.plan.lanes[lane].blocks;
             let epoch = route.downstreams[0].epoch;
             let (number, relay) = (route.lane, Relay::side_feed(blocks, epoch));
             threads.push(LaneThread { number, relay, ..LaneThread::default() });

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use garland_core::plan::{Layout, NodeId, Plan};
+use garland_core::plan::{LaneBlocks, Layout, NodeId, Plan};
 use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 use garland_sys::clock;
 use garland_sys::world::Random;
@@ -284,6 +284,12 @@ impl<'a> Engine<'a> {
             self.tick_at = deadline.max(self.now);
             self.agenda.add(self.tick_at, Event::Tick);
         }
+    }
+
+    /// Returns the blocks of a lane as nodes know them before the copy.
+    pub(super) fn told_blocks(&self, lane: usize) -> LaneBlocks {
+        let told = self.world.stream.then(|| open_ended(self.plan));
+        told.as_ref().unwrap_or(self.plan).lanes[lane].blocks
     }
 
     /// Reports the source's digest to the head after all blocks were read.

@@ -93,6 +93,7 @@ impl Engine<'_> {
         let ended = matches!(event, RelayEvent::End(_));
         self.nodes[place].tell(lane, event);
         if ended {
+            self.nodes[place].landed = true;
             self.check_complete(place);
         }
         true

@@ -40,7 +40,8 @@ fn disks_that_never_return() {
     // A minute of heartbeats each.
     run(4, Seeds::asked_for(2000).a_quarter().a_quarter(), Case::hangs);
     // A node that hung while it fed others, and the node behind it on a lane that begins elsewhere.
-    [192, 334].into_iter().for_each(|seed| run(4, Seeds::one(seed), Case::hangs));
+    // A stream whose end reached a node that was fed by another one on the side.
+    [192, 334, 500_028, 500_375].into_iter().for_each(|seed| run(4, Seeds::one(seed), Case::hangs));
 }
 
 #[test]
