@@ -12,6 +12,7 @@ pub mod down;
 pub mod exec;
 pub mod explain;
 pub mod forecast;
+mod known_wires;
 pub mod lab_command;
 pub mod lab_result;
 pub mod lab_run;
