@@ -3,16 +3,19 @@
 //! `GARLAND_TRUTH_RUNS` is the number of networks, `GARLAND_TRUTH_SEED` their seed.
 
 use garland_core::plan::{Layout, Plan};
-use garland_core::splitmix::SplitMix;
 use garland_predict::{
     Broadcast, CopyTry, Costs, FanoutChoice, Measured, OrderChoice, Suggestion, Wires, copy,
 };
+use garland_testkit::{Chance, random_network};
 use garland_topology::file::parse;
 use garland_topology::shapes::{Basis, switch};
 use garland_topology::{Medium, Topology, Uplink};
 
 /// The longest time that a suggested plan may take, relative to the best order that was found.
 const NEAR: f64 = 1.05;
+
+/// The number of networks unless it is given.
+const RUNS: u64 = 6;
 
 /// The number of random orders with which plans for more nodes than six are compared.
 const ORDERS: usize = 500;
@@ -32,32 +35,13 @@ struct Case {
 
 impl Case {
     fn draw(seed: u64, number: u64) -> Self {
-        let mut random = SplitMix(seed.wrapping_mul(1_000_003) + number);
-        let nodes = 2 + random.below(11);
-        let text = match random.below(6) {
-            0 => format!("shape = \"hub\"\nnodes = {nodes}\nrate = \"100mbit\"\n"),
-            1 => format!("shape = \"ring\"\nnodes = {}\nrate = \"100mbit\"\n", nodes.max(3)),
-            2 => format!(
-                "shape = \"leaf-spine\"\nnodes = {nodes}\nleaves = {}\nspines = {}\nrate = \"100mbit\"\n\
-                 uplink = \"{}mbit\"\n",
-                2 + random.below(2),
-                1 + random.below(2),
-                10 + random.below(150)
-            ),
-            _ => switches(nodes, &mut random),
-        };
-        let mut text = format!("version = 1\n[topology]\n{text}");
-        if random.below(3) == 0 {
-            let disk = 1 + random.below(20);
-            text += &format!("[[topology.node]]\nnames = \"n1\"\ndisk = \"{disk}MB/s\"\n");
-        }
-        let topology =
-            parse(&text, "x.toml").unwrap_or_else(|error| panic!("{text}{error}")).topology;
+        let mut chance = Chance::new(seed, number);
+        let text = random_network(&mut chance);
+        let read = parse(&text, "x.toml").unwrap_or_else(|error| panic!("{text}{error}"));
+        let topology = read.topology;
         let mut places: Vec<usize> = (0..topology.nodes.len()).collect();
-        for last in (2..places.len()).rev() {
-            places.swap(last, 1 + random.below(last));
-        }
-        let length = 1 << (16 + random.below(13));
+        chance.shuffle(&mut places[1..]);
+        let length = 1 << (16 + chance.below(13));
         let shape = text.lines().nth(2).unwrap_or_default();
         let about = format!("{number}: {shape}, {} nodes, {length} bytes", places.len() - 1);
         Self { topology, places, length, about }
@@ -90,31 +74,6 @@ impl Case {
     }
 }
 
-/// Switches with wires of different rates in a random tree, and nodes at random ones.
-fn switches(nodes: usize, random: &mut SplitMix) -> String {
-    let switches = 1 + random.below(4);
-    let mut text = format!("shape = \"explicit\"\nnodes = \"n[0-{nodes}]\"\n");
-    for switch in 0..switches {
-        let rate = [100, 100, 50, 200][random.below(4)];
-        text += &format!(
-            "[[topology.medium]]\nname = \"s{switch}\"\nkind = \"switch\"\nrate = \"{rate}mbit\"\n"
-        );
-    }
-    for switch in 1..switches {
-        let (to, rate) = (random.below(switch), 10 + random.below(100));
-        text += &format!(
-            "[[topology.uplink]]\nfrom = \"s{switch}\"\nto = \"s{to}\"\nrate = \"{rate}mbit\"\n"
-        );
-    }
-    for node in 0..=nodes {
-        let (at, address) = (random.below(switches), node + 1);
-        text += &format!(
-            "[[topology.nic]]\nnodes = \"n{node}\"\nmedium = \"s{at}\"\naddress = \"10.0.0.{address}/24\"\n"
-        );
-    }
-    text
-}
-
 fn every_order(count: usize) -> Vec<Vec<usize>> {
     let mut orders = vec![vec![]];
     for node in 0..count {
@@ -126,10 +85,10 @@ fn every_order(count: usize) -> Vec<Vec<usize>> {
     orders
 }
 
-fn random_orders(count: usize, random: &mut SplitMix) -> Vec<Vec<usize>> {
+fn random_orders(count: usize, chance: &mut Chance) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut next = || {
-        (1..count).rev().for_each(|last| order.swap(last, random.below(last + 1)));
+        chance.shuffle(&mut order);
         order.clone()
     };
     (0..ORDERS).map(|_| next()).collect()
@@ -139,13 +98,13 @@ fn random_orders(count: usize, random: &mut SplitMix) -> Vec<Vec<usize>> {
 fn suggested_plans_are_near_the_best_of_all_orders() {
     let (runs, seed) = (number("GARLAND_TRUTH_RUNS"), number("GARLAND_TRUTH_SEED").unwrap_or(1));
     let mut missed = Vec::new();
-    for run in 1..=runs.unwrap_or(20) {
+    for run in 1..=runs.unwrap_or(RUNS) {
         let case = Case::draw(seed, run);
         let nodes = case.places.len() - 1;
         let suggested = case.broadcast().suggest().unwrap().remove(0);
         let orders = match nodes {
             ..=6 => every_order(nodes),
-            _ => random_orders(nodes, &mut SplitMix(seed ^ run)),
+            _ => random_orders(nodes, &mut Chance::new(seed, run)),
         };
         let best = case.best_of(&orders);
         let listed = case.best_of(&[(0..nodes).collect()]);
