@@ -5,10 +5,13 @@ use garland_analysis::pairs::Matrix;
 use garland_core::cluster::Node;
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_lab::Lab;
-use garland_predict::{Broadcast, Costs, FanoutChoice, Measured, NoWay, OrderChoice, Wires};
+use garland_predict::{
+    Broadcast, Costs, FanoutChoice, Measured, NoWay, OrderChoice, Processors, Wires,
+};
 use garland_topology::Topology;
 use garland_topology::bounds::rails;
 
+use crate::calibration;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::places::Places;
 use garland_results::wires_baseline::{self, Baseline};
@@ -21,6 +24,7 @@ pub struct KnownWires {
     places: Vec<usize>,
     /// The order of the nodes rack by rack.
     by_rack: Vec<usize>,
+    processors: Option<Processors>,
     source: String,
 }
 
@@ -35,7 +39,7 @@ impl KnownWires {
     /// that sends; the default is the lab's head.
     pub fn between(
         nodes: &[Node],
-        places: &Places,
+        state: &Places,
         (lab, sender): (Option<&Lab>, Option<&str>),
     ) -> Result<Option<Self>, Failure> {
         let racks: Vec<_> =
@@ -49,24 +53,29 @@ impl KnownWires {
             let places: Option<Vec<usize>> = std::iter::once(head).chain(known).collect();
             let source = "the topology of the lab".to_owned();
             let model = Model::Drawn(Box::new(topology.clone()));
-            return Ok(places.map(|places| Self { model, places, by_rack, source }));
+            let processors = calibration::processors(state, true);
+            return Ok(places.map(|places| Self { model, places, by_rack, processors, source }));
         }
         if names.flatten().next().is_some() {
             return Ok(None);
         }
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let Some(baseline) = wires_baseline::recent(places, &names)? else { return Ok(None) };
+        let Some(baseline) = wires_baseline::recent(state, &names)? else { return Ok(None) };
         let source = format!("the rates that {} measured", baseline.run);
         let model = Model::Measured(measured(&baseline, &names));
-        Ok(Some(Self { model, places: (0..=nodes.len()).collect(), by_rack, source }))
+        let places = (0..=nodes.len()).collect();
+        let processors = calibration::processors(state, false);
+        Ok(Some(Self { model, places, by_rack, processors, source }))
     }
 
-    /// The wires of a topology between its first node and the next `nodes` nodes.
-    pub fn drawn(topology: Topology, nodes: u32) -> Self {
+    /// The wires of a topology between its first node and the next `nodes` nodes. Each has the
+    /// processors of this machine.
+    pub fn drawn(topology: Topology, nodes: u32, state: &Places) -> Self {
         let places: Vec<usize> = (0..topology.nodes.len()).take(nodes as usize + 1).collect();
         let by_rack = (0..places.len().saturating_sub(1)).collect();
         let model = Model::Drawn(Box::new(topology));
-        Self { model, places, by_rack, source: "this topology".to_owned() }
+        let processors = calibration::processors(state, false);
+        Self { model, places, by_rack, processors, source: "this topology".to_owned() }
     }
 
     /// Returns where the knowledge is from, in words.
@@ -93,7 +102,7 @@ impl KnownWires {
             },
             places: &self.places,
             length,
-            costs: Costs::USUAL,
+            costs: Costs { processors: self.processors, ..Costs::USUAL },
             order: OrderChoice::Any(vec![self.by_rack.clone()]),
             fanout: FanoutChoice::Any,
             lanes: if lanes > 1 { vec![lanes, 1] } else { vec![1] },

@@ -7,6 +7,7 @@
 
 pub mod args;
 pub mod background;
+pub mod calibration;
 pub mod cp;
 pub mod down;
 pub mod exec;

@@ -5,6 +5,7 @@ use garland_topology::NodeId;
 
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
+use super::processors::{Processors, Work};
 use super::wires::Wires;
 
 /// The number of slices in which a relay forwards a block.
@@ -33,12 +34,21 @@ pub struct Costs {
     /// The time that a block takes at both ends in addition to its bytes, for its header and system
     /// calls, in seconds.
     pub block: f64,
+    /// The processors; `None` if they do not limit the copy.
+    pub processors: Option<Processors>,
 }
 
 impl Costs {
     /// The costs by which plans are compared: an opened block is written at 2 GB/s.
-    pub const USUAL: Self =
-        Self { fixed: 0.0, each: 0.0, hop: 1e-4, seal: f64::INFINITY, open: 2e9, block: 20e-6 };
+    pub const USUAL: Self = Self {
+        fixed: 0.0,
+        each: 0.0,
+        hop: 1e-4,
+        seal: f64::INFINITY,
+        open: 2e9,
+        block: 20e-6,
+        processors: None,
+    };
 }
 
 impl Default for Costs {
@@ -96,9 +106,11 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     let layout = &copy.plan.layout;
     let all = copy.plan.lanes.iter().map(|lane| lane.blocks.len()).sum::<u64>().max(1) as f64;
     let bytes = |lane: &Lane| layout.length as f64 * lane.blocks.len() as f64 / all;
+    let busy: Vec<Vec<Use>> =
+        copy.plan.lanes.iter().map(|lane| copy.work(&mut network, lane)).collect();
     let mut fluid = Fluid::new(&network);
     for (number, (lane, uses)) in copy.plan.lanes.iter().zip(&routes).enumerate() {
-        fluid.flow(number, bytes(lane), uses.clone());
+        fluid.flow(number, bytes(lane), [&uses[..], &busy[number]].concat());
     }
     while fluid.next(None).is_some() {}
     let busy = fluid.busy(fluid.now);
@@ -148,6 +160,22 @@ impl CopyTry<'_> {
             uses.push((network.shared(name, slowest), 1.0));
         }
         Ok(uses)
+    }
+
+    /// Returns the use of processors per byte that passes through a lane's route.
+    fn work(&self, network: &mut Network, lane: &Lane) -> Vec<Use> {
+        let Some(processors) = self.costs.processors else { return Vec::new() };
+        let mut feeds = vec![0; self.places.len()];
+        lane.route.hops().for_each(|(near, _)| feeds[near.index()] += 1);
+        let work = |node: &garland_core::plan::NodeId| {
+            let place = self.places[node.index()];
+            let (name, limit, is_shaped) = self.wires.machine(place);
+            let reads = *node == lane.route.first();
+            let (name, feeds) = (name.to_owned(), feeds[node.index()]);
+            Work { name, reads, feeds, limit, is_shaped }
+        };
+        let nodes: Vec<Work> = lane.route.nodes().iter().map(work).collect();
+        processors.uses(network, &nodes)
     }
 
     /// Returns the time until the first slice has passed the longest route, in seconds.

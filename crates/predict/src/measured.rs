@@ -49,6 +49,11 @@ impl Measured {
         self.rails.len()
     }
 
+    /// Returns the name of a node.
+    pub(super) fn name(&self, node: NodeId) -> &str {
+        &self.names[node]
+    }
+
     /// Returns the number of the group of a node on the first rail, by its first node.
     pub(super) fn group(&self, node: NodeId) -> usize {
         self.rails.first().map_or(0, |rail| rail.groups[node])

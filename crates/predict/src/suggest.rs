@@ -37,7 +37,7 @@ const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// plan's time.
 const BETTER: f64 = 0.98;
 
-/// The same for a tree and a chain: a chain loads the network less.
+/// A tree is preferred to a chain only below this share: a chain loads the network less.
 const BETTER_TREE: f64 = 0.96;
 
 /// A broadcast of which the fastest plan is searched.

@@ -38,6 +38,20 @@ impl Wires<'_> {
         }
     }
 
+    /// Returns a node's name, its limit in processors, and whether its first wire has a rate.
+    pub(super) fn machine(&self, node: NodeId) -> (&str, Option<f64>, bool) {
+        match self {
+            Self::Drawn(topology) => {
+                let medium = topology.nics_of(node).next().map(|(_, nic)| nic.medium);
+                let rate = medium.and_then(|medium| topology.media[medium].rate);
+                let node = &topology.nodes[node];
+                let limit = node.cpu.map(|thousandths| f64::from(thousandths) / 1000.0);
+                (&node.name, limit, rate.is_some())
+            }
+            Self::Measured(measured) => (measured.name(node), None, true),
+        }
+    }
+
     /// Returns the latency of the medium that a node's first NIC is on, in seconds; 0 if unknown.
     pub(super) fn latency(self, node: NodeId) -> f64 {
         let Self::Drawn(topology) = self else { return 0.0 };

@@ -77,15 +77,15 @@ fn wires(
     context: &Context,
     asked: &PlanSuggest,
 ) -> Result<(KnownWires, Vec<String>, String), Failure> {
+    let places = Places::open()?;
     let Some(list) = &asked.list else {
         let (topology, nodes) = topology(asked)?;
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = names.map(|node| node.name.clone()).collect();
-        return Ok((KnownWires::drawn(topology, nodes), names, "NODES".to_owned()));
+        return Ok((KnownWires::drawn(topology, nodes, &places), names, "NODES".to_owned()));
     };
     let inventory = Inventory::open(context)?;
     let nodes: Vec<Node> = inventory.nodes(list)?;
-    let places = Places::open()?;
     let lab = lab::find(&nodes, &places, asked.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
     let known = KnownWires::between(&nodes, &places, (lab.as_ref(), None))?;
     let known = known.ok_or_else(|| {
