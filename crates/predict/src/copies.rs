@@ -168,11 +168,8 @@ impl CopyTry<'_> {
         let mut feeds = vec![0; self.places.len()];
         lane.route.hops().for_each(|(near, _)| feeds[near.index()] += 1);
         let work = |node: &garland_core::plan::NodeId| {
-            let place = self.places[node.index()];
-            let (name, limit, is_shaped) = self.wires.machine(place);
             let reads = *node == lane.route.first();
-            let (name, feeds) = (name.to_owned(), feeds[node.index()]);
-            Work { name, reads, feeds, limit, is_shaped }
+            self.wires.work(self.places[node.index()], reads, feeds[node.index()])
         };
         let nodes: Vec<Work> = lane.route.nodes().iter().map(work).collect();
         processors.uses(network, &nodes)

@@ -50,7 +50,7 @@ impl Measured {
     }
 
     /// Returns the name of a node.
-    pub(super) fn name(&self, node: NodeId) -> &str {
+    pub(super) fn name(&self, node: NodeId) -> &String {
         &self.names[node]
     }
 

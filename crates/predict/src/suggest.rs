@@ -6,22 +6,28 @@
 //! 2-opt and or-opt make (Croes 1958, Or 1976), for a number of trials that does not grow with the
 //! number of nodes. The search is deterministic.
 
+use std::cmp::Ordering;
+
 use garland_core::plan::{Layout, Plan};
 use garland_core::splitmix::SplitMix;
 use garland_topology::NodeId;
 
 use super::copies::{CopyRun, CopyTry, Costs, copy};
-use super::network::{Network, NoWay};
+use super::network::{Network, NoWay, Use};
 use super::wires::Wires;
 
 /// The maximum number of nodes of which all orders are tried.
 const EXACT: usize = 6;
 
-/// The number of hops that are simulated to improve the orders of one shape.
-const HOPS: usize = 30_000;
+/// The number of hops that are simulated to improve the orders of one shape, for each second that the
+/// copy takes: a search must not take longer than it saves. It takes about a twentieth of the copy.
+const HOPS: f64 = 30_000.0;
 
-/// The maximum number of nodes for which each node's nearest successor is searched.
-const NEAREST: usize = 100;
+/// The times of copies, in seconds, between which the number of hops grows.
+const SEARCHED: (f64, f64) = (0.05, 1.0);
+
+/// The maximum number of nodes of which all pairs are compared.
+const NEAREST: usize = 64;
 
 /// A shape's orders are improved if its best known order takes at most this many times the time of
 /// the fastest plan so far.
@@ -130,44 +136,51 @@ impl Broadcast<'_> {
     /// # Errors
     /// If no plan reaches all nodes.
     pub fn suggest(&self) -> Result<Vec<Suggestion>, NoWay> {
-        let (mut shapes, mut lost) = (Vec::new(), None);
-        for (fanout, &lanes) in self
-            .fanouts()
-            .into_iter()
-            .flat_map(|fanout| self.lanes.iter().map(move |lanes| (fanout, lanes)))
-        {
-            let merits = self
-                .beginnings()
-                .into_iter()
-                .map(|order| self.merit(&order, (fanout, lanes)).map(|merit| (merit, order)));
-            for known in merits {
-                match known {
-                    Ok((merit, order)) => shapes.push((merit, order, (fanout, lanes))),
-                    Err(way) => lost = Some(way),
-                }
-            }
-        }
-        // The sort is stable, so the simplest shape stays first among equals.
-        shapes.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
-        let mut fastest = shapes.first().map_or(f64::INFINITY, |(merit, ..)| merit.0);
+        let begun = self.begun()?;
+        let floor = self.floor();
+        let mut fastest = begun.first().map_or(f64::INFINITY, |(merit, ..)| merit.0);
         let (mut plans, mut seen) = (Vec::new(), Vec::new());
-        for (merit, order, shape) in shapes {
+        for (merit, order, shape) in begun {
             if seen.contains(&shape) {
                 continue;
             }
             seen.push(shape);
             let mut orders = vec![order];
-            if matches!(self.order, OrderChoice::Any(_)) && merit.0 <= fastest * WORTH {
-                let (better, improved) = self.improved(merit, orders[0].clone(), shape);
-                fastest = fastest.min(better.0);
-                orders.extend([improved, self.listed()]);
+            if matches!(self.order, OrderChoice::Any(_)) {
+                // Where nothing can be much faster, most of the copies, this costs no time.
+                if fastest * BETTER > floor && merit.0 <= fastest * WORTH {
+                    let (better, improved) = self.improved(merit, orders[0].clone(), shape);
+                    fastest = fastest.min(better.0);
+                    orders.push(improved);
+                }
+                orders.push(self.listed());
             }
-            for order in orders {
-                plans.extend(self.with_blocks(&order, shape));
+            for (at, order) in orders.iter().enumerate() {
+                if !orders[..at].contains(order) {
+                    plans.extend(self.with_blocks(order, shape));
+                }
             }
         }
-        let nothing = || NoWay { from: "the head".to_owned(), to: "its nodes".to_owned() };
-        if plans.is_empty() { Err(lost.unwrap_or_else(nothing)) } else { Ok(self.ranked(plans)) }
+        Ok(self.ranked(plans))
+    }
+
+    /// Returns all shapes with the orders that a search begins with, the fastest first.
+    fn begun(&self) -> Result<Vec<(Merit, Vec<usize>, Shape)>, NoWay> {
+        let orders = self.beginnings();
+        let (mut begun, mut lost) = (Vec::new(), None);
+        for fanout in self.fanouts() {
+            for shape in self.lanes.iter().map(|&lanes| (fanout, lanes)) {
+                for order in &orders {
+                    match self.merit(order, shape) {
+                        Ok(merit) => begun.push((merit, order.clone(), shape)),
+                        Err(way) => lost = Some(way),
+                    }
+                }
+            }
+        }
+        // The sort is stable, so the simplest shape stays first among equals.
+        begun.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+        if begun.is_empty() { Err(lost.unwrap_or_else(no_nodes)) } else { Ok(begun) }
     }
 
     /// Simulates the plan with this order, fan-out, number of lanes and block size.
@@ -176,10 +189,9 @@ impl Broadcast<'_> {
     /// When there is no route for a hop.
     pub fn run(&self, order: &[usize], shape: (usize, u16), block: u32) -> Result<CopyRun, NoWay> {
         let (fanout, lanes) = shape;
-        let nobody = || NoWay { from: "the head".to_owned(), to: "its nodes".to_owned() };
-        let layout = Layout::new(self.length, block).map_err(|_| nobody())?;
+        let layout = Layout::new(self.length, block).map_err(|_| no_nodes())?;
         let names = vec![String::new(); order.len()];
-        let plan = Plan::broadcast(layout, &names, lanes).map_err(|_| nobody())?;
+        let plan = Plan::broadcast(layout, &names, lanes).map_err(|_| no_nodes())?;
         let plan = if fanout > 1 { plan.branching(fanout) } else { plan };
         let places: Vec<NodeId> = std::iter::once(self.places[0])
             .chain(order.iter().map(|&at| self.places[at + 1]))
@@ -230,19 +242,41 @@ impl Broadcast<'_> {
         let (mut at, mut order) = (self.places[0], Vec::new());
         while !left.is_empty() {
             let hops: Vec<_> = left.iter().map(|&next| (at, self.places[next + 1])).collect();
-            let mut cost = |hop| {
-                let uses = self.wires.uses(&mut network, &[hop], None).ok()?.remove(0);
-                let cost = uses.iter().map(|&(place, weight)| weight / network.capacity_of(place));
-                Some(cost.sum::<f64>())
-            };
-            let costs: Option<Vec<f64>> = hops.into_iter().map(&mut cost).collect();
-            let costs = costs?;
+            let uses = self.wires.uses(&mut network, &hops, None).ok()?;
+            let cost = |&(place, weight): &Use| weight / network.capacity_of(place);
+            let costs: Vec<f64> = uses.iter().map(|uses| uses.iter().map(cost).sum()).collect();
             let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
             let next = left.remove(costs.iter().position(|cost| *cost <= least * 1.0001)?);
             at = self.places[next + 1];
             order.push(next);
         }
         Some(order)
+    }
+
+    /// Returns a time in which no plan can send everything, in seconds: each node receives all bytes
+    /// from some node, and nodes that share processors do the same work in every plan.
+    fn floor(&self) -> f64 {
+        let mut network = Network::new();
+        let mut slowest: f64 = 0.0;
+        for &to in self.places.iter().skip(1).take_while(|_| self.places.len() <= NEAREST) {
+            let others = self.places.iter().filter(|from| **from != to);
+            let hops: Vec<_> = others.map(|&from| (from, to)).collect();
+            let Ok(uses) = self.wires.uses(&mut network, &hops, None) else { return 0.0 };
+            let disk = self.wires.disk(&mut network, to);
+            let cost = |&(place, weight): &Use| weight / network.capacity_of(place);
+            let costs = uses.iter().map(|uses| uses.iter().map(cost).fold(0.0, f64::max));
+            let least = costs.fold(f64::INFINITY, f64::min);
+            slowest = slowest.max(least).max(disk.as_ref().map_or(0.0, cost));
+        }
+        let lanes = f64::from(self.lanes.iter().max().copied().unwrap_or(1));
+        let feeds = |at: usize| usize::from(at + 1 < self.places.len());
+        let work = self.places.iter().enumerate();
+        let work = work.map(|(at, &node)| self.wires.work(node, at == 0, feeds(at)));
+        let processors = self.costs.processors.filter(|processors| processors.is_shared);
+        let uses = processors.map(|shared| shared.uses(&mut network, &work.collect::<Vec<_>>()));
+        let busy = uses.and_then(|uses| uses.last().copied());
+        let busy = busy.map_or(0.0, |(place, weight)| weight / network.capacity_of(place));
+        self.length as f64 * busy.max(slowest / lanes)
     }
 
     /// Searches orders of a shape that are better than `order`.
@@ -253,7 +287,8 @@ impl Broadcast<'_> {
             return (merit, order);
         }
         let all = if nodes <= EXACT { all_orders(nodes) } else { Vec::new() };
-        let trials = if nodes <= EXACT { all.len() } else { (HOPS / nodes).max(8) };
+        let hops = HOPS * merit.0.clamp(SEARCHED.0, SEARCHED.1);
+        let trials = if nodes <= EXACT { all.len() } else { (hops as usize / nodes).max(8) };
         let mut random = SplitMix(nodes as u64);
         let mut best = (merit, order);
         for trial in 0..trials {
@@ -283,7 +318,6 @@ impl Broadcast<'_> {
     /// Sorts plans by their times, and puts the best of all first.
     fn ranked(&self, mut plans: Vec<Suggestion>) -> Vec<Suggestion> {
         plans.sort_by(|a, b| a.run.seconds.total_cmp(&b.run.seconds));
-        plans.dedup();
         let fastest = plans[0].run.seconds;
         let effort = |plan: &Suggestion| {
             let (others, block) = (plan.lanes != self.lanes[0], plan.block_size != self.block_size);
@@ -299,6 +333,11 @@ impl Broadcast<'_> {
         plans[..=first].rotate_right(1);
         plans
     }
+}
+
+/// The error if there is nobody to reach.
+fn no_nodes() -> NoWay {
+    NoWay { from: "the head".to_owned(), to: "its nodes".to_owned() }
 }
 
 /// Returns all orders of `count` nodes in lexicographic order.

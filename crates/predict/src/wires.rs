@@ -4,6 +4,7 @@ use garland_topology::{NodeId, Topology};
 
 use super::measured::Measured;
 use super::network::{Network, NoWay, Use};
+use super::processors::Work;
 
 /// What connects nodes. A node is identified by its index in the topology, or in the measurement.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +39,9 @@ impl Wires<'_> {
         }
     }
 
-    /// Returns a node's name, its limit in processors, and whether its first wire has a rate.
-    pub(super) fn machine(&self, node: NodeId) -> (&str, Option<f64>, bool) {
-        match self {
+    /// Returns the work of a node that feeds this number of nodes.
+    pub(super) fn work(self, node: NodeId, reads: bool, feeds: usize) -> Work {
+        let (name, limit, is_shaped) = match self {
             Self::Drawn(topology) => {
                 let medium = topology.nics_of(node).next().map(|(_, nic)| nic.medium);
                 let rate = medium.and_then(|medium| topology.media[medium].rate);
@@ -49,7 +50,8 @@ impl Wires<'_> {
                 (&node.name, limit, rate.is_some())
             }
             Self::Measured(measured) => (measured.name(node), None, true),
-        }
+        };
+        Work { name: name.clone(), reads, feeds, limit, is_shaped }
     }
 
     /// Returns the latency of the medium that a node's first NIC is on, in seconds; 0 if unknown.
