@@ -137,7 +137,11 @@ impl Broadcast<'_> {
     /// If no plan reaches all nodes.
     pub fn suggest(&self) -> Result<Vec<Suggestion>, NoWay> {
         let begun = self.begun()?;
-        let floor = self.floor();
+        let (_, order, shape) = &begun[0];
+        // Where nothing can be much faster, as in most copies, no search takes time.
+        let stream = self.run(order, *shape, self.block_size)?.stream;
+        let is_searched =
+            matches!(self.order, OrderChoice::Any(_)) && stream * BETTER > self.floor();
         let mut fastest = begun.first().map_or(f64::INFINITY, |(merit, ..)| merit.0);
         let (mut plans, mut seen) = (Vec::new(), Vec::new());
         for (merit, order, shape) in begun {
@@ -146,15 +150,12 @@ impl Broadcast<'_> {
             }
             seen.push(shape);
             let mut orders = vec![order];
-            if matches!(self.order, OrderChoice::Any(_)) {
-                // Where nothing can be much faster, most of the copies, this costs no time.
-                if fastest * BETTER > floor && merit.0 <= fastest * WORTH {
-                    let (better, improved) = self.improved(merit, orders[0].clone(), shape);
-                    fastest = fastest.min(better.0);
-                    orders.push(improved);
-                }
-                orders.push(self.listed());
+            if is_searched && merit.0 <= fastest * WORTH {
+                let (better, improved) = self.improved(merit, orders[0].clone(), shape);
+                fastest = fastest.min(better.0);
+                orders.push(improved);
             }
+            orders.push(self.listed());
             for (at, order) in orders.iter().enumerate() {
                 if !orders[..at].contains(order) {
                     plans.extend(self.with_blocks(order, shape));
@@ -228,8 +229,12 @@ impl Broadcast<'_> {
             let numbers = self.wires.neighbourhoods(self.places);
             let mut near = self.listed();
             near.sort_by_key(|&at| (numbers[at + 1] != numbers[0], numbers[at + 1]));
-            all.extend(others.iter().cloned().chain([near]));
-            all.extend((self.places.len() <= NEAREST).then(|| self.nearest()).flatten());
+            let nearest = (self.places.len() <= NEAREST).then(|| self.nearest()).flatten();
+            for order in others.iter().cloned().chain([near]).chain(nearest) {
+                if !all.contains(&order) {
+                    all.push(order);
+                }
+            }
         }
         all
     }
@@ -276,7 +281,8 @@ impl Broadcast<'_> {
         let uses = processors.map(|shared| shared.uses(&mut network, &work.collect::<Vec<_>>()));
         let busy = uses.and_then(|uses| uses.last().copied());
         let busy = busy.map_or(0.0, |(place, weight)| weight / network.capacity_of(place));
-        self.length as f64 * busy.max(slowest / lanes)
+        let blocks = self.length.div_ceil(u64::from(self.block_size)) as f64;
+        self.length as f64 * busy.max(slowest / lanes) + self.costs.block * blocks / lanes
     }
 
     /// Searches orders of a shape that are better than `order`.
