@@ -24,8 +24,17 @@ pub struct KnownWires {
     places: Vec<usize>,
     /// The order of the nodes rack by rack.
     by_rack: Vec<usize>,
+    /// The usual number of lanes.
+    lanes: u16,
     processors: Option<Processors>,
     source: String,
+}
+
+/// Returns the usual number of lanes of a copy: the number of addresses that all nodes have, or of
+/// the rails of their lab.
+pub fn usual_lanes(nodes: &[Node], lab: Option<&Lab>) -> u16 {
+    let addresses = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
+    u16::try_from(addresses.max(lab.map_or(1, Lab::lanes))).unwrap_or(1)
 }
 
 enum Model {
@@ -44,7 +53,7 @@ impl KnownWires {
     ) -> Result<Option<Self>, Failure> {
         let racks: Vec<_> =
             nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
-        let by_rack = chain_order(&Order::Rack, &racks)?;
+        let (by_rack, lanes) = (chain_order(&Order::Rack, &racks)?, usual_lanes(nodes, lab));
         let names = nodes.iter().map(|node| node.name.strip_prefix(LAB_PREFIX));
         if let Some(lab) = lab {
             let topology = &lab.spec().topology;
@@ -54,7 +63,14 @@ impl KnownWires {
             let source = "the topology of the lab".to_owned();
             let model = Model::Drawn(Box::new(topology.clone()));
             let processors = calibration::processors(state, true);
-            return Ok(places.map(|places| Self { model, places, by_rack, processors, source }));
+            return Ok(places.map(|places| Self {
+                model,
+                places,
+                by_rack,
+                lanes,
+                processors,
+                source,
+            }));
         }
         if names.flatten().next().is_some() {
             return Ok(None);
@@ -65,7 +81,7 @@ impl KnownWires {
         let model = Model::Measured(measured(&baseline, &names));
         let places = (0..=nodes.len()).collect();
         let processors = calibration::processors(state, false);
-        Ok(Some(Self { model, places, by_rack, processors, source }))
+        Ok(Some(Self { model, places, by_rack, lanes, processors, source }))
     }
 
     /// The wires of a topology between its first node and the next `nodes` nodes. Each has the
@@ -73,9 +89,11 @@ impl KnownWires {
     pub fn drawn(topology: Topology, nodes: u32, state: &Places) -> Self {
         let places: Vec<usize> = (0..topology.nodes.len()).take(nodes as usize + 1).collect();
         let by_rack = (0..places.len().saturating_sub(1)).collect();
+        let lanes = u16::try_from(rails(&topology).clamp(1, 64)).unwrap_or(1);
         let model = Model::Drawn(Box::new(topology));
         let processors = calibration::processors(state, false);
-        Self { model, places, by_rack, processors, source: "this topology".to_owned() }
+        let source = "this topology".to_owned();
+        Self { model, places, by_rack, lanes, processors, source }
     }
 
     /// Returns where the knowledge is from, in words.
@@ -83,13 +101,9 @@ impl KnownWires {
         &self.source
     }
 
-    /// Returns the usual number of lanes: the number of rails.
-    pub fn rails(&self) -> u16 {
-        let rails = match &self.model {
-            Model::Drawn(topology) => rails(topology),
-            Model::Measured(measured) => measured.rails(),
-        };
-        u16::try_from(rails.clamp(1, 64)).unwrap_or(1)
+    /// Returns the usual number of lanes.
+    pub fn lanes(&self) -> u16 {
+        self.lanes
     }
 
     /// Returns the search for the fastest plan of a copy of `length` bytes: any order and shape,

@@ -43,12 +43,6 @@ impl Measured {
         Self { rails, names }
     }
 
-    /// Returns the number of rails that were measured.
-    #[must_use]
-    pub fn rails(&self) -> usize {
-        self.rails.len()
-    }
-
     /// Returns the name of a node.
     pub(super) fn name(&self, node: NodeId) -> &String {
         &self.names[node]

@@ -9,7 +9,7 @@ use super::chain::Chain;
 use super::request::CopyRequest;
 use super::shape::{AUTO, FastestPlan, shaped};
 use super::source::CopySource;
-use crate::known_wires::KnownWires;
+use crate::known_wires::{KnownWires, usual_lanes};
 use garland_fleet::inventory::Inventory;
 use garland_results::places::Places;
 use garland_terminal::failure::Failure;
@@ -42,9 +42,7 @@ pub fn plan(
     let order = if order == AUTO { "list" } else { order };
     let Chain { nodes, why } = Chain::ordered(inventory, (places, lab), order, nodes)?;
     let block = request.block_size;
-    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
-    let rails = rails.max(lab.map_or(1, Lab::lanes));
-    let rails = request.args.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
+    let rails = request.args.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     if request.args.shared {
         refuse_unshareable(given, path)?;

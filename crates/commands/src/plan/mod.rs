@@ -60,7 +60,7 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     let length = bytes::parse(&asked.bytes)?;
     let (wires, names, list) = wires(context, asked)?;
     phases.end("read");
-    let (lanes, block) = (wires.rails(), Layout::fitting(length).block_size);
+    let (lanes, block) = (wires.lanes(), Layout::fitting(length).block_size);
     let plans = wires.broadcast(length, lanes, block).suggest().map_err(|way| unreachable(&way))?;
     let plans: Vec<Tried> = plans.into_iter().map(|plan| Tried::new(plan, &names)).collect();
     let (options, why) = (options(&plans[0]), reasons(&plans, length, wires.source()));
