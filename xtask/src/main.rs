@@ -41,6 +41,8 @@ usage: cargo xtask <chore>
   soak mount          test mounts for ten minutes and more while agents are killed
   truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
                       program: how many explanations name them (default: 60 runs)
+  truth suggest [--runs N] [--seed S]  random networks: are suggested plans near the best of all
+                      orders, and do copies take as long as was predicted (default: 20 networks)
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
   bench ping          small messages between two nodes, compared with other tools (--help)
@@ -80,6 +82,9 @@ fn main() -> ExitCode {
         }
         "soak" if rest.first().is_some_and(|word| word == "healthy") => {
             guard::chore(|| ci::soak_healthy(root, &rest[1..]))
+        }
+        "truth" if rest.first().is_some_and(|word| word == "suggest") => {
+            guard::chore(|| ci::truth_suggest(root, &rest[1..]))
         }
         "truth" => guard::chore(|| ci::truth(root, rest)),
         "soak" if rest == ["bugs"] => guard::chore(|| ci::bugs(root)),

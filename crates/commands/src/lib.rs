@@ -7,11 +7,13 @@
 
 pub mod args;
 pub mod background;
+pub mod calibration;
 pub mod cp;
 pub mod down;
 pub mod exec;
 pub mod explain;
 pub mod forecast;
+mod known_wires;
 pub mod lab_command;
 pub mod lab_result;
 pub mod lab_run;

@@ -2,7 +2,7 @@
 //! bytes. The start-up time is not simulated but measured, with a file of one byte.
 
 use garland_core::plan::{Layout, Plan};
-use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
+use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, Wires, copy, transfers};
 use garland_topology::{NodeId, Topology};
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64,
     let plan = Plan::broadcast(Layout::fitting(length), &names, 1)
         .or_nothing("failed to plan the copy to simulate")?;
     let costs = Costs::default();
-    copy(&CopyTry { topology, plan: &plan, places, costs })
+    copy(&CopyTry { wires: Wires::Drawn(topology), plan: &plan, places, costs })
         .map(|run| run.seconds)
         .map_err(|way| no_way(topology, &way))
 }

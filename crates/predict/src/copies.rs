@@ -1,10 +1,12 @@
 //! Simulates a copy with its plan: each lane is one flow over its whole route.
 
 use garland_core::plan::{Lane, Plan};
-use garland_topology::{NodeId, Topology};
+use garland_topology::NodeId;
 
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
+use super::processors::{Processors, Work};
+use super::wires::Wires;
 
 /// The number of slices in which a relay forwards a block.
 const SLICES: u32 = 4;
@@ -29,23 +31,41 @@ pub struct Costs {
     /// The rate at which a node can receive, open and write, in bytes per second; infinite if not
     /// limited.
     pub open: f64,
+    /// The time that a block takes at both ends in addition to its bytes, for its header and system
+    /// calls, in seconds.
+    pub block: f64,
+    /// The processors; `None` if they do not limit the copy.
+    pub processors: Option<Processors>,
+}
+
+impl Costs {
+    /// The costs by which plans are compared: an opened block is written at 2 GB/s.
+    pub const USUAL: Self = Self {
+        fixed: 0.0,
+        each: 0.0,
+        hop: 1e-4,
+        seal: f64::INFINITY,
+        open: 2e9,
+        block: 20e-6,
+        processors: None,
+    };
 }
 
 impl Default for Costs {
     /// Returns costs of 0 except for a tenth of a millisecond per hop.
     fn default() -> Self {
-        Self { fixed: 0.0, each: 0.0, hop: 1e-4, seal: f64::INFINITY, open: f64::INFINITY }
+        Self { open: f64::INFINITY, block: 0.0, ..Self::USUAL }
     }
 }
 
 /// The input of a simulated copy.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyTry<'a> {
-    /// The topology of the nodes.
-    pub topology: &'a Topology,
+    /// What connects the nodes.
+    pub wires: Wires<'a>,
     /// The plan of the copy.
     pub plan: &'a Plan,
-    /// The indices of the plan's nodes in the topology, in the order of the plan.
+    /// The indices of the plan's nodes in `wires`, in the order of the plan.
     pub places: &'a [NodeId],
     /// The costs in addition to wires and disks.
     pub costs: Costs,
@@ -86,13 +106,15 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     let layout = &copy.plan.layout;
     let all = copy.plan.lanes.iter().map(|lane| lane.blocks.len()).sum::<u64>().max(1) as f64;
     let bytes = |lane: &Lane| layout.length as f64 * lane.blocks.len() as f64 / all;
+    let busy: Vec<Vec<Use>> =
+        copy.plan.lanes.iter().map(|lane| copy.work(&mut network, lane)).collect();
     let mut fluid = Fluid::new(&network);
     for (number, (lane, uses)) in copy.plan.lanes.iter().zip(&routes).enumerate() {
-        fluid.flow(number, bytes(lane), uses.clone());
+        fluid.flow(number, bytes(lane), [&uses[..], &busy[number]].concat());
     }
     while fluid.next(None).is_some() {}
-    let stream = fluid.now;
-    let busy = fluid.busy(stream);
+    let busy = fluid.busy(fluid.now);
+    let stream = fluid.now + copy.costs.block * all / copy.plan.lanes.len().max(1) as f64;
     let limit = busy.first().filter(|(_, share)| *share > 0.0).map(|(name, _)| name.clone());
     let fill = copy.fill(&network, &routes);
     let block = f64::from(layout.block_size).min(layout.length as f64);
@@ -113,14 +135,11 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
 impl CopyTry<'_> {
     /// Returns the use of each resource per byte that passes through a lane's route.
     fn route(&self, network: &mut Network, lane: &Lane) -> Result<Vec<Use>, NoWay> {
-        let topology = self.topology;
         let place = |node: garland_core::plan::NodeId| self.places[node.index()];
         let hops: Vec<(NodeId, NodeId)> =
             lane.route.hops().map(|(near, far)| (place(near), place(far))).collect();
-        let taken = match self.plan.lanes.len() {
-            1 => network.between(topology, &hops)?,
-            _ => network.over_rail(topology, &hops, usize::from(lane.rail))?,
-        };
+        let rail = (self.plan.lanes.len() > 1).then_some(usize::from(lane.rail));
+        let taken = self.wires.uses(network, &hops, rail)?;
         let mut all = vec![0.0; network.len()];
         for (place, weight) in taken.into_iter().flatten() {
             all[place] += weight;
@@ -128,10 +147,8 @@ impl CopyTry<'_> {
         let mut uses: Vec<Use> =
             all.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0).collect();
         let first = place(lane.route.first());
-        uses.extend(network.disk(topology, first));
-        for (_, far) in &hops {
-            uses.extend(network.disk(topology, *far));
-        }
+        let nodes = std::iter::once(first).chain(hops.iter().map(|(_, far)| *far));
+        uses.extend(nodes.filter_map(|node| self.wires.disk(network, node)));
         // Reading and sealing on the head, and opening on the nodes, limit a lane like a wire.
         let slowest = self.costs.seal.min(self.costs.open);
         if slowest.is_finite() {
@@ -140,11 +157,22 @@ impl CopyTry<'_> {
             } else {
                 "receiving and opening"
             };
-            let known = (0..network.len()).find(|place| network.name(*place) == name);
-            let place = known.unwrap_or_else(|| network.add(name, slowest));
-            uses.push((place, 1.0));
+            uses.push((network.shared(name, slowest), 1.0));
         }
         Ok(uses)
+    }
+
+    /// Returns the use of processors per byte that passes through a lane's route.
+    fn work(&self, network: &mut Network, lane: &Lane) -> Vec<Use> {
+        let Some(processors) = self.costs.processors else { return Vec::new() };
+        let mut feeds = vec![0; self.places.len()];
+        lane.route.hops().for_each(|(near, _)| feeds[near.index()] += 1);
+        let work = |node: &garland_core::plan::NodeId| {
+            let reads = *node == lane.route.first();
+            self.wires.work(self.places[node.index()], reads, feeds[node.index()])
+        };
+        let nodes: Vec<Work> = lane.route.nodes().iter().map(work).collect();
+        processors.uses(network, &nodes)
     }
 
     /// Returns the time until the first slice has passed the longest route, in seconds.
@@ -166,20 +194,17 @@ impl CopyTry<'_> {
     }
 
     /// Returns the latency of a lane's route in seconds. All hops are assumed to have the latency
-    /// of the medium that the first node's first NIC is on.
+    /// of the first node's first hop.
     fn latency(&self, lane: &Lane) -> f64 {
         let first = self.places[lane.route.first().index()];
-        let mut nics = self.topology.nics_of(first);
-        let medium = nics.next().map(|(_, nic)| nic.medium);
-        let latency =
-            medium.map_or(0.0, |medium| self.topology.media[medium].latency.as_secs_f64());
-        latency * lane.route.depth() as f64
+        self.wires.latency(first) * lane.route.depth() as f64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use garland_core::plan::Layout;
+    use garland_topology::Topology;
     use garland_topology::bounds::max_min;
     use garland_topology::shapes::{Basis, Between, hub, rail, star, switch};
 
@@ -192,7 +217,8 @@ mod tests {
 
     fn run(topology: &Topology, plan: &Plan) -> CopyRun {
         let places: Vec<NodeId> = (0..plan.nodes.len()).collect();
-        copy(&CopyTry { topology, plan, places: &places, costs: Costs::default() }).unwrap()
+        let wires = Wires::Drawn(topology);
+        copy(&CopyTry { wires, plan, places: &places, costs: Costs::default() }).unwrap()
     }
 
     fn basis(nodes: u32) -> Basis {
@@ -222,8 +248,8 @@ mod tests {
         assert_eq!(switched.limit.as_deref(), Some("n0 eth0 out"));
         let places = [0, 1, 2, 3, 4];
         let chain = plan(1000, 4, 1);
-        let lost =
-            CopyTry { topology: &topology, plan: &chain, places: &places, costs: Costs::default() };
+        let wires = Wires::Drawn(&topology);
+        let lost = CopyTry { wires, plan: &chain, places: &places, costs: Costs::default() };
         assert_eq!(copy(&lost), Err(NoWay { from: "n1".to_owned(), to: "n2".to_owned() }));
     }
 

@@ -11,10 +11,18 @@
 mod copies;
 mod farm;
 mod fluid;
+mod measured;
 mod network;
+mod processors;
+mod suggest;
 mod transfers;
+mod wires;
 
 pub use copies::{CopyRun, CopyTry, Costs, copy};
 pub use farm::{Farm, FarmRun, Files, Job, Machine, Ran, farm};
+pub use measured::Measured;
 pub use network::{Network, NoWay, ThereAndBack, Use};
+pub use processors::{CpuCosts, Processors};
+pub use suggest::{Broadcast, FanoutChoice, OrderChoice, Suggestion};
 pub use transfers::{Transfer, transfers};
+pub use wires::Wires;

@@ -22,11 +22,12 @@ const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
 /// beowulf-pairs-1996` with two routes): 1.12 to 1.3.
 const SENT_AGAIN: f64 = 1.2;
 
-/// What a resource is: a part of the topology or a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What a resource is: a part of the topology, a disk, or something that has a name only.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Thing {
     Wire(Resource),
     Disk(NodeId),
+    Named(String),
 }
 
 /// The resources, with their names and rates. A resource is identified by its index.
@@ -59,6 +60,11 @@ impl Network {
         self.names.push(name.to_owned());
         self.capacity.push(capacity);
         self.names.len() - 1
+    }
+
+    /// Returns the index of the resource with this name; added with this rate if there is none.
+    pub(super) fn shared(&mut self, name: &str, capacity: f64) -> usize {
+        self.place(Thing::Named(name.to_owned()), || (name.to_owned(), capacity))
     }
 
     /// Returns the name of the resource with the index `place`.

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use garland_analysis::pairs::Matrix;
+use garland_sys::clock;
 use serde::Deserialize;
 
 /// The schema of the result of `garland wires`.
@@ -18,6 +20,8 @@ pub struct Baseline {
     /// For each rail, the rate of one stream between each pair of nodes, in bytes per second. The
     /// nodes are in the order of the present run.
     pub rates: Vec<Matrix>,
+    /// When the run ended; `None` if the file system does not say.
+    ended: Option<SystemTime>,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +44,9 @@ struct KeptDirection {
     to: String,
     rate: Option<f64>,
 }
+
+/// For so long wires are assumed to be as they were measured.
+const DAY: Duration = Duration::from_hours(24);
 
 /// The maximum number of rails that are read.
 const RAILS: usize = 64;
@@ -79,6 +86,13 @@ pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, 
     last(&places.folder("runs")?, names, |_| true)
 }
 
+/// Finds the same of the last day.
+pub fn recent(places: &Places, names: &[&str]) -> Result<Option<Baseline>, Failure> {
+    let found = with_others(places, names)?;
+    let now = UNIX_EPOCH + Duration::from_nanos(clock::wall_ns());
+    Ok(found.filter(|found| found.ended.is_some_and(|ended| now < ended + DAY)))
+}
+
 /// Finds the last run in the directory `runs` that measured at least the nodes `names`. `alike`
 /// gets the names of all nodes of a run, and decides whether to accept the run.
 fn last(
@@ -107,6 +121,7 @@ fn read(
     names: &[&str],
     alike: impl Fn(&[&str]) -> bool,
 ) -> Option<Baseline> {
+    let ended = fs::metadata(path).and_then(|file| file.modified()).ok();
     let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let place = |name: &str| names.iter().position(|known| *known == name);
     let known: Vec<&str> = kept.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -131,5 +146,5 @@ fn read(
             rail.set(from, to, rate);
         }
     }
-    Some(Baseline { run: run.to_owned(), rates })
+    Some(Baseline { run: run.to_owned(), rates, ended })
 }

@@ -26,6 +26,13 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16) % end.max(1)
     }
 
+    /// Puts `items` in a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, usize::try_from(self.below(last as u64 + 1)).expect("an index"));
+        }
+    }
+
     /// Returns one of `choices`.
     ///
     /// # Panics

@@ -23,6 +23,9 @@ const FUZZ_S: u32 = 60;
 /// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
 
+/// Networks of `truth suggest`.
+const SUGGESTIONS: u64 = 20;
+
 /// Runs of `truth`.
 const TRUTH_RUNS: u64 = 60;
 
@@ -80,7 +83,7 @@ pub(crate) fn soak_faults(root: &Path, args: &[String]) -> Result<()> {
     let [minutes, given, round] = numbers(args, ["--minutes", "--seed", "--round"])
         .context("usage: cargo xtask soak faults [--minutes N] [--seed S] [--round R]")?;
     packages::install(packages::TESTS)?;
-    let mut command = printing(root, "soak_faults");
+    let mut command = printing(root, "garland", "soak_faults");
     command.env("GARLAND_SOAK_FAULTS_MINUTES", minutes.unwrap_or(FAULTS_MIN).to_string());
     command.env("GARLAND_SOAK_FAULTS_SEED", given.unwrap_or(seed().into()).to_string());
     if let Some(round) = round {
@@ -98,7 +101,7 @@ pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
     let [copies] =
         numbers(args, ["--copies"]).context("usage: cargo xtask soak healthy [--copies N]")?;
     packages::install(packages::TESTS)?;
-    let mut command = printing(root, "healthy");
+    let mut command = printing(root, "garland", "healthy");
     command.env("GARLAND_SOAK", seed().to_string());
     command.env("GARLAND_SOAK_HEALTHY", copies.unwrap_or(HEALTHY_COPIES).to_string());
     steps::watched(&mut command)
@@ -114,7 +117,8 @@ pub(crate) fn truth(root: &Path, args: &[String]) -> Result<()> {
     let [runs, given, run] = numbers(args, ["--runs", "--seed", "--run"])
         .context("usage: cargo xtask truth [--runs N] [--seed S] [--run K]")?;
     packages::install(packages::TESTS)?;
-    let mut command = printing(root, "truth");
+    let mut command = printing(root, "garland", "truth");
+    command.arg("explanations");
     command.env("GARLAND_TRUTH_RUNS", runs.unwrap_or(TRUTH_RUNS).to_string());
     command.env("GARLAND_TRUTH_SEED", given.unwrap_or(seed().into()).to_string());
     if let Some(run) = run {
@@ -123,12 +127,33 @@ pub(crate) fn truth(root: &Path, args: &[String]) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Returns the command that runs the integration test `name` of the program alone, and shows what it prints
+/// Draws networks; compares the plans that are suggested with the best of all orders, and with real copies in
+/// labs: `truth suggest [--runs N] [--seed S]`.
+///
+/// # Errors
+/// If an argument is wrong, a suggestion is not near the best, or a copy failed.
+pub(crate) fn truth_suggest(root: &Path, args: &[String]) -> Result<()> {
+    let [runs, given] = numbers(args, ["--runs", "--seed"])
+        .context("usage: cargo xtask truth suggest [--runs N] [--seed S]")?;
+    packages::install(packages::TESTS)?;
+    let (runs, given) = (runs.unwrap_or(SUGGESTIONS), given.unwrap_or(seed().into()).to_string());
+    for (package, test, count) in [
+        ("garland-predict", "suggest", "GARLAND_TRUTH_RUNS"),
+        ("garland", "truth", "GARLAND_TRUTH_COPIES"),
+    ] {
+        let mut command = printing(root, package, test);
+        command.arg("suggested_plans").env(count, runs.to_string());
+        steps::watched(command.env("GARLAND_TRUTH_SEED", &given))?;
+    }
+    Ok(())
+}
+
+/// Returns the command that runs the integration test `name` of a package alone, and shows what it prints
 /// at once. (Nextest would print it in the end only.)
-fn printing(root: &Path, name: &str) -> Command {
+fn printing(root: &Path, package: &str, name: &str) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root).args(["test", "--quiet", "--locked", "--release"]);
-    command.args(["--package", "garland", "--test", name, "--", "--nocapture"]);
+    command.args(["--package", package, "--test", name, "--", "--nocapture"]);
     command
 }
 

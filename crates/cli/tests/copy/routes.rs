@@ -17,6 +17,12 @@ fn a_small_file_to_many_nodes_goes_by_a_tree_and_the_plan_says_why() {
     assert!(said.contains("head -> local1, "), "{said}");
     let chain = garland.cp(&[&["--shape", "chain"], &dry[..]].concat()).with_code(0).out;
     assert!(chain.contains("head -> local1 -> local2") && !chain.contains("tree"), "{chain}");
+    let three = garland.cp(&[&["--shape", "tree:3"], &dry[..]].concat()).with_code(0).out;
+    assert!(three.contains("each node feeds 3, as asked for"), "{three}");
+    for bad in ["tree:0", "tree:x", "ring"] {
+        let said = garland.cp(&[&["--shape", bad], &dry[..]].concat()).with_code(2).err;
+        assert!(said.contains("use auto, chain, tree, or tree:K"), "{said}");
+    }
     let large = garland.cp(&["--dry-run", "source.bin", "local[1-2]:/x"]).with_code(0).out;
     assert!(large.contains("head -> local1 -> local2"), "{large}");
     let _ = garland.cp(&["source.bin", "local[1-20]:/x"]).with_code(0);

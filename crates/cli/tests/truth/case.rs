@@ -170,8 +170,8 @@ impl Case {
         };
         let there = format!("{}:/d/x", order.join(","));
         let words: &[&str] = match self.shape {
-            Shape::Chain | Shape::Trunk => &["--shape", "chain", "x", &there],
-            Shape::Tree => &["--shape", "tree", "x", &there],
+            Shape::Chain | Shape::Trunk => &["--order", "list", "--shape", "chain", "x", &there],
+            Shape::Tree => &["--order", "list", "--shape", "tree:2", "x", &there],
             Shape::Stripe => &["--stripe", "x", &there],
             Shape::Gather => &[&there, "all"],
         };

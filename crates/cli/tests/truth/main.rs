@@ -11,6 +11,7 @@ mod case;
 mod fault;
 mod judge;
 mod scene;
+mod suggest;
 mod tally;
 
 use std::path::PathBuf;

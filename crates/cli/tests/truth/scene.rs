@@ -223,7 +223,7 @@ fn halt(lab: &TestLab<'_>, node: u32, head: &Process, stops: bool) {
 }
 
 /// Returns the time of all processors, in ticks: idle, and all of it.
-fn processors() -> (u64, u64) {
+pub fn processors() -> (u64, u64) {
     let text = fs::read_to_string("/proc/stat").expect("/proc is mounted");
     let line = text.lines().next().unwrap_or_default();
     let ticks: Vec<u64> =

@@ -159,23 +159,27 @@ pub struct Cp {
     /// Save the plan as JSON.
     #[arg(long, value_name = "FILE")]
     pub save_plan: Option<PathBuf>,
-    /// Order of the chain: list (as in the node list), rack, wires (as `garland wires` last measured them: the fastest
+    /// Order of the nodes: auto, list (as in the node list), rack, wires (as `garland wires` last measured them: the fastest
     /// follow each other, slow ones come last), or a node list.
-    #[arg(long, default_value = "list", value_name = "ORDER")]
+    ///
+    /// With auto, the fastest plan is searched if the wires are known: by the topology of a lab, or by what `garland wires`
+    /// measured of these nodes in the last day. --shape, --rails and --block-size are part of the search unless they are
+    /// given. Otherwise auto is list. `garland plan suggest` prints the same plan, and others.
+    #[arg(long, default_value = "auto", value_name = "ORDER")]
     pub order: String,
-    /// Route of the data: a chain through all nodes, a tree in which each node feeds several others, or whichever is
-    /// predicted to be faster.
+    /// Route of the data: chain (through all nodes), tree (each node feeds several others, or K: tree:K), or auto, whichever
+    /// is predicted to be faster.
     ///
     /// A chain sends the data over each wire once, whatever the number of nodes; but the first byte reaches the last node
     /// through all others, which dominates for small files and many nodes. --dry-run prints both predictions.
     #[arg(
         long,
-        value_enum,
+        value_parser = shape,
         default_value = "auto",
         conflicts_with = "stripe",
         value_name = "SHAPE"
     )]
-    pub shape: ShapeName,
+    pub shape: ShapeChoice,
     /// What to do with a node whose wire, machine or disk slows the others down: feed it on the side (detach), wait for it
     /// (wait), or fail it (fail).
     ///
@@ -295,14 +299,27 @@ pub enum ProgressForm {
 }
 
 /// The shapes of a copy's route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ShapeName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShapeChoice {
     /// Whichever is predicted to be faster.
     Auto,
     /// Each node feeds the next.
     Chain,
-    /// Each node feeds several.
-    Tree,
+    /// Each node feeds this number of others; `None` for the number that is predicted to be the
+    /// fastest.
+    Tree(Option<usize>),
+}
+
+/// Parses the value of `--shape`.
+fn shape(text: &str) -> Result<ShapeChoice, &'static str> {
+    let fanout = |text: &str| text.parse().ok().filter(|fanout| *fanout > 0);
+    match (text, text.strip_prefix("tree:").map(fanout)) {
+        ("auto", _) => Ok(ShapeChoice::Auto),
+        ("chain", _) => Ok(ShapeChoice::Chain),
+        ("tree", _) => Ok(ShapeChoice::Tree(None)),
+        (_, Some(Some(fanout))) => Ok(ShapeChoice::Tree(Some(fanout))),
+        _ => Err("use auto, chain, tree, or tree:K, such as tree:4"),
+    }
 }
 
 /// Parses a percentage from 0.1 to 90, such as `50%` or `12.5`; returns thousandths.

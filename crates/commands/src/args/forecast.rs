@@ -1,5 +1,7 @@
 //! Arguments of forecast and plan.
 
+use garland_fleet::args::LAB_VARIABLE;
+
 use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
 
 /// The arguments of `garland forecast`.
@@ -67,8 +69,9 @@ pub enum PlanName {
 pub enum PlanCommand {
     /// Find the fastest plan for a copy: garland plan suggest 1GiB --topology switch --nodes 20
     ///
-    /// Chains and trees over one rail and over all, with blocks of several sizes, are simulated over the
-    /// topology; the fastest comes first. The answer is a set of options for garland cp.
+    /// Chains and trees in several orders, over one rail and over all, with blocks of several sizes, are simulated; the
+    /// fastest comes first. The answer is a set of options for garland cp. With NODES it is the plan that garland cp makes
+    /// by default.
     Suggest(PlanSuggest),
 }
 
@@ -77,16 +80,22 @@ pub enum PlanCommand {
 pub struct PlanSuggest {
     /// Bytes of the file.
     pub bytes: String,
+    /// Nodes of a lab, whose topology is known, or nodes that `garland wires` measured in the last day.
+    #[arg(value_name = "NODES", required_unless_present = "topology")]
+    pub list: Option<String>,
+    /// Lab that lab:.. nodes belong to [default: lab].
+    #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
+    pub lab: Option<String>,
     /// Network of the nodes: a topology file, a scenario, or a shape (hub, switch, star, rail).
-    #[arg(long, value_name = "TOPOLOGY")]
-    pub topology: String,
+    #[arg(long, value_name = "TOPOLOGY", conflicts_with = "list")]
+    pub topology: Option<String>,
     /// Number of nodes that receive the file [default: all of the topology but its first].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", requires = "topology", value_parser = value_parser!(u32).range(1..=1000))]
     pub nodes: Option<u32>,
     /// The rate of every wire, instead of the topology's.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", requires = "topology")]
     pub rate: Option<String>,
     /// NICs of each node, on as many switches or hubs.
-    #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "K", requires = "topology", value_parser = value_parser!(u16).range(1..=16))]
     pub nics: Option<u16>,
 }

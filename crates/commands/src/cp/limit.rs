@@ -93,13 +93,9 @@ pub fn of_copy(
     Some(Limit::new(all as f64 * 8.0, "--bwlimit".to_owned()))
 }
 
-/// Returns the total rate of all lanes, in bits per second, when all hops are busy at the same
-/// time; a lane is as fast as its slowest hop. `None` if the wires have no rate limit.
-pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
-    of_topology(lab, &lab.spec().topology, sender, &[plan], transport)
-}
-
-/// Returns the same for several copies at once, if the wires of a lab are those of `topology`.
+/// Returns the total rate of all lanes of several copies, in bits per second, when all hops are busy
+/// at the same time and the wires of a lab are those of `topology`; a lane is as fast as its slowest
+/// hop. `None` if the wires have no rate limit.
 fn of_topology(
     lab: &Lab,
     topology: &Topology,

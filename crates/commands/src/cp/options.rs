@@ -114,7 +114,7 @@ const RULES: &[Rule] = &[
     ),
     rule("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
     rule("order", TO_NODES, "copies from nodes read from all nodes at once")
-        .same(FROM_NODES, &["list"]),
+        .same(FROM_NODES, &["auto", "list"]),
     rule(
         "shape",
         BROADCAST & !STREAM,

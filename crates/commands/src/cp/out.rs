@@ -6,12 +6,11 @@ use garland_control::{CopyJob, Outcome};
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
-use super::chain::Chain;
 use super::command_line::CommandLine;
 use super::injections::Injections;
 use super::limit;
 use super::overtime::Overtime;
-use super::planning;
+use super::planning::{self, Planned};
 use super::progress::Bars;
 use super::request::CopyRequest;
 use super::source::CopySource;
@@ -43,9 +42,9 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = open(request, &interrupts, disk)?;
-    let near = (&places, lab.as_ref());
-    let Chain { nodes, why } = Chain::ordered(&inventory, near, &args.order, &nodes)?;
-    let (plan, stripes) = planning::plan(request, (&given, &path), &nodes, lab.as_ref())?;
+    let near = (&inventory, &places, lab.as_ref());
+    let Planned { nodes, plan, stripes, why } =
+        planning::plan(request, (&given, &path), &nodes, near)?;
     let injections = Injections::parse(&args.inject, &plan)?;
     save(request, &plan)?;
     if args.dry_run {

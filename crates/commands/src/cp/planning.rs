@@ -5,37 +5,54 @@ use garland_core::plan::{Plan, Stripes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
 
+use super::chain::Chain;
 use super::request::CopyRequest;
-use super::shape::shaped;
+use super::shape::{AUTO, FastestPlan, shaped};
 use super::source::CopySource;
+use crate::known_wires::{KnownWires, usual_lanes};
+use garland_fleet::inventory::Inventory;
+use garland_results::places::Places;
 use garland_terminal::failure::Failure;
 
 /// The maximum number of nodes that read parts of a shared source. Each part is a lane, which needs
 /// a thread and memory on every node.
 const READERS: u16 = 16;
 
-/// Plans the copy of the source `given` to `path` on `nodes`, in the order of `nodes`. The number
-/// of lanes is that of `--rails`; by default, that of the nodes' addresses or of the lab's rails.
+/// The plan of a copy.
+pub struct Planned {
+    /// The nodes, in the order of the plan.
+    pub nodes: Vec<Node>,
+    /// The plan.
+    pub plan: Plan,
+    /// The stripes of a striped copy.
+    pub stripes: Option<Stripes>,
+    /// Why the nodes have this order; `None` if the user gave it.
+    pub why: Option<String>,
+}
+
+/// Plans the copy of the source `given` to `path` on `nodes`. The usual number of lanes is that of
+/// `--rails`, or else that of the nodes' addresses or of the lab's rails.
 pub fn plan(
     request: &CopyRequest<'_>,
     (given, path): (&CopySource, &[u8]),
     nodes: &[Node],
-    lab: Option<&Lab>,
-) -> Result<(Plan, Option<Stripes>), Failure> {
+    (inventory, places, lab): (&Inventory, &Places, Option<&Lab>),
+) -> Result<Planned, Failure> {
+    let order = &request.args.order;
+    let order = if order == AUTO { "list" } else { order };
+    let Chain { nodes, why } = Chain::ordered(inventory, (places, lab), order, nodes)?;
     let block = request.block_size;
-    let rails = nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(1);
-    let rails = rails.max(lab.map_or(1, Lab::lanes));
-    let rails = request.args.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
+    let rails = request.args.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     if request.args.shared {
         refuse_unshareable(given, path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
-        return Ok((plan, None));
+        return Ok(Planned { nodes, plan, stripes: None, why });
     }
     let Some(unit) = &request.args.stripe else {
-        let plan = Plan::broadcast(given.layout(block)?, &names, rails)?;
-        return Ok((shaped(request, lab, plan)?, None));
+        let known = KnownWires::between(&nodes, places, (lab, request.args.launch.sender()))?;
+        return broadcast(request, given, (nodes, why), rails, known.as_ref());
     };
     let unit = bytes::parse(unit)?;
     let stripes = Stripes::new(given.content().length(), unit, nodes.len())?;
@@ -45,7 +62,29 @@ pub fn plan(
     };
     let layout = layout?;
     let plan = Plan::striped(layout, stripes, &names, rails)?;
-    Ok((plan, Some(stripes)))
+    Ok(Planned { nodes, plan, stripes: Some(stripes), why })
+}
+
+/// Plans a copy of the whole source to each node: as fast as is known, or else as the nodes are
+/// listed.
+fn broadcast(
+    request: &CopyRequest<'_>,
+    given: &CopySource,
+    (listed, why): (Vec<Node>, Option<String>),
+    rails: u16,
+    known: Option<&KnownWires>,
+) -> Result<Planned, Failure> {
+    let layout = given.layout(request.block_size)?;
+    let fastest = known.and_then(|known| FastestPlan::find(request, (layout, rails), known));
+    let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+    let Some(fastest) = fastest else {
+        let plan = shaped(request, Plan::broadcast(layout, &names(&listed), rails)?);
+        return Ok(Planned { nodes: listed, plan, stripes: None, why });
+    };
+    let layout = given.layout(fastest.block_size.or(request.block_size))?;
+    let nodes: Vec<Node> = fastest.order.iter().map(|&at| listed[at].clone()).collect();
+    let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?);
+    Ok(Planned { nodes, plan, stripes: None, why: why.or(Some(fastest.why)) })
 }
 
 /// Returns an error for a shared copy unless the source is a regular file and the destination is a

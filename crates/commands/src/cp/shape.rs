@@ -1,55 +1,145 @@
-//! Chooses between a chain and a tree: the shape that the user specified, or the one that is
-//! predicted to be faster.
+//! The order and shape of a broadcast: what the user specified, and for the rest the fastest that is
+//! predicted.
 
 use std::time::Duration;
 
-use garland_core::plan::{Pace, Plan};
-use garland_lab::Lab;
+use garland_core::plan::{Layout, Pace, Plan, Shape};
+use garland_core::units::Nanos;
+use garland_predict::{FanoutChoice, OrderChoice, Suggestion};
 
-use crate::args::ShapeName;
-use crate::cp::limit;
+use crate::args::ShapeChoice;
 use crate::cp::request::CopyRequest;
-use garland_terminal::failure::Failure;
+use crate::known_wires::KnownWires;
 
-/// The assumed rate of wires if the rate is unknown, in bytes per second: TCP payload of 1 Gbit/s.
+/// The assumed rate of wires of which nothing is known, in bytes per second: TCP payload of 1
+/// Gbit/s.
 const USUAL_RATE: f64 = 117.7e6;
 
 /// The assumed time from the arrival of data at one node to its arrival at the next: wake-up and
 /// wire.
 const HOP: Duration = Duration::from_micros(100);
 
-/// Returns `plan` in the shape that `--shape` specifies, with the reason if the shape is a tree.
-/// The plan of a stream is returned unchanged.
-pub fn shaped(request: &CopyRequest<'_>, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
+/// The length of a stream that is assumed to find the order of its chain, in bytes.
+const STREAM: u64 = 1 << 30;
+
+/// The order, shape, lanes and blocks of a copy that are predicted to be the fastest ones.
+pub struct FastestPlan {
+    /// The order of the nodes, as indices into the listed ones.
+    pub order: Vec<usize>,
+    /// The number of lanes.
+    pub lanes: u16,
+    /// The size of a block in bytes; `None` for the usual one.
+    pub block_size: Option<u32>,
+    /// Why this plan, with its predicted time.
+    pub why: String,
+    fanout: usize,
+    reason: Option<String>,
+}
+
+impl FastestPlan {
+    /// Searches the fastest plan over `wires` with what the user specified; `None` if no plan
+    /// reaches all nodes: the copy then finds out which ones it does not reach. `lanes` is the usual
+    /// number of lanes.
+    pub fn find(
+        request: &CopyRequest<'_>,
+        (layout, lanes): (Layout, u16),
+        wires: &KnownWires,
+    ) -> Option<Self> {
+        let args = request.args;
+        let length = if layout.open { STREAM } else { layout.length };
+        let mut broadcast = wires.broadcast(length, lanes, layout.block_size);
+        if args.order != AUTO {
+            broadcast.order = OrderChoice::Listed;
+        }
+        broadcast.fanout = match args.shape {
+            _ if layout.open => FanoutChoice::Only(1),
+            ShapeChoice::Auto => FanoutChoice::Any,
+            ShapeChoice::Chain => FanoutChoice::Only(1),
+            ShapeChoice::Tree(None) => FanoutChoice::Tree,
+            ShapeChoice::Tree(Some(fanout)) => FanoutChoice::Only(fanout),
+        };
+        if args.rails.is_some() || layout.open {
+            broadcast.lanes = vec![lanes];
+        }
+        broadcast.any_block = request.block_size.is_none() && !layout.open;
+        let plans = broadcast.suggest().ok()?;
+        let best = &plans[0];
+        let chain = plans.iter().find(|plan| plan.fanout == 1).filter(|_| best.fanout > 1);
+        let reason = (best.fanout > 1).then(|| reason(best, chain, wires.source()));
+        let listed = plans.iter().filter(|plan| plan.is_listed() && plan.fanout == best.fanout);
+        let listed = listed.map(|plan| plan.run.seconds).reduce(f64::min);
+        Some(Self {
+            order: best.order.clone(),
+            lanes: best.lanes,
+            block_size: (best.block_size != layout.block_size).then_some(best.block_size),
+            why: why(best, listed, wires.source()),
+            fanout: best.fanout,
+            reason,
+        })
+    }
+
+    /// Returns `plan`, a chain, in the shape of this plan.
+    pub fn shaped(&self, plan: Plan) -> Plan {
+        if self.fanout == 1 {
+            return plan;
+        }
+        Plan { reason: self.reason.clone(), ..plan.branching(self.fanout) }
+    }
+}
+
+/// The order that stands for the fastest one.
+pub const AUTO: &str = "auto";
+
+fn time(seconds: f64) -> Nanos {
+    Nanos((seconds * 1e9).round() as u64)
+}
+
+fn why(best: &Suggestion, listed: Option<f64>, source: &str) -> String {
+    let seconds = time(best.run.seconds);
+    match listed.filter(|_| !best.is_listed()) {
+        Some(listed) => format!(
+            "the fastest by {source}, {seconds}; as listed, the copy would take {}",
+            time(listed)
+        ),
+        None if best.is_listed() => format!("as listed; {seconds} by {source}"),
+        None => format!("the fastest by {source}, {seconds}"),
+    }
+}
+
+fn reason(tree: &Suggestion, chain: Option<&Suggestion>, source: &str) -> String {
+    let chain = chain.map_or_else(
+        || "as asked for, or since no chain reaches all nodes".to_owned(),
+        |chain| format!("since a chain would take {}", time(chain.run.seconds)),
+    );
+    let (fanout, takes) = (tree.fanout, time(tree.run.seconds));
+    format!("a tree in which each node feeds {fanout}, {chain}; the tree takes {takes} by {source}")
+}
+
+/// Returns `plan` over wires of which nothing is known in the shape that `--shape` specifies, with
+/// the reason if the shape is a tree. The plan of a stream is returned unchanged.
+pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
     // The length of a stream is unknown, so the time of either shape cannot be predicted.
     if plan.layout.open {
-        return Ok(plan);
+        return plan;
     }
-    let transport = request.transport(lab, plan.lanes.len());
     let nodes = plan.nodes.len() - 1;
-    let wires =
-        lab.and_then(|lab| limit::of_lab(lab, request.args.launch.sender(), &plan, transport));
-    let lanes = plan.lanes.len() as f64;
-    let rate = wires.map(|bits| bits / 8.0 / lanes);
-    let pace = Pace { rate: rate.unwrap_or(USUAL_RATE), hop: HOP };
+    let pace = Pace { rate: USUAL_RATE, hop: HOP };
     let layout = plan.layout;
     let chain = pace.shape(layout, nodes, 1);
-    let wires = match rate {
-        Some(rate) => format!("the lab's wires of {:.1} MB/s", rate / 1e6),
-        None => "wires of 1 Gbit/s".to_owned(),
+    let (tree, reason): (Option<Shape>, _) = match request.args.shape {
+        ShapeChoice::Chain | ShapeChoice::Tree(Some(1)) => (None, String::new()),
+        ShapeChoice::Tree(Some(fanout)) => {
+            (Some(pace.shape(layout, nodes, fanout)), "as asked for".to_owned())
+        }
+        ShapeChoice::Tree(None) => (Some(pace.tree(layout, nodes)), "as asked for".to_owned()),
+        ShapeChoice::Auto => {
+            let since = format!("since a chain would take {chain} over wires of 1 Gbit/s");
+            (pace.better_tree(layout, nodes), since)
+        }
     };
-    let tree = match request.args.shape {
-        ShapeName::Chain => None,
-        ShapeName::Tree => Some(pace.tree(layout, nodes)),
-        ShapeName::Auto => pace.better_tree(layout, nodes),
-    };
-    let Some(tree) = tree else { return Ok(plan) };
+    let Some(tree) = tree else { return plan };
     let fanout = tree.fanout;
-    let reason = match request.args.shape {
-        ShapeName::Tree => "as asked for".to_owned(),
-        _ => format!("since a chain would take {chain} over {wires}"),
-    };
     let reason =
         format!("a tree in which each node feeds {fanout}, {reason}; the tree takes {tree}");
-    Ok(Plan { reason: Some(reason), ..plan.branching(fanout) })
+    Plan { reason: Some(reason), ..plan.branching(fanout) }
 }

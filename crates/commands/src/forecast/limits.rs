@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use garland_analysis::forecast::{Demand, Floor};
 use garland_core::plan::{Layout, Plan};
 use garland_core::units::bytes;
-use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, copy};
+use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, Wires, copy};
 use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
@@ -161,5 +161,6 @@ fn simulate(
         PlanName::Star => chain.branching(names.len().max(1)),
     };
     let places: Vec<usize> = (0..plan.nodes.len()).collect();
-    copy(&CopyTry { topology, plan: &plan, places: &places, costs: Costs::default() })
+    let wires = Wires::Drawn(topology);
+    copy(&CopyTry { wires, plan: &plan, places: &places, costs: Costs::default() })
 }

@@ -2,17 +2,22 @@
 
 mod table;
 
-use garland_core::plan::{Layout, Plan};
+use garland_core::cluster::{Node, nodelist};
+use garland_core::plan::Layout;
 use garland_core::units::bytes;
-use garland_predict::{CopyRun, CopyTry, Costs, NoWay, copy};
+use garland_predict::Suggestion;
 use garland_topology::Topology;
-use garland_topology::bounds::rails;
 use serde::Serialize;
 
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
+use crate::known_wires::{KnownWires, unreachable};
+use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::lab;
 use garland_results::head::{Head, Phases, show};
+use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
 /// The result object `garland.plan-suggest/2`.
@@ -21,20 +26,24 @@ struct SuggestResult {
     #[serde(flatten)]
     head: Head,
     bytes: u64,
-    nodes: u32,
+    nodes: usize,
     /// The options for `garland cp` that select the fastest plan.
     options: String,
+    /// The nodes as they were listed, for the printed command.
+    list: String,
     why: String,
-    /// The simulated plans, the fastest first.
+    /// The simulated plans, the best first.
     plans: Vec<Tried>,
 }
 
 /// A plan that was simulated, and its times in seconds.
 #[derive(Clone, Serialize)]
 struct Tried {
+    /// The nodes in the order of the plan, as a node list; `list` if that is how they are listed.
+    order: String,
     shape: String,
     fanout: usize,
-    lanes: usize,
+    lanes: u16,
     block_size: u32,
     seconds: f64,
     fill: f64,
@@ -44,46 +53,51 @@ struct Tried {
     limit: Option<String>,
 }
 
-/// The block sizes that are tried, in bytes.
-const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
-
-/// The fan-outs of the trees that are tried.
-const FANOUTS: [usize; 4] = [2, 3, 4, 8];
-
-/// The assumed rate at which a node decrypts and writes, in bytes per second. It delays the end of
-/// the copy by the time for one block.
-const OPENS: f64 = 2e9;
-
-/// The cost of a block at both ends (header, encryption, system calls), in seconds.
-const BLOCK: f64 = 20e-6;
-
-/// A plan is preferred to a simpler plan only if it takes less than this share of the simpler
-/// plan's time.
-const BETTER: f64 = 0.98;
-
 /// Simulates plans for a copy; prints the fastest plans, and the options for the fastest one.
 pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     let PlanCommand::Suggest(asked) = command;
     let mut phases = Phases::begin();
     let length = bytes::parse(&asked.bytes)?;
-    let (topology, nodes) = topology(asked)?;
+    let (wires, names, list) = wires(context, asked)?;
     phases.end("read");
-    let plans = tried(&topology, length, nodes).map_err(|way| {
-        Failure::usage(format!(
-            "no plan reaches all nodes: there is no route from {} to {}",
-            way.from, way.to
-        ))
-    })?;
-    let (options, why) = reasons(&plans, length);
+    let (lanes, block) = (wires.lanes(), Layout::fitting(length).block_size);
+    let plans = wires.broadcast(length, lanes, block).suggest().map_err(|way| unreachable(&way))?;
+    let plans: Vec<Tried> = plans.into_iter().map(|plan| Tried::new(plan, &names)).collect();
+    let (options, why) = (options(&plans[0]), reasons(&plans, length, wires.source()));
     phases.end("simulate");
     let head = Head::new("garland.plan-suggest/2", None, phases);
-    let result = SuggestResult { head, bytes: length, nodes, options, why, plans };
+    let nodes = names.len();
+    let result = SuggestResult { head, bytes: length, nodes, options, list, why, plans };
     show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
+/// Returns the wires, the names of the nodes, and the list of the nodes for a command.
+fn wires(
+    context: &Context,
+    asked: &PlanSuggest,
+) -> Result<(KnownWires, Vec<String>, String), Failure> {
+    let places = Places::open()?;
+    let Some(list) = &asked.list else {
+        let (topology, nodes) = topology(asked)?;
+        let names = topology.nodes.iter().skip(1).take(nodes as usize);
+        let names = names.map(|node| node.name.clone()).collect();
+        return Ok((KnownWires::drawn(topology, nodes, &places), names, "NODES".to_owned()));
+    };
+    let inventory = Inventory::open(context)?;
+    let nodes: Vec<Node> = inventory.nodes(list)?;
+    let lab = lab::find(&nodes, &places, asked.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
+    let known = KnownWires::between(&nodes, &places, (lab.as_ref(), None))?;
+    let known = known.ok_or_else(|| {
+        Failure::usage(format!("the wires between {list} are not known"))
+            .hint("measure them: garland wires NODES, or describe them: --topology")
+    })?;
+    Ok((known, nodes.into_iter().map(|node| node.name).collect(), list.clone()))
+}
+
 fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
-    let mut drawn = Drawn::load(&asked.topology, asked.rate.as_deref(), asked.nics)?;
+    let name = asked.topology.as_deref().unwrap_or_default();
+    let mut drawn = Drawn::load(name, asked.rate.as_deref(), asked.nics)?;
     if let Some(nodes) = asked.nodes {
         // A topology with enough nodes is used unchanged.
         let written = drawn.as_written().ok().filter(|t| t.nodes.len() > nodes as usize);
@@ -94,92 +108,64 @@ fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
     Ok((topology, nodes))
 }
 
-/// Simulates all plans that reach every node. Returns the fastest first; of nearly equal plans, the
-/// simplest.
-fn tried(topology: &Topology, length: u64, nodes: u32) -> Result<Vec<Tried>, NoWay> {
-    let names: Vec<String> =
-        topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();
-    let most = u16::try_from(rails(topology)).unwrap_or(1);
-    let lanes = if most > 1 { vec![1, most] } else { vec![1] };
-    let star = (names.len() > 1).then_some(names.len());
-    let fanouts = FANOUTS.into_iter().filter(|fanout| *fanout < names.len());
-    let fanouts: Vec<usize> = std::iter::once(1).chain(fanouts).chain(star).collect();
-    let (mut plans, mut lost) = (Vec::new(), None);
-    for lanes in lanes {
-        for &fanout in &fanouts {
-            for block in BLOCKS {
-                let Ok(layout) = Layout::new(length, block) else { continue };
-                let Ok(chain) = Plan::broadcast(layout, &names, lanes) else { continue };
-                let plan = if fanout > 1 { chain.branching(fanout) } else { chain };
-                match simulate(topology, &plan) {
-                    Ok(run) => plans.push(Tried::new(&plan, (fanout, names.len()), run)),
-                    Err(way) => lost = Some(way),
-                }
-            }
-        }
-    }
-    let none = || NoWay { from: topology.nodes[0].name.clone(), to: "its nodes".to_owned() };
-    if plans.is_empty() {
-        return Err(lost.unwrap_or_else(none));
-    }
-    plans.sort_by(|a: &Tried, b| a.seconds.total_cmp(&b.seconds));
-    // Of plans that take nearly as long as the fastest, the simplest comes first.
-    let fastest = plans[0].seconds;
-    let simple = |plan: &Tried| (plan.fanout > 1, plan.lanes > 1, plan.fanout);
-    let near = plans.iter().enumerate().filter(|(_, plan)| plan.seconds * BETTER <= fastest);
-    let first =
-        near.min_by_key(|(place, plan)| (simple(plan), *place)).map_or(0, |(place, _)| place);
-    plans[..=first].rotate_right(1);
-    Ok(plans)
-}
-
-fn simulate(topology: &Topology, plan: &Plan) -> Result<CopyRun, NoWay> {
-    let places: Vec<usize> = (0..plan.nodes.len()).collect();
-    let costs = Costs { open: OPENS, ..Costs::default() };
-    copy(&CopyTry { topology, plan, places: &places, costs })
-}
-
 impl Tried {
-    fn new(plan: &Plan, (fanout, nodes): (usize, usize), run: CopyRun) -> Self {
-        let layout = &plan.layout;
-        let shape = match fanout {
+    fn new(plan: Suggestion, names: &[String]) -> Self {
+        let shape = match plan.fanout {
             1 => "chain".to_owned(),
-            _ if fanout == nodes => "star".to_owned(),
-            _ => format!("tree of {fanout}"),
+            fanout if fanout == names.len() => "star".to_owned(),
+            fanout => format!("tree of {fanout}"),
         };
-        let blocks = layout.length.div_ceil(u64::from(layout.block_size).max(1)) as f64;
-        let stream = run.stream + blocks * BLOCK / plan.lanes.len().max(1) as f64;
-        // The last block is decrypted once all of it has arrived.
-        let last = f64::from(layout.block_size).min(layout.length as f64);
-        let wire = if layout.length > 0 { run.stream / layout.length as f64 } else { 0.0 };
-        let drain = run.drain + last * wire;
+        let ordered: Vec<&str> = plan.order.iter().map(|&at| names[at].as_str()).collect();
         Self {
+            order: if plan.is_listed() { "list".to_owned() } else { in_order(&ordered) },
             shape,
-            fanout,
-            lanes: plan.lanes.len(),
-            block_size: layout.block_size,
-            seconds: run.set_up + run.fill + stream + drain,
-            fill: run.fill,
-            stream,
-            drain,
-            limit: run.limit,
+            fanout: plan.fanout,
+            lanes: plan.lanes,
+            block_size: plan.block_size,
+            seconds: plan.run.seconds,
+            fill: plan.run.fill,
+            stream: plan.run.stream,
+            drain: plan.run.drain,
+            limit: plan.run.limit,
         }
     }
 }
 
-/// Returns the options for `garland cp` that select the fastest plan, and the reasons for these
-/// options.
-fn reasons(plans: &[Tried], length: u64) -> (String, String) {
+/// Returns the node list of `names` in this order. Names whose last numbers follow each other are
+/// folded.
+fn in_order(names: &[&str]) -> String {
+    let parts = |name: &str| {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        (name[..stem].to_owned(), name[stem..].parse::<u64>().ok())
+    };
+    let follows = |one: &&str, next: &&str| {
+        let (one, next) = (parts(one), parts(next));
+        one.0 == next.0
+            && one.1.is_some()
+            && one.1.and_then(|number| number.checked_add(1)) == next.1
+    };
+    names.chunk_by(follows).map(nodelist::fold).collect::<Vec<_>>().join(",")
+}
+
+/// Returns the options for `garland cp` that select a plan.
+fn options(plan: &Tried) -> String {
+    let shape = if plan.fanout == 1 { "chain".to_owned() } else { format!("tree:{}", plan.fanout) };
+    let (order, lanes, block) = (&plan.order, plan.lanes, plan.block_size >> 10);
+    format!("--order '{order}' --shape {shape} --rails {lanes} --block-size {block}KiB")
+}
+
+/// Returns the reasons for the best plan.
+fn reasons(plans: &[Tried], length: u64, source: &str) -> String {
     let best = &plans[0];
-    let shape = if best.fanout == 1 { "chain" } else { "tree" };
-    let block = best.block_size >> 10;
-    let mut options = format!("--shape {shape} --block-size {block}KiB");
-    if best.lanes > 1 {
-        options.push_str(&format!(" --rails {}", best.lanes));
-    }
     let limit = best.limit.as_deref().unwrap_or("no resource with a known rate");
-    let mut why = format!("{limit} is busy for {:.3} s of {:.3} s", best.stream, best.seconds);
+    let (stream, seconds) = (best.stream, best.seconds);
+    let mut why = format!("by {source}, {limit} is busy for {stream:.3} s of {seconds:.3} s");
     let same = |plan: &&Tried| plan.block_size == best.block_size;
+    let listed =
+        plans.iter().filter(same).find(|plan| plan.order == "list" && plan.fanout == best.fanout);
+    if let Some(listed) = listed.filter(|_| best.order != "list") {
+        why.push_str(&format!("; in the order of the list {:.3} s", listed.seconds));
+    }
     let other = plans.iter().filter(same).find(|plan| (plan.fanout == 1) != (best.fanout == 1));
     if let Some(other) = other {
         why.push_str(&format!(
@@ -193,5 +179,22 @@ fn reasons(plans: &[Tried], length: u64) -> (String, String) {
     if best.fill > best.stream && length > 0 {
         why.push_str("; most of the time is latency of the hops, so fewer hops are faster");
     }
-    (options, why)
+    why
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_order;
+
+    #[test]
+    fn names_are_folded_only_where_that_keeps_their_order() {
+        for (names, list) in [
+            (&["n1", "n2", "n3"][..], "n[1-3]"),
+            (&["n3", "n1", "n2", "m2"], "n3,n[1-2],m2"),
+            (&["lab:n09", "lab:n10", "head"], "lab:n[09-10],head"),
+            (&["n9", "n10", "n010"], "n[9-10],n010"),
+        ] {
+            assert_eq!(in_order(names), list);
+        }
+    }
 }

@@ -14,19 +14,19 @@ impl fmt::Display for SuggestResult {
         writeln!(f, "{} to {} nodes\n", bytes::format(self.bytes), self.nodes)?;
         writeln!(
             f,
-            "{:<12} {:>5} {:>9} {:>11} {:>11} {:>11}  busy all the time",
-            "shape", "lanes", "blocks", "time", "until first", "stream"
+            "{:<12} {:<5} {:>5} {:>9} {:>11} {:>11} {:>11}  busy all the time",
+            "shape", "order", "lanes", "blocks", "time", "until first", "stream"
         )?;
-        // The best plan of each shape, and all plans of the best shape.
+        // The best plan of each shape and order, and all plans of the best ones.
+        let kind = |plan: &Tried| (plan.shape.clone(), plan.lanes, plan.order.clone());
         let best = &self.plans[0];
         let is_shown = |(place, plan): &(usize, &Tried)| {
             let mut before = self.plans[..*place].iter();
-            plan.shape == best.shape && plan.lanes == best.lanes
-                || !before.any(|other| other.shape == plan.shape && other.lanes == plan.lanes)
+            kind(plan) == kind(best) || !before.any(|other| kind(other) == kind(plan))
         };
         let shown = self.plans.iter().enumerate().filter(is_shown).take(SHOWN);
         shown.map(|(_, plan)| plan).try_for_each(|plan| write!(f, "{plan}"))?;
-        writeln!(f, "\nplan    garland cp {} FILE NODES:PATH", self.options)?;
+        writeln!(f, "\nplan    garland cp {} FILE '{}:PATH'", self.options, self.list)?;
         writeln!(f, "why     {}", self.why)
     }
 }
@@ -36,8 +36,9 @@ impl fmt::Display for Tried {
         let time = |seconds: f64| Nanos((seconds * 1e9).round() as u64).to_string();
         writeln!(
             f,
-            "{:<12} {:>5} {:>9} {:>11} {:>11} {:>11}  {}",
+            "{:<12} {:<5} {:>5} {:>9} {:>11} {:>11} {:>11}  {}",
             self.shape,
+            if self.order == "list" { "list" } else { "own" },
             self.lanes,
             bytes::format(u64::from(self.block_size)),
             time(self.seconds),

@@ -1,0 +1,377 @@
+//! The search for the fastest plan of a broadcast: orders, chains and trees, lanes, and sizes of
+//! blocks, all judged by [`copy`].
+//!
+//! The best order of a chain is a Hamiltonian path (NP-hard). Up to [`EXACT`] nodes all orders are
+//! tried. Otherwise a few orders that keep neighbours together are improved by random changes that
+//! 2-opt and or-opt make (Croes 1958, Or 1976), for a number of trials that does not grow with the
+//! number of nodes. The search is deterministic.
+
+use std::cmp::Ordering;
+
+use garland_core::plan::{Layout, Plan};
+use garland_core::splitmix::SplitMix;
+use garland_topology::NodeId;
+
+use super::copies::{CopyRun, CopyTry, Costs, copy};
+use super::network::{Network, NoWay, Use};
+use super::wires::Wires;
+
+/// The maximum number of nodes of which all orders are tried.
+const EXACT: usize = 6;
+
+/// The number of hops that are simulated to improve the orders of one shape, for each second that the
+/// copy takes: a search must not take longer than it saves. It takes about a twentieth of the copy.
+const HOPS: f64 = 30_000.0;
+
+/// The times of copies, in seconds, between which the number of hops grows.
+const SEARCHED: (f64, f64) = (0.05, 1.0);
+
+/// The maximum number of nodes of which all pairs are compared.
+const NEAREST: usize = 64;
+
+/// A shape's orders are improved if its best known order takes at most this many times the time of
+/// the fastest plan so far.
+const WORTH: f64 = 2.0;
+
+/// The fan-outs of the trees that are tried; 1 is a chain.
+const FANOUTS: [usize; 6] = [1, 2, 3, 4, 6, 8];
+
+/// The block sizes that are tried, in bytes.
+const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
+
+/// A plan is preferred to a simpler plan only if it takes less than this share of the simpler
+/// plan's time.
+const BETTER: f64 = 0.98;
+
+/// A tree is preferred to a chain only below this share: a chain loads the network less.
+const BETTER_TREE: f64 = 0.96;
+
+/// A broadcast of which the fastest plan is searched.
+#[derive(Clone, Debug)]
+pub struct Broadcast<'a> {
+    /// What connects the nodes.
+    pub wires: Wires<'a>,
+    /// The indices of the nodes in `wires`: the head, then the others as they are listed.
+    pub places: &'a [NodeId],
+    /// The number of bytes.
+    pub length: u64,
+    /// The costs in addition to wires and disks.
+    pub costs: Costs,
+    /// The only order that is tried, and orders that the search begins with.
+    pub order: OrderChoice,
+    /// The only fan-out that is tried, and whether a chain may be.
+    pub fanout: FanoutChoice,
+    /// The numbers of lanes that are tried, the usual one first.
+    pub lanes: Vec<u16>,
+    /// The usual size of blocks in bytes.
+    pub block_size: u32,
+    /// Whether other sizes of blocks are tried, too.
+    pub any_block: bool,
+}
+
+/// The orders that a search may choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderChoice {
+    /// As the nodes are listed.
+    Listed,
+    /// Any; the search begins with these, as indices into the listed nodes, among others.
+    Any(Vec<Vec<usize>>),
+}
+
+/// The fan-outs that a search may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanoutChoice {
+    /// Chains and trees.
+    Any,
+    /// Trees.
+    Tree,
+    /// This one; 1 is a chain.
+    Only(usize),
+}
+
+/// A plan that was simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suggestion {
+    /// The order of the nodes, as indices into the listed ones.
+    pub order: Vec<usize>,
+    /// The number of nodes that each node feeds; 1 in a chain.
+    pub fanout: usize,
+    /// The number of lanes.
+    pub lanes: u16,
+    /// The size of a block in bytes.
+    pub block_size: u32,
+    /// The simulated copy.
+    pub run: CopyRun,
+}
+
+/// The shape of a plan: fan-out and lanes.
+type Shape = (usize, u16);
+
+/// The merit of an order: its time in seconds, and how busy all resources are, which decides among
+/// orders with the same bottleneck.
+type Merit = (f64, f64);
+
+impl Suggestion {
+    /// Returns this plan for nodes with these names, as they are listed; `None` if there is no such
+    /// plan.
+    #[must_use]
+    pub fn plan(&self, length: u64, names: &[String]) -> Option<Plan> {
+        let layout = Layout::new(length, self.block_size).ok()?;
+        let names: Vec<String> = self.order.iter().map(|&at| names[at].clone()).collect();
+        Some(Plan::broadcast(layout, &names, self.lanes).ok()?.branching(self.fanout))
+    }
+
+    /// Whether the nodes have the order in which they are listed.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.order.is_sorted()
+    }
+}
+
+impl Broadcast<'_> {
+    /// Returns the best plan of each shape and block size, the best of all first. Of plans that take
+    /// nearly as long as the fastest one, that is the simplest: a chain, as listed as far as possible,
+    /// the usual lanes and blocks.
+    ///
+    /// # Errors
+    /// If no plan reaches all nodes.
+    pub fn suggest(&self) -> Result<Vec<Suggestion>, NoWay> {
+        let begun = self.begun()?;
+        let (_, order, shape) = &begun[0];
+        // Where nothing can be much faster, as in most copies, no search takes time.
+        let stream = self.run(order, *shape, self.block_size)?.stream;
+        let is_searched =
+            matches!(self.order, OrderChoice::Any(_)) && stream * BETTER > self.floor();
+        let mut fastest = begun.first().map_or(f64::INFINITY, |(merit, ..)| merit.0);
+        let (mut plans, mut seen) = (Vec::new(), Vec::new());
+        for (merit, order, shape) in begun {
+            if seen.contains(&shape) {
+                continue;
+            }
+            seen.push(shape);
+            let mut orders = vec![order];
+            if is_searched && merit.0 <= fastest * WORTH {
+                let (better, improved) = self.improved(merit, orders[0].clone(), shape);
+                fastest = fastest.min(better.0);
+                orders.push(improved);
+            }
+            orders.push(self.listed());
+            for (at, order) in orders.iter().enumerate() {
+                if !orders[..at].contains(order) {
+                    plans.extend(self.with_blocks(order, shape));
+                }
+            }
+        }
+        Ok(self.ranked(plans))
+    }
+
+    /// Returns all shapes with the orders that a search begins with, the fastest first.
+    fn begun(&self) -> Result<Vec<(Merit, Vec<usize>, Shape)>, NoWay> {
+        let orders = self.beginnings();
+        let (mut begun, mut lost) = (Vec::new(), None);
+        for fanout in self.fanouts() {
+            for shape in self.lanes.iter().map(|&lanes| (fanout, lanes)) {
+                for order in &orders {
+                    match self.merit(order, shape) {
+                        Ok(merit) => begun.push((merit, order.clone(), shape)),
+                        Err(way) => lost = Some(way),
+                    }
+                }
+            }
+        }
+        // The sort is stable, so the simplest shape stays first among equals.
+        begun.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+        if begun.is_empty() { Err(lost.unwrap_or_else(no_nodes)) } else { Ok(begun) }
+    }
+
+    /// Simulates the plan with this order, fan-out, number of lanes and block size.
+    ///
+    /// # Errors
+    /// When there is no route for a hop.
+    pub fn run(&self, order: &[usize], shape: (usize, u16), block: u32) -> Result<CopyRun, NoWay> {
+        let (fanout, lanes) = shape;
+        let layout = Layout::new(self.length, block).map_err(|_| no_nodes())?;
+        let names = vec![String::new(); order.len()];
+        let plan = Plan::broadcast(layout, &names, lanes).map_err(|_| no_nodes())?;
+        let plan = if fanout > 1 { plan.branching(fanout) } else { plan };
+        let places: Vec<NodeId> = std::iter::once(self.places[0])
+            .chain(order.iter().map(|&at| self.places[at + 1]))
+            .collect();
+        copy(&CopyTry { wires: self.wires, plan: &plan, places: &places, costs: self.costs })
+    }
+
+    fn listed(&self) -> Vec<usize> {
+        (0..self.places.len() - 1).collect()
+    }
+
+    /// Returns the fan-outs to try, the usual one first.
+    fn fanouts(&self) -> Vec<usize> {
+        let nodes = self.places.len() - 1;
+        let star = (nodes > 1).then_some(nodes);
+        let all = FANOUTS.into_iter().filter(|fanout| *fanout < nodes.max(2)).chain(star);
+        match self.fanout {
+            FanoutChoice::Any => all.collect(),
+            FanoutChoice::Tree => all.filter(|fanout| *fanout > 1 || nodes == 1).collect(),
+            FanoutChoice::Only(fanout) => vec![fanout.clamp(1, nodes.max(1))],
+        }
+    }
+
+    fn merit(&self, order: &[usize], shape: Shape) -> Result<Merit, NoWay> {
+        let run = self.run(order, shape, self.block_size)?;
+        let load = run.busy.iter().map(|(_, share)| share * share).sum::<f64>().sqrt();
+        Ok((run.seconds, load * run.stream))
+    }
+
+    /// Returns the orders that a search begins with.
+    fn beginnings(&self) -> Vec<Vec<usize>> {
+        let mut all = vec![self.listed()];
+        if let OrderChoice::Any(others) = &self.order {
+            let numbers = self.wires.neighbourhoods(self.places);
+            let mut near = self.listed();
+            near.sort_by_key(|&at| (numbers[at + 1] != numbers[0], numbers[at + 1]));
+            let nearest = (self.places.len() <= NEAREST).then(|| self.nearest()).flatten();
+            for order in others.iter().cloned().chain([near]).chain(nearest) {
+                if !all.contains(&order) {
+                    all.push(order);
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the order in which each node is followed by the node to which a byte costs least, the
+    /// time on all wires together; `None` if there is a pair without a route.
+    fn nearest(&self) -> Option<Vec<usize>> {
+        let mut network = Network::new();
+        let mut left = self.listed();
+        let (mut at, mut order) = (self.places[0], Vec::new());
+        while !left.is_empty() {
+            let hops: Vec<_> = left.iter().map(|&next| (at, self.places[next + 1])).collect();
+            let uses = self.wires.uses(&mut network, &hops, None).ok()?;
+            let cost = |&(place, weight): &Use| weight / network.capacity_of(place);
+            let costs: Vec<f64> = uses.iter().map(|uses| uses.iter().map(cost).sum()).collect();
+            let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+            let next = left.remove(costs.iter().position(|cost| *cost <= least * 1.0001)?);
+            at = self.places[next + 1];
+            order.push(next);
+        }
+        Some(order)
+    }
+
+    /// Returns a time in which no plan can send everything, in seconds: each node receives all bytes
+    /// from some node, and nodes that share processors do the same work in every plan.
+    fn floor(&self) -> f64 {
+        let mut network = Network::new();
+        let mut slowest: f64 = 0.0;
+        for &to in self.places.iter().skip(1).take_while(|_| self.places.len() <= NEAREST) {
+            let others = self.places.iter().filter(|from| **from != to);
+            let hops: Vec<_> = others.map(|&from| (from, to)).collect();
+            let Ok(uses) = self.wires.uses(&mut network, &hops, None) else { return 0.0 };
+            let disk = self.wires.disk(&mut network, to);
+            let cost = |&(place, weight): &Use| weight / network.capacity_of(place);
+            let costs = uses.iter().map(|uses| uses.iter().map(cost).fold(0.0, f64::max));
+            let least = costs.fold(f64::INFINITY, f64::min);
+            slowest = slowest.max(least).max(disk.as_ref().map_or(0.0, cost));
+        }
+        let lanes = f64::from(self.lanes.iter().max().copied().unwrap_or(1));
+        let feeds = |at: usize| usize::from(at + 1 < self.places.len());
+        let work = self.places.iter().enumerate();
+        let work = work.map(|(at, &node)| self.wires.work(node, at == 0, feeds(at)));
+        let processors = self.costs.processors.filter(|processors| processors.is_shared);
+        let uses = processors.map(|shared| shared.uses(&mut network, &work.collect::<Vec<_>>()));
+        let busy = uses.and_then(|uses| uses.last().copied());
+        let busy = busy.map_or(0.0, |(place, weight)| weight / network.capacity_of(place));
+        let blocks = self.length.div_ceil(u64::from(self.block_size)) as f64;
+        self.length as f64 * busy.max(slowest / lanes) + self.costs.block * blocks / lanes
+    }
+
+    /// Searches orders of a shape that are better than `order`.
+    fn improved(&self, merit: Merit, order: Vec<usize>, shape: Shape) -> (Merit, Vec<usize>) {
+        let nodes = order.len();
+        // All orders of a star send the same bytes over the same wires.
+        if nodes < 2 || shape.0 >= nodes {
+            return (merit, order);
+        }
+        let all = if nodes <= EXACT { all_orders(nodes) } else { Vec::new() };
+        let hops = HOPS * merit.0.clamp(SEARCHED.0, SEARCHED.1);
+        let trials = if nodes <= EXACT { all.len() } else { (hops as usize / nodes).max(8) };
+        let mut random = SplitMix(nodes as u64);
+        let mut best = (merit, order);
+        for trial in 0..trials {
+            let next = all.get(trial).cloned().unwrap_or_else(|| changed(&best.1, &mut random));
+            // Equally good orders are taken, too: the way to a better one may go through them.
+            if let Ok(merit) = self.merit(&next, shape)
+                && merit <= best.0
+            {
+                best = (merit, next);
+            }
+        }
+        best
+    }
+
+    /// Returns the plans with this order and shape, and all block sizes.
+    fn with_blocks(&self, order: &[usize], shape: Shape) -> Vec<Suggestion> {
+        let (fanout, lanes) = shape;
+        let others = BLOCKS.into_iter().filter(|size| self.any_block && *size != self.block_size);
+        let blocks = std::iter::once(self.block_size).chain(others);
+        let of = |block_size: u32| {
+            let run = self.run(order, shape, block_size).ok()?;
+            Some(Suggestion { order: order.to_vec(), fanout, lanes, block_size, run })
+        };
+        blocks.filter_map(of).collect()
+    }
+
+    /// Sorts plans by their times, and puts the best of all first.
+    fn ranked(&self, mut plans: Vec<Suggestion>) -> Vec<Suggestion> {
+        plans.sort_by(|a, b| a.run.seconds.total_cmp(&b.run.seconds));
+        let fastest = plans[0].run.seconds;
+        let effort = |plan: &Suggestion| {
+            let (others, block) = (plan.lanes != self.lanes[0], plan.block_size != self.block_size);
+            let leaps = plan.order.windows(2).filter(|ends| ends[1] < ends[0]).count();
+            (plan.fanout > 1, leaps, others, block, plan.fanout)
+        };
+        let is_near = |plan: &Suggestion| {
+            let better = if plan.fanout > 1 { BETTER } else { BETTER_TREE };
+            plan.run.seconds * better <= fastest
+        };
+        let near = plans.iter().enumerate().filter(|(_, plan)| is_near(plan));
+        let first = near.min_by_key(|(at, plan)| (effort(plan), *at)).map_or(0, |(at, _)| at);
+        plans[..=first].rotate_right(1);
+        plans
+    }
+}
+
+/// The error if there is nobody to reach.
+fn no_nodes() -> NoWay {
+    NoWay { from: "the head".to_owned(), to: "its nodes".to_owned() }
+}
+
+/// Returns all orders of `count` nodes in lexicographic order.
+fn all_orders(count: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..count {
+        let longer = |order: Vec<usize>| {
+            let left = (0..count).filter(|node| !order.contains(node)).collect::<Vec<_>>();
+            left.into_iter().map(move |node| [&order[..], &[node]].concat())
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// Returns an order with one random change: a part is reversed, a part is moved, or two nodes are
+/// exchanged.
+fn changed(order: &[usize], random: &mut SplitMix) -> Vec<usize> {
+    let mut order = order.to_vec();
+    let (one, other) = (random.below(order.len()), random.below(order.len()));
+    let (low, high) = (one.min(other), one.max(other));
+    match random.below(3) {
+        0 => order[low..=high].reverse(),
+        1 => {
+            let length = 1 + random.below((order.len() - high).min(3));
+            order[low..high + length].rotate_right(length);
+        }
+        _ => order.swap(low, high),
+    }
+    order
+}
