@@ -4,6 +4,7 @@
 mod accusation;
 mod accuse;
 mod apart;
+mod division;
 mod effects;
 mod groups;
 mod matrix;
@@ -17,6 +18,7 @@ mod worse;
 pub use accusation::{Accusation, Component};
 pub use accuse::{Tolerance, accuse};
 pub use apart::apart;
+pub use division::Expected;
 pub use effects::Effects;
 pub use matrix::Matrix;
 pub use rails::{NodeEffects, OnRails, node_effects, over_rails};
