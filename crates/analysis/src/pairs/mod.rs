@@ -22,6 +22,6 @@ pub use division::Expected;
 pub use effects::Effects;
 pub use matrix::Matrix;
 pub use rails::{NodeEffects, OnRails, node_effects, over_rails};
-pub(crate) use robust::median;
+pub use robust::median;
 pub use tournament::{MatchUp, rounds};
 pub use worse::worse;

@@ -1,5 +1,6 @@
 //! `garland wires`: measures every pair of nodes, and reports parts slower than their peers.
 
+mod evidence;
 mod measured;
 mod naming;
 mod result;
