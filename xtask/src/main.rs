@@ -41,6 +41,8 @@ usage: cargo xtask <chore>
   soak mount          test mounts for ten minutes and more while agents are killed
   truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
                       program: how many explanations name them (default: 60 runs)
+  truth wires [--runs N] [--seed S] [--run K]  labs with random faults from outside of the program,
+                      and healthy ones: does garland wires name the faults (default: 12 runs)
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
   bench ping          small messages between two nodes, compared with other tools (--help)

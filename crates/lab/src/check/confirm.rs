@@ -59,7 +59,7 @@ mod tests {
 
     /// Rounds of one flow whose rate is so many percent of the theory, with or without an anomaly.
     fn rounds(percents: &[(u32, bool)]) -> impl FnMut() -> Result<Watched, ()> {
-        let mut rounds = percents.to_vec().into_iter();
+        let mut rounds = percents.iter().copied();
         move || {
             let (percent, odd) = rounds.next().ok_or(())?;
             let flow = Measured {

@@ -15,7 +15,7 @@ use garland_sys::processors::Processors;
 
 use self::measured::Measured;
 use self::result::{WiresFindings, WiresResult};
-use self::survey::{Meetings, Survey};
+use self::survey::{Meetings, Rail, Survey};
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, emulator, end_agents, gather};
 use garland_fleet::context::Context;
@@ -30,6 +30,9 @@ use garland_terminal::screen::Screen;
 
 /// The fraction of the baseline's rate below which the average rate causes a warning.
 const SLOWER: f64 = 0.9;
+
+/// The fraction of lost segments from which on a warning tells of it.
+const LOSSY: f64 = 0.005;
 
 /// Runs `garland wires`: measures all pairs of nodes and prints the result, or runs the sweep.
 pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
@@ -131,6 +134,12 @@ fn warnings(
                  {at_once} at a time"
             ));
         }
+        if found.forgotten > 0 {
+            warnings.push(format!(
+                "{} further pairs seem to share wires with others; they were not measured alone",
+                found.forgotten
+            ));
+        }
         let of_rail = survey.conditions.iter().filter(|((at, _), _)| *at == rail);
         let of_rail: Vec<(&str, &Conditions)> =
             of_rail.map(|(&(_, node), conditions)| (names[node], conditions)).collect();
@@ -141,6 +150,7 @@ fn warnings(
             }
         }
     }
+    warnings.extend(survey.rails.iter().filter_map(|rail| loss(names, rail)));
     if names.len() < 4 {
         warnings.push("with fewer than four nodes, no fault can be located".to_owned());
     }
@@ -152,6 +162,29 @@ fn warnings(
         ));
     }
     warnings
+}
+
+/// Returns a warning about losses that no comparison of parts shows: half of all directions have them, or there
+/// are too few to compare.
+fn loss(names: &[&str], rail: &Rail) -> Option<String> {
+    let sent = rail.directions.iter().map(|(ends, way)| (way.sent(), ends));
+    let lost = sent.filter(|((segments, _), _)| *segments > 0.0);
+    let mut lost: Vec<(f64, &(usize, usize))> =
+        lost.map(|((segments, again), ends)| (again / segments, ends)).collect();
+    lost.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let few = names.len() < 4;
+    let at = if few { lost.len().checked_sub(1)? } else { lost.len() / 2 };
+    let (share, (from, to)) = lost.get(at).filter(|(share, _)| *share >= LOSSY)?;
+    let percent = share * 100.0;
+    Some(match few {
+        true => format!(
+            "{percent:.1} % of the segments from {} to {} are lost",
+            names[*from], names[*to]
+        ),
+        false => {
+            format!("{percent:.1} % and more of the segments of half of the directions are lost")
+        }
+    })
 }
 
 fn exit(result: &WiresFindings) -> Exit {

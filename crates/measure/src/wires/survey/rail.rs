@@ -36,18 +36,28 @@ pub struct DirectionRates {
 }
 
 impl DirectionRates {
-    /// Returns the segments that were sent and the retransmitted ones; of several streams without the one
-    /// that lost the most, since a queue that overflows once is no fault.
+    /// Returns the segments that were sent and the retransmitted ones.
     pub fn sent(&self) -> (f64, f64) {
+        sum(&self.sent)
+    }
+
+    /// Returns the same of several streams without the one that lost the most: a queue that overflows once is
+    /// no fault.
+    fn sent_usually(&self) -> (f64, f64) {
         let lost = |(segments, again): (u32, u32)| f64::from(again) / f64::from(segments);
         let mut streams = self.sent.clone();
         streams.sort_by(|a, b| lost(*a).total_cmp(&lost(*b)));
         if streams.len() >= SEVERAL {
             streams.pop();
         }
-        let sum = |of: fn(&(u32, u32)) -> u32| streams.iter().map(|it| f64::from(of(it))).sum();
-        (sum(|it| it.0), sum(|it| it.1))
+        sum(&streams)
     }
+}
+
+/// Returns the sums of both numbers.
+fn sum(streams: &[(u32, u32)]) -> (f64, f64) {
+    let of = |of: fn(&(u32, u32)) -> u32| streams.iter().map(|it| f64::from(of(it))).sum();
+    (of(|it| it.0), of(|it| it.1))
 }
 
 /// Pairs between two groups of nodes, measured at once.
@@ -87,6 +97,8 @@ pub struct Rail {
     pub at_once: usize,
     /// The pairs that were measured while no other one was.
     pub alone: BTreeSet<MatchUp>,
+    /// The number of pairs whose rates were removed.
+    pub forgotten: usize,
     /// For an accused link between two groups, what it carries of several pairs.
     pub across: BTreeMap<Component, AtOnce>,
     /// For a part that loses segments, the rate of a stream of a second, in bytes per second.
@@ -107,6 +119,7 @@ impl Rail {
             loads: Vec::new(),
             at_once: 1,
             alone: BTreeSet::new(),
+            forgotten: 0,
             across: BTreeMap::new(),
             sustained: BTreeMap::new(),
             rounds: 0,
@@ -131,7 +144,7 @@ impl Rail {
     /// [`GRACE_LOST`] and [`GRACE_SEGMENTS`] added. Higher values are better, as for rates.
     pub fn losses(&self) -> Matrix {
         Matrix::by(self.out.len(), |from, to| {
-            let (segments, again) = self.directions.get(&(from, to))?.sent();
+            let (segments, again) = self.directions.get(&(from, to))?.sent_usually();
             let lost = (again + GRACE_SEGMENTS) / segments + GRACE_LOST;
             (segments > 0.0).then_some(1.0 / lost)
         })
@@ -148,8 +161,9 @@ impl Rail {
         rounds(self.out.len()).concat().into_iter().filter(is_doubtful).collect()
     }
 
-    /// Removes the rates of a pair.
+    /// Removes the rates of a pair, since others may have lowered them.
     pub fn forget(&mut self, (a, b): MatchUp) {
+        self.forgotten += 1;
         self.directions.retain(|&ends, _| ends != (a, b) && ends != (b, a));
     }
 
@@ -194,4 +208,61 @@ impl Rail {
 /// Returns a pair in the order of the nodes.
 pub fn sorted((a, b): MatchUp) -> MatchUp {
     (a.min(b), a.max(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_analysis::pairs::{Tolerance, accuse};
+
+    use super::*;
+
+    /// A rail of six nodes on which all pairs were measured at the rate that `rate` returns, in two streams of
+    /// 1000 segments, of which `again` were retransmitted.
+    fn rail(rate: impl Fn(usize, usize) -> f64, again: impl Fn(usize, usize) -> u32) -> Rail {
+        let mut rail = Rail::new(&[const { None }; 6]);
+        for (from, to) in (0..6).flat_map(|from| (0..6).map(move |to| (from, to))) {
+            if from != to {
+                rail.note_rate(from, to, rate(from, to), Some(sent(again(from, to))));
+                rail.note_sent(from, to, Some(sent(again(from, to))));
+            }
+        }
+        rail
+    }
+
+    fn sent(retransmits: u32) -> TxStats {
+        TxStats { segments: 1000, retransmits, ..TxStats::default() }
+    }
+
+    fn accused(rail: &Rail) -> Vec<Component> {
+        accuse(&rail.losses(), &Tolerance::LOSSES).into_iter().map(|found| found.part).collect()
+    }
+
+    #[test]
+    fn pairs_that_may_have_shared_a_wire_are_doubtful_until_they_were_measured_alone() {
+        let slow = |from: usize, to: usize| if from == 5 || to == 5 { 30.0 } else { 94.0 };
+        assert_eq!(rail(slow, |_, _| 0).doubtful(), [], "a slow node's wire is its own");
+        let beside = |from: usize, to: usize| if from + to == 5 { 47.0 } else { 94.0 };
+        let mut rail = rail(beside, |_, _| 0);
+        assert_eq!(rail.doubtful().len(), 3, "{:?}", rail.doubtful());
+        rail.alone.insert((0, 5));
+        rail.note_rate(1, 4, 94.0, None);
+        rail.note_rate(4, 1, 94.0, None);
+        assert_eq!(rail.doubtful(), [(2, 3)]);
+        rail.forget((2, 3));
+        assert_eq!((rail.doubtful(), rail.rates().get(3, 2)), (vec![], None));
+    }
+
+    #[test]
+    fn the_end_that_loses_is_named_and_a_queue_that_overflows_once_is_not() {
+        assert_eq!(accused(&rail(|_, _| 94.0, |_, _| 0)), []);
+        let both = rail(|_, _| 94.0, |from, to| if from == 2 || to == 2 { 20 } else { 0 });
+        assert_eq!(accused(&both), [Component::Node(2)]);
+        let sends = rail(|_, _| 94.0, |from, _| if from == 2 { 10 } else { 1 });
+        assert_eq!(accused(&sends), [Component::Sending(2)]);
+        // All lose as much as the others: that is how these wires are.
+        assert_eq!(accused(&rail(|_, _| 94.0, |_, _| 20)), []);
+        let mut burst = rail(|_, _| 94.0, |_, _| 0);
+        burst.note_sent(0, 1, Some(sent(100)));
+        assert_eq!(accused(&burst), []);
+    }
 }
