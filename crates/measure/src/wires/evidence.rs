@@ -8,6 +8,9 @@ use super::survey::{DirectionRates, Rail, Survey};
 /// A loss below this percentage is no evidence.
 const LOST: f64 = 0.1;
 
+/// A stream that is slower by this factor shows what a loss costs.
+const COSTS: f64 = 1.05;
+
 /// Several pairs at once that get no more than this factor of one pair's rate share a wire.
 const SHARED: f64 = 1.3;
 
@@ -109,12 +112,12 @@ impl Evidence {
 
     /// Returns what a loss costs a copy, in words; empty if it was not measured.
     pub fn cost(&self) -> String {
-        self.slower.map_or_else(String::new, |slower| {
-            let percent = 100.0 / slower;
-            format!(
-                "; a stream of a second has {percent:.0} % of its peers' rate, so a copy over it takes {:.1} times as long",
-                slower.max(1.0)
-            )
-        })
+        let Some(slower) = self.slower else { return String::new() };
+        let stream =
+            format!("; a stream of a second has {:.0} % of its peers' rate", 100.0 / slower);
+        match slower >= COSTS {
+            true => format!("{stream}: a copy over it takes at least {slower:.1} times as long"),
+            false => format!("{stream}, but a copy waits for every block and may lose more"),
+        }
     }
 }

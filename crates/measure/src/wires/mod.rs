@@ -14,6 +14,7 @@ use garland_sys::clock;
 use garland_sys::processors::Processors;
 
 use self::measured::Measured;
+use self::naming::{Measure, Named};
 use self::result::{WiresFindings, WiresResult};
 use self::survey::{Meetings, Rail, Survey};
 use crate::args::Wires;
@@ -96,7 +97,7 @@ fn findings_of(
     let rails = survey.rails.iter();
     let measured = Measured {
         cpu,
-        warnings: warnings(names, survey, cpu, baseline.as_ref()),
+        warnings: warnings(names, survey, cpu, baseline.as_ref(), &faults),
         interrupted: survey.interrupted(),
     };
     WiresFindings {
@@ -119,6 +120,7 @@ fn warnings(
     survey: &Survey<'_>,
     cpu: f64,
     baseline: Option<&result::BaselineResult>,
+    faults: &[Named],
 ) -> Vec<String> {
     let remedy = "use a lower rate";
     let mut warnings: Vec<String> =
@@ -150,7 +152,9 @@ fn warnings(
             }
         }
     }
-    warnings.extend(survey.rails.iter().filter_map(|rail| loss(names, rail)));
+    if faults.iter().all(|fault| fault.by != Measure::Loss) {
+        warnings.extend(survey.rails.iter().filter_map(|rail| loss(names, rail)));
+    }
     if names.len() < 4 {
         warnings.push("with fewer than four nodes, no fault can be located".to_owned());
     }

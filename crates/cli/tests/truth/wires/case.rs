@@ -9,6 +9,9 @@ use serde_json::Value;
 /// The rate of every wire, in Mbit/s.
 pub const RATE_MBIT: u64 = 50;
 
+/// A rate that differs from the wires' by more than this fraction is wrong.
+const OFF: f64 = 0.1;
+
 /// What is wrong. Nodes are given by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -101,6 +104,37 @@ impl Case {
             Fault::Trunk(_) => ("between", sides()),
             Fault::TrunkOneWay(_) => ("across", sides()),
         })
+    }
+
+    /// Returns the rate from one node to another in bytes of payload per second; `None` for what a loss leaves.
+    fn rate(&self, from: u32, to: u32) -> Option<f64> {
+        let crosses = self.trunk.is_some() && self.is_near(from) != self.is_near(to);
+        let percent = match self.fault {
+            Fault::Loss(..) | Fault::LossOut(..) | Fault::LossIn(..) => return None,
+            Fault::Slow(node, share) if from == node || to == node => share,
+            Fault::SlowOut(node, share) if from == node => share,
+            Fault::SlowIn(node, share) if to == node => share,
+            Fault::SlowPair(one, other, share)
+                if [(one, other), (other, one)].contains(&(from, to)) =>
+            {
+                share
+            }
+            Fault::Trunk(share) if crosses => share,
+            Fault::TrunkOneWay(share) if crosses && self.is_near(from) => share,
+            _ => 100,
+        };
+        Some((RATE_MBIT * percent) as f64 * 1e4 / 8.0 * 1448.0 / 1538.0)
+    }
+
+    /// Returns how many rates of a result are wrong by more than [`OFF`].
+    pub fn wrong_rates(&self, result: &Value) -> usize {
+        let node = |value: &Value| value.as_str()?.strip_prefix("lab:n")?.parse().ok();
+        let is_wrong = |way: &&Value| {
+            let rate = node(&way["from"]).zip(node(&way["to"]));
+            let rate = rate.and_then(|(from, to)| self.rate(from, to)).zip(way["rate"].as_f64());
+            rate.is_some_and(|(made, said)| (said / made - 1.0).abs() > OFF)
+        };
+        result["directions"].as_array().into_iter().flatten().filter(is_wrong).count()
     }
 
     /// Whether a fault of a result is the one of this case.

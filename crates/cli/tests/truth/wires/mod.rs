@@ -19,9 +19,11 @@ fn wires_name_the_faults_that_were_made() {
     let only = number("GARLAND_TRUTH_RUN");
     let faulty = (1..=runs).map(|number| Case::draw(seed, number));
     let healthy = (1..=runs * 10 / 12).map(|number| Case::healthy(seed, number));
-    let (mut right, mut all, mut accused, mut quiet, mut companions) = (0, 0, 0, 0, 0);
+    let (mut right, mut all, mut accused, mut quiet) = (0, 0, 0, 0);
+    let (mut companions, mut wrong) = (0, 0);
     for case in faulty.chain(healthy).filter(|case| only.is_none_or(|only| case.number == only)) {
-        let (is_right, others) = judge(&case, &program());
+        let Judged { is_right, others, wrong_rates } = judge(&case, &program());
+        wrong += wrong_rates;
         if case.fault == Fault::None {
             quiet += 1;
             accused += u32::from(!is_right);
@@ -32,12 +34,24 @@ fn wires_name_the_faults_that_were_made() {
         }
     }
     println!("\nright part first: {right} of {all}; further faults that are none: {companions}");
-    println!("healthy labs with a fault: {accused} of {quiet}");
+    println!(
+        "healthy labs with a fault: {accused} of {quiet}; rates that are wrong in all: {wrong}"
+    );
 }
 
-/// Measures the lab of a case and prints it; returns whether the first answer is right, and how many
-/// further ones are not.
-fn judge(case: &Case, program: &Path) -> (bool, u32) {
+/// What was found in a lab.
+#[derive(PartialEq)]
+struct Judged {
+    /// Whether the first answer is right.
+    is_right: bool,
+    /// Further answers that are not.
+    others: usize,
+    /// The rates of pairs that differ from those of the wires.
+    wrong_rates: usize,
+}
+
+/// Measures the lab of a case and prints it.
+fn judge(case: &Case, program: &Path) -> Judged {
     let (result, code) = scene::measured(case, program);
     let faults = result["faults"].as_array().expect("a result has faults");
     assert_eq!(code == 4, !faults.is_empty(), "exit code {code}: {faults:#?}");
@@ -49,9 +63,12 @@ fn judge(case: &Case, program: &Path) -> (bool, u32) {
     let cpu = result["cpu"].as_f64().unwrap_or(0.0) * 100.0;
     let seconds = result["elapsed_ns"].as_f64().unwrap_or(0.0) / 1e9;
     let verdict = if is_right { "right" } else { "WRONG" };
-    println!("{case}\n  {verdict}; {seconds:.1} s, processors {cpu:.0} %");
+    let wrong_rates = case.wrong_rates(&result);
+    println!(
+        "{case}\n  {verdict}; {wrong_rates} wrong rates; {seconds:.1} s, processors {cpu:.0} %"
+    );
     faults.iter().for_each(|fault| println!("  {}", fault["text"].as_str().unwrap_or("?")));
-    (is_right, others as u32)
+    Judged { is_right, others, wrong_rates }
 }
 
 /// Measures a few labs. This machine does other things, too: each may be measured several times.
@@ -63,6 +80,7 @@ fn few() {
         Case { number: 3, nodes: 4, trunk, fault: Fault::None },
     ];
     for case in cases {
-        assert!((0..TRIES).any(|_| judge(&case, &program()) == (true, 0)), "{case}");
+        let well = Judged { is_right: true, others: 0, wrong_rates: 0 };
+        assert!((0..TRIES).any(|_| judge(&case, &program()) == well), "{case}");
     }
 }
