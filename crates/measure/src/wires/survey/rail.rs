@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use garland_analysis::pairs::{Component, Expected, MatchUp, Matrix, rounds};
+use garland_analysis::pairs::{Component, Expected, MatchUp, Matrix, median, rounds};
 use garland_protocol::{Summary, TxStats};
 
 /// Nanoseconds that are added to every round trip before they are compared: smaller differences come from
@@ -143,10 +143,14 @@ impl Rail {
     /// Returns, for each direction, the inverse of the fraction of segments that were lost, with
     /// [`GRACE_LOST`] and [`GRACE_SEGMENTS`] added. Higher values are better, as for rates.
     pub fn losses(&self) -> Matrix {
+        let sent: BTreeMap<(usize, usize), (f64, f64)> =
+            self.directions.iter().map(|(ends, way)| (*ends, way.sent_usually())).collect();
+        // The same grace for all: directions that were measured again have no less of it than others.
+        let segments = sent.values().map(|sent| sent.0).filter(|segments| *segments > 0.0);
+        let grace = GRACE_LOST + GRACE_SEGMENTS / median(segments.collect()).unwrap_or(1.0);
         Matrix::by(self.out.len(), |from, to| {
-            let (segments, again) = self.directions.get(&(from, to))?.sent_usually();
-            let lost = (again + GRACE_SEGMENTS) / segments + GRACE_LOST;
-            (segments > 0.0).then_some(1.0 / lost)
+            let (segments, again) = sent.get(&(from, to)).filter(|sent| sent.0 > 0.0)?;
+            Some(1.0 / (again / segments + grace))
         })
     }
 
@@ -261,6 +265,12 @@ mod tests {
         assert_eq!(accused(&sends), [Component::Sending(2)]);
         // All lose as much as the others: that is how these wires are.
         assert_eq!(accused(&rail(|_, _| 94.0, |_, _| 20)), []);
+        // Directions of other pairs were measured more often than those of the node that loses.
+        let mut often = rail(|_, _| 94.0, |_, to| if to == 1 { 15 } else { 0 });
+        for (from, to) in [(2, 3), (3, 2), (4, 5), (5, 4), (2, 5), (3, 4), (4, 2), (5, 0), (0, 4)] {
+            (0..6).for_each(|_| often.note_sent(from, to, Some(sent(0))));
+        }
+        assert_eq!(accused(&often), [Component::Receiving(1)]);
         let mut burst = rail(|_, _| 94.0, |_, _| 0);
         burst.note_sent(0, 1, Some(sent(100)));
         assert_eq!(accused(&burst), []);
