@@ -11,6 +11,9 @@ use garland_terminal::failure::Failure;
 /// The maximum number of pairs at once between two groups.
 const PAIRS: usize = 4;
 
+/// The maximum number of parts that lose segments, the worst first, for which a stream of a second is measured.
+const LOSSY: usize = 8;
+
 impl Survey<'_> {
     /// Measures the parts of the current rail that are accused.
     pub(super) fn prove(&mut self) -> Result<(), Failure> {
@@ -24,7 +27,8 @@ impl Survey<'_> {
             let across = AtOnce { pairs: rates.len(), rate: rates.iter().sum() };
             self.rail().across.insert(part, across);
         }
-        for Accusation { part, .. } in accuse(&self.rail().losses(), &Tolerance::LOSSES) {
+        let lossy = accuse(&self.rail().losses(), &Tolerance::LOSSES).into_iter().take(LOSSY);
+        for Accusation { part, .. } in lossy {
             let Some((from, to)) = worst(self.rail(), &part) else { continue };
             let got = self.meet(&[(from, to)], 1, &streams(1, 60, 1000, 1000))?;
             if let Some(got) = got.into_iter().flatten().next() {
