@@ -268,3 +268,40 @@ fn lossy(part: &Component, place: Place, evidence: &Evidence, names: &[&str]) ->
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(by: Measure, component: Component, share: f64) -> Named {
+        let (lost, slower) = (None, (by == Measure::Loss).then_some(1.0 / share));
+        let (nodes, others, text) = (vec![], vec![], String::new());
+        let (part, rail, bound) = ("", None, 0.9);
+        Named { part, rail, by, nodes, others, share, bound, lost, slower, text, component }
+    }
+
+    /// The measures and parts that stay, in order.
+    fn kept(faults: &[(Measure, Component, f64)]) -> Vec<(Measure, Component)> {
+        let faults = faults.iter().map(|(by, part, share)| fault(*by, part.clone(), *share));
+        once(faults.collect(), 6).into_iter().map(|it| (it.by, it.component)).collect()
+    }
+
+    #[test]
+    fn what_several_measures_show_is_told_once_by_the_largest_part() {
+        use Component::{Node, OneWay, Pair, Receiving, Sending};
+        use Measure::{Latency, Loss, Rate};
+        let lossy = (Loss, Node(2), 0.8);
+        // What a loss leaves of rates depends on chance.
+        let pieces =
+            [(Rate, OneWay(2, 4), 0.5), (Rate, Receiving(2), 0.8), (Latency, Node(2), 0.1)];
+        let all = [vec![lossy.clone()], pieces.to_vec()].concat();
+        assert_eq!(kept(&all), [(Loss, Node(2))]);
+        // A slow node whose queue overflows in one direction.
+        assert_eq!(kept(&[(Loss, Sending(3), 0.9), (Rate, Node(3), 0.3)]), [(Rate, Node(3))]);
+        // One measure may show a part and, worse still, a piece of it.
+        let same = [(Rate, Node(1), 0.5), (Rate, Pair(1, 2), 0.2)];
+        assert_eq!(kept(&same), [(Rate, Pair(1, 2)), (Rate, Node(1))]);
+        let apart = [lossy, (Rate, Node(4), 0.3)];
+        assert_eq!(kept(&apart), [(Rate, Node(4)), (Loss, Node(2))]);
+    }
+}
