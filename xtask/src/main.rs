@@ -43,6 +43,8 @@ usage: cargo xtask <chore>
                       program: how many explanations name them (default: 60 runs)
   truth suggest [--runs N] [--seed S]  random networks: are suggested plans near the best of all
                       orders, and do copies take as long as was predicted (default: 20 networks)
+  truth wires [--runs N] [--seed S] [--run K]  labs with random faults from outside of the program,
+                      and healthy ones: does garland wires name the faults (default: 12 runs)
   bench chain         one file to N nodes, compared with other tools (has its own --help)
   bench lab           time of building and removing labs (has its own --help)
   bench ping          small messages between two nodes, compared with other tools (--help)

@@ -29,6 +29,9 @@ const SUGGESTIONS: u64 = 20;
 /// Runs of `truth`.
 const TRUTH_RUNS: u64 = 60;
 
+/// Labs with a fault of `truth wires`.
+const TRUTH_WIRES_RUNS: u64 = 12;
+
 /// Minutes of `soak faults`.
 const FAULTS_MIN: u64 = 30;
 
@@ -108,18 +111,24 @@ pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
 }
 
 /// Draws copies in a lab with faults from outside of the program, has each explained, and prints a table of
-/// how many explanations are true: `truth [--runs N] [--seed S] [--run K]`. With a run, only that run of the
-/// seed is made.
+/// how many explanations are true: `truth [wires] [--runs N] [--seed S] [--run K]`. With `wires`, the wires of
+/// labs with faults and of healthy ones are measured instead. With a run, only that run of the seed is made.
 ///
 /// # Errors
-/// If an argument is wrong, or a copy failed.
+/// If an argument is wrong, or a command failed.
 pub(crate) fn truth(root: &Path, args: &[String]) -> Result<()> {
-    let [runs, given, run] = numbers(args, ["--runs", "--seed", "--run"])
-        .context("usage: cargo xtask truth [--runs N] [--seed S] [--run K]")?;
+    let (test, runs_variable, usual, rest) = match args.split_first() {
+        Some((word, rest)) if word == "wires" => {
+            ("wires_name", "GARLAND_TRUTH_WIRES_RUNS", TRUTH_WIRES_RUNS, rest)
+        }
+        _ => ("explanations_name", "GARLAND_TRUTH_RUNS", TRUTH_RUNS, args),
+    };
+    let [runs, given, run] = numbers(rest, ["--runs", "--seed", "--run"])
+        .context("usage: cargo xtask truth [wires] [--runs N] [--seed S] [--run K]")?;
     packages::install(packages::TESTS)?;
     let mut command = printing(root, "garland", "truth");
-    command.arg("explanations");
-    command.env("GARLAND_TRUTH_RUNS", runs.unwrap_or(TRUTH_RUNS).to_string());
+    command.arg(test);
+    command.env(runs_variable, runs.unwrap_or(usual).to_string());
     command.env("GARLAND_TRUTH_SEED", given.unwrap_or(seed().into()).to_string());
     if let Some(run) = run {
         command.env("GARLAND_TRUTH_RUN", run.to_string());

@@ -15,6 +15,30 @@ pub enum Component {
     OneWay(usize, usize),
     /// All pairs between two groups: the cable or the route that joins them.
     Between(Vec<usize>, Vec<usize>),
+    /// All pairs from the first group to the second, but not back.
+    Across(Vec<usize>, Vec<usize>),
+}
+
+impl Component {
+    /// Returns whether transfers from `from` to `to` use this part.
+    pub fn carries(&self, from: usize, to: usize) -> bool {
+        let across = |one: &[usize], other: &[usize]| one.contains(&from) && other.contains(&to);
+        match self {
+            Self::Node(node) => from == *node || to == *node,
+            Self::Sending(node) => from == *node,
+            Self::Receiving(node) => to == *node,
+            Self::Pair(a, b) => (from, to) == (*a, *b) || (from, to) == (*b, *a),
+            Self::OneWay(a, b) => (from, to) == (*a, *b),
+            Self::Between(one, other) => across(one, other) || across(other, one),
+            Self::Across(one, other) => across(one, other),
+        }
+    }
+
+    /// Returns whether `part` carries nothing that this part does not carry, among so many nodes.
+    pub fn includes(&self, part: &Self, nodes: usize) -> bool {
+        let mut all = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+        all.all(|(from, to)| from == to || !part.carries(from, to) || self.carries(from, to))
+    }
 }
 
 /// A part that is worse than its peers by more than chance explains.

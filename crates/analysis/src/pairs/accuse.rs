@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::accusation::{Accusation, Component};
+use super::division::Division;
 use super::effects::Effects;
 use super::groups::gathered;
 use super::matrix::Matrix;
@@ -23,6 +24,8 @@ impl Tolerance {
     pub const RATES: Self = Self { loss: 0.1, risk: 1e-3 };
     /// For latencies, which are noisier: three times the latency of the peers.
     pub const LATENCIES: Self = Self { loss: 2.0 / 3.0, risk: 1e-3 };
+    /// For lost segments: three times as many as the peers lose.
+    pub const LOSSES: Self = Self::LATENCIES;
 
     /// Returns the lowest logarithm of a value that is tolerated in `tests` tests with the standard
     /// deviation `sigma`, which was estimated from `parts` values. A normal variable is below -z
@@ -41,6 +44,9 @@ const FEWEST: usize = 4;
 /// the matrix are better. Clusters of fewer than four nodes have no accusations. Parts are only
 /// compared with each other: a cluster in which all parts are equally slow has none either.
 pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
+    // A fit takes the value of most pairs as healthy, which it is not if a bad trunk divides the nodes.
+    let division = Division::of(matrix, tolerance.loss);
+    let matrix = &division.healed(matrix);
     let Some(mut fit) = Effects::of(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
         return Vec::new();
     };
@@ -78,6 +84,7 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let low = cells.iter().map(|&(i, j, value)| (i, j, fit.rest(i, j, value)));
     let low: Vec<_> = low.filter(|&(.., rest)| rest < lowest).collect();
     accusations.extend(gathered(&low, lowest.exp()));
+    accusations.extend(division.accusation(tolerance.loss));
     accusations.sort_by(|a, b| a.share.total_cmp(&b.share).then_with(|| a.part.cmp(&b.part)));
     accusations
 }

@@ -1,7 +1,7 @@
 //! Averages and spreads that are robust against a few faulty values.
 
 /// Returns the median; `None` if empty.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

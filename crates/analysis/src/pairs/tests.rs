@@ -66,19 +66,54 @@ fn few_nodes_are_never_accused_and_four_can_be() {
     assert_eq!(named(&matrix), [Component::Node(2)]);
 }
 
+/// What joins the nodes for which `left` is true and the others.
+fn between(nodes: usize, left: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
+    (0..nodes).partition(|&node| left(node) == left(0))
+}
+
 #[test]
-fn what_joins_two_switches_is_named_as_one() {
-    for group in [2, 3, 4] {
-        let matrix =
-            cluster(12, 7, 0.01, |a, b| if (a < group) == (b < group) { 1.0 } else { 0.7 });
-        // Two or three nodes that are slow with all but each other look like slow nodes.
-        let parts = named(&matrix);
-        if group == 4 {
-            assert_eq!(parts, [Component::Between((0..4).collect(), (4..12).collect())]);
-        } else {
-            assert_eq!(sorted(parts), (0..group).map(Component::Node).collect::<Vec<_>>());
+fn what_joins_two_switches_is_named_as_one_also_if_most_pairs_use_it() {
+    for (nodes, moduli) in [(4, 2..=2), (6, 2..=3), (7, 2..=3), (12, 2..=6)] {
+        for modulus in moduli {
+            let left = |node: usize| node.is_multiple_of(modulus);
+            let (one, other) = between(nodes, left);
+            for (there, back) in [(0.2, 0.2), (0.7, 0.8), (0.4, 1.0), (1.0, 0.4)] {
+                let matrix = cluster(nodes, 7, 0.01, |a, b| match (left(a), left(b)) {
+                    (true, false) => there,
+                    (false, true) => back,
+                    _ => 1.0,
+                });
+                let part = match () {
+                    () if back > 0.9 => Component::Across(one.clone(), other.clone()),
+                    () if there > 0.9 => Component::Across(other.clone(), one.clone()),
+                    () => Component::Between(one.clone(), other.clone()),
+                };
+                assert_eq!(named(&matrix), [part], "{nodes} nodes, {there} and {back}");
+            }
         }
     }
+}
+
+#[test]
+fn a_slow_node_beside_a_slow_trunk_is_named_too() {
+    let left = |node: usize| node.is_multiple_of(2);
+    let matrix = cluster(8, 7, 0.01, |a, b| {
+        let trunk: f64 = if left(a) == left(b) { 1.0 } else { 0.3 };
+        trunk * if a == 5 || b == 5 { 0.6 } else { 1.0 }
+    });
+    let (one, other) = between(8, left);
+    assert_eq!(named(&matrix), [Component::Between(one, other), Component::Node(5)]);
+}
+
+#[test]
+fn networks_that_are_built_of_unequal_parts_have_no_fault() {
+    // Two kinds of NICs, and machines of two nodes each.
+    let kinds = cluster(8, 3, 0.01, |a, b| if a % 2 + b % 2 > 0 { 0.1 } else { 1.0 });
+    let hosts = cluster(8, 3, 0.01, |a, b| if a / 2 == b / 2 { 4.0 } else { 1.0 });
+    assert_eq!(named(&hosts), []);
+    // A node with the slow kind is slower than its peers, but no trunk is.
+    let parts = named(&kinds);
+    assert!(parts.iter().all(|part| matches!(part, Component::Node(_))), "{parts:?}");
 }
 
 #[test]

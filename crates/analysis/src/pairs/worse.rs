@@ -1,26 +1,9 @@
 //! Finds parts that got worse, from a matrix of ratios of present to earlier values.
 
-use super::accusation::{Accusation, Component};
+use super::accusation::Accusation;
 use super::accuse::{Tolerance, accuse};
 use super::matrix::Matrix;
 use super::robust::median;
-
-impl Component {
-    /// Returns whether transfers from `from` to `to` use this part.
-    fn carries(&self, from: usize, to: usize) -> bool {
-        match self {
-            Self::Node(node) => from == *node || to == *node,
-            Self::Sending(node) => from == *node,
-            Self::Receiving(node) => to == *node,
-            Self::Pair(a, b) => (from, to) == (*a, *b) || (from, to) == (*b, *a),
-            Self::OneWay(a, b) => (from, to) == (*a, *b),
-            Self::Between(one, other) => {
-                one.contains(&from) && other.contains(&to)
-                    || other.contains(&from) && one.contains(&to)
-            }
-        }
-    }
-}
 
 /// Returns the parts that lost more relative to earlier values than their peers did, worst first.
 ///

@@ -13,6 +13,7 @@ mod judge;
 mod scene;
 mod suggest;
 mod tally;
+mod wires;
 
 use std::path::PathBuf;
 
@@ -33,12 +34,18 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
+fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+/// The program that is judged.
+fn program() -> PathBuf {
+    path("GARLAND_TRUTH_PROGRAM").unwrap_or(PathBuf::from(env!("CARGO_BIN_EXE_garland")))
+}
+
 #[test]
 fn explanations_name_the_faults_that_were_made() {
-    let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_garland"));
-    let program = path("GARLAND_TRUTH_PROGRAM").unwrap_or(built);
-    let observer = Observer { program, kept: path("GARLAND_TRUTH_KEPT") };
+    let observer = Observer { program: program(), kept: path("GARLAND_TRUTH_KEPT") };
     let seed = number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
     let cases: Vec<Case> = match (number("GARLAND_TRUTH_RUN"), number("GARLAND_TRUTH_RUNS")) {
         (Some(run), _) => vec![Case::draw(seed, run)],

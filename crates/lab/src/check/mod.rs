@@ -5,6 +5,7 @@
 //! whether a medium carried more than its rate.
 
 mod audit;
+mod confirm;
 mod display;
 mod measure;
 mod pairs;
@@ -24,10 +25,7 @@ pub use report::{Measured, MediumCheck, Report, TOLERANCE, TOLERANCE_OF_PAIRS};
 pub use round::{Flow, Round};
 pub(crate) use task::{Answer, FlowTask, Task};
 
-/// The maximum number of repetitions of a deviating measurement: other programs may disturb it.
-const AGAIN: usize = 4;
-
-/// The number of deviating pairs after which measurements of pairs are no longer repeated.
+/// The number of deviating pairs after which pairs are no longer repeated one by one.
 const MOST_OFF: usize = 5;
 
 impl Lab {
@@ -107,9 +105,10 @@ impl Lab {
         Ok(all)
     }
 
-    /// Measures a round of pairs. Each pair that deviates is measured again alone and for longer.
+    /// Measures a round of pairs, and again if anything deviates. Each pair that still does is measured alone
+    /// and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
-        let (mut measured, odd) = self.watch(round)?;
+        let (mut measured, odd) = confirm::twice(|| self.watch(round))?;
         report.anomalies.extend(odd);
         for (pair, flow) in measured.iter_mut().zip(&round.flows) {
             let off = report.pairs.iter().filter(|pair| !pair.holds()).count();
@@ -125,22 +124,16 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs a round, and repeats it up to [`AGAIN`] times until `is_well` accepts its measurements
-    /// and there are no anomalies. Returns the last measurements.
+    /// Runs a round, and repeats it as long as `is_well` does not accept its measurements or there are
+    /// anomalies, within bounds.
     fn settle(
         &self,
         round: &Round,
         anomalies: &mut Vec<String>,
         is_well: impl Fn(&[Measured]) -> bool,
     ) -> Result<Vec<Measured>, LabError> {
-        let mut again = 0;
-        loop {
-            let (measured, odd) = self.watch(round)?;
-            if (is_well(&measured) && odd.is_empty()) || again == AGAIN {
-                anomalies.extend(odd);
-                return Ok(measured);
-            }
-            again += 1;
-        }
+        let (measured, odd) = confirm::confirmed(|| self.watch(round), is_well)?;
+        anomalies.extend(odd);
+        Ok(measured)
     }
 }

@@ -1,5 +1,6 @@
 //! `garland wires`: measures every pair of nodes, and reports parts slower than their peers.
 
+mod evidence;
 mod measured;
 mod naming;
 mod result;
@@ -13,8 +14,9 @@ use garland_sys::clock;
 use garland_sys::processors::Processors;
 
 use self::measured::Measured;
+use self::naming::{Measure, Named};
 use self::result::{WiresFindings, WiresResult};
-use self::survey::{Meetings, Survey};
+use self::survey::{Meetings, Rail, Survey};
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, emulator, end_agents, gather};
 use garland_fleet::context::Context;
@@ -29,6 +31,9 @@ use garland_terminal::screen::Screen;
 
 /// The fraction of the baseline's rate below which the average rate causes a warning.
 const SLOWER: f64 = 0.9;
+
+/// The fraction of lost segments from which on a warning tells of it.
+const LOSSY: f64 = 0.005;
 
 /// Runs `garland wires`: measures all pairs of nodes and prints the result, or runs the sweep.
 pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
@@ -92,7 +97,7 @@ fn findings_of(
     let rails = survey.rails.iter();
     let measured = Measured {
         cpu,
-        warnings: warnings(names, survey, cpu, baseline.as_ref()),
+        warnings: warnings(names, survey, cpu, baseline.as_ref(), &faults),
         interrupted: survey.interrupted(),
     };
     WiresFindings {
@@ -115,6 +120,7 @@ fn warnings(
     survey: &Survey<'_>,
     cpu: f64,
     baseline: Option<&result::BaselineResult>,
+    faults: &[Named],
 ) -> Vec<String> {
     let remedy = "use a lower rate";
     let mut warnings: Vec<String> =
@@ -130,6 +136,12 @@ fn warnings(
                  {at_once} at a time"
             ));
         }
+        if found.forgotten > 0 {
+            warnings.push(format!(
+                "{} further pairs seem to share wires with others; they were not measured alone",
+                found.forgotten
+            ));
+        }
         let of_rail = survey.conditions.iter().filter(|((at, _), _)| *at == rail);
         let of_rail: Vec<(&str, &Conditions)> =
             of_rail.map(|(&(_, node), conditions)| (names[node], conditions)).collect();
@@ -139,6 +151,9 @@ fn warnings(
                 warnings.push(warning);
             }
         }
+    }
+    if faults.iter().all(|fault| fault.by != Measure::Loss) {
+        warnings.extend(survey.rails.iter().filter_map(|rail| loss(names, rail)));
     }
     if names.len() < 4 {
         warnings.push("with fewer than four nodes, no fault can be located".to_owned());
@@ -151,6 +166,29 @@ fn warnings(
         ));
     }
     warnings
+}
+
+/// Returns a warning about losses that no comparison of parts shows: half of all directions have them, or there
+/// are too few to compare.
+fn loss(names: &[&str], rail: &Rail) -> Option<String> {
+    let sent = rail.directions.iter().map(|(ends, way)| (way.sent(), ends));
+    let lost = sent.filter(|((segments, _), _)| *segments > 0.0);
+    let mut lost: Vec<(f64, &(usize, usize))> =
+        lost.map(|((segments, again), ends)| (again / segments, ends)).collect();
+    lost.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let few = names.len() < 4;
+    let at = if few { lost.len().checked_sub(1)? } else { lost.len() / 2 };
+    let (share, (from, to)) = lost.get(at).filter(|(share, _)| *share >= LOSSY)?;
+    let percent = share * 100.0;
+    Some(match few {
+        true => format!(
+            "{percent:.1} % of the segments from {} to {} are lost",
+            names[*from], names[*to]
+        ),
+        false => {
+            format!("{percent:.1} % and more of the segments of half of the directions are lost")
+        }
+    })
 }
 
 fn exit(result: &WiresFindings) -> Exit {

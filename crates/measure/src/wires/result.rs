@@ -7,7 +7,7 @@ use garland_analysis::pairs::{
 use serde::Serialize;
 
 use super::measured::{FailedPair, Measured};
-use super::naming::Named;
+use super::naming::{self, Measure, Named};
 use super::survey::{DirectionRates, Rail, Survey};
 use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
@@ -108,6 +108,8 @@ pub struct DirectionResult {
     /// The shortest, the median and the 99th percentile of round trips with 8 bytes, in
     /// nanoseconds.
     pub round_trip_ns: Option<[u64; 3]>,
+    /// The fraction of the segments of all single streams that were sent again; none if unknown.
+    pub lost: Option<f64>,
     /// The statistics of the single stream from the sender's kernel.
     pub tcp: Option<TcpAccount>,
 }
@@ -152,20 +154,17 @@ pub fn judge(
     baseline: Option<&Baseline>,
     names: &[&str],
 ) -> (Vec<Named>, Option<BaselineResult>) {
-    let mut named: Vec<Named> = Vec::new();
+    let rails = |of: fn(&Rail) -> Matrix| survey.rails.iter().map(of).collect::<Vec<Matrix>>();
+    let (rates, losses, trips) =
+        (rails(Rail::rates), rails(Rail::losses), rails(Rail::round_trips));
+    let mut all: Vec<Named> = Vec::new();
     let mut add = |found: Vec<OnRails>, by| {
-        for found in found {
-            let new = Named::new(&found, by, names, survey);
-            // Report each part once: by rate, else by latency, else by the baseline.
-            if !named.iter().any(|known| known.covers(&new)) {
-                named.push(new);
-            }
-        }
+        all.extend(found.iter().map(|found| Named::new(found, by, names, survey)));
     };
-    let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
-    let trips: Vec<Matrix> = survey.rails.iter().map(Rail::round_trips).collect();
-    add(accused(&rates, &Tolerance::RATES), "rate");
-    add(accused(&trips, &Tolerance::LATENCIES), "latency");
+    // Loss comes first: what loses segments is slow, and more so with some partners than with others.
+    add(accused(&losses, &Tolerance::LOSSES), Measure::Loss);
+    add(accused(&rates, &Tolerance::RATES), Measure::Rate);
+    add(accused(&trips, &Tolerance::LATENCIES), Measure::Latency);
     let compared = baseline.and_then(|baseline| {
         let both = rates.iter().zip(&baseline.rates);
         let relative: Vec<Matrix> = both.map(|(now, then)| now.relative_to(then)).collect();
@@ -174,10 +173,10 @@ pub fn judge(
         let share =
             (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)?;
         let fallen = relative.iter().map(|rail| worse(rail, &Tolerance::RATES)).collect::<Vec<_>>();
-        add(over_rails(&fallen), "baseline");
+        add(over_rails(&fallen), Measure::Baseline);
         Some(BaselineResult { run: baseline.run.clone(), share: share.exp() })
     });
-    (named, compared)
+    (naming::once(all, names.len()), compared)
 }
 
 /// Returns the faults that the matrices of the rails show; parts that are faulty on all rails
@@ -246,6 +245,7 @@ fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResu
             .latencies
             .get(&(from.min(to), from.max(to)))
             .map(|latency| [latency.min, latency.p50, latency.p99]),
+        lost: Some(way.sent()).filter(|sent| sent.0 > 0.0).map(|sent| sent.1 / sent.0),
         tcp: way.went.map(|went| TcpAccount::new(&went)),
     };
     found.directions.iter().map(one).collect()

@@ -86,6 +86,12 @@ impl OnRail<'_> {
                 writeln!(f, "  {name:<17}{:>30}{:>30}", rate(median), rate(lowest))?;
             }
         }
+        let lost = self.of(|pair| pair.lost);
+        if let (Some(highest), Some(median)) = (lost.last(), lost.get(lost.len() / 2)) {
+            let (median, highest) = (median * 100.0, highest * 100.0);
+            let (median, highest) = (format!("{median:.2} %"), format!("highest {highest:.2} %"));
+            writeln!(f, "  {:<17}{median:>30}{highest:>30}", "sent again")?;
+        }
         let mut latencies: Vec<u64> = self
             .directions
             .iter()

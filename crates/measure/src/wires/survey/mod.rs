@@ -2,6 +2,7 @@
 //! user interrupts, the results so far are kept.
 
 mod meetings;
+mod proof;
 mod rail;
 pub mod task;
 
@@ -13,6 +14,7 @@ use garland_protocol::Task;
 use garland_protocol::operation::PairEnd;
 
 pub use self::meetings::{Meetings, PairFindings};
+use self::rail::sorted;
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_terminal::failure::Failure;
@@ -26,6 +28,9 @@ const STRIKES: u32 = 2;
 
 /// The number of times that suspected pairs are measured again. Noise disappears; a fault remains.
 const SECOND_LOOKS: usize = 2;
+
+/// The maximum number of pairs that are measured again alone, for about a second each.
+const MOST_ALONE: usize = 64;
 
 /// A survey and its measurements. Nodes are identified by their index in the node list.
 pub struct Survey<'a> {
@@ -93,7 +98,9 @@ impl<'a> Survey<'a> {
                 self.round(round)?;
             }
             self.retry()?;
+            self.separate(tell)?;
             self.repeat_suspects()?;
+            self.prove()?;
         }
         self.bisect(&all)
     }
@@ -105,12 +112,17 @@ impl<'a> Survey<'a> {
     /// Measures the round trips and all kinds of rates for the pairs of one round.
     fn round(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         self.rail().rounds += 1;
+        if let [pair] = pairs {
+            self.rail().alone.insert(*pair);
+        }
         self.latency(pairs)?;
         self.one_way(pairs)?;
         for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, 2, &streams(1, 60, 150, 150))?) {
             let Some(got) = got else { continue };
             self.rail().way(a, b).two_way = Some(got.forward);
             self.rail().way(b, a).two_way = Some(got.backward);
+            self.rail().note_sent(a, b, got.went[0]);
+            self.rail().note_sent(b, a, got.went[1]);
         }
         let many = self.streams;
         let task = streams(many, 60, 150, 150);
@@ -205,27 +217,34 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Measures suspected pairs again, [`SECOND_LOOKS`] times.
+    /// Measures alone what others may have slowed down. Beyond [`MOST_ALONE`] pairs, such rates are dropped.
+    fn separate(&mut self, tell: &mut dyn FnMut(String)) -> Result<(), Failure> {
+        let doubtful = self.rail().doubtful();
+        let (again, dropped) = doubtful.split_at(doubtful.len().min(MOST_ALONE));
+        for (done, pair) in again.iter().enumerate() {
+            tell(format!("measuring: pair {} of {} alone", done + 1, again.len()));
+            self.round(&[*pair])?;
+        }
+        dropped.iter().for_each(|pair| self.rail().forget(*pair));
+        Ok(())
+    }
+
+    /// Measures suspected pairs again, each alone, [`SECOND_LOOKS`] times.
     fn repeat_suspects(&mut self) -> Result<(), Failure> {
         for _ in 0..SECOND_LOOKS {
-            let rates = suspects(&self.rail().rates(), &Tolerance::RATES);
+            let mut rates = suspects(&self.rail().rates(), &Tolerance::RATES);
+            rates.extend(suspects(&self.rail().losses(), &Tolerance::LOSSES));
             let latencies = suspects(&self.rail().round_trips(), &Tolerance::LATENCIES);
             if self.interrupted() || (rates.is_empty() && latencies.is_empty()) {
                 return Ok(());
             }
-            let at_once = self.rail().at_once.max(1);
-            for round in rounds(self.nodes) {
-                let among = |suspects: &BTreeSet<MatchUp>| -> Vec<MatchUp> {
-                    round.iter().copied().filter(|pair| suspects.contains(pair)).collect()
-                };
-                for pairs in among(&rates).chunks(at_once) {
-                    self.rail().rounds += 1;
-                    self.one_way(pairs)?;
-                }
-                for pairs in among(&latencies).chunks(at_once) {
-                    self.rail().rounds += 1;
-                    self.latency(pairs)?;
-                }
+            for pair in rates.into_iter().take(MOST_ALONE) {
+                self.rail().rounds += 1;
+                self.one_way(&[pair])?;
+            }
+            for pair in latencies.into_iter().take(MOST_ALONE) {
+                self.rail().rounds += 1;
+                self.latency(&[pair])?;
             }
         }
         Ok(())
@@ -281,7 +300,7 @@ impl<'a> Survey<'a> {
     /// failures in a row, a node is excluded from the rail. If the agent of `node` has exited,
     /// `node` is excluded from all rails.
     fn strike(&mut self, pair: MatchUp, node: usize, reason: &str) {
-        self.rail().failed.insert(pair, reason.to_owned());
+        self.rail().failed.insert(sorted(pair), reason.to_owned());
         for side in [pair.0, pair.1] {
             let gone = side == node && !self.meetings.has(node);
             let rail = self.rail();
@@ -314,5 +333,5 @@ fn suspects(matrix: &Matrix, tolerance: &Tolerance) -> BTreeSet<MatchUp> {
     values.sort_by(f64::total_cmp);
     let middle = values.get(values.len() / 2).copied().unwrap_or(0.0);
     let low = matrix.measured().filter(|cell| cell.2 < 0.93 * middle);
-    low.map(|(a, b, _)| (a.min(b), a.max(b))).collect()
+    low.map(|(a, b, _)| sorted((a, b))).collect()
 }
