@@ -121,7 +121,7 @@ fn a_stream_may_pause_and_a_node_may_die_meanwhile() {
         stat.is_ok_and(|stat| stat.len() == 2 << 20)
     });
     garland.agent("local2").kill();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     writer.write_all(&bytes[2_500_000..]).expect("it is read");
     drop(writer);
     let result = copy.end().with_code(1).json();

@@ -172,7 +172,8 @@ fn a_file_waits_for_its_batch_and_is_shown_with_it() {
         // The old file keeps its name until the new one takes it.
         assert_eq!(entries, first.max(1), "after {number}");
         // The last complete batch is shown when its sync ends, the one before it is shown by then.
-        let complete = (number as usize + 1) / 2 * 2;
+        let steps = number as usize + 1;
+        let complete = steps - steps % 2;
         let last = [complete.saturating_sub(2), complete];
         assert!(last.contains(&first), "{first} after {number}");
         assert_eq!(
