@@ -43,6 +43,8 @@ usage: cargo xtask <chore>
                       program: how many explanations name them (default: 60 runs)
   truth suggest [--runs N] [--seed S]  random networks: are suggested plans near the best of all
                       orders, and do copies take as long as was predicted (default: 20 networks)
+  truth forecast [--runs N] [--seed S] [--run K]  farms and copies of a lab: does a forecast from
+                       fewer nodes hold the time on more (default: 20 cases)
   truth wires [--runs N] [--seed S] [--run K]  labs with random faults from outside of the program,
                       and healthy ones: does garland wires name the faults (default: 12 runs)
   bench chain         one file to N nodes, compared with other tools (has its own --help)

@@ -46,6 +46,10 @@ const BETTER: f64 = 0.98;
 /// A tree is preferred to a chain only below this share: a chain loads the network less.
 const BETTER_TREE: f64 = 0.96;
 
+/// Other sizes of blocks are preferred to the usual one only below this share: what nodes have of a file
+/// is known by blocks of one size, so it should be the same in each copy.
+const BETTER_BLOCK: f64 = 0.9;
+
 /// A broadcast of which the fastest plan is searched.
 #[derive(Clone, Debug)]
 pub struct Broadcast<'a> {
@@ -324,7 +328,11 @@ impl Broadcast<'_> {
     /// Sorts plans by their times, and puts the best of all first.
     fn ranked(&self, mut plans: Vec<Suggestion>) -> Vec<Suggestion> {
         plans.sort_by(|a, b| a.run.seconds.total_cmp(&b.run.seconds));
-        let fastest = plans[0].run.seconds;
+        let mut fastest = plans[0].run.seconds;
+        let is_usual = |plan: &Suggestion| plan.block_size == self.block_size;
+        let usual = plans.iter().find(|plan| is_usual(plan)).map(|plan| plan.run.seconds);
+        let stays = usual.is_some_and(|seconds| seconds * BETTER_BLOCK <= fastest);
+        fastest = usual.filter(|_| stays).unwrap_or(fastest);
         let effort = |plan: &Suggestion| {
             let (others, block) = (plan.lanes != self.lanes[0], plan.block_size != self.block_size);
             let leaps = plan.order.windows(2).filter(|ends| ends[1] < ends[0]).count();
@@ -334,7 +342,8 @@ impl Broadcast<'_> {
             let better = if plan.fanout > 1 { BETTER } else { BETTER_TREE };
             plan.run.seconds * better <= fastest
         };
-        let near = plans.iter().enumerate().filter(|(_, plan)| is_near(plan));
+        let may_be = |plan: &Suggestion| is_near(plan) && (!stays || is_usual(plan));
+        let near = plans.iter().enumerate().filter(|(_, plan)| may_be(plan));
         let first = near.min_by_key(|(at, plan)| (effort(plan), *at)).map_or(0, |(at, _)| at);
         plans[..=first].rotate_right(1);
         plans

@@ -26,6 +26,9 @@ const HEALTHY: u32 = 20;
 /// Networks of `truth suggest`.
 const SUGGESTIONS: u64 = 20;
 
+/// Cases of `truth forecast`.
+const FORECASTS: u64 = 20;
+
 /// Runs of `truth`.
 const TRUTH_RUNS: u64 = 60;
 
@@ -111,8 +114,9 @@ pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
 }
 
 /// Draws copies in a lab with faults from outside of the program, has each explained, and prints a table of
-/// how many explanations are true: `truth [wires] [--runs N] [--seed S] [--run K]`. With `wires`, the wires of
-/// labs with faults and of healthy ones are measured instead. With a run, only that run of the seed is made.
+/// how many explanations are true: `truth [wires|forecast] [--runs N] [--seed S] [--run K]`. With `wires`, the
+/// wires of labs with faults and of healthy ones are measured instead; with `forecast`, farms and copies are
+/// forecast and then made. With a run, only that run of the seed is made.
 ///
 /// # Errors
 /// If an argument is wrong, or a command failed.
@@ -121,10 +125,13 @@ pub(crate) fn truth(root: &Path, args: &[String]) -> Result<()> {
         Some((word, rest)) if word == "wires" => {
             ("wires_name", "GARLAND_TRUTH_WIRES_RUNS", TRUTH_WIRES_RUNS, rest)
         }
+        Some((word, rest)) if word == "forecast" => {
+            ("forecasts_hold", "GARLAND_TRUTH_FORECASTS", FORECASTS, rest)
+        }
         _ => ("explanations_name", "GARLAND_TRUTH_RUNS", TRUTH_RUNS, args),
     };
     let [runs, given, run] = numbers(rest, ["--runs", "--seed", "--run"])
-        .context("usage: cargo xtask truth [wires] [--runs N] [--seed S] [--run K]")?;
+        .context("usage: cargo xtask truth [wires|forecast] [--runs N] [--seed S] [--run K]")?;
     packages::install(packages::TESTS)?;
     let mut command = printing(root, "garland", "truth");
     command.arg(test);

@@ -67,10 +67,11 @@ fn auto_packs_where_the_wire_is_slow() {
     let path = scratch.path("text");
     std::fs::write(&path, text(30 << 20)).expect("there is room");
     let garland = garland(&scratch).over(Wire::slow(100));
-    let arguments = ["--json", "--compress", "auto", "text", "local[1-2]:/x"];
+    // To one node: on a busy machine the head may feed a second one, too, and send twice as much.
+    let arguments = ["--json", "--compress", "auto", "text", "local1:/x"];
     let result = garland.cp(&arguments).with_code(0).json();
     assert!(sent(&result) < 25 << 20, "{}", sent(&result));
-    assert_copied(&scratch, locals(2), "x", &path);
+    assert_copied(&scratch, locals(1), "x", &path);
     scratch.assert_nothing_left();
 }
 

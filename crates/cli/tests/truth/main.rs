@@ -9,6 +9,7 @@
 mod answer;
 mod case;
 mod fault;
+mod forecast;
 mod judge;
 mod scene;
 mod suggest;

@@ -210,7 +210,9 @@ impl Watch {
             let stalled = mark.writer.0.saturating_sub(before.writer.0) > third;
             let slept = mark.writer.1.saturating_sub(before.writer.1) > third;
             let sent = mark.hop.sent.saturating_sub(before.hop.sent);
-            let received = mark.received.saturating_sub(before.received);
+            // A block may have arrived for the most part before. A member may report any numbers.
+            let blocks = mark.received.saturating_sub(before.received).saturating_sub(1);
+            let bytes = blocks.saturating_mul(u64::from(block_size));
             let share = |ns: u64, before: u64| ns.saturating_sub(before) as f64 / window as f64;
             Some(Hop {
                 near: *near,
@@ -221,7 +223,7 @@ impl Watch {
                 is_disk: stalled && slept,
                 starved: mark.starved_ns.saturating_sub(before.starved_ns) as f64
                     / mark.writer_at.saturating_sub(before.writer_at).max(1) as f64,
-                is_hollow: received.saturating_sub(1) * u64::from(block_size) / HOLLOW > sent,
+                is_hollow: bytes / HOLLOW > sent,
             })
         });
         let hops = hops.collect();
