@@ -34,7 +34,7 @@ struct Case {
 }
 
 /// A forecast, and what came.
-struct Foretold {
+struct Prediction {
     seconds: f64,
     interval: Option<(f64, f64)>,
     measured: f64,
@@ -42,7 +42,7 @@ struct Foretold {
     idle: f64,
 }
 
-impl Foretold {
+impl Prediction {
     fn error(&self) -> f64 {
         self.seconds / self.measured - 1.0
     }
@@ -57,7 +57,7 @@ impl Foretold {
     }
 }
 
-impl fmt::Display for Foretold {
+impl fmt::Display for Prediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seconds, measured, idle, .. } = self;
         let (low, high) = self.interval.unwrap_or((f64::NAN, f64::NAN));
@@ -114,9 +114,9 @@ impl Case {
         }
     }
 
-    fn foretell(&self) -> Foretold {
+    fn predict(&self) -> Prediction {
         let scratch = Scratch::in_memory("truth-forecast");
-        let lab = TestLab::of(Garland::new(&program(), &scratch), &scratch, &self.topology());
+        let lab = TestLab::of(Garland::new(program(), &scratch), &scratch, &self.topology());
         match self.work {
             Work::Copy { bytes } => random_file(&scratch.path("x"), bytes, bytes),
             Work::Farm { jobs, bytes, .. } => {
@@ -142,7 +142,7 @@ impl Case {
         let at = &told["forecast"]["curve"][0];
         let seconds = at["seconds"].as_f64().expect("a forecast has a time");
         let interval = Option::zip(at["interval"][0].as_f64(), at["interval"][1].as_f64());
-        Foretold { seconds, interval, measured, idle }
+        Prediction { seconds, interval, measured, idle }
     }
 }
 
@@ -153,17 +153,20 @@ fn forecasts_hold_what_comes() {
     let mut all = Vec::new();
     for number in (1..=cases).filter(|number| only.is_none_or(|only| *number == only)) {
         let case = Case::draw(&mut Chance::new(seed, number));
-        let foretold = case.foretell();
-        println!("{number}: {} of {} Mbit/s, {:?}\n  {foretold}", case.shape, case.mbit, case.work);
-        all.push(foretold);
+        let predicted = case.predict();
+        println!(
+            "{number}: {} of {} Mbit/s, {:?}\n  {predicted}",
+            case.shape, case.mbit, case.work
+        );
+        all.push(predicted);
     }
-    let share = |is: fn(&Foretold) -> bool| {
+    let share = |is: fn(&Prediction) -> bool| {
         let count = all.iter().filter(|it| is(it)).count();
         format!("{count} of {}", all.len())
     };
-    println!("\nintervals that hold the time: {}  aim: 75 to 95 %", share(Foretold::holds));
+    println!("\nintervals that hold the time: {}  aim: 75 to 95 %", share(Prediction::holds));
     println!("forecasts within 10 %: {}", share(|it| it.error().abs() <= 0.1));
-    let mut widths: Vec<f64> = all.iter().filter_map(Foretold::width).collect();
+    let mut widths: Vec<f64> = all.iter().filter_map(Prediction::width).collect();
     widths.sort_by(f64::total_cmp);
     let median = widths.get(widths.len() / 2).copied().unwrap_or(f64::NAN);
     println!("median width of the intervals: {:.0} %  aim: 40 % and less", median * 100.0);
