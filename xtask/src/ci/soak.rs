@@ -199,7 +199,7 @@ fn profile() -> (&'static str, String) {
 }
 
 /// Returns the environment variables of a round.
-fn variables(seed: u32) -> [(&'static str, String); 7] {
+fn variables(seed: u32) -> [(&'static str, String); 8] {
     [
         ("PROPTEST_CASES", CASES.to_string()),
         ("GARLAND_SOAK", seed.to_string()),
@@ -207,6 +207,8 @@ fn variables(seed: u32) -> [(&'static str, String); 7] {
         ("GARLAND_WIRES_RUNS", HEALTHY.to_string()),
         ("GARLAND_EXPLAIN", "all".to_owned()),
         ("GARLAND_FUZZ_SECONDS", FUZZ_S.to_string()),
+        // A number that wraps would only seem to be right.
+        ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true".to_owned()),
         profile(),
     ]
 }

@@ -89,8 +89,9 @@ fn wires(
     let lab = lab::find(&nodes, &places, asked.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
     let known = KnownWires::between(&nodes, &places, (lab.as_ref(), None))?;
     let known = known.ok_or_else(|| {
-        Failure::usage(format!("the wires between {list} are not known"))
-            .hint("measure them: garland wires NODES, or describe them: --topology")
+        Failure::usage(format!("the wires between {list} are not known")).hint(format!(
+            "measure them: garland wires '{list}', or describe them: --topology FILE"
+        ))
     })?;
     Ok((known, nodes.into_iter().map(|node| node.name).collect(), list.clone()))
 }
