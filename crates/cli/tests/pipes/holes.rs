@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::time::Duration;
 
-use garland_testkit::{Scratch, random_bytes, until};
+use garland_testkit::{Scratch, random_bytes};
 
-use crate::{assert_copied, garland, locals};
+use crate::{assert_copied, garland, locals, stand_still};
 
 const MIB: u64 = 1 << 20;
 
@@ -52,11 +51,7 @@ fn holes_stay_holes_on_a_node_that_is_fed_on_the_side() {
     let garland = garland(&scratch);
     let words = ["--json", "--bwlimit", "16mbit", "--dead-after", "30s", "sparse", "local[1-3]:/x"];
     let copy = garland.start_cp(&words);
-    until("the first block", || scratch.partial_files().len() == 3);
-    let still = garland.agent("local2");
-    still.stop();
-    std::thread::sleep(Duration::from_millis(2000));
-    still.go_on();
+    stand_still(&garland, &scratch);
     let result = copy.end().with_code(0).json();
     assert_copied(&scratch, locals(3), "x", &path);
     for node in locals(3) {

@@ -7,6 +7,8 @@ mod holes;
 mod packed;
 mod streams;
 
+use std::time::Duration;
+
 use garland_testkit::{Garland, Scratch, assert_copied, locals, source, until};
 
 /// The built binary in `scratch`.
@@ -21,4 +23,13 @@ fn await_bytes(scratch: &Scratch, node: &str, name: &str) {
     until(&format!("bytes in {}", path.display()), || {
         path.metadata().is_ok_and(|stat| stat.len() > 0)
     });
+}
+
+/// Has the second of three nodes stand still for two seconds when all have begun their files.
+fn stand_still(garland: &Garland<'_>, scratch: &Scratch) {
+    until("the first block", || scratch.partial_files().len() == 3);
+    let still = garland.agent("local2");
+    still.stop();
+    std::thread::sleep(Duration::from_millis(2000));
+    still.go_on();
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use garland_testkit::{Garland, Scratch, Wire, random_bytes, until, verdict};
 
-use crate::{assert_copied, await_bytes, garland, locals, source};
+use crate::{assert_copied, await_bytes, garland, locals, source, stand_still};
 
 /// A standard input, and what it comes from.
 fn pipe() -> (Stdio, PipeWriter) {
@@ -69,11 +69,7 @@ fn a_node_that_stood_still_gets_the_rest_of_a_stream_and_its_end() {
     let input = File::open(&from).expect("it is there");
     let words = ["--json", "--bwlimit", "80mbit", "--dead-after", "30s", "-", "local[1-3]:/x"];
     let copy = garland.start_cp_reading(&words, input);
-    until("the first block", || scratch.partial_files().len() == 3);
-    let still = garland.agent("local2");
-    still.stop();
-    std::thread::sleep(Duration::from_millis(2000));
-    still.go_on();
+    stand_still(&garland, &scratch);
     let result = copy.end().with_code(0).json();
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
     assert_copied(&scratch, locals(3), "x", &from);
