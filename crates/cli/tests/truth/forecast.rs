@@ -9,7 +9,7 @@ use std::fmt;
 use garland_testkit::{Chance, Garland, Scratch, TestLab, random_file};
 use serde_json::Value;
 
-use crate::scene::processors;
+use crate::scene::{idle_since, processors};
 use crate::{SEED, number, program};
 
 /// The numbers of nodes of the runs from which is forecast, and of the run that is.
@@ -135,8 +135,7 @@ impl Case {
         let told = lab.garland.run(&words).with_code(0).json();
         let before = processors();
         let (_, measured) = self.run(&lab, AHEAD);
-        let after = processors();
-        let idle = (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64;
+        let idle = idle_since(before);
         let _ = lab.garland.run(&["down", &all]);
         lab.down();
         let at = &told["forecast"]["curve"][0];

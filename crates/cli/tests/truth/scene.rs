@@ -204,10 +204,16 @@ fn copied(case: &Case, lab: &TestLab<'_>) -> f64 {
         std::thread::sleep(Duration::from_millis(2));
         assert!(ms() < LIMIT_S * 1000, "{case}: no end after {LIMIT_S} s");
     }
-    let after = processors();
+    let idle = idle_since(before);
     let output = running.end();
     // Some nodes fail if one of them dies.
     assert!([0, 1].contains(&output.code), "{case}: {} {}", output.code, output.err);
+    idle
+}
+
+/// Returns the fraction of the time since `before` in which the processors of this machine were idle.
+pub fn idle_since(before: (u64, u64)) -> f64 {
+    let after = processors();
     (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64
 }
 

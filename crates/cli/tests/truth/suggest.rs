@@ -6,7 +6,7 @@
 use garland_testkit::{Chance, Garland, Scratch, TestLab, random_file, random_network};
 use serde_json::Value;
 
-use crate::scene::processors;
+use crate::scene::{idle_since, processors};
 use crate::{SEED, TRIES, number};
 
 /// The largest difference between prediction and copy, relative to the copy.
@@ -62,8 +62,7 @@ fn compared(topology: &str, order: impl FnOnce(&mut Vec<String>)) -> Compared {
     let words = ["cp", "--json", "--no-fsync", "x", &format!("{nodes}:/x")];
     let before = processors();
     let copied = lab.garland.run(&words).with_code(0).json();
-    let after = processors();
-    let idle = (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64;
+    let idle = idle_since(before);
     let _ = lab.garland.run(&["down", &nodes]);
     lab.down();
     let phases = copied["phases"].as_array().expect("a copy has phases").iter();

@@ -1,6 +1,7 @@
 //! The order and shape of a broadcast: what the user specified, and for the rest the fastest that is
 //! predicted.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use garland_core::plan::{Layout, Pace, Plan, Shape};
@@ -111,8 +112,13 @@ fn reason(tree: &Suggestion, chain: Option<&Suggestion>, source: &str) -> String
         || "as asked for, or since no chain reaches all nodes".to_owned(),
         |chain| format!("since a chain would take {}", time(chain.run.seconds)),
     );
-    let (fanout, takes) = (tree.fanout, time(tree.run.seconds));
-    format!("a tree in which each node feeds {fanout}, {chain}; the tree takes {takes} by {source}")
+    let takes = format!("{} by {source}", time(tree.run.seconds));
+    of_tree(tree.fanout, &chain, takes)
+}
+
+/// Returns the reason for a tree, which is `since`, with the time that it `takes`.
+fn of_tree(fanout: usize, since: &str, takes: impl Display) -> String {
+    format!("a tree in which each node feeds {fanout}, {since}; the tree takes {takes}")
 }
 
 /// Returns `plan` over wires of which nothing is known in the shape that `--shape` specifies, with
@@ -139,7 +145,5 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
     };
     let Some(tree) = tree else { return plan };
     let fanout = tree.fanout;
-    let reason =
-        format!("a tree in which each node feeds {fanout}, {reason}; the tree takes {tree}");
-    Plan { reason: Some(reason), ..plan.branching(fanout) }
+    Plan { reason: Some(of_tree(fanout, &reason, tree)), ..plan.branching(fanout) }
 }

@@ -322,7 +322,9 @@ impl Shared {
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
-        self.learn_holes(index, holes);
+        if hole {
+            self.learn_holes(index, holes, content);
+        }
         if let Some(byte) = self.member.config.faults.flip(layout.offset(index), length) {
             buffer[byte] ^= 1;
         }
@@ -339,13 +341,12 @@ impl Shared {
 
     /// Records the digests of the lane's blocks after block `index` that lie in the same hole, which
     /// has `holes` blocks from there on. So one signature covers all of them: a node checks and keeps
-    /// one for each hole, and not one for each few blocks of it.
-    fn learn_holes(&self, index: u64, holes: u64) {
+    /// one for each hole, and not one for each few blocks of it. `content` is the digest of block `index`.
+    fn learn_holes(&self, index: u64, holes: u64, content: [u8; 32]) {
         let (layout, place) = (self.member.layout, self.blocks.ordinal(index).unwrap_or(0));
         let after = (place + 1..self.blocks.len()).map(|place| self.blocks.index(place));
         let whole = |&other: &u64| layout.block_length(other) == layout.block_length(index);
         let near = after.take_while(|&other| other - index < holes).filter(whole);
-        let content = self.member.zeros.digest(layout.block_length(index) as usize);
         let mut sink = self.member.sink();
         if near.clone().next().is_some_and(|next| sink.content(next).is_some()) {
             return;

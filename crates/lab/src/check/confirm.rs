@@ -84,7 +84,7 @@ mod tests {
         let found = |percents: &[(u32, bool)]| confirmed(rounds(percents), all_well).map(percent);
         assert_eq!(found(&[(100, false)]), Ok((100, false)));
         assert_eq!(found(&[(119, false), (100, true), (100, false)]), Ok((100, false)));
-        // What stays is told by its smallest deviation.
+        // A fault that remains is reported with its smallest deviation.
         let fault = [(50, false), (119, true), (70, false), (69, false), (71, true)];
         assert_eq!(found(&fault), Ok((70, false)));
     }

@@ -193,8 +193,8 @@ impl Watch {
     }
 
     /// Returns the hops in the window that ends now. `marks` has, for each hop, its near and far
-    /// end and its present counters; blocks have `block_size` bytes. Leaves out hops that were measured for less than half a
-    /// window, or whose link was reopened.
+    /// end and its present counters; blocks have `block_size` bytes. Leaves out hops that were
+    /// measured for less than half a window, or whose link was reopened.
     pub(super) fn measure(
         &mut self,
         marks: &[(NodeId, NodeId, Mark)],

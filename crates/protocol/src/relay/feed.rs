@@ -14,7 +14,7 @@ impl Relay {
         if self.is_side_feed
             && let Some(end) = sink.end().filter(|&end| end < self.blocks.end)
         {
-            // The end of a stream is told to the lane that this one is on the side of.
+            // Only the node's own lane receives the end of a stream.
             self.end_at(end);
         }
         let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {

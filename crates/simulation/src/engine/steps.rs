@@ -288,8 +288,9 @@ impl<'a> Engine<'a> {
 
     /// Returns the blocks of a lane as nodes know them before the copy.
     pub(super) fn told_blocks(&self, lane: usize) -> LaneBlocks {
-        let told = self.world.stream.then(|| open_ended(self.plan));
-        told.as_ref().unwrap_or(self.plan).lanes[lane].blocks
+        let blocks = self.plan.lanes[lane].blocks;
+        let end = if self.world.stream { open_layout(self.plan).blocks() } else { blocks.end };
+        LaneBlocks { end, ..blocks }
     }
 
     /// Reports the source's digest to the head after all blocks were read.
@@ -338,9 +339,13 @@ pub(super) fn address() -> SocketAddr {
 /// Returns the plan as it is sent while the end of its stream is unknown.
 fn open_ended(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");
+    plan.layout = open_layout(&plan);
     plan.lanes.iter_mut().for_each(|lane| lane.blocks.end = plan.layout.blocks());
     plan
+}
+
+fn open_layout(plan: &Plan) -> Layout {
+    Layout::open_ended(plan.layout.block_size).expect("the plan has this size")
 }
 
 fn is_heartbeat(event: &HeadEvent) -> bool {
