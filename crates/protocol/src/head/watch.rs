@@ -20,6 +20,10 @@ pub(super) const WINDOW_NS: u64 = 200_000_000;
 const WINDOWS: u32 = 2;
 const WINDOWS_IF_WEAK: u32 = 3;
 
+/// The number of measurements of hops before weak evidence counts: ten windows of three hops, or one
+/// window of thirty. In each of them a hop could show that it is no faster than the others.
+const HEARD: usize = 30;
+
 /// The length of a trial in windows. The first window does not count, because buffers fill in it.
 const TRIAL_WINDOWS: u32 = 8;
 
@@ -63,6 +67,11 @@ pub(super) struct Watch {
     since: u64,
     /// The counters of the hop to each node at the beginning of the window.
     marks: BTreeMap<NodeId, Mark>,
+    /// The highest rate of each hop in windows in which its wire was busy all the time, in bytes per
+    /// second: what it can carry.
+    capacities: BTreeMap<(NodeId, NodeId), f64>,
+    /// The number of measurements of hops so far.
+    heard: usize,
     /// The present suspect, and the number of consecutive windows in which it was suspected.
     suspect: Option<(NodeId, u32)>,
     /// Nodes that are fed on the side and are not called slow yet; the last one is on trial.
@@ -162,6 +171,12 @@ impl Hop {
         self.busy >= BUSY
     }
 
+    /// Whether its wire was busy almost all the time, with bytes that the receiver took: then it can
+    /// carry no more.
+    fn is_full(&self) -> bool {
+        self.is_busy() && !self.is_blocked() && !self.is_disk && !self.is_hollow
+    }
+
     /// Whether it carried hardly any bytes of its blocks.
     pub(super) fn is_hollow(&self) -> bool {
         self.is_hollow
@@ -226,9 +241,20 @@ impl Watch {
                 is_hollow: bytes / HOLLOW > sent,
             })
         });
-        let hops = hops.collect();
+        let hops: Vec<Hop> = hops.collect();
+        self.heard += hops.len();
+        for hop in hops.iter().filter(|hop| hop.is_full()) {
+            let capacity = self.capacities.entry((hop.near, hop.far)).or_default();
+            *capacity = capacity.max(hop.taken());
+        }
         self.marks = marks.iter().map(|(_, far, mark)| (*far, *mark)).collect();
         hops
+    }
+
+    /// Returns the rate in bytes per second that a hop can carry: what it carried when its wire was
+    /// busy all the time, and if it never was, what it carries while data is in flight.
+    pub(super) fn capacity(&self, hop: &Hop) -> f64 {
+        self.capacities.get(&(hop.near, hop.far)).copied().unwrap_or_else(|| hop.taken())
     }
 
     /// Whether a node may be suspected: no trial is running, and few ended without a result.
@@ -247,7 +273,11 @@ impl Watch {
         let row =
             self.suspect.filter(|(last, _)| Some(*last) == node).map_or(0, |(_, row)| row) + 1;
         self.suspect = node.map(|node| (node, row));
-        suspect.is_some_and(|it| row >= if it.is_certain { WINDOWS } else { WINDOWS_IF_WEAK })
+        let is_heard = self.heard >= HEARD;
+        suspect.is_some_and(|it| match it.is_certain {
+            true => row >= WINDOWS,
+            false => row >= WINDOWS_IF_WEAK && is_heard,
+        })
     }
 
     /// Starts the trial of a node. `blocks` returns the number of blocks that a node has. All
