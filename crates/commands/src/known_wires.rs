@@ -94,13 +94,13 @@ impl KnownWires {
     }
 
     /// The wires of a topology between its first node and the next `nodes` nodes. Each has the
-    /// processors of this machine or, if they are emulated, all of them share those.
-    pub fn drawn(topology: Topology, nodes: u32, is_emulated: bool, state: &Places) -> Self {
+    /// processors of this machine.
+    pub fn drawn(topology: Topology, nodes: u32, state: &Places) -> Self {
         let places: Vec<usize> = (0..topology.nodes.len()).take(nodes as usize + 1).collect();
         let by_rack = (0..places.len().saturating_sub(1)).collect();
         let lanes = u16::try_from(rails(&topology).clamp(1, 64)).unwrap_or(1);
         let model = Model::Drawn(Box::new(topology));
-        let processors = calibration::processors(state, is_emulated);
+        let processors = calibration::processors(state, false);
         let source = "this topology".to_owned();
         Self { model, places, by_rack, lanes, processors, source }
     }

@@ -105,7 +105,4 @@ pub struct PlanSuggest {
     /// NICs of each node, on as many switches or hubs.
     #[arg(long, value_name = "K", requires = "topology", value_parser = value_parser!(u16).range(1..=16))]
     pub nics: Option<u16>,
-    /// All nodes will be on this machine, as in a lab, and share its processors.
-    #[arg(long, requires = "topology")]
-    pub emulated: bool,
 }

@@ -83,8 +83,7 @@ fn wires(
         let (topology, nodes) = topology(asked)?;
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = names.map(|node| node.name.clone()).collect();
-        let wires = KnownWires::drawn(topology, nodes, asked.emulated, &places);
-        return Ok((wires, names, "NODES".to_owned()));
+        return Ok((KnownWires::drawn(topology, nodes, &places), names, "NODES".to_owned()));
     };
     let inventory = Inventory::open(context)?;
     let nodes: Vec<Node> = inventory.nodes(list)?;
