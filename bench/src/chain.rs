@@ -163,11 +163,15 @@ fn row(
         repeaters: if facts.forwards { job.receivers - 1 } else { 0 },
         peer: facts.name,
         limit: job.bytes as f64 / goodput,
+        possible: None,
         samples: Vec::new(),
         failed: None,
     };
     let outcome = peer.prepare(root, field, job).context("failed to prepare the tool");
-    let outcome = outcome.and_then(|_daemons| samples(field, job, peer, runs, &mut row));
+    let outcome = outcome.and_then(|_daemons| {
+        row.possible = peer.possible(field, job)?;
+        samples(field, job, peer, runs, &mut row)
+    });
     let outcome = outcome.and(peer.finish(field).context("failed to stop the tool"));
     field.kill();
     if let Err(error) = outcome {

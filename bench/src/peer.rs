@@ -88,6 +88,12 @@ pub(crate) trait Peer {
     /// Makes one copy. The caller has removed the files of earlier copies.
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing>;
 
+    /// Returns the seconds in which wires and processors allow the copy, if the tool can tell; called when
+    /// it is prepared.
+    fn possible(&mut self, _field: &Field, _job: &Job) -> Result<Option<f64>> {
+        Ok(None)
+    }
+
     /// Returns the figures that the tool reports about its last copy; called after each copy.
     fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
         Ok(Extra::default())

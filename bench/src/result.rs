@@ -101,6 +101,8 @@ pub(crate) struct Row {
     pub(crate) peer: &'static str,
     /// The lower limit of the time: the file's length divided by the link's goodput, in seconds.
     pub(crate) limit: f64,
+    /// The time in seconds that wires and processors allow, by Garland's model of them; `None` for other tools.
+    pub(crate) possible: Option<f64>,
     /// The successful runs; all of their copies were equal to the source.
     pub(crate) samples: Vec<Sample>,
     /// The error that ended the runs, if there was one.

@@ -39,6 +39,10 @@ fn head(text: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(text, "- memory: {memory}")?;
     writeln!(
         text,
+        "- possible: the time that wires and the processors of this machine allow Garland, by `garland plan suggest`"
+    )?;
+    writeln!(
+        text,
         "- limit: the file's length divided by the TCP payload rate of one link, measured by iperf3 in the \
          same cluster:"
     )?;
@@ -59,10 +63,10 @@ fn section(text: &mut String, rate: Option<u64>, bytes: u64, rows: &[&Row]) -> s
     writeln!(text, "\n## {} at {}\n", size_text(bytes), rate_text(rate))?;
     writeln!(
         text,
-        "| tool | receivers | whole command, s | MB/s | Gbit/s | repeaters | transfer, s | of limit | \
+        "| tool | receivers | whole command, s | MB/s | Gbit/s | repeaters | transfer, s | of limit | of possible | \
          CPU s/GiB/relay | CPU s, head | given back, MiB | runs |"
     )?;
-    writeln!(text, "|---|---|---|---|---|---|---|---|---|---|---|---|")?;
+    writeln!(text, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")?;
     for row in rows {
         line(text, row)?;
     }
@@ -73,7 +77,7 @@ fn line(text: &mut String, row: &Row) -> std::fmt::Result {
     write!(text, "| {} | {} ", row.peer, row.receivers)?;
     let (Some(whole), Some(cpu)) = (row.whole(), row.cpu_per_gib()) else {
         let why = row.failed.as_deref().unwrap_or("not run");
-        return writeln!(text, "| {} | | | | | | | | | 0 |", why.replace('|', "/"));
+        return writeln!(text, "| {} | | | | | | | | | | 0 |", why.replace('|', "/"));
     };
     let transfer = row.spread(|sample| sample.transfer);
     let head = row.spread(|sample| sample.cpu_head);
@@ -85,13 +89,14 @@ fn line(text: &mut String, row: &Row) -> std::fmt::Result {
     };
     writeln!(
         text,
-        "| {} | {:.1} | {:.3} | {} | {} | {:.2} | {:.2} | {:.2} | {:.0} | {}{failed} |",
+        "| {} | {:.1} | {:.3} | {} | {} | {:.2} | {} | {:.2} | {:.2} | {:.0} | {}{failed} |",
         seconds(whole),
         rate / 1e6,
         rate * 8.0 / 1e9,
         row.repeaters,
         transfer.map(seconds).unwrap_or_default(),
         whole.median / row.limit,
+        row.possible.map(|s| format!("{:.2}", whole.median / s)).unwrap_or_default(),
         cpu.median,
         head.map_or(0.0, |head| head.median),
         given.map_or(0.0, |given| given.max),

@@ -97,6 +97,18 @@ impl Peer for Garland {
         Ok(Timing { start: Duration::ZERO, transfer: watch.read() })
     }
 
+    fn possible(&mut self, field: &Field, job: &Job) -> Result<Option<f64>> {
+        let mut command = field.outside(&program()?)?;
+        command.args(["--json", "plan", "suggest", "--lab", LAB, &job.bytes.to_string()]);
+        if self.clear {
+            command.arg("--no-encrypt");
+        }
+        let out = fs::File::create(result()).context("failed to create the result's file")?;
+        command.arg(Self::nodes(job)).stdout(out);
+        alone(field, 0, command).context("garland plan suggest")?;
+        Ok(read()?["plans"][0]["seconds"].as_f64())
+    }
+
     fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
         told(!self.up)
     }
@@ -114,10 +126,13 @@ impl Peer for Garland {
 
 /// Returns the figures of the last copy's result; the agents' CPU time only if they are `fresh`.
 pub(super) fn told(fresh: bool) -> Result<Extra> {
+    account(&read()?, fresh)
+}
+
+/// Reads the result of the last command.
+fn read() -> Result<Value> {
     let text = fs::read(result()).context("failed to read garland's result")?;
-    let result: Value =
-        serde_json::from_slice(&text).context("failed to parse garland's result")?;
-    account(&result, fresh)
+    serde_json::from_slice(&text).context("failed to parse garland's result")
 }
 
 /// Returns the figures of a `garland.cp/2`; the agents' CPU time only if they are `fresh`.

@@ -5,6 +5,7 @@ pub mod command_line;
 mod elsewhere;
 mod ends;
 mod gathering;
+mod handling;
 mod incremental;
 mod injections;
 mod join;

@@ -6,7 +6,7 @@ use garland_core::cluster::Node;
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_lab::Lab;
 use garland_predict::{
-    Broadcast, Costs, FanoutChoice, Measured, NoWay, OrderChoice, Processors, Wires,
+    Broadcast, Costs, FanoutChoice, Measured, NoWay, OrderChoice, Payload, Processors, Wires,
 };
 use garland_topology::Topology;
 use garland_topology::bounds::rails;
@@ -16,6 +16,15 @@ use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::places::Places;
 use garland_results::wires_baseline::{self, Baseline};
 use garland_terminal::failure::Failure;
+
+/// How the options of a copy handle its bytes.
+#[derive(Clone, Copy)]
+pub struct Handling {
+    /// The form of the bytes on wires.
+    pub payload: Payload,
+    /// The limit of each link in bytes per second; infinite if there is none.
+    pub link: f64,
+}
 
 /// The wires between a head and nodes.
 pub struct KnownWires {
@@ -108,7 +117,13 @@ impl KnownWires {
 
     /// Returns the search for the fastest plan of a copy of `length` bytes: any order and shape,
     /// with `lanes` lanes or one, in blocks of `block_size` bytes or others.
-    pub fn broadcast(&self, length: u64, lanes: u16, block_size: u32) -> Broadcast<'_> {
+    pub fn broadcast(
+        &self,
+        length: u64,
+        (lanes, block_size): (u16, u32),
+        handling: Handling,
+    ) -> Broadcast<'_> {
+        let Handling { payload, link } = handling;
         Broadcast {
             wires: match &self.model {
                 Model::Drawn(topology) => Wires::Drawn(topology),
@@ -116,7 +131,7 @@ impl KnownWires {
             },
             places: &self.places,
             length,
-            costs: Costs { processors: self.processors, ..Costs::USUAL },
+            costs: Costs { processors: self.processors, payload, link, ..Costs::USUAL },
             order: OrderChoice::Any(vec![self.by_rack.clone()]),
             fanout: FanoutChoice::Any,
             lanes: if lanes > 1 { vec![lanes, 1] } else { vec![1] },

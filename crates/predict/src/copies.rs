@@ -1,11 +1,14 @@
 //! Simulates a copy with its plan: each lane is one flow over its whole route.
 
+use std::collections::BTreeMap;
+
 use garland_core::plan::{Lane, Plan};
 use garland_topology::NodeId;
 
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
-use super::processors::{Processors, Work};
+use super::payload::Payload;
+use super::processors::{ProcessorLimit, Processors, Work};
 use super::wires::Wires;
 
 /// The number of slices in which a relay forwards a block.
@@ -36,6 +39,10 @@ pub struct Costs {
     pub block: f64,
     /// The processors; `None` if they do not limit the copy.
     pub processors: Option<Processors>,
+    /// The form of the bytes on wires.
+    pub payload: Payload,
+    /// The limit of each link between two nodes in bytes per second; infinite if there is none.
+    pub link: f64,
 }
 
 impl Costs {
@@ -48,6 +55,8 @@ impl Costs {
         open: 2e9,
         block: 20e-6,
         processors: None,
+        payload: Payload::USUAL,
+        link: f64::INFINITY,
     };
 }
 
@@ -91,13 +100,21 @@ pub struct CopyRun {
     pub busy: Vec<(String, f64)>,
 }
 
+/// The use of wires and disks by a lane's route.
+struct RouteUse {
+    /// The use of each resource per byte that passes through the lane.
+    all: Vec<Use>,
+    /// How often a byte that is sent passes the medium that it passes most often, at least once.
+    passes: f64,
+}
+
 /// Simulates a copy.
 ///
 /// # Errors
 /// When there is no route for a hop.
 pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     let mut network = Network::new();
-    let routes: Vec<Vec<Use>> = copy
+    let routes: Vec<RouteUse> = copy
         .plan
         .lanes
         .iter()
@@ -110,7 +127,7 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
         copy.plan.lanes.iter().map(|lane| copy.work(&mut network, lane)).collect();
     let mut fluid = Fluid::new(&network);
     for (number, (lane, uses)) in copy.plan.lanes.iter().zip(&routes).enumerate() {
-        fluid.flow(number, bytes(lane), [&uses[..], &busy[number]].concat());
+        fluid.flow(number, bytes(lane), [&uses.all[..], &busy[number]].concat());
     }
     while fluid.next(None).is_some() {}
     let busy = fluid.busy(fluid.now);
@@ -132,9 +149,33 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     })
 }
 
+/// Returns the rates at which the processors of each machine would limit a copy if nothing else did,
+/// the lowest first; none without a model of processors.
+#[must_use]
+pub fn processor_limits(copy: &CopyTry<'_>) -> Vec<ProcessorLimit> {
+    let Some(processors) = copy.costs.processors else { return Vec::new() };
+    let all = copy.plan.lanes.iter().map(|lane| lane.blocks.len()).sum::<u64>().max(1) as f64;
+    // The seconds for which each machine is busy per byte of the copy.
+    let mut busy: BTreeMap<Option<usize>, f64> = BTreeMap::new();
+    for lane in &copy.plan.lanes {
+        let (nodes, share) = (lane.route.nodes(), lane.blocks.len() as f64 / all);
+        for used in processors.costs_of(&copy.lane_work(lane), &copy.costs.payload) {
+            let node = used.node.map(|at| nodes[at].index());
+            *busy.entry(node).or_default() += share * used.cost / used.count;
+        }
+    }
+    let mut limits: Vec<ProcessorLimit> = busy
+        .into_iter()
+        .filter(|(_, seconds)| *seconds > 0.0)
+        .map(|(node, seconds)| ProcessorLimit { node, rate: 1.0 / seconds })
+        .collect();
+    limits.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    limits
+}
+
 impl CopyTry<'_> {
-    /// Returns the use of each resource per byte that passes through a lane's route.
-    fn route(&self, network: &mut Network, lane: &Lane) -> Result<Vec<Use>, NoWay> {
+    /// Returns the use of wires and disks by a lane's route.
+    fn route(&self, network: &mut Network, lane: &Lane) -> Result<RouteUse, NoWay> {
         let place = |node: garland_core::plan::NodeId| self.places[node.index()];
         let hops: Vec<(NodeId, NodeId)> =
             lane.route.hops().map(|(near, far)| (place(near), place(far))).collect();
@@ -144,8 +185,15 @@ impl CopyTry<'_> {
         for (place, weight) in taken.into_iter().flatten() {
             all[place] += weight;
         }
+        let passes = (all.iter().copied().fold(1.0, f64::max) / FRAMED).round().max(1.0);
+        all.iter_mut().for_each(|weight| *weight *= self.costs.payload.ratio);
         let mut uses: Vec<Use> =
             all.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0).collect();
+        if self.costs.link.is_finite() && !hops.is_empty() {
+            // Each hop of a lane has a link of its own, and all of them carry the same bytes.
+            let link = network.add("limit of links", self.costs.link);
+            uses.push((link, self.costs.payload.ratio));
+        }
         let first = place(lane.route.first());
         let nodes = std::iter::once(first).chain(hops.iter().map(|(_, far)| *far));
         uses.extend(nodes.filter_map(|node| self.wires.disk(network, node)));
@@ -159,34 +207,41 @@ impl CopyTry<'_> {
             };
             uses.push((network.shared(name, slowest), 1.0));
         }
-        Ok(uses)
+        Ok(RouteUse { all: uses, passes })
     }
 
     /// Returns the use of processors per byte that passes through a lane's route.
     fn work(&self, network: &mut Network, lane: &Lane) -> Vec<Use> {
         let Some(processors) = self.costs.processors else { return Vec::new() };
+        processors.uses(network, &self.lane_work(lane), &self.costs.payload)
+    }
+
+    /// Returns the work of each node of a lane, in the order of the route.
+    fn lane_work(&self, lane: &Lane) -> Vec<Work> {
         let mut feeds = vec![0; self.places.len()];
         lane.route.hops().for_each(|(near, _)| feeds[near.index()] += 1);
         let work = |node: &garland_core::plan::NodeId| {
             let reads = *node == lane.route.first();
             self.wires.work(self.places[node.index()], reads, feeds[node.index()])
         };
-        let nodes: Vec<Work> = lane.route.nodes().iter().map(work).collect();
-        processors.uses(network, &nodes)
+        lane.route.nodes().iter().map(work).collect()
     }
 
     /// Returns the time until the first slice has passed the longest route, in seconds.
-    fn fill(&self, network: &Network, routes: &[Vec<Use>]) -> f64 {
+    fn fill(&self, network: &Network, routes: &[RouteUse]) -> f64 {
         let layout = &self.plan.layout;
-        let slice = f64::from((layout.block_size / SLICES).clamp(1, SLICE_MAX));
+        // Slices are cut from compressed blocks; here they have the length of what they contain.
+        let ratio = self.costs.payload.ratio;
+        let sent = f64::from(layout.block_size) * ratio / f64::from(SLICES);
+        let slice = sent.clamp(1.0, f64::from(SLICE_MAX)) / ratio;
         let slice = slice.min(layout.length as f64);
-        let of_lane = |(lane, uses): (&Lane, &Vec<Use>)| {
-            let slowest = uses.iter().map(|&(place, weight)| weight / network.capacity()[place]);
+        let of_lane = |(lane, uses): (&Lane, &RouteUse)| {
+            let slowest =
+                uses.all.iter().map(|&(place, weight)| weight / network.capacity()[place]);
             let byte = slowest.fold(0.0, f64::max);
             // While a chain fills, its hops do not yet compete for a shared medium. A head or relay
             // of a tree sends each slice several times from the start.
-            let most = uses.iter().map(|&(_, weight)| weight).fold(1.0, f64::max);
-            let shared = if lane.route.is_chain() { (most / FRAMED).round().max(1.0) } else { 1.0 };
+            let shared = if lane.route.is_chain() { uses.passes } else { 1.0 };
             let latency = self.latency(lane);
             lane.route.depth() as f64 * (slice * byte / shared + self.costs.hop) + latency
         };
@@ -208,6 +263,7 @@ mod tests {
     use garland_topology::bounds::max_min;
     use garland_topology::shapes::{Basis, Between, hub, rail, star, switch};
 
+    use super::super::processors::CpuCosts;
     use super::*;
 
     fn plan(length: u64, nodes: u32, lanes: u16) -> Plan {
@@ -235,6 +291,59 @@ mod tests {
         let of_hub = 100e6 * 8.0 / max_min(&hub(&basis(5)), &[(0, 1)])[0];
         assert!((shared.stream / (5.0 * of_hub) - 1.0).abs() < 1e-6, "{shared:?}");
         assert_eq!(shared.limit.as_deref(), Some("hub hub"));
+    }
+
+    #[test]
+    fn compressed_bytes_take_less_of_wires_but_not_of_disks() {
+        let mut topology = switch(&basis(4), None);
+        let plan = plan(100_000_000, 4, 1);
+        let places: Vec<NodeId> = (0..=4).collect();
+        let run = |topology: &Topology, costs: Costs| {
+            let wires = Wires::Drawn(topology);
+            copy(&CopyTry { wires, plan: &plan, places: &places, costs }).unwrap()
+        };
+        let usual = run(&topology, Costs::default());
+        let packed = Payload { ratio: 0.25, ..Payload::USUAL };
+        let costs = Costs { payload: packed, ..Costs::default() };
+        let fast = run(&topology, costs);
+        assert!((usual.stream / fast.stream - 4.0).abs() < 1e-6, "{usual:?} {fast:?}");
+        assert!((fast.fill / usual.fill - 1.0).abs() < 0.01, "{usual:?} {fast:?}");
+        topology.nodes[2].disk = Some("20MB/s".parse().unwrap());
+        assert!((run(&topology, costs).stream - 5.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn limited_links_limit_each_lane() {
+        let topology = rail(&basis(3), 2);
+        let costs = Costs { link: 2e6, ..Costs::default() };
+        for lanes in [1, 2] {
+            let plan = plan(1 << 26, 3, lanes);
+            let wires = Wires::Drawn(&topology);
+            let places = [0, 1, 2, 3];
+            let run = copy(&CopyTry { wires, plan: &plan, places: &places, costs }).unwrap();
+            let stream = f64::from(1 << 26) / 2e6 / f64::from(lanes);
+            assert!((run.stream / stream - 1.0).abs() < 1e-6, "{run:?}");
+            assert_eq!(run.limit.as_deref(), Some("limit of links"));
+        }
+    }
+
+    #[test]
+    fn processors_limit_a_copy_as_far_as_it_is_told_to_limit_it() {
+        let topology = switch(&basis(2), None);
+        let costs = CpuCosts { copy: 1e-9, hash: 2e-9, seal: 3e-9, stream: 4e-9 };
+        let plan = plan(100_000_000, 2, 1);
+        let of = |processors: Processors| {
+            let costs = Costs { processors: Some(processors), ..Costs::default() };
+            let wires = Wires::Drawn(&topology);
+            processor_limits(&CopyTry { wires, plan: &plan, places: &[0, 1, 2], costs })
+        };
+        let apart = of(Processors { costs, count: 2.0, is_shared: false });
+        // The node in the middle receives and sends.
+        assert_eq!(apart.iter().map(|limit| limit.node).collect::<Vec<_>>(), [1, 0, 2].map(Some));
+        assert!((apart[0].rate / (2.0 / 10e-9) - 1.0).abs() < 1e-9, "{apart:?}");
+        let shared = of(Processors { costs, count: 2.0, is_shared: true });
+        assert_eq!(shared.iter().map(|limit| limit.node).collect::<Vec<_>>(), [None]);
+        assert!(shared[0].rate < apart[0].rate / 3.0, "{shared:?}");
     }
 
     #[test]

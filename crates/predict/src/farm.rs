@@ -21,6 +21,9 @@ pub struct Job {
 pub enum Files {
     /// Input is transferred before a job computes, and output after it.
     Staged,
+    /// As [`Files::Staged`], and computing uses these resources per second of it: what machines share,
+    /// such as the processors of the machine that emulates them, and the machine's own slots.
+    Sharing([Use; 2]),
     /// Jobs read and write while they compute; the slower of both determines the duration. The jobs
     /// share this CPU, a resource whose rate is in seconds of work per second.
     Meanwhile(Use),
@@ -211,7 +214,7 @@ impl<'a> Play<'a> {
             slot.ran = Ran { job, machine: slot.machine, pulled: now, started: now, ..slot.ran };
             let job = &self.farm.jobs[job];
             match machine.files {
-                Files::Staged => {
+                Files::Staged | Files::Sharing(_) => {
                     slot.stage = Stage::In;
                     self.fluid.flow(place, job.bytes_in, machine.stage_in.clone());
                 }
@@ -232,7 +235,11 @@ impl<'a> Play<'a> {
             Stage::In => {
                 slot.stage = Stage::Computing;
                 slot.ran.started = now;
-                self.fluid.wait(place, job.seconds / machine.speed);
+                let seconds = job.seconds / machine.speed;
+                match machine.files {
+                    Files::Sharing(uses) => self.fluid.flow(place, seconds, uses.to_vec()),
+                    _ => self.fluid.wait(place, seconds),
+                }
             }
             Stage::Computing => {
                 slot.stage = Stage::Out;
@@ -336,6 +343,25 @@ mod tests {
         assert!((run.seconds - 17.0).abs() < 1e-6, "{run:?}");
         assert!((run.ran[0].staged_out - 10.0).abs() < 1e-6, "{run:?}");
         assert!(run.ran.iter().all(|ran| ran.started == 0.0 && ran.ended == ran.staged_out));
+    }
+
+    #[test]
+    fn jobs_on_machines_that_share_processors_take_longer_when_those_are_busy() {
+        let mut network = hub();
+        let shared = network.add("processors", 2.0);
+        let own: Vec<usize> = (0..6).map(|at| network.add(&format!("slot {at}"), 1.0)).collect();
+        let on = |at: usize| Machine {
+            files: Files::Sharing([(own[at], 1.0), (shared, 0.8)]),
+            ..machine(0)
+        };
+        let run = |count: usize| {
+            let machines: Vec<Machine> = (0..count).map(on).collect();
+            let job = Job { bytes_in: 0.0, bytes_out: 0.0, seconds: 5.0 };
+            farm(&Farm { jobs: &[job; 12], machines: &machines, network: &network }).seconds
+        };
+        // 12 jobs need 48 s of processors: a job is never faster than alone, and two processors work.
+        assert!((run(1) - 60.0).abs() < 1e-6 && (run(2) - 30.0).abs() < 1e-6);
+        assert!((run(6) - 24.0).abs() < 1e-6, "{}", run(6));
     }
 
     #[test]

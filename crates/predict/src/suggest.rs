@@ -14,6 +14,7 @@ use garland_topology::NodeId;
 
 use super::copies::{CopyRun, CopyTry, Costs, copy};
 use super::network::{Network, NoWay, Use};
+use super::processors::Work;
 use super::wires::Wires;
 
 /// The maximum number of nodes of which all orders are tried.
@@ -275,6 +276,7 @@ impl Broadcast<'_> {
             let cost = |&(place, weight): &Use| weight / network.capacity_of(place);
             let costs = uses.iter().map(|uses| uses.iter().map(cost).fold(0.0, f64::max));
             let least = costs.fold(f64::INFINITY, f64::min);
+            let least = least * self.costs.payload.ratio;
             slowest = slowest.max(least).max(disk.as_ref().map_or(0.0, cost));
         }
         let lanes = f64::from(self.lanes.iter().max().copied().unwrap_or(1));
@@ -282,9 +284,12 @@ impl Broadcast<'_> {
         let work = self.places.iter().enumerate();
         let work = work.map(|(at, &node)| self.wires.work(node, at == 0, feeds(at)));
         let processors = self.costs.processors.filter(|processors| processors.is_shared);
-        let uses = processors.map(|shared| shared.uses(&mut network, &work.collect::<Vec<_>>()));
+        let payload = self.costs.payload;
+        let work: Vec<Work> = work.collect();
+        let uses = processors.map(|shared| shared.uses(&mut network, &work, &payload));
         let busy = uses.and_then(|uses| uses.last().copied());
         let busy = busy.map_or(0.0, |(place, weight)| weight / network.capacity_of(place));
+        slowest = slowest.max(payload.ratio / self.costs.link);
         let blocks = self.length.div_ceil(u64::from(self.block_size)) as f64;
         self.length as f64 * busy.max(slowest / lanes) + self.costs.block * blocks / lanes
     }

@@ -20,12 +20,32 @@ pub struct Limit {
     /// Hops that are slower are compared with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop: Option<u64>,
+    /// The rates at which the processors of the slowest machines would limit the copy, by the model
+    /// of processors; empty if they are unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<ProcessorRate>,
+}
+
+/// The rate at which the processors of one machine would limit a copy if nothing else did.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ProcessorRate {
+    /// The name of the node; `None` for the machine that emulates all nodes.
+    pub node: Option<String>,
+    /// The rate of the whole copy in bytes per second.
+    pub rate: u64,
 }
 
 impl Limit {
     /// Creates a limit of `bits` bits per second, with `achieved` `None`. `source` says what sets
     /// the limit.
     pub fn new(bits: f64, source: String) -> Self {
-        Self { rate: (bits / 8.0) as u64, source, achieved: None, without_trunks: None, hop: None }
+        Self {
+            rate: (bits / 8.0) as u64,
+            source,
+            achieved: None,
+            without_trunks: None,
+            hop: None,
+            processors: Vec::new(),
+        }
     }
 }

@@ -32,7 +32,7 @@ impl Calibrated {
     pub(super) fn to(law: Law, work: &Work<'_>, points: &Points) -> Self {
         match work {
             Work::Fixed { demands, .. } => Self::to_fixed(law, work, demands, points),
-            Work::Growing { floor } => Self::to_growing(law, work, *floor, points),
+            Work::Growing { floor, .. } => Self::to_growing(law, work, *floor, points),
         }
     }
 
@@ -54,7 +54,7 @@ impl Calibrated {
                 }
                 times.into_iter().map(|time| time + self.fixed).collect()
             }
-            Work::Growing { floor } => {
+            Work::Growing { floor, .. } => {
                 let time = |&count: &u32| {
                     self.fixed + self.slope * f64::from(count) + floor(count).seconds.max(0.0)
                 };

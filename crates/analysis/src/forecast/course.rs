@@ -208,7 +208,7 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
                 }
                 demands.iter().map(|demand| (demand.name.clone(), demand.seconds)).collect()
             }
-            Work::Growing { floor } => {
+            Work::Growing { floor, .. } => {
                 let floor = floor(point.nodes);
                 vec![(floor.name, floor.seconds)]
             }

@@ -19,6 +19,12 @@ pub struct Knee {
 /// The name of a limit that the points show but that is not among the known ones.
 const UNNAMED: &str = "an unnamed resource that nodes do not make faster";
 
+/// The name of what starts nodes one after another.
+const LAUNCHER: &str = "the launcher, which starts nodes one after another";
+
+/// What each node adds is the launcher's if that takes at least this fraction of it.
+const MOST_OF_IT: f64 = 0.5;
+
 /// Returns the first knee that a law or a known limit causes; `None` if there is none. `fixed` is
 /// the minimum of the law's fixed part in seconds, and `most` the largest node count of the
 /// question.
@@ -47,14 +53,18 @@ pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> 
             let all = [named, unnamed, jobs].into_iter().flatten();
             all.min_by(|a, b| a.nodes.total_cmp(&b.nodes))
         }
-        Work::Growing { floor } => of_growing(law, *floor, most),
+        Work::Growing { floor, starts } => of_growing(law, (*floor, *starts), most),
     }
 }
 
 /// The largest node count that counts as a knee.
 const FARTHEST: f64 = 1e9;
 
-fn of_growing(law: &Calibrated, floor: &dyn Fn(u32) -> super::Floor, most: u32) -> Option<Knee> {
+fn of_growing(
+    law: &Calibrated,
+    (floor, starts): (&dyn Fn(u32) -> super::Floor, f64),
+    most: u32,
+) -> Option<Knee> {
     let far = most.max(2);
     let (near, end) = (floor(far / 2), floor(far));
     let of_floor = ((end.seconds - near.seconds) / f64::from(far - far / 2)).max(0.0);
@@ -63,6 +73,8 @@ fn of_growing(law: &Calibrated, floor: &dyn Fn(u32) -> super::Floor, most: u32) 
     let nodes = one / each;
     let resource = if of_floor > law.slope {
         end.name
+    } else if starts > 0.0 && starts >= MOST_OF_IT * law.slope {
+        LAUNCHER.to_owned()
     } else {
         "work done for one node after another".to_owned()
     };

@@ -18,6 +18,8 @@ pub enum Work<'a> {
     Growing {
         /// Returns the least possible time at a node count, and its cause.
         floor: &'a dyn Fn(u32) -> Floor,
+        /// The seconds that the launcher takes to start each node, one after another; 0 if unknown.
+        starts: f64,
     },
 }
 

@@ -145,16 +145,24 @@ fn a_copy_has_what_each_node_adds() {
     let counts = [1, 2, 5, 10];
     let times: Vec<f64> = counts.iter().map(|n| 8.0 + 0.5 + 0.05 * f64::from(*n)).collect();
     let measured = points(&counts, &times);
-    let work = Work::Growing { floor: &floor };
+    let work = Work::Growing { floor: &floor, starts: 0.0 };
     let told = forecast(&Question { points: &measured, work, ahead: &[20], prices: None }).unwrap();
     assert!((told.curve[0].seconds - 9.5).abs() < 1e-6, "{told:?}");
     let knee = told.knee.unwrap();
     assert!((knee.nodes - 8.55 / 0.05).abs() < 1e-3, "{knee:?}");
+    // If the nodes were started meanwhile, that is what more nodes cost; if that took nothing, it is not.
+    let by = |starts: f64| {
+        let work = Work::Growing { floor: &floor, starts };
+        let asked = Question { points: &measured, work, ahead: &[20], prices: None };
+        forecast(&asked).unwrap().knee.unwrap().resource
+    };
+    assert!(by(0.04).starts_with("the launcher"), "{}", by(0.04));
+    assert_eq!(by(0.01), "work done for one node after another");
     // A star's head sends to each.
     let floor = |n: u32| Floor { seconds: 8.0 * f64::from(n), name: "n0 eth0 out".to_owned() };
     let times: Vec<f64> = counts.iter().map(|n| 8.0 * f64::from(*n) + 1.0).collect();
     let measured = points(&counts, &times);
-    let work = Work::Growing { floor: &floor };
+    let work = Work::Growing { floor: &floor, starts: 0.0 };
     let told = forecast(&Question { points: &measured, work, ahead: &[20], prices: None }).unwrap();
     assert_eq!(told.knee.unwrap().resource, "n0 eth0 out");
 }
@@ -207,7 +215,7 @@ proptest! {
         let measured: Vec<Point> = measured.into_iter().map(|(nodes, seconds)| Point { nodes, seconds }).collect();
         let demands: Vec<Demand> = busy.into_iter().map(|seconds| Demand { name: "r".to_owned(), seconds }).collect();
         let floor = move |nodes: u32| Floor { seconds: each * f64::from(nodes), name: "f".to_owned() };
-        let work = if growing { Work::Growing { floor: &floor } } else { Work::Fixed { jobs, demands: &demands } };
+        let work = if growing { Work::Growing { floor: &floor, starts: 0.0 } } else { Work::Fixed { jobs, demands: &demands } };
         let prices = Some(Prices { node: 3.0, fixed: each });
         let ahead = [1, 2, 3, 50, 5000];
         if let Ok(told) = forecast(&Question { points: &measured, work, ahead: &ahead, prices }) {

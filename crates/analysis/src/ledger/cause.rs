@@ -145,6 +145,12 @@ impl Cause {
         by_node || matches!(self, Self::Control | Self::FinalAck)
     }
 
+    /// Returns whether a node with more processors would need less of such time.
+    pub(super) fn lacks_processor(self) -> bool {
+        let work = matches!(self, Self::Seal | Self::Open | Self::Relay);
+        work || matches!(self, Self::Processor | Self::SourceCpu)
+    }
+
     /// Returns whether nodes and options have no influence on the cause: costs of every run and of
     /// the lab, and unknown causes.
     fn is_given(self) -> bool {

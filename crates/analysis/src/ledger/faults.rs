@@ -52,6 +52,9 @@ const HEALTHY: f64 = 0.1;
 /// Half of the interval of a gain: a fraction of the gain, and one of the command's time.
 const UNSURE: (f64, f64) = (0.12, 0.03);
 
+/// Both directions of a slow NIC are busy for at least this fraction of each other's time.
+const ALIKE: f64 = 0.8;
+
 /// The most by which a busy machine is assumed to slow down a copy without faults.
 const SLOWED: f64 = 0.5;
 
@@ -167,12 +170,19 @@ impl Families {
 
     /// Returns the gain of removing a fault: the command's time, less that of the same plan without
     /// the fault, with the measured times of all other stages. Its stages work in parallel, so the
-    /// busiest one counts; whatever stops all of them is added.
+    /// busiest one counts, and the processors, which all stages of a machine share; whatever stops all
+    /// of them is added.
     fn without(&self, run: &Run<'_>, fault: &Fault, busy: &[Busy]) -> Fix {
         let begin = run.end_of(&["set-up", "waiting"]);
         let stream = run.end_of(&["fsync"]).saturating_sub(begin) as f64;
         let wire = run.limit.map_or(0.0, |limit| run.bytes as f64 / limit.max(1.0) * 1e9);
-        let is_other = |busy: &&Busy| !is_of(fault, busy.0, busy.1);
+        let own = busy.iter().find(|busy| (busy.0, busy.1) == (fault.cause, fault.place));
+        let own = own.map_or(i64::MAX, |busy| busy.2);
+        let is_other = |busy: &&Busy| {
+            let (cause, place, ns) = **busy;
+            let is_back = is_back(fault, cause, place) && alike(ns, own);
+            !is_of(fault, cause, place) && !is_back
+        };
         let others = busy.iter().filter(is_other).map(|(.., ns)| *ns as f64).fold(0.0, f64::max);
         let serial = self
             .0
@@ -182,7 +192,8 @@ impl Families {
         // A busy machine slows all of it down.
         let emulator = self.0.get(&(Cause::Emulator, Place::default())).map_or(0, |of| of.ns);
         let share = (emulator as f64 / stream.max(1.0)).min(SLOWED);
-        let without = (wire.max(others) + serial as f64) / (1.0 - share);
+        let slowed = (wire.max(others) + serial as f64) / (1.0 - share);
+        let without = slowed.max(worked_ns(run, fault) + serial as f64);
         let most = (stream - without).max(0.0);
         // Who lacks a processor gets ready and ends as slowly as it copies.
         let starves = matches!(fault.cause, Cause::Processor | Cause::SourceCpu);
@@ -212,6 +223,18 @@ impl Families {
     }
 }
 
+/// Returns the nanoseconds that the slowest processors need for a run's bytes without a fault: by the
+/// model, whatever other programs did meanwhile. Who lacks processors is assumed to get more.
+fn worked_ns(run: &Run<'_>, fault: &Fault) -> f64 {
+    let is_free = fault.cause.lacks_processor() && fault.place.to.is_none();
+    let others = run
+        .processors
+        .iter()
+        .filter(|(node, _)| !is_free || *node != fault.place.node || node.is_none());
+    let rates = others.map(|(_, rate)| *rate).filter(|rate| *rate > 0.0);
+    rates.reduce(f64::min).map_or(0.0, |rate| run.bytes as f64 / rate * 1e9)
+}
+
 /// Returns whether a stage at a place suffers from a fault itself.
 fn is_of(fault: &Fault, cause: Cause, place: Place) -> bool {
     let of_node =
@@ -221,6 +244,19 @@ fn is_of(fault: &Fault, cause: Cause, place: Place) -> bool {
     let of_hop = matches!(fault.cause, Cause::Wire | Cause::Loss) && cause == Cause::Wire;
     let same_nic = place.node == fault.place.node || place.to == fault.place.to;
     (cause, place) == (fault.cause, fault.place) || of_node && same_node || of_hop && same_nic
+}
+
+/// Returns whether a stage is the hop on the other side of a node of a slow hop: the same NIC may be
+/// slow in both directions.
+fn is_back(fault: &Fault, cause: Cause, place: Place) -> bool {
+    let (from, to) = (fault.place.node, fault.place.to);
+    let is_wire = (fault.cause, cause) == (Cause::Wire, Cause::Wire) && to.is_some();
+    is_wire && (place.to == from || place.node == to)
+}
+
+/// Returns whether two hops were busy for about the same time.
+fn alike(one: i64, other: i64) -> bool {
+    one as f64 >= ALIKE * other as f64
 }
 
 impl Fix {

@@ -22,6 +22,9 @@ pub struct Run<'a> {
     pub hop_limit: Option<f64>,
     /// Whether several hops share a trunk that is slower than they are.
     pub has_slow_trunk: bool,
+    /// The rates at which the processors of machines would limit the copy if nothing else did: the
+    /// node's index, or `None` for the machine that emulates all nodes, and bytes per second.
+    pub processors: &'a [(Option<usize>, f64)],
     /// The indices of the nodes that died during the copy.
     pub dead: &'a [usize],
 }

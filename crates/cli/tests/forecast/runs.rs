@@ -126,3 +126,59 @@ fn farms_bring_their_jobs_and_bytes() {
     let notes = result["notes"].to_string();
     assert!(simulated.len() == 2 || notes.contains("the simulator is"), "{simulated:?} {notes}");
 }
+
+#[test]
+fn nodes_of_a_lab_share_its_processors_and_those_have_a_knee() {
+    let scratch = Scratch::new("forecast-emulated");
+    let count = std::thread::available_parallelism().unwrap().get() as f64;
+    // Each of 24 jobs computes for 2 s in 4 s.
+    let farm = |nodes: usize, total: f64, lab: &str| {
+        let ends: Vec<_> = (1..=nodes)
+            .map(|node| json!({ "name": format!("{lab}n{node}"), "verdict": "ok" }))
+            .collect();
+        let record = json!({ "job": 1, "started": 1.0, "ended": 5.0, "cpu": 2.0 });
+        json!({ "schema": "garland.farm/2", "elapsed_ns": 1, "total": total, "jobs": 24, "done": 24,
+            "nodes": ends, "records": vec![record; 24] })
+    };
+    // As many nodes as keep the processors half busy.
+    let of = |lab: &str| {
+        let runs = [1, 2].map(|half| {
+            let nodes = half * count as usize;
+            let name = format!("{lab}{nodes}").replace(':', "");
+            kept(&scratch, &name, &farm(nodes, 96.0 / nodes as f64, lab).to_string())
+        });
+        let (once, twice) = (&runs[0], &runs[1]);
+        let more = format!("{},{}", 4 * count as usize, 8 * count as usize);
+        let words = ["forecast", once.as_str(), twice.as_str(), "--nodes", more.as_str()];
+        garland(&scratch, &[&words[..], &["--json"]].concat())
+    };
+    let result = of("lab:").with_code(0).json();
+    let limit = &result["limits"][0];
+    assert_eq!(limit["name"], "processors of this machine", "{result}");
+    let busy = limit["seconds"].as_f64().unwrap();
+    assert!((busy - 48.0 / count).abs() < 1e-6, "{result}");
+    assert_eq!(result["forecast"]["knee"]["resource"], "processors of this machine");
+    let seconds = at(&result, 8 * count as u32)["seconds"].as_f64().unwrap();
+    assert!(seconds > 0.99 * 48.0 / count, "more nodes have no more processors: {seconds} s");
+    // Nothing is assumed of other machines, and without a limit two node counts are too few.
+    let said = of("").with_code(2);
+    assert!(said.err.contains("node counts"), "{}", said.err);
+}
+
+#[test]
+fn what_a_launcher_takes_for_each_node_is_its_own_knee() {
+    let scratch = Scratch::new("forecast-launcher");
+    let counts = [1, 2, 4, 8];
+    let runs = counts.map(|nodes| {
+        let mut result = copy(nodes, 9.0 + 0.2 * nodes as f64);
+        let set_up = 500_000_000 + 190_000_000 * nodes as u64;
+        let all = result["elapsed_ns"].as_u64().unwrap();
+        result["phases"] = json!([{ "name": "set-up", "ns": set_up },
+            { "name": "stream", "ns": all - set_up }]);
+        kept(&scratch, &format!("l{nodes}"), &result.to_string())
+    });
+    let names: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let result = told(&scratch, &[&["forecast"], &names[..], &["--nodes", "16"]].concat());
+    let knee = &result["forecast"]["knee"];
+    assert!(knee["resource"].as_str().unwrap().contains("launcher"), "{knee}");
+}

@@ -34,6 +34,23 @@ fn large_files_go_down_a_chain_and_small_ones_to_many_branch() {
     assert_eq!(none.code, 2);
 }
 
+#[test]
+fn options_of_the_copy_change_its_time_and_are_printed() {
+    let scratch = Scratch::new("suggest-options");
+    let of = |rate: &str, more: &[&str]| {
+        let words = ["plan", "suggest", "100MB", "--topology", "switch", "--nodes", "3", "--rate"];
+        told(&scratch, &[&words[..], &[rate], more].concat())
+    };
+    let seconds = |told: &Value| told["plans"][0]["seconds"].as_f64().unwrap();
+    let limited = of("1gbit", &["--bwlimit", "10MB/s"]);
+    assert!((10.0..10.2).contains(&seconds(&limited)), "{limited}");
+    assert_eq!(limited["plans"][0]["limit"], "limit of links");
+    let options = limited["options"].as_str().unwrap();
+    assert!(options.ends_with("--bwlimit 80000000bit"), "{options}");
+    let plain = of("100mbit", &["--no-encrypt"]);
+    assert!(plain["options"].as_str().unwrap().ends_with("--no-encrypt"));
+}
+
 /// Two switches with a slow trunk between them; the names of their nodes alternate.
 const TRUNK: &str = r#"
 version = 1

@@ -1,5 +1,6 @@
 //! Arguments of forecast and plan.
 
+use garland_core::units::Rate;
 use garland_fleet::args::LAB_VARIABLE;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
@@ -86,6 +87,12 @@ pub struct PlanSuggest {
     /// Lab that lab:.. nodes belong to [default: lab].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
+    /// The copy will not be encrypted.
+    #[arg(long)]
+    pub no_encrypt: bool,
+    /// The copy will have this limit of every link between two machines, such as 100MB/s or 1gbit.
+    #[arg(long, value_name = "RATE")]
+    pub bwlimit: Option<Rate>,
     /// Network of the nodes: a topology file, a scenario, or a shape (hub, switch, star, rail).
     #[arg(long, value_name = "TOPOLOGY", conflicts_with = "list")]
     pub topology: Option<String>,

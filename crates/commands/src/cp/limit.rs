@@ -4,14 +4,17 @@ use garland_control::Agent;
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
 use garland_core::units::Rate;
 use garland_lab::Lab;
+use garland_predict::{CopyTry, Costs, Measured, Payload, Wires, processor_limits};
 use garland_sys::mptcp::Transport;
 use garland_sys::nic;
 use garland_topology::paths::{Stream, Ways};
 use garland_topology::{Topology, bounds};
 
 use super::request::CopyRequest;
+use crate::calibration;
 use garland_fleet::inventory::LAB_PREFIX;
-use garland_results::limit::Limit;
+use garland_results::limit::{Limit, ProcessorRate};
+use garland_results::places::Places;
 
 /// The ratio of TCP payload to the bytes that a full Ethernet frame occupies on the wire: 1448 of
 /// 1538 at the usual MTU.
@@ -76,8 +79,21 @@ fn of_wires_in(
 }
 
 /// Returns the limit that the wires and `--bwlimit` set for a copy. `--bwlimit` applies to each
-/// link; two nodes are connected by one link for each lane.
+/// link; two nodes are connected by one link for each lane. Its blocks are sent in the form `payload`.
 pub fn of_copy(
+    request: &CopyRequest<'_>,
+    (lab, state): (Option<&Lab>, &Places),
+    (plan, payload): (&Plan, Payload),
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let limit = of_links(request, lab, plan, transport, agents)?;
+    let sender = request.args.launch.sender();
+    Some(Limit { processors: of_processors(state, (lab, sender), plan, payload), ..limit })
+}
+
+/// Returns the limit that the wires and `--bwlimit` set for a copy.
+fn of_links(
     request: &CopyRequest<'_>,
     lab: Option<&Lab>,
     plan: &Plan,
@@ -91,6 +107,50 @@ pub fn of_copy(
         return known;
     }
     Some(Limit::new(all as f64 * 8.0, "--bwlimit".to_owned()))
+}
+
+/// The number of machines whose processors are named: without the one that a fault is at, the next
+/// one is the limit.
+const SLOWEST: usize = 2;
+
+/// Returns the rates that the processors of the slowest machines allow for this plan, if its blocks are
+/// sent in the form `payload`.
+fn of_processors(
+    state: &Places,
+    (lab, sender): (Option<&Lab>, Option<&str>),
+    plan: &Plan,
+    payload: Payload,
+) -> Vec<ProcessorRate> {
+    // The nodes of a shared source read it themselves.
+    let processors = calibration::processors(state, lab.is_some()).filter(|_| !plan.is_shared);
+    let topology = lab.map(|lab| &lab.spec().topology);
+    let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
+    let unknown = Measured::new(names, Vec::new());
+    let ids = (0..).map(NodeId).take(plan.nodes.len());
+    let places: Option<Vec<usize>> = match topology {
+        Some(topology) => ids.map(|id| place(topology, sender, plan, id)).collect(),
+        None => Some((0..plan.nodes.len()).collect()),
+    };
+    let Some(places) = places else { return Vec::new() };
+    let wires = topology.map_or(Wires::Measured(&unknown), Wires::Drawn);
+    let costs = Costs { processors, payload, ..Costs::USUAL };
+    let known = processor_limits(&CopyTry { wires, plan, places: &places, costs });
+    let named = known.iter().take(SLOWEST).map(|known| ProcessorRate {
+        node: known.node.map(|node| plan.nodes[node].name.clone()),
+        rate: known.rate as u64,
+    });
+    named.collect()
+}
+
+/// Returns the index in a lab's topology of a node of a plan.
+fn place(topology: &Topology, sender: Option<&str>, plan: &Plan, id: NodeId) -> Option<usize> {
+    let name = &plan.nodes[id.index()].name;
+    let name = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
+    if id == HEAD {
+        sender.map_or(Some(0), |name| topology.node(name))
+    } else {
+        topology.node(name)
+    }
 }
 
 /// Returns the total rate of all lanes of several copies, in bits per second, when all hops are busy
@@ -125,15 +185,7 @@ fn lanes(
     transport: Transport,
 ) -> Option<Vec<Vec<Vec<Stream>>>> {
     let ways = Ways::of(topology);
-    let place = |plan: &Plan, id: NodeId| {
-        let name = &plan.nodes[id.index()].name;
-        let name = name.strip_prefix(LAB_PREFIX).unwrap_or(name);
-        if id == HEAD {
-            sender.map_or(Some(0), |name| topology.node(name))
-        } else {
-            topology.node(name)
-        }
-    };
+    let place = |plan: &Plan, id: NodeId| place(topology, sender, plan, id);
     let hop = |plan: &Plan, lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
         let (from, to) = (place(plan, near)?, place(plan, far)?);
         if transport == Transport::Mptcp {

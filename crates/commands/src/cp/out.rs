@@ -43,7 +43,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = open(request, &interrupts, disk)?;
     let near = (&inventory, &places, lab.as_ref());
-    let Planned { nodes, plan, stripes, why } =
+    let Planned { nodes, plan, stripes, why, payload } =
         planning::plan(request, (&given, &path), &nodes, near)?;
     let injections = Injections::parse(&args.inject, &plan)?;
     save(request, &plan)?;
@@ -63,7 +63,8 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let fleet = builder.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
     let transport = request.transport(lab.as_ref(), plan.lanes.len());
-    let limit = limit::of_copy(request, lab.as_ref(), &plan, transport, &fleet.agents);
+    let here = (lab.as_ref(), &places);
+    let limit = limit::of_copy(request, here, (&plan, payload), transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(request, &path, manifest)?;
     let here = (&places, &interrupts, &mut phases);

@@ -4,8 +4,10 @@ use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
+use garland_predict::Payload;
 
 use super::chain::Chain;
+use super::handling::{handlings, plain};
 use super::request::CopyRequest;
 use super::shape::{AUTO, FastestPlan, shaped};
 use super::source::CopySource;
@@ -28,6 +30,8 @@ pub struct Planned {
     pub stripes: Option<Stripes>,
     /// Why the nodes have this order; `None` if the user gave it.
     pub why: Option<String>,
+    /// The form in which the bytes are expected to be sent.
+    pub payload: Payload,
 }
 
 /// Plans the copy of the source `given` to `path` on `nodes`. The usual number of lanes is that of
@@ -44,11 +48,12 @@ pub fn plan(
     let block = request.block_size;
     let rails = request.args.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let payload = plain(request);
     if request.args.shared {
         refuse_unshareable(given, path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
-        return Ok(Planned { nodes, plan, stripes: None, why });
+        return Ok(Planned { nodes, plan, stripes: None, why, payload });
     }
     let Some(unit) = &request.args.stripe else {
         let known = KnownWires::between(&nodes, places, (lab, request.args.launch.sender()))?;
@@ -62,7 +67,7 @@ pub fn plan(
     };
     let layout = layout?;
     let plan = Plan::striped(layout, stripes, &names, rails)?;
-    Ok(Planned { nodes, plan, stripes: Some(stripes), why })
+    Ok(Planned { nodes, plan, stripes: Some(stripes), why, payload })
 }
 
 /// Plans a copy of the whole source to each node: as fast as is known, or else as the nodes are
@@ -75,16 +80,20 @@ fn broadcast(
     known: Option<&KnownWires>,
 ) -> Result<Planned, Failure> {
     let layout = given.layout(request.block_size)?;
-    let fastest = known.and_then(|known| FastestPlan::find(request, (layout, rails), known));
+    let handlings = handlings(request, given);
+    let fastest =
+        known.and_then(|known| FastestPlan::find(request, (layout, rails), (known, &handlings)));
     let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     let Some(fastest) = fastest else {
         let plan = shaped(request, Plan::broadcast(layout, &names(&listed), rails)?);
-        return Ok(Planned { nodes: listed, plan, stripes: None, why });
+        let payload = handlings[0].payload;
+        return Ok(Planned { nodes: listed, plan, stripes: None, why, payload });
     };
     let layout = given.layout(fastest.block_size.or(request.block_size))?;
     let nodes: Vec<Node> = fastest.order.iter().map(|&at| listed[at].clone()).collect();
     let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?);
-    Ok(Planned { nodes, plan, stripes: None, why: why.or(Some(fastest.why)) })
+    let (why, payload) = (why.or(Some(fastest.why)), fastest.payload);
+    Ok(Planned { nodes, plan, stripes: None, why, payload })
 }
 
 /// Returns an error for a shared copy unless the source is a regular file and the destination is a

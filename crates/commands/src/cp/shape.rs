@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use garland_core::plan::{Layout, Pace, Plan, Shape};
 use garland_core::units::Nanos;
-use garland_predict::{FanoutChoice, OrderChoice, Suggestion};
+use garland_predict::{Broadcast, FanoutChoice, OrderChoice, Payload, Suggestion};
 
 use crate::args::ShapeChoice;
 use crate::cp::request::CopyRequest;
-use crate::known_wires::KnownWires;
+use crate::known_wires::{Handling, KnownWires};
 
 /// The assumed rate of wires of which nothing is known, in bytes per second: TCP payload of 1
 /// Gbit/s.
@@ -19,6 +19,9 @@ const USUAL_RATE: f64 = 117.7e6;
 /// The assumed time from the arrival of data at one node to its arrival at the next: wake-up and
 /// wire.
 const HOP: Duration = Duration::from_micros(100);
+
+/// A copy that may choose compresses if that takes less than this fraction of the time.
+const CHOSEN: f64 = 0.9;
 
 /// The length of a stream that is assumed to find the order of its chain, in bytes.
 const STREAM: u64 = 1 << 30;
@@ -33,6 +36,8 @@ pub struct FastestPlan {
     pub block_size: Option<u32>,
     /// Why this plan, with its predicted time.
     pub why: String,
+    /// The form of the bytes on wires.
+    pub payload: Payload,
     fanout: usize,
     reason: Option<String>,
 }
@@ -40,29 +45,15 @@ pub struct FastestPlan {
 impl FastestPlan {
     /// Searches the fastest plan over `wires` with what the user specified; `None` if no plan
     /// reaches all nodes: the copy then finds out which ones it does not reach. `lanes` is the usual
-    /// number of lanes.
+    /// number of lanes. Of several ways to handle bytes, the copy will find out which one is fastest.
     pub fn find(
         request: &CopyRequest<'_>,
-        (layout, lanes): (Layout, u16),
-        wires: &KnownWires,
+        layout: (Layout, u16),
+        (wires, handlings): (&KnownWires, &[Handling]),
     ) -> Option<Self> {
-        let args = request.args;
-        let length = if layout.open { STREAM } else { layout.length };
-        let mut broadcast = wires.broadcast(length, lanes, layout.block_size);
-        if args.order != AUTO {
-            broadcast.order = OrderChoice::Listed;
-        }
-        broadcast.fanout = match args.shape {
-            _ if layout.open => FanoutChoice::Only(1),
-            ShapeChoice::Auto => FanoutChoice::Any,
-            ShapeChoice::Chain => FanoutChoice::Only(1),
-            ShapeChoice::Tree(None) => FanoutChoice::Tree,
-            ShapeChoice::Tree(Some(fanout)) => FanoutChoice::Only(fanout),
-        };
-        if args.rails.is_some() || layout.open {
-            broadcast.lanes = vec![lanes];
-        }
-        broadcast.any_block = request.block_size.is_none() && !layout.open;
+        let searches = handlings.iter().map(|&handling| search(request, layout, (wires, handling)));
+        let broadcast = fastest(searches.collect())?;
+        let layout = layout.0;
         let plans = broadcast.suggest().ok()?;
         let best = &plans[0];
         let chain = plans.iter().find(|plan| plan.fanout == 1).filter(|_| best.fanout > 1);
@@ -74,6 +65,7 @@ impl FastestPlan {
             lanes: best.lanes,
             block_size: (best.block_size != layout.block_size).then_some(best.block_size),
             why: why(best, listed, wires.source()),
+            payload: broadcast.costs.payload,
             fanout: best.fanout,
             reason,
         })
@@ -86,6 +78,46 @@ impl FastestPlan {
         }
         Plan { reason: self.reason.clone(), ..plan.branching(self.fanout) }
     }
+}
+
+/// Returns the search for the fastest plan of a request, with what the user specified.
+fn search<'a>(
+    request: &CopyRequest<'_>,
+    (layout, lanes): (Layout, u16),
+    (wires, handling): (&'a KnownWires, Handling),
+) -> Broadcast<'a> {
+    let args = request.args;
+    let length = if layout.open { STREAM } else { layout.length };
+    let mut broadcast = wires.broadcast(length, (lanes, layout.block_size), handling);
+    if args.order != AUTO {
+        broadcast.order = OrderChoice::Listed;
+    }
+    broadcast.fanout = match args.shape {
+        _ if layout.open => FanoutChoice::Only(1),
+        ShapeChoice::Auto => FanoutChoice::Any,
+        ShapeChoice::Chain => FanoutChoice::Only(1),
+        ShapeChoice::Tree(None) => FanoutChoice::Tree,
+        ShapeChoice::Tree(Some(fanout)) => FanoutChoice::Only(fanout),
+    };
+    if args.rails.is_some() || layout.open {
+        broadcast.lanes = vec![lanes];
+    }
+    broadcast.any_block = request.block_size.is_none() && !layout.open;
+    broadcast
+}
+
+/// Returns the search whose nodes, as listed, are reached fastest; one that is not the first only if
+/// it is much faster, as a copy chooses.
+fn fastest(searches: Vec<Broadcast<'_>>) -> Option<Broadcast<'_>> {
+    let listed = |search: &Broadcast<'_>| {
+        let search = Broadcast { order: OrderChoice::Listed, ..search.clone() };
+        search.suggest().map_or(f64::INFINITY, |plans| plans[0].run.seconds)
+    };
+    let mut searches = searches.into_iter();
+    let first = searches.next()?;
+    let usual = listed(&first) * CHOSEN;
+    let best = searches.map(|search| (listed(&search), search)).min_by(|a, b| a.0.total_cmp(&b.0));
+    Some(best.filter(|(seconds, _)| *seconds < usual).map_or(first, |(_, search)| search))
 }
 
 /// The order that stands for the fastest one.
@@ -129,7 +161,13 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
         return plan;
     }
     let nodes = plan.nodes.len() - 1;
-    let pace = Pace { rate: USUAL_RATE, hop: HOP };
+    let (rate, over) = match request.args.checks.bwlimit {
+        Some(limit) if limit.bytes_per_second() < USUAL_RATE => {
+            (limit.bytes_per_second(), format!("links of at most {limit}"))
+        }
+        _ => (USUAL_RATE, "wires of 1 Gbit/s".to_owned()),
+    };
+    let pace = Pace { rate, hop: HOP };
     let layout = plan.layout;
     let chain = pace.shape(layout, nodes, 1);
     let (tree, reason): (Option<Shape>, _) = match request.args.shape {
@@ -139,7 +177,7 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
         }
         ShapeChoice::Tree(None) => (Some(pace.tree(layout, nodes)), "as asked for".to_owned()),
         ShapeChoice::Auto => {
-            let since = format!("since a chain would take {chain} over wires of 1 Gbit/s");
+            let since = format!("since a chain would take {chain} over {over}");
             (pace.better_tree(layout, nodes), since)
         }
     };

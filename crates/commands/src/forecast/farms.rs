@@ -1,7 +1,7 @@
 //! Simulated farms: every job over the topology's wires.
 
 use garland_analysis::forecast::Floor;
-use garland_predict::{Farm, Files, Job, Machine, Network, NoWay, farm};
+use garland_predict::{Farm, Files, Job, Machine, Network, NoWay, Processors, farm};
 use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
@@ -14,10 +14,16 @@ const NODES: u32 = 128;
 /// equal length would always use the wires at the same time.
 const SPREAD: f64 = 0.1;
 
+/// The name of a node's own slots, which no other node uses.
+const OWN: &str = "";
+
 /// The jobs of a farm, and the number of jobs that a node runs at once.
+#[derive(Clone)]
 pub struct Jobs {
     jobs: Vec<Job>,
     slots: u32,
+    /// The processors that all nodes use, and the CPU time of a second of a job on them.
+    processors: Option<(Processors, f64)>,
 }
 
 impl Jobs {
@@ -31,7 +37,11 @@ impl Jobs {
         let slots = (all / alone).round().clamp(1.0, 1024.0);
         let factor = alone * slots / all;
         let own = |job: &Job| Job { seconds: job.seconds * factor, ..*job };
-        sound.then(|| Self { jobs: jobs.iter().map(own).collect(), slots: slots as u32 })
+        sound.then(|| Self {
+            jobs: jobs.iter().map(own).collect(),
+            slots: slots as u32,
+            processors: None,
+        })
     }
 
     /// Creates `count` similar jobs that in total compute for `seconds` and transfer `bytes_in` and
@@ -49,7 +59,14 @@ impl Jobs {
             }
         };
         let sound = count > 0 && count as usize <= JOBS && seconds >= 0.0;
-        sound.then(|| Self { jobs: (0..count).map(each).collect(), slots: 1 })
+        sound.then(|| Self { jobs: (0..count).map(each).collect(), slots: 1, processors: None })
+    }
+
+    /// Returns the jobs on nodes that all use these processors, where the jobs take `cpu` seconds.
+    pub fn on_processors(self, processors: Processors, cpu: f64) -> Self {
+        let all: f64 = self.jobs.iter().map(|job| job.seconds).sum();
+        let share = if all > 0.0 { (cpu / all).min(processors.count) } else { 0.0 };
+        Self { processors: Some((processors, share)), ..self }
     }
 
     /// Simulates the jobs on `nodes` nodes, not counting the first, which has the files. Returns
@@ -67,15 +84,25 @@ impl Jobs {
         let mut network = Network::new();
         let ways = network.there_and_back(topology, 0, 1..=nodes)?;
         let disk = network.disk(topology, 0);
+        let processors = self.processors.map(|(known, share)| {
+            (network.add(known.common_name(), known.count), known.staging(), share)
+        });
         let machine = |(mut stage_in, mut stage_out): (Vec<_>, Vec<_>)| {
             stage_in.extend(disk);
             stage_out.extend(disk);
-            let (slots, files) = (self.slots, Files::Staged);
+            let mut files = Files::Staged;
+            if let Some((place, staging, share)) = processors {
+                stage_in.push((place, staging));
+                stage_out.push((place, staging));
+                let own = network.add(OWN, f64::from(self.slots));
+                files = Files::Sharing([(own, 1.0), (place, share)]);
+            }
+            let slots = self.slots;
             Machine { speed: 1.0, slots, stage_in, stage_out, files, joins: 0.0, dies: None }
         };
         let machines: Vec<Machine> = ways.into_iter().map(machine).collect();
         let run = farm(&Farm { jobs: &self.jobs, machines: &machines, network: &network });
-        let busiest = run.busy.into_iter().next();
+        let busiest = run.busy.into_iter().find(|(name, _)| name != OWN);
         let name = busiest.map(|(name, share)| format!("{name}, {:.0} %", share * 100.0));
         Ok(Floor { seconds: run.seconds, name: name.unwrap_or_default() })
     }

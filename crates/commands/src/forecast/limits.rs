@@ -7,33 +7,52 @@ use std::collections::HashMap;
 use garland_analysis::forecast::{Demand, Floor};
 use garland_core::plan::{Layout, Plan};
 use garland_core::units::bytes;
-use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, Wires, copy};
+use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, Processors, Wires, copy};
 use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
-use super::measured::seconds;
+use super::measured::{Measured, seconds};
 use crate::args::{Forecast, PlanName};
 use garland_terminal::failure::Failure;
 
 /// The number of nodes for which the shares of resources are computed; the shares do not depend on it.
 const MANY: u32 = 8;
 
+/// Processors are no limit if they are busy for less than this fraction of the shortest measured time.
+const NEGLIGIBLE: f64 = 0.01;
+
 /// Returns for how long the whole work of a farm keeps each shared resource busy.
 pub fn demands(
     asked: &Forecast,
     drawn: Option<&mut Drawn>,
-    moved: (u64, u64),
+    measured: &mut Measured,
+    processors: Option<&Processors>,
 ) -> Result<Vec<Demand>, Failure> {
     let mut demands: Vec<Demand> =
         asked.limit.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
-    let (bytes_in, bytes_out) = self::moved(asked, moved)?;
+    let (bytes_in, bytes_out) = moved(asked, measured.moved)?;
     if let Some(drawn) = drawn
         && bytes_in + bytes_out > 0.0
     {
         let topology = drawn.with(MANY)?;
         demands.extend(of_wires(topology, bytes_in, bytes_out).map_err(|way| no_way(&way))?);
     }
+    let shared = processors.map(|known| of_processors(known, bytes_in + bytes_out, measured.cpu));
+    let shortest = measured.points.iter().map(|point| point.seconds).fold(f64::INFINITY, f64::min);
+    demands.extend(shared.filter(|demand| {
+        let matters = demand.seconds > shortest * NEGLIGIBLE;
+        matters && measured.allows(&demand.name, |_| demand.seconds)
+    }));
     Ok(demands)
+}
+
+/// Returns for how long a farm keeps the processors busy that all of its nodes use: those of the head,
+/// which sends and receives all files, or those of the machine that emulates all nodes, which also run
+/// the jobs, for `cpu` seconds.
+fn of_processors(processors: &Processors, bytes: f64, cpu: f64) -> Demand {
+    let jobs = if processors.is_shared { cpu } else { 0.0 };
+    let seconds = (processors.staging() * bytes + jobs) / processors.count;
+    Demand { name: processors.common_name().to_owned(), seconds }
 }
 
 /// Returns the bytes that all jobs receive, and those that they send back: the values of `--in` and
@@ -96,22 +115,39 @@ pub struct CopyFloor {
     known: RefCell<HashMap<u32, Option<CopyRun>>>,
     length: u64,
     plan: PlanName,
+    processors: Option<Processors>,
 }
 
 impl CopyFloor {
-    /// Creates the simulation of copies of `length` bytes over a topology.
+    /// Creates the simulation of copies of `length` bytes over a topology, by these processors.
     ///
     /// # Errors
     /// If the topology's number of nodes cannot be changed, or a route is missing.
-    pub fn new(mut drawn: Drawn, length: u64, plan: PlanName) -> Result<Self, Failure> {
-        let run = simulate(drawn.with(2)?, length, plan, 2).map_err(|way| {
+    pub fn new(
+        mut drawn: Drawn,
+        length: u64,
+        plan: PlanName,
+        processors: Option<Processors>,
+    ) -> Result<Self, Failure> {
+        let run = simulate(drawn.with(2)?, length, (plan, processors), 2).map_err(|way| {
             no_way(&way).hint("use --plan star, or a topology whose nodes forward packets")
         })?;
         let known = RefCell::new(HashMap::from([(2, Some(run))]));
-        Ok(Self { drawn: RefCell::new(drawn), known, length, plan })
+        Ok(Self { drawn: RefCell::new(drawn), known, length, plan, processors })
     }
 
-    /// Returns the shortest time that wires and disks allow, and the bottleneck. Beyond [`MOST`]
+    /// Returns this simulation without processors, if with them a copy that was measured would have
+    /// been impossible.
+    pub fn allowing(self, measured: &mut Measured) -> Self {
+        let Some(processors) = self.processors else { return self };
+        if measured.allows(processors.common_name(), |nodes| self.to(nodes).seconds) {
+            return self;
+        }
+        self.known.borrow_mut().clear();
+        Self { processors: None, ..self }
+    }
+
+    /// Returns the shortest time that wires, disks and processors allow, and the bottleneck. Beyond [`MOST`]
     /// nodes the time is extrapolated; it is 0 if the copy cannot be simulated.
     pub fn to(&self, nodes: u32) -> Floor {
         let floor = |nodes: u32| {
@@ -134,7 +170,9 @@ impl CopyFloor {
         }
         let mut drawn = self.drawn.borrow_mut();
         let topology = drawn.with(nodes).ok();
-        let run = topology.and_then(|drawn| simulate(drawn, self.length, self.plan, nodes).ok());
+        let run = topology.and_then(|drawn| {
+            simulate(drawn, self.length, (self.plan, self.processors), nodes).ok()
+        });
         self.known.borrow_mut().insert(nodes, run.clone());
         run
     }
@@ -144,7 +182,7 @@ impl CopyFloor {
 fn simulate(
     topology: &Topology,
     length: u64,
-    plan: PlanName,
+    (plan, processors): (PlanName, Option<Processors>),
     nodes: u32,
 ) -> Result<CopyRun, NoWay> {
     let names: Vec<String> =
@@ -162,5 +200,6 @@ fn simulate(
     };
     let places: Vec<usize> = (0..plan.nodes.len()).collect();
     let wires = Wires::Drawn(topology);
-    copy(&CopyTry { wires, plan: &plan, places: &places, costs: Costs::default() })
+    let costs = Costs { processors, ..Costs::default() };
+    copy(&CopyTry { wires, plan: &plan, places: &places, costs })
 }

@@ -2,6 +2,7 @@
 
 use garland_analysis::forecast::Point;
 use garland_core::units::Nanos;
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_predict::Job;
 use serde::Deserialize;
 
@@ -27,6 +28,12 @@ pub struct Measured {
     pub moved: (u64, u64),
     /// The jobs of the run with the fewest nodes, if that run has records of jobs.
     pub each: Vec<Job>,
+    /// The CPU seconds of these jobs; 0 if unknown.
+    pub cpu: f64,
+    /// The number of nodes of each run of a copy, and the seconds that its set-up took.
+    pub starts: Vec<(u32, f64)>,
+    /// Whether all runs were on nodes of labs, which share the processors of this machine.
+    pub is_emulated: bool,
     /// Messages about runs that were left out.
     pub notes: Vec<String>,
 }
@@ -34,7 +41,7 @@ pub struct Measured {
 /// The fields of a farm's result that a forecast needs.
 #[derive(Deserialize)]
 struct KeptFarm {
-    nodes: Vec<NodeEnd>,
+    nodes: Vec<KeptNode>,
     /// Seconds until the end of the farm's last job.
     total: Option<f64>,
     jobs: Option<u32>,
@@ -45,6 +52,14 @@ struct KeptFarm {
 }
 
 #[derive(Deserialize)]
+struct KeptNode {
+    #[serde(default)]
+    name: String,
+    #[serde(flatten)]
+    end: NodeEnd,
+}
+
+#[derive(Deserialize)]
 struct KeptRecord {
     #[serde(default)]
     bytes_in: u64,
@@ -52,6 +67,7 @@ struct KeptRecord {
     bytes_out: u64,
     started: Option<f64>,
     ended: Option<f64>,
+    cpu: Option<f64>,
 }
 
 impl KeptRecord {
@@ -71,16 +87,46 @@ const ALIKE: f64 = 0.01;
 impl Measured {
     /// Reads the results of `runs`, and parses `points`.
     pub fn read(places: &Places, runs: &[String], points: &[String]) -> Result<Self, Failure> {
-        let mut measured = Self::default();
+        let mut measured = Self { is_emulated: true, ..Self::default() };
         for asked in runs {
             let run = Run::find(places, asked, "result.json", "a result")?;
             measured.add(&run)?;
         }
+        measured.is_emulated &= !measured.points.is_empty() && points.is_empty();
         for text in points {
             measured.points.push(point(text)?);
             measured.sources.push("given".to_owned());
         }
         Ok(measured)
+    }
+
+    /// Returns the seconds by which the set-up of a copy grows with each node, by least squares; 0 with
+    /// fewer than two node counts.
+    pub fn starts_each(&self) -> f64 {
+        let count = self.starts.len().max(1) as f64;
+        let mean = |of: fn(&(u32, f64)) -> f64| self.starts.iter().map(of).sum::<f64>() / count;
+        let (nodes, seconds) = (mean(|start| f64::from(start.0)), mean(|start| start.1));
+        let (mut both, mut square) = (0.0, 0.0);
+        for &(at, took) in &self.starts {
+            let from = f64::from(at) - nodes;
+            both += from * (took - seconds);
+            square += from * from;
+        }
+        if square > 0.0 { (both / square).max(0.0) } else { 0.0 }
+    }
+
+    /// Returns whether all points took at least as long as `least` says for their nodes. Processors
+    /// are those of this machine, which may be slower than those of the runs: then a note says that
+    /// they are not considered.
+    pub fn allows(&mut self, name: &str, least: impl Fn(u32) -> f64) -> bool {
+        let is_possible = |point: &Point| point.seconds >= least(point.nodes);
+        let all = self.points.iter().all(is_possible);
+        if !all {
+            self.notes.push(format!(
+                "the {name} are not considered: the points are faster than this machine's would allow"
+            ));
+        }
+        all
     }
 
     fn add(&mut self, run: &Run) -> Result<(), Failure> {
@@ -110,11 +156,13 @@ impl Measured {
         self.jobs = Some(jobs);
         let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
         self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
-        let nodes = kept.nodes.iter().filter(|node| node.is_ok()).count();
+        let nodes = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         if self.points.iter().all(|point| point.nodes > nodes) {
             self.each = kept.records.iter().filter_map(KeptRecord::job).collect();
+            self.cpu = kept.records.iter().filter_map(|record| record.cpu).sum();
         }
+        self.is_emulated &= kept.nodes.iter().all(|node| is_emulated(&node.name));
         self.points.push(Point { nodes, seconds: total });
         self.sources.push(name.to_owned());
         Ok(())
@@ -149,10 +197,19 @@ impl Measured {
         }
         self.copied = self.copied.or(Some(kept.bytes));
         let nodes = u32::try_from(ok).unwrap_or(u32::MAX);
+        self.is_emulated &= kept.nodes.iter().all(|node| is_emulated(&node.name));
+        let set_up = kept.head.phases.iter().filter(|phase| phase.name == "set-up");
+        let set_up: u64 = set_up.map(|phase| phase.ns).sum();
+        self.starts.push((nodes, Nanos(set_up).as_secs_f64()));
         self.points.push(Point { nodes, seconds: Nanos(kept.head.elapsed_ns).as_secs_f64() });
         self.sources.push(name.to_owned());
         Ok(())
     }
+}
+
+/// Returns whether a node is part of a lab.
+fn is_emulated(name: &str) -> bool {
+    name.starts_with(LAB_PREFIX)
 }
 
 /// Parses a point such as `4=395s`.

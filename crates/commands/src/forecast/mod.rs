@@ -11,6 +11,7 @@ use garland_analysis::forecast::{
     Demand, Forecast as Prediction, Point, Prices, Question, Work, forecast,
 };
 use garland_core::units::bytes;
+use garland_predict::Processors;
 use serde::Serialize;
 
 pub use self::drawn::Drawn;
@@ -19,6 +20,7 @@ use self::limits::{CopyFloor, demands};
 use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
+use crate::calibration;
 use garland_fleet::context::Context;
 use garland_results::head::{Phases, show};
 use garland_results::places::Places;
@@ -27,7 +29,8 @@ use garland_terminal::failure::{Exit, Failure};
 /// Forecasts from the runs or points that `asked` names.
 pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let mut measured = Measured::read(&Places::open()?, &asked.runs, &asked.points)?;
+    let places = Places::open()?;
+    let mut measured = Measured::read(&places, &asked.runs, &asked.points)?;
     let ahead = counts(&asked.nodes)?;
     let length = asked.copy.as_deref().map(bytes::parse).transpose()?;
     let copied = length.or(measured.copied);
@@ -35,27 +38,39 @@ pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
         Some(name) => Some(Drawn::load(name, asked.rate.as_deref(), asked.nics)?),
         None => None,
     };
+    let processors = processors(&places, &measured, drawn.is_some());
     phases.end("read");
+    let given = (drawn, processors);
     let result = match copied {
-        Some(length) => of_copies(asked, &mut measured, drawn, (length, &ahead), phases)?,
-        None => of_farm(asked, &mut measured, drawn, &ahead, phases)?,
+        Some(length) => of_copies(asked, &mut measured, given, (length, &ahead), phases)?,
+        None => of_farm(asked, &mut measured, given, &ahead, phases)?,
     };
     show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
+/// Returns the processors that limit the work: those of this machine if it emulated the nodes, or if
+/// the wires are known, too. Nothing is assumed of other machines.
+fn processors(places: &Places, measured: &Measured, has_wires: bool) -> Option<Processors> {
+    let is_known = measured.is_emulated || has_wires;
+    is_known.then(|| calibration::processors(places, measured.is_emulated)).flatten()
+}
+
 fn of_farm(
     asked: &Forecast,
     measured: &mut Measured,
-    mut drawn: Option<Drawn>,
+    (mut drawn, processors): (Option<Drawn>, Option<Processors>),
     ahead: &[u32],
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
-    let demands = demands(asked, drawn.as_mut(), measured.moved)?;
+    let demands = demands(asked, drawn.as_mut(), measured, processors.as_ref())?;
     let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
     let mut forecast = predict(asked, &measured.points, work, ahead)?;
     let (simulated, miss) = match &mut drawn {
-        Some(drawn) => simulated(asked, measured, drawn, (&forecast, &demands), ahead),
+        Some(drawn) => {
+            let known = (&forecast, &demands[..], processors.as_ref());
+            simulated(asked, measured, drawn, known, ahead)
+        }
         None => (Vec::new(), 0.0),
     };
     for one in &simulated {
@@ -72,7 +87,11 @@ fn of_farm(
             miss * 100.0
         ));
     }
-    if drawn.is_some() && demands.is_empty() {
+    if drawn.is_some()
+        && measured.moved == (0, 0)
+        && asked.bytes_in.is_none()
+        && asked.bytes_out.is_none()
+    {
         result.notes.push(
             "the topology has no effect without --in and --out, the bytes that all jobs transfer"
                 .to_owned(),
@@ -84,6 +103,12 @@ fn of_farm(
 /// The maximum mean relative error of a simulation whose times are used.
 const OFF: f64 = 0.1;
 
+/// Returns whether these processors are among the demands: those that are slower than the points show are
+/// not.
+fn is_demanded(demands: &[Demand], processors: &Processors) -> bool {
+    demands.iter().any(|demand| demand.name == processors.common_name())
+}
+
 /// Simulates the farm job by job over the topology's wires. Returns the times for the node counts
 /// `ahead`, and the mean relative error for the measured node counts. The times are empty if the
 /// error exceeds [`OFF`], or nothing is known about the jobs.
@@ -91,17 +116,23 @@ fn simulated(
     asked: &Forecast,
     measured: &Measured,
     drawn: &mut Drawn,
-    (forecast, demands): (&Prediction, &[Demand]),
+    (forecast, demands, processors): (&Prediction, &[Demand], Option<&Processors>),
     ahead: &[u32],
 ) -> (Vec<Simulated>, f64) {
     let moved = limits::moved(asked, measured.moved).unwrap_or_default();
     let shared: f64 = demands.iter().map(|demand| demand.seconds).sum();
-    let own = forecast.work_seconds - shared;
+    // The processors that jobs use are no other time than that of the jobs.
+    let processors = processors.filter(|known| is_demanded(demands, known));
+    let used = processors.filter(|known| known.is_shared).map_or(0.0, |_| measured.cpu);
+    let count = processors.map_or(1.0, |known| known.count);
+    let own = forecast.work_seconds - shared + used / count;
     let jobs = asked.jobs.or(measured.jobs);
     let alike = || Jobs::alike(jobs?, own, moved);
     let Some(jobs) = Jobs::measured(&measured.each, own).or_else(alike) else {
         return (Vec::new(), 0.0);
     };
+    let jobs =
+        processors.map_or_else(|| jobs.clone(), |known| jobs.clone().on_processors(*known, used));
     let mut on = |nodes: u32| {
         let mut floor = jobs.on(drawn, nodes)?;
         floor.seconds += forecast.fixed_seconds;
@@ -122,11 +153,12 @@ fn simulated(
 fn of_copies(
     asked: &Forecast,
     measured: &mut Measured,
-    drawn: Option<Drawn>,
+    (drawn, processors): (Option<Drawn>, Option<Processors>),
     (length, ahead): (u64, &[u32]),
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
-    let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.plan)).transpose()?;
+    let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.plan, processors));
+    let floor = floor.transpose()?.map(|floor| floor.allowing(measured));
     let to = |nodes: u32| floor.as_ref().map(|floor| floor.to(nodes)).unwrap_or_default();
     let simulated: Vec<Simulated> = match &floor {
         Some(_) => ahead.iter().map(|&nodes| Simulated::new(nodes, &to(nodes), length)).collect(),
@@ -135,7 +167,10 @@ fn of_copies(
     let alone = measured.points.is_empty() && floor.is_some();
     let forecast = match alone {
         true => None,
-        false => Some(predict(asked, &measured.points, Work::Growing { floor: &to }, ahead)?),
+        false => {
+            let work = Work::Growing { floor: &to, starts: measured.starts_each() };
+            Some(predict(asked, &measured.points, work, ahead)?)
+        }
     };
     phases.end("forecast");
     let mut result = ForecastResult::new(phases, "growing", measured, &[]);
@@ -144,7 +179,7 @@ fn of_copies(
     result.simulated = simulated;
     if alone {
         result.notes.push(
-            "nothing was measured: these are bounds from wires and disks; no copy can be faster"
+            "nothing was measured: these are bounds from wires, disks, and processors like this machine's; no copy can be faster"
                 .to_owned(),
         );
     }
@@ -181,8 +216,9 @@ pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<
     let most = measured.points.iter().map(|point| point.nodes).max().unwrap_or(1);
     let ahead: Vec<u32> = (1..=most.saturating_mul(4).clamp(16, 256)).collect();
     let asked = Forecast { jobs: measured.jobs, ..Forecast::default() };
+    let given = (None, processors(places, &measured, false));
     match measured.copied {
-        Some(length) => of_copies(&asked, &mut measured, None, (length, &ahead), phases),
-        None => of_farm(&asked, &mut measured, None, &ahead, phases),
+        Some(length) => of_copies(&asked, &mut measured, given, (length, &ahead), phases),
+        None => of_farm(&asked, &mut measured, given, &ahead, phases),
     }
 }

@@ -4,14 +4,14 @@ mod table;
 
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::Layout;
-use garland_core::units::bytes;
-use garland_predict::Suggestion;
+use garland_core::units::{Rate, bytes};
+use garland_predict::{Payload, Suggestion};
 use garland_topology::Topology;
 use serde::Serialize;
 
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
-use crate::known_wires::{KnownWires, unreachable};
+use crate::known_wires::{Handling, KnownWires, unreachable};
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -61,9 +61,10 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     let (wires, names, list) = wires(context, asked)?;
     phases.end("read");
     let (lanes, block) = (wires.lanes(), Layout::fitting(length).block_size);
-    let plans = wires.broadcast(length, lanes, block).suggest().map_err(|way| unreachable(&way))?;
+    let broadcast = wires.broadcast(length, (lanes, block), handling(asked));
+    let plans = broadcast.suggest().map_err(|way| unreachable(&way))?;
     let plans: Vec<Tried> = plans.into_iter().map(|plan| Tried::new(plan, &names)).collect();
-    let (options, why) = (options(&plans[0]), reasons(&plans, length, wires.source()));
+    let (options, why) = (options(&plans[0], asked), reasons(&plans, length, wires.source()));
     phases.end("simulate");
     let head = Head::new("garland.plan-suggest/2", None, phases);
     let nodes = names.len();
@@ -148,11 +149,27 @@ fn in_order(names: &[&str]) -> String {
     names.chunk_by(follows).map(nodelist::fold).collect::<Vec<_>>().join(",")
 }
 
+/// Returns how the options of the copy that is asked about handle its bytes.
+fn handling(asked: &PlanSuggest) -> Handling {
+    let payload = Payload { sealed: !asked.no_encrypt, ..Payload::USUAL };
+    let link = asked.bwlimit.map_or(f64::INFINITY, Rate::bytes_per_second);
+    Handling { payload, link }
+}
+
 /// Returns the options for `garland cp` that select a plan.
-fn options(plan: &Tried) -> String {
+fn options(plan: &Tried, asked: &PlanSuggest) -> String {
     let shape = if plan.fanout == 1 { "chain".to_owned() } else { format!("tree:{}", plan.fanout) };
     let (order, lanes, block) = (&plan.order, plan.lanes, plan.block_size >> 10);
-    format!("--order '{order}' --shape {shape} --rails {lanes} --block-size {block}KiB")
+    let mut options =
+        format!("--order '{order}' --shape {shape} --rails {lanes} --block-size {block}KiB");
+    if asked.no_encrypt {
+        options.push_str(" --no-encrypt");
+    }
+    if let Some(limit) = asked.bwlimit {
+        // As a number of bits, which is exact.
+        options.push_str(&format!(" --bwlimit {}bit", (limit.bytes_per_second() * 8.0).round()));
+    }
+    options
 }
 
 /// Returns the reasons for the best plan.

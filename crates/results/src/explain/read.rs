@@ -3,7 +3,7 @@
 use crate::copy::{CopyResult, SCHEMA};
 use crate::head::NodeVerdict;
 use crate::kept::KeptResult;
-use crate::limit::Limit;
+use crate::limit::{Limit, ProcessorRate};
 use crate::run::Run;
 use crate::traces::{self, Traced};
 use garland_analysis::ledger;
@@ -26,6 +26,9 @@ pub struct Kept {
     pub limit: Option<Limit>,
     /// The number of nodes that have the whole file.
     pub ok: usize,
+    /// The rates that the processors of machines allow: the node's index, or `None` for the machine
+    /// that emulates all nodes, and bytes per second.
+    processors: Vec<(Option<usize>, f64)>,
     /// The indices of the nodes that died during the copy.
     dead: Vec<usize>,
     missing: bool,
@@ -76,7 +79,9 @@ impl Kept {
             )));
         }
         let missing = traces.iter().any(Option::is_none);
-        let dead = dead(&result, &nodes);
+        let (dead, limit) = (dead(&result, &nodes), of_gather.or(result.head.limit));
+        let limit = limit.filter(|limit| limit.rate > 0);
+        let processors = limit.as_ref().map_or_else(Vec::new, |limit| processors(limit, &nodes));
         for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {
             let reason = node.end.reason.as_deref().unwrap_or("unknown reason");
             warnings.push(format!("{} {}: {reason}", node.name, node.end.verdict.as_str()));
@@ -92,8 +97,9 @@ impl Kept {
                 .map(|phase| (phase.name.into_owned(), phase.ns))
                 .collect(),
             bytes: result.bytes,
-            limit: of_gather.or(result.head.limit).filter(|limit| limit.rate > 0),
+            limit,
             ok: result.nodes.iter().filter(|node| node.end.is_ok()).count(),
+            processors,
             dead,
             missing,
         })
@@ -112,6 +118,7 @@ impl Kept {
                 .map(|limit| limit.without_trunks.unwrap_or(limit.rate) as f64),
             hop_limit: self.limit.as_ref().and_then(|limit| Some(limit.hop? as f64)),
             has_slow_trunk: self.limit.as_ref().is_some_and(|limit| limit.without_trunks.is_some()),
+            processors: &self.processors,
             dead: &self.dead,
         }
     }
@@ -136,6 +143,18 @@ fn found(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>, Fail
         }
     }
     Ok(found)
+}
+
+/// Returns the rates that processors allow, by the index in `nodes`.
+fn processors(limit: &Limit, nodes: &[String]) -> Vec<(Option<usize>, f64)> {
+    let of = |known: &ProcessorRate| {
+        let node = match &known.node {
+            Some(name) => Some(nodes.iter().position(|node| node == name)?),
+            None => None,
+        };
+        Some((node, known.rate as f64))
+    };
+    limit.processors.iter().filter_map(of).collect()
 }
 
 /// Returns the indices in `nodes` of the nodes that died.

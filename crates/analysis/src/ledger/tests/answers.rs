@@ -60,6 +60,53 @@ fn a_slow_source_disk_is_named() {
     near(fix.gain_ns as f64 / 1e6, 200.0 * 12.5 + 30.0);
 }
 
+/// Returns the promised gain of a chain with one wire of 40 ms a block and others of 8 ms, if
+/// processors allow a block in so many milliseconds; in milliseconds a block.
+fn gain_of_a_wire(processors: &[(Option<usize>, f64)]) -> f64 {
+    let mut model = Model::healthy(3);
+    model.wires[1] = every(40 * MS);
+    let mut made = model.run();
+    let rate = |ms: f64| made.bytes as f64 / 200.0 / ms * 1e3;
+    made.processors = processors.iter().map(|&(node, ms)| (node, rate(ms))).collect();
+    made.explain().fix.unwrap().gain_ns as f64 / 1e6 / 200.0
+}
+
+#[test]
+fn a_gain_ends_at_the_rate_of_processors() {
+    let near = |gain: f64, true_ms: f64| assert!((gain - true_ms).abs() < 1.5, "{gain} {true_ms}");
+    near(gain_of_a_wire(&[]), 32.0);
+    // Processors that are faster than the wires change nothing.
+    near(gain_of_a_wire(&[(None, 4.0)]), 32.0);
+    near(gain_of_a_wire(&[(None, 20.0)]), 20.0);
+    near(gain_of_a_wire(&[(Some(0), 25.0), (Some(3), 12.0)]), 15.0);
+    // They are slower than the copy was: the model errs, but nobody gets slower by a faster wire.
+    near(gain_of_a_wire(&[(Some(1), 60.0)]), 0.0);
+}
+
+#[test]
+fn a_nic_that_is_slow_in_both_directions_is_one_fault() {
+    let mut model = Model::healthy(4);
+    // The second node's NIC: a wrong speed is that of both directions.
+    (model.wires[1], model.wires[2]) = (every(40 * MS), every(40 * MS));
+    let gain = model.run().explain().fix.unwrap().gain_ns as f64 / 1e6 / 200.0;
+    assert!((gain - 32.0).abs() < 1.5, "{gain}");
+}
+
+#[test]
+fn a_node_that_gets_its_processors_back_is_no_limit() {
+    let mut model = Model::healthy(2);
+    model.seal = every(30 * MS);
+    let mut made = model.run();
+    let limited = |made: &super::model::Made| made.explain().fix.unwrap();
+    let free = limited(&made);
+    assert_eq!(free.place, Place::node(0), "{free:?}");
+    let rate = made.bytes as f64 / 200.0 / 0.030;
+    made.processors = vec![(Some(0), rate)];
+    assert_eq!(limited(&made).gain_ns, free.gain_ns, "{free:?}");
+    made.processors.push((None, rate));
+    assert!(limited(&made).gain_ns < free.gain_ns / 4, "{free:?}");
+}
+
 #[test]
 fn a_small_copy_is_not_to_be_larger() {
     let fixed = [Cause::Control, Cause::FinalAck, Cause::Teardown];

@@ -99,6 +99,7 @@ pub(super) struct Made {
     pub phases: Vec<(String, u64)>,
     pub bytes: u64,
     pub limit: Option<f64>,
+    pub processors: Vec<(Option<usize>, f64)>,
     pub dead: Vec<usize>,
 }
 
@@ -110,6 +111,7 @@ impl Made {
             phases: &self.phases,
             bytes: self.bytes,
             limit: self.limit,
+            processors: &self.processors,
             dead: &self.dead,
             hop_limit: None,
             has_slow_trunk: false,
@@ -240,6 +242,7 @@ impl<'a> Maker<'a> {
             phases,
             bytes: self.model.blocks as u64 * BLOCK,
             limit: self.model.limit,
+            processors: Vec::new(),
             dead: Vec::new(),
         }
     }

@@ -17,10 +17,10 @@ use garland_sys::signal::Interrupts;
 use crate::cp::command_line::CommandLine;
 use crate::cp::gathering::side_by_side::{Common, run_all};
 use crate::cp::gathering::tasks::{GatherTask, Here, Place};
-use crate::cp::limit;
 use crate::cp::overtime::Overtime;
 use crate::cp::request::CopyRequest;
 use crate::cp::tell::{save, tell, tell_plans};
+use crate::cp::{handling, limit};
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -77,7 +77,8 @@ pub fn run(
     let limit = match &tasks[..] {
         // The wires have the same rate in the other direction.
         [GatherTask { plan, agents: Ok(agents), .. }] => {
-            limit::of_copy(request, lab.as_ref(), &plan.clone().reversed(), transport, agents)
+            let planned = (&plan.clone().reversed(), handling::plain(request));
+            limit::of_copy(request, (lab.as_ref(), &places), planned, transport, agents)
         }
         // Outside of a lab the limit of several simultaneous copies is unknown.
         _ => limit::of_gather(request, lab.as_ref(), &plans, transport),
