@@ -183,7 +183,7 @@ impl CopyContext {
             calls: Calls::default(),
             opening_ns: AtomicU64::new(0),
             short: OnceLock::new(),
-            packing: PackingPace::new(config.packing),
+            packing: PackingPace::new(config.packing, config.lane_count),
             zeros: Zeros::default(),
             sent_bytes: AtomicU64::new(0),
             summed: OnceLock::new(),

@@ -37,6 +37,8 @@ pub struct TcpInfo {
     pub path_mtu: u32,
     /// Payload bytes that the other end has acknowledged.
     pub acknowledged: u64,
+    /// Payload bytes that wait in the send buffer and were never sent.
+    pub unsent: u32,
     /// Payload bytes that were received from the other end.
     pub received: u64,
     /// The recent delivery rate in bytes per second.
@@ -100,6 +102,7 @@ impl TcpInfo {
             unheard: Duration::from_millis(u64::from(word(56))),
             acknowledged: long(120),
             received: long(128),
+            unsent: word(144),
             segments: word(156),
             delivery_rate: long(160),
             busy: Duration::from_micros(long(168)),
@@ -144,6 +147,7 @@ mod tests {
             TcpInfo::of(&sender).unwrap()
         });
         let info = asleep.find(shows).expect("the counters show it within 30 s");
+        assert!(info.unsent > 0, "{info:?}");
         assert!(info.busy >= info.window_limited, "{info:?}");
         let reading = std::thread::spawn(move || {
             io::copy(&mut Read::by_ref(&mut receiver), &mut io::sink()).unwrap()

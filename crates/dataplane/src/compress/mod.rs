@@ -2,6 +2,7 @@
 //! relays forward them unchanged, and each node decompresses them for its own store.
 
 mod pace;
+mod wires;
 mod zeros;
 
 use garland_protocol::Encoding;

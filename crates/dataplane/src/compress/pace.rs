@@ -3,13 +3,15 @@
 //! Some threads prepare blocks while others send, so the slower of the two activities determines
 //! the time per block. Without compression it is the time to send all bytes of the block. With
 //! compression it is the time to compress, or the time to send the fewer bytes, whichever is
-//! longer. The time and ratio of an encoding are known from the blocks it has compressed, or else
+//! longer. The time to send is measured by acknowledgements ([`Wires`]). The time and ratio of an encoding are known from the blocks it has compressed, or else
 //! from a sample of one block in sixteen.
 
 use garland_sys::sync::Mutex;
 
 use garland_protocol::Encoding;
+use garland_sys::tcp_info::TcpInfo;
 
+use super::wires::Wires;
 use super::{Packer, Packing};
 
 /// The size of a sample in bytes.
@@ -29,14 +31,14 @@ const NEWEST: f64 = 0.25;
 #[derive(Debug)]
 pub struct PackingPace {
     packing: Packing,
+    /// The number of lanes over which the copy sends its blocks.
+    lanes: usize,
     state: Mutex<State>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct State {
-    /// The time in nanoseconds to send a byte over all lanes together; none before the first block
-    /// was sent.
-    wire: Option<f64>,
+    wires: Wires,
     lz4: Figures,
     zstd: Figures,
     /// The number of blocks so far. A sample is due when this is a multiple of [`EVERY`].
@@ -49,9 +51,10 @@ struct State {
 struct Figures(Option<(f64, f64)>);
 
 impl PackingPace {
-    /// Returns an instance without measurements, for copies that compress as `packing` says.
-    pub fn new(packing: Packing) -> Self {
-        Self { packing, state: Mutex::default() }
+    /// Returns an instance without measurements, for copies over `lanes` lanes that compress as
+    /// `packing` says.
+    pub fn new(packing: Packing, lanes: usize) -> Self {
+        Self { packing, lanes, state: Mutex::default() }
     }
 
     /// Returns whether blocks may be compressed.
@@ -59,12 +62,24 @@ impl PackingPace {
         self.packing != Packing::None
     }
 
-    /// Records that sending `bytes` bytes over one of `lanes` lanes took `ns` nanoseconds.
-    pub fn sent(&self, bytes: usize, ns: u64, lanes: usize) {
-        if self.packing == Packing::Auto && bytes > 0 {
-            let took = ns as f64 / bytes as f64 / lanes.max(1) as f64;
-            let mut state = self.state.lock();
-            state.wire = Some(mixed(state.wire, took));
+    /// Returns whether the encoding of a block depends on measurements.
+    pub fn measures(&self) -> bool {
+        self.packing == Packing::Auto
+    }
+
+    /// Records the counters of links downstream: the lane, the index in the plan of the node at the
+    /// far end, and the kernel's counters. Returns whether the rate of any of them is known.
+    pub fn observe(&self, links: Vec<(usize, u16, TcpInfo)>) -> bool {
+        let wires = &mut self.state.lock().wires;
+        links.into_iter().for_each(|(lane, peer, info)| wires.observe(lane, peer, info));
+        wires.byte_ns(self.lanes).is_some()
+    }
+
+    /// Records that sending `bytes` bytes over `lane`, whose links have no counters, took `ns`
+    /// nanoseconds.
+    pub fn sent(&self, lane: usize, bytes: usize, ns: u64) {
+        if bytes > 0 {
+            self.state.lock().wires.sent(lane, bytes, ns);
         }
     }
 
@@ -79,7 +94,7 @@ impl PackingPace {
         let mut state = self.state.lock();
         let Some(figures) = state.of(form) else { return };
         let (old_took, old_left) = figures.0.unzip();
-        figures.0 = Some((mixed(old_took, took), mixed(old_left, left)));
+        figures.0 = Some((mixed(old_took, took, 1.0), mixed(old_left, left, 1.0)));
     }
 
     /// Returns the encoding for the next block; with [`Packing::Auto`] the fastest one.
@@ -88,7 +103,7 @@ impl PackingPace {
             Packing::None => Encoding::Plain,
             Packing::Lz4 => Encoding::Lz4,
             Packing::Zstd => Encoding::Zstd,
-            Packing::Auto => self.state.lock().choose(),
+            Packing::Auto => self.state.lock().choose(self.lanes),
         }
     }
 
@@ -113,7 +128,7 @@ impl PackingPace {
             if !due {
                 return;
             }
-            state.choose()
+            state.choose(self.lanes)
         };
         let middle = bytes.len().saturating_sub(SAMPLE) / 2;
         let piece = &bytes[middle..bytes.len().min(middle + SAMPLE)];
@@ -134,8 +149,8 @@ impl State {
         }
     }
 
-    fn choose(&self) -> Encoding {
-        let Some(wire) = self.wire else { return Encoding::Plain };
+    fn choose(&self, lanes: usize) -> Encoding {
+        let Some(wire) = self.wires.byte_ns(lanes) else { return Encoding::Plain };
         let time = |figures: Figures| figures.0.map(|(took, left)| took.max(left * wire));
         let packings = [(Encoding::Lz4, time(self.lz4)), (Encoding::Zstd, time(self.zstd))];
         let known = packings.into_iter().filter_map(|(form, time)| Some((form, time?)));
@@ -144,8 +159,10 @@ impl State {
     }
 }
 
-fn mixed(old: Option<f64>, newest: f64) -> f64 {
-    old.map_or(newest, |old| old + NEWEST * (newest - old))
+/// Returns the moving average after the newest measurement, which was made `count` times.
+pub(super) fn mixed(old: Option<f64>, newest: f64, count: f64) -> f64 {
+    let weight = 1.0 - (1.0 - NEWEST).powf(count);
+    old.map_or(newest, |old| old + weight * (newest - old))
 }
 
 #[cfg(test)]
@@ -155,9 +172,9 @@ mod tests {
     /// A wire with `wire` ns per byte. LZ4 halves in 1 ns per byte, Zstandard leaves `left`
     /// permille in 3.
     fn pace(wire: u64, left: usize) -> PackingPace {
-        let pace = PackingPace::new(Packing::Auto);
+        let pace = PackingPace::new(Packing::Auto, 1);
         for _ in 0..50 {
-            pace.sent(1000, wire * 1000, 1);
+            pace.sent(0, 1000, wire * 1000);
             pace.packed(Encoding::Lz4, (1000, 500.max(left)), 2000, 2);
             pace.packed(Encoding::Zstd, (1000, left), 6000, 2);
         }
@@ -175,13 +192,13 @@ mod tests {
     #[test]
     fn what_does_not_get_smaller_is_left_as_it_is() {
         assert_eq!(pace(80, 990).choose(), Encoding::Plain);
-        assert_eq!(PackingPace::new(Packing::Auto).choose(), Encoding::Plain, "nothing is known");
-        assert_eq!(PackingPace::new(Packing::Lz4).choose(), Encoding::Lz4);
+        assert_eq!(PackingPace::new(Packing::Auto, 1).choose(), Encoding::Plain, "nothing is known");
+        assert_eq!(PackingPace::new(Packing::Lz4, 1).choose(), Encoding::Lz4);
     }
 
     #[test]
     fn what_is_not_in_use_is_tried_now_and_then() {
-        let pace = PackingPace::new(Packing::Auto);
+        let pace = PackingPace::new(Packing::Auto, 1);
         let (text, mut room) = (b"again and ".repeat(10_000), vec![0; 200_000]);
         for number in 0..40 {
             let clock = std::cell::Cell::new(0);
@@ -189,7 +206,7 @@ mod tests {
             pace.sample(&mut Packer::default(), &text, &mut room, 1, tick);
             assert_eq!(clock.get(), if u32::is_multiple_of(number, EVERY) { 4000 } else { 0 });
         }
-        pace.sent(1000, 1_000_000, 1);
+        pace.sent(0, 1000, 1_000_000);
         assert_ne!(pace.choose(), Encoding::Plain);
     }
 }

@@ -37,7 +37,9 @@ impl Lane {
                 let sending = clock::now_ns().saturating_sub(since);
                 let bytes = prepared.length * peers.len();
                 self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-                self.member.packing.sent(bytes, sending, self.member.config.lane_count);
+                if self.member.packing.measures() && self.handle.account().is_none() {
+                    self.member.packing.sent(usize::from(self.number), bytes, sending);
+                }
                 self.feeder.recycle(prepared.buffer);
                 self.lose_all(errors);
                 self.handle(RelayEvent::Fed);

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
-use garland_protocol::{DiskCall, Encoding, TAG_LEN, content_digest};
+use garland_protocol::{DiskCall, Encoding, LinkSide, TAG_LEN, content_digest};
 use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, threads};
 
 use super::Content;
@@ -27,6 +28,12 @@ const AHEAD_OF_ALL: u64 = 64 << 20;
 
 /// The initial number of blocks that are prepared ahead.
 const AHEAD_FIRST: u64 = 4;
+
+/// A socket with this many unsent bytes keeps a wire busy while a block is prepared.
+const SUPPLY: u32 = 1 << 20;
+
+/// The time between two looks at a wire that is not known yet.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// The initial number of threads in a copy with one lane: one thread reads and encrypts about 2
 /// GB/s. In a copy with several lanes, each lane starts with one thread.
@@ -109,7 +116,9 @@ impl SourceFeeder {
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
         let ahead_most = member.config.buffers.map_or(fitting, u64::from);
-        let ahead = ahead_most.min(AHEAD_FIRST);
+        // A block is compressed or not when it is prepared: as few as possible before the wire is known.
+        let first = if member.packing.measures() { 1 } else { AHEAD_FIRST };
+        let ahead = ahead_most.min(first);
         let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         member.calls.go_to(source.device());
@@ -188,7 +197,9 @@ impl SourceFeeder {
                 return prepared;
             }
             state.starved = true;
-            if state.ahead < state.ahead_most {
+            // Every sender waits for its first block.
+            let is_early = place == 0 && shared.member.packing.measures();
+            if state.ahead < state.ahead_most && !is_early {
                 state.ahead = (2 * state.ahead).min(state.ahead_most);
                 shared.changed.notify_all();
             }
@@ -276,14 +287,31 @@ impl Shared {
             let end = self.blocks.len().min(state.wanted + state.ahead);
             // Blocks that are withheld are not read yet; the sender requests them later.
             let serves = |place| self.member.sink().serves(self.blocks.index(place));
-            if state.unclaimed < end && serves(state.unclaimed) {
+            let is_early = self.is_early();
+            if state.unclaimed < end && serves(state.unclaimed) && !is_early {
                 let place = state.unclaimed;
                 state.unclaimed += 1;
                 let buffer = state.spare.pop().unwrap_or_else(|| self.new_buffer());
                 return Some((place, state.incarnation, buffer));
             }
-            self.changed.wait(&mut state);
+            if is_early {
+                let _ = self.changed.wait_for(&mut state, GLANCE);
+            } else {
+                self.changed.wait(&mut state);
+            }
         }
+    }
+
+    /// Measures the wires, if the encoding depends on them. Returns whether to wait for that with the
+    /// next block: nothing is known yet, and a socket still has enough to send.
+    fn is_early(&self) -> bool {
+        let pace = &self.member.packing;
+        if !pace.measures() {
+            return false;
+        }
+        let links = self.links();
+        let is_supplied = links.iter().any(|(.., info)| info.unsent >= SUPPLY);
+        !pace.observe(links) && is_supplied
     }
 
     fn new_buffer(&self) -> Vec<u8> {
@@ -384,6 +412,17 @@ impl Shared {
         let Some(packed) = packed else { return (Encoding::Plain, length) };
         buffer[..packed].copy_from_slice(&room[..packed]);
         (form, packed)
+    }
+
+    /// Returns the open links downstream that have counters: the lane, the index in the plan of the
+    /// node at the far end, and the counters.
+    fn links(&self) -> Vec<(usize, u16, TcpInfo)> {
+        let lanes = self.member.lanes.get().into_iter().flatten().enumerate();
+        let links = lanes.flat_map(|(lane, handle)| {
+            let links = handle.ask(LinkSide::Down, TcpInfo::of).into_iter();
+            links.filter_map(move |(peer, info)| Some((lane, peer, info.ok()?)))
+        });
+        links.collect()
     }
 
     /// Returns whether it is no longer useful to prepare block `index` under `incarnation`.
