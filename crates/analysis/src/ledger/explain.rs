@@ -3,12 +3,13 @@
 use super::cause::Cause;
 use super::disks::{DiskUse, disks};
 use super::faults::{Families, Fault, Fix};
+use super::rest::Rest;
 use super::rows::{Row, resent, rows};
 use super::run::Run;
-use super::segment::{Busy, Place, Segment, joined};
+use super::segment::{Place, Segment, joined};
 use super::walk::Walk;
 use super::weigh::Scales;
-use super::wires::{held_up, losses};
+use super::wires::losses;
 use super::world::World;
 use crate::clock::Clocks;
 use garland_core::trace::{NONE, Stage};
@@ -60,7 +61,8 @@ const TOGETHER_NS: i64 = 50_000_000;
 pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     let world = World::of(run, clocks);
     let path = path(run, &world);
-    let path = Scales::new(run, &world).weigh(path);
+    let scales = Scales::new(run, &world);
+    let path = scales.weigh(path);
     let path = joined(stragglers(run, &world, losses(&world, path)));
     let rows = rows(&world, &path);
     let families = Families::of(&world, &path);
@@ -81,7 +83,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     resent.dedup();
     Ledger {
         wall_ns: run.wall_ns(),
-        fix: families.best_fix(run, &faults, &rows, &busy(run, &world)),
+        fix: families.best_fix(run, &faults, &rows, &Rest::of(run, &scales, &path)),
         faults,
         undecided: undecided.collect(),
         resent,
@@ -221,27 +223,4 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
 
 fn nanos(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
-}
-
-/// Returns for each hop, stage and node the busy time during the transfer of bytes, in nanoseconds; for
-/// stages of several concurrent threads, such as reading, the mean over the threads.
-fn busy(run: &Run<'_>, world: &World) -> Vec<Busy> {
-    let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
-    // Hops that share a slow trunk would all be faster with another one, or in another order.
-    let mut all = if run.has_slow_trunk { Vec::new() } else { held_up(world, begin, end) };
-    for (at, thread) in world.threads.iter().enumerate() {
-        let sharing = world.stores.get(&thread.node).filter(|of| of.contains(&at));
-        let sharing = i64::try_from(sharing.map_or(1, Vec::len)).unwrap_or(1);
-        for stage in
-            [Stage::Read, Stage::Seal, Stage::Send, Stage::Relay, Stage::Open, Stage::Write]
-        {
-            let key = (world.cause_of(stage, thread.node), Place::node(thread.node));
-            let ns = thread.spent(&[stage], begin, end) / sharing;
-            match all.iter_mut().find(|known| (known.0, known.1) == key) {
-                Some(known) => known.2 += ns,
-                None => all.push((key.0, key.1, ns)),
-            }
-        }
-    }
-    all
 }

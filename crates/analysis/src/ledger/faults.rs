@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::cause::Cause;
+use super::rest::Rest;
 use super::rows::{Row, covered};
 use super::run::Run;
-use super::segment::{Busy, Place, Segment};
+use super::segment::{Place, Segment};
 use super::world::World;
 
 /// A cause at a place that costs much of a run's time.
@@ -169,30 +170,29 @@ impl Families {
     }
 
     /// Returns the gain of removing a fault: the command's time, less that of the same plan without
-    /// the fault, with the measured times of all other stages. Its stages work in parallel, so the
+    /// the fault, with the measured times of all other stages. Its threads work in parallel, so the
     /// busiest one counts, and the processors, which all stages of a machine share; whatever stops all
-    /// of them is added.
-    fn without(&self, run: &Run<'_>, fault: &Fault, busy: &[Busy]) -> Fix {
+    /// of them is added, also if the fault has hidden it.
+    fn without(&self, run: &Run<'_>, fault: &Fault, rest: &Rest) -> Fix {
         let begin = run.end_of(&["set-up", "waiting"]);
         let stream = run.end_of(&["fsync"]).saturating_sub(begin) as f64;
         let wire = run.limit.map_or(0.0, |limit| run.bytes as f64 / limit.max(1.0) * 1e9);
-        let own = busy.iter().find(|busy| (busy.0, busy.1) == (fault.cause, fault.place));
-        let own = own.map_or(i64::MAX, |busy| busy.2);
-        let is_other = |busy: &&Busy| {
-            let (cause, place, ns) = **busy;
-            let is_back = is_back(fault, cause, place) && alike(ns, own);
-            !is_of(fault, cause, place) && !is_back
-        };
-        let others = busy.iter().filter(is_other).map(|(.., ns)| *ns as f64).fold(0.0, f64::max);
+        let own = rest.busy(|cause, place| (cause, place) == (fault.cause, fault.place));
+        let others = rest.busy(|cause, place| {
+            // A slow NIC is busy in both directions, as if it were two hops.
+            let ns = || rest.busy(|its, at| (its, at) == (cause, place));
+            !(is_of(fault, cause, place) || is_back(fault, cause, place) && alike(ns(), own))
+        });
         let serial = self
             .0
             .iter()
             .filter(|((cause, place), _)| cause.stops_all() && !is_of(fault, *cause, *place));
         let serial: u64 = serial.map(|(_, family)| family.ns).sum();
+        let serial = serial + rest.hidden_ns(|cause, place| is_of(fault, cause, place));
         // A busy machine slows all of it down.
         let emulator = self.0.get(&(Cause::Emulator, Place::default())).map_or(0, |of| of.ns);
         let share = (emulator as f64 / stream.max(1.0)).min(SLOWED);
-        let slowed = (wire.max(others) + serial as f64) / (1.0 - share);
+        let slowed = (wire.max(others as f64) + serial as f64) / (1.0 - share);
         let without = slowed.max(worked_ns(run, fault) + serial as f64);
         let most = (stream - without).max(0.0);
         // Who lacks a processor gets ready and ends as slowly as it copies.
@@ -210,10 +210,10 @@ impl Families {
         run: &Run<'_>,
         faults: &[Fault],
         rows: &[Row],
-        busy: &[Busy],
+        rest: &Rest,
     ) -> Option<Fix> {
         if let Some(first) = faults.iter().find(|fault| fault.cause.can_be_helped()) {
-            return Some(self.without(run, first, busy));
+            return Some(self.without(run, first, rest));
         }
         let helped = rows
             .iter()

@@ -12,6 +12,7 @@ mod explain;
 mod faults;
 mod hop;
 mod outline;
+mod rest;
 mod rows;
 mod run;
 mod samples;

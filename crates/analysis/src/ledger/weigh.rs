@@ -39,7 +39,7 @@ const SATURATED: f64 = 0.9;
 const WORK: [Stage; 5] = [Stage::Read, Stage::Seal, Stage::Open, Stage::Write, Stage::Fsync];
 
 pub(super) struct Scales<'a> {
-    world: &'a World,
+    pub world: &'a World,
     emulated: bool,
     /// For each thread, the fraction of its work in which it had no CPU.
     slowed: Vec<f64>,
@@ -264,7 +264,7 @@ impl<'a> Scales<'a> {
     }
 
     /// Returns whether a whole node lacks CPU time, and not only a thread that wakes up very often.
-    fn is_starved(&self, node: usize) -> bool {
+    pub fn is_starved(&self, node: usize) -> bool {
         let threads = self.world.threads.iter().zip(&self.lacked);
         let stores = self.world.stores.get(&node).is_some_and(|stores| !stores.is_empty());
         let worst = threads.filter(|(thread, _)| thread.node == node).map(|(_, lacked)| *lacked);
@@ -272,7 +272,8 @@ impl<'a> Scales<'a> {
         !stores || worst.fold(0.0, f64::max) - usual >= STARVED
     }
 
-    fn starving(&self, node: Option<usize>) -> Cause {
+    /// Returns the cause of time in which a node lacks a processor.
+    pub fn starving(&self, node: Option<usize>) -> Cause {
         let source = node.is_some_and(|node| self.world.is_source(node));
         if source { Cause::SourceCpu } else { Cause::Processor }
     }

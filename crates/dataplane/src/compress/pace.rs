@@ -11,7 +11,7 @@ use garland_sys::sync::Mutex;
 use garland_protocol::Encoding;
 use garland_sys::tcp_info::TcpInfo;
 
-use super::wires::Wires;
+use super::wires::{Wires, mixed};
 use super::{Packer, Packing};
 
 /// The size of a sample in bytes.
@@ -23,9 +23,6 @@ const EVERY: u32 = 16;
 /// An encoding is used if its time per block is less than this fraction of the time without
 /// compression.
 const GAIN: f64 = 0.9;
-
-/// The weight of the newest measurement in a moving average, from 0 to 1.
-const NEWEST: f64 = 0.25;
 
 /// Measures sending and compression in one copy, and chooses the encoding of the next block.
 #[derive(Debug)]
@@ -159,12 +156,6 @@ impl State {
     }
 }
 
-/// Returns the moving average after the newest measurement, which was made `count` times.
-pub(super) fn mixed(old: Option<f64>, newest: f64, count: f64) -> f64 {
-    let weight = 1.0 - (1.0 - NEWEST).powf(count);
-    old.map_or(newest, |old| old + weight * (newest - old))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,7 +183,11 @@ mod tests {
     #[test]
     fn what_does_not_get_smaller_is_left_as_it_is() {
         assert_eq!(pace(80, 990).choose(), Encoding::Plain);
-        assert_eq!(PackingPace::new(Packing::Auto, 1).choose(), Encoding::Plain, "nothing is known");
+        assert_eq!(
+            PackingPace::new(Packing::Auto, 1).choose(),
+            Encoding::Plain,
+            "nothing is known"
+        );
         assert_eq!(PackingPace::new(Packing::Lz4, 1).choose(), Encoding::Lz4);
     }
 

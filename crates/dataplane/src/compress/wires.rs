@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use garland_sys::tcp_info::TcpInfo;
 
-use super::pace::mixed;
-
 /// The shortest time from which a rate is taken: the kernel counts busy time in ticks of up to 10 ms.
 const SHORTEST: Duration = Duration::from_millis(20);
+
+/// The weight of the newest measurement in a moving average, from 0 to 1.
+const NEWEST: f64 = 0.25;
 
 /// The links of a copy downstream, by lane and by the index in the plan of the node at the far end.
 #[derive(Debug, Default)]
@@ -80,6 +81,12 @@ impl Wire {
     fn add(&mut self, byte_ns: f64, count: f64) {
         self.byte_ns = Some(mixed(self.byte_ns, byte_ns, count));
     }
+}
+
+/// Returns the moving average after the newest measurement, which was made `count` times.
+pub(super) fn mixed(old: Option<f64>, newest: f64, count: f64) -> f64 {
+    let weight = 1.0 - (1.0 - NEWEST).powf(count);
+    old.map_or(newest, |old| old + weight * (newest - old))
 }
 
 #[cfg(test)]

@@ -3,5 +3,6 @@ mod evidence;
 mod idle;
 mod model;
 mod operations;
+mod pairs;
 mod routes;
 mod sums;
