@@ -249,7 +249,6 @@ version = 1
 name = "small"
 question = "Does it run?"
 source = "a test"
-answer = "It does."
 
 [topology]
 shape = "switch"
@@ -262,13 +261,18 @@ bytes = "1MB"
 receivers = [1]
 steps = ["cold"]
 
-[tolerance]
-up_over_limit = 1.2
+[emulation]
+error = 0.01
+reason = "a test"
 
 [[published]]
 receivers = 1
-seconds = [1.0, 2.0]
-rate = 1.0
+seconds = "1.0 - 2.0"
+rate = "1.0"
+
+[[unmeasured]]
+what = "a figure"
+figure = "7m18s"
 "#;
 
 #[test]
@@ -314,7 +318,7 @@ fn sizes_of_stars() {
 fn a_scenario() {
     let scratch = Scratch::new("result-scenario");
     std::fs::write(scratch.path("small.toml"), SCENARIO).expect("it can be written");
-    insta::assert_snapshot!(object(&scratch, &["scenario", "run", "small.toml"]), @r#"
+    insta::assert_snapshot!(object(&scratch, &["scenario", "run", "--quick", "small.toml"]), @r#"
     schema "garland.scenario/2"
     run "RUN"
     command ["garland","--json","scenario","run","small.toml"]

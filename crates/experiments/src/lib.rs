@@ -8,12 +8,14 @@
 pub mod args;
 mod balance;
 mod broadcast;
+mod claim;
 pub mod command;
 mod copy;
 pub mod demo;
 mod experiment;
 mod farm;
 mod file;
+mod judged;
 mod pairs;
 mod ping;
 mod placements;
@@ -22,12 +24,15 @@ mod result;
 mod scaling;
 mod scenario_lab;
 mod sections;
+#[cfg(test)]
+mod shows;
 mod stage;
 mod stripes;
 mod table;
 
 pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};
+pub use judged::{Judged, Tally, judge};
 pub use result::ScenarioResult;
 pub use scenario_lab::ScenarioLab;
 pub use stage::Stage;

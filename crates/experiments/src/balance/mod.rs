@@ -2,6 +2,8 @@
 //! copies: the disk/net balance test of 1996.
 
 mod balances;
+#[cfg(test)]
+mod ideal;
 mod job;
 mod row;
 mod table;
@@ -14,6 +16,8 @@ use crate::scenario_lab::ScenarioLab;
 use balances::room;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
+#[cfg(test)]
+pub use ideal::ideal;
 pub use job::Balance;
 use row::Row;
 use table::Common;

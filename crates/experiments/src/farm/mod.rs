@@ -1,6 +1,9 @@
 //! Many jobs on a few nodes, over several topologies: the heavy and the light encodes of 2004, a copy through
 //! the mount, and faults that may have slowed one of the networks down.
 
+mod claims;
+#[cfg(test)]
+mod ideal;
 mod job;
 mod prediction;
 mod riddle;
@@ -14,6 +17,8 @@ use super::stage::Stage;
 use super::table::Size;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
+#[cfg(test)]
+pub use ideal::ideal;
 pub use job::Farm;
 use job::ONE;
 use row::{Row, Scaling};
@@ -45,7 +50,7 @@ impl Farm {
     /// one machine.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
-        let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest);
+        let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest.middle());
         Ok(Scaling::new(scale, published / first.seconds.max(1e-9)))
     }
 }

@@ -1,5 +1,7 @@
 //! Small gets between two nodes, by size and by number in flight: the pgping tables of 2005.
 
+#[cfg(test)]
+mod ideal;
 mod job;
 mod table;
 
@@ -9,6 +11,8 @@ use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
+#[cfg(test)]
+pub use ideal::ideal;
 pub use job::Ping;
 use job::{Job, Point, Transport};
 pub use table::Table;

@@ -1,6 +1,8 @@
 //! One list of jobs on nodes of unequal speed with several placements: jobs start as slots become free, or
 //! all at once.
 
+#[cfg(test)]
+mod ideal;
 mod job;
 mod table;
 
@@ -9,6 +11,8 @@ use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
+#[cfg(test)]
+pub use ideal::ideal;
 pub use job::Placements;
 use table::Row;
 pub use table::Table;
@@ -54,12 +58,11 @@ impl Placements {
         at_once: bool,
         list: &str,
     ) -> Result<Row, Failure> {
-        lab.go_on()?;
         let nodes = lab_nodes(&self.job.nodes);
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmResult { head, nodes, summary, .. } = lab.farm_done(&words)?;
+        let (FarmResult { head, nodes, summary, .. }, busy) = lab.watch(|| lab.farm_done(&words))?;
         let of_node = |name: &String| {
             let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
             node.map_or(0, |node| node.done)
@@ -71,6 +74,7 @@ impl Placements {
             bound_s: summary.losses.map(|losses| losses.whole_jobs),
             slowdown: summary.slowdown,
             spread: summary.spread,
+            busy,
             done: self.job.nodes.iter().map(of_node).collect(),
             run: head.run.unwrap_or_default(),
         })

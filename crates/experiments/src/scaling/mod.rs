@@ -2,6 +2,8 @@
 //! measured; the times on larger ones are forecast from them, and then tested.
 
 mod forecast;
+#[cfg(test)]
+mod ideal;
 mod job;
 mod shape;
 mod table;
@@ -17,6 +19,8 @@ use forecast::ScalingForecast;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
+#[cfg(test)]
+pub use ideal::ideal;
 pub use job::Scaling;
 use shape::shape;
 pub use table::Table;
@@ -79,13 +83,12 @@ impl Scaling {
         nodes: u32,
         list: &str,
     ) -> Result<Row, Failure> {
-        lab.go_on()?;
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
         let words = [list, &names, "--data", "mount", "--slots", "1", "--overwrite"];
-        let FarmResult { head, summary, .. } = lab.farm_done(&words)?;
-        Ok(Row { nodes, seconds: summary.total, run: head.run.unwrap_or_default() })
+        let (FarmResult { head, summary, .. }, busy) = lab.watch(|| lab.farm_done(&words))?;
+        Ok(Row { nodes, seconds: summary.total, busy, run: head.run.unwrap_or_default() })
     }
 
     fn forecast(

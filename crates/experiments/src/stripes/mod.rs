@@ -2,6 +2,8 @@
 //! injected pauses whose makers `garland explain` must find.
 
 mod answer;
+#[cfg(test)]
+mod ideal;
 mod job;
 mod maker;
 mod sizes;
@@ -16,6 +18,8 @@ use super::sections::{only, place};
 use super::stage::Stage;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
+#[cfg(test)]
+pub use ideal::ideal;
 pub use job::Stripes;
 use sizes::Sizes;
 use table::Common;
@@ -37,7 +41,7 @@ impl Stripes {
             let source = lab.random_file("source", length)?;
             let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
             let bytes_s = predicted::chain(topology, &[0, place], length)?;
-            let trial = Trial { experiment: self, lab, source, nothing, sizes, wire_s, bytes_s };
+            let trial = Trial { experiment: self, lab, source, nothing, sizes, bytes_s };
             let node = format!("lab:{}", self.job.to);
             lab.garland(&["up", &node])?;
             lab.check(0, place)?;

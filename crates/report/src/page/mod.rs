@@ -5,6 +5,7 @@
 //! Timelines come from traces and are reduced to what a screen can show.
 
 mod figures;
+mod grades;
 mod html;
 mod picture;
 mod rates;
