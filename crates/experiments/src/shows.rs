@@ -177,3 +177,58 @@ fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
     assert_eq!(unmeasured.grade, Some(Grade::Open(Why::NotMeasured)));
     assert!(matches!(unmeasured.statement, Statement::Figure(_)));
 }
+
+/// Returns a file's text with its published figures in another order, which follows from `seed`.
+fn shuffled(text: &str, seed: u64) -> String {
+    let mut figures = figures(text);
+    let mut order: Vec<usize> = (0..figures.len()).collect();
+    // Fisher and Yates, with the generator of Knuth's MMIX.
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    for last in (1..order.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        order.swap(last, (state >> 33) as usize % (last + 1));
+    }
+    let texts: Vec<String> = figures.iter().map(|(_, figure)| figure.clone()).collect();
+    figures.iter_mut().zip(&order).for_each(|(figure, from)| figure.1.clone_from(&texts[*from]));
+    let mut changed = text.to_owned();
+    for (at, figure) in figures.iter().rev() {
+        let length = changed[*at..].find('"').expect("a text ends");
+        changed.replace_range(*at..at + length, figure);
+    }
+    changed
+}
+
+/// Counts the figures and orders that count, and those of them that are not open.
+fn settled(judged: &[Judged]) -> [usize; 2] {
+    let counts = |one: &&Judged| {
+        let is_figure = matches!(one.statement, Statement::Figure(_) | Statement::Order(_));
+        is_figure && one.calibrated.is_none()
+    };
+    let all = judged.iter().filter(counts);
+    [all.clone().count(), all.filter(|one| !one.is_open()).count()]
+}
+
+/// The share of settled figures of all scenarios if each is judged by `judge` from a shuffled file. Each
+/// scenario is shuffled by as many seeds.
+fn share(judge: impl Fn(&str, &Experiment) -> Vec<Judged>) -> f64 {
+    let mut sum = [0, 0];
+    for name in ALL {
+        for seed in 0..20 {
+            let wrong = parse(&shuffled(topology::text(name).unwrap(), seed));
+            let [all, kept] = settled(&judge(name, &wrong));
+            sum = [sum[0] + all, sum[1] + kept];
+        }
+    }
+    assert!(sum[0] > 1000, "{sum:?}");
+    sum[1] as f64 / sum[0] as f64
+}
+
+#[test]
+fn shuffled_figures_are_open_even_if_the_emulation_is_perfect() {
+    let share = share(|name, wrong| {
+        let right = parse(topology::text(name).unwrap());
+        judged(&right, wrong)
+    });
+    assert!(share < 0.2, "{:.1} % of shuffled figures are reproduced or explained", share * 100.0);
+    assert!(share > 0.0, "some figures are equal, so that shuffling keeps them");
+}

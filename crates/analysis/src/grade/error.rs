@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "Stated")]
 pub struct EmulationError {
+    #[serde(rename = "error")]
     share: f64,
     reason: String,
 }
