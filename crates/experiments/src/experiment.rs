@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
 use super::predicted::Prediction;
-use super::sections::Unmeasured;
 use super::sections::Kind;
+use super::sections::Unmeasured;
 use super::stage::Stage;
-use garland_analysis::grade::EmulationError;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
+use garland_analysis::grade::EmulationError;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 

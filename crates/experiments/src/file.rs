@@ -80,7 +80,8 @@ impl Scenario {
         let [question, source] = words;
         let answer = match (answer, &experiment) {
             (Some(_), Some(_)) => {
-                let problem = "a scenario with a [job] has no `answer`: it follows from what is measured";
+                let problem =
+                    "a scenario with a [job] has no `answer`: it follows from what is measured";
                 return Err(Failure::usage(format!("{path}: {problem}")));
             }
             (None, None) => Some(wanted("answer", None)?),

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::claim::Claim;
 use super::sections::Unmeasured;
 
+/// The parts of an answer, the open statements first; [`Judged::part`] returns one of them.
+pub const PARTS: [&str; 5] =
+    ["open", "ungraded", "explained", "reproduced", "calibrated, not counted"];
+
 /// A published statement, all runs about it, and its grade.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Judged {
@@ -80,6 +84,18 @@ impl Judged {
     /// Returns whether the statement is open and counts.
     pub fn is_open(&self) -> bool {
         self.calibrated.is_none() && self.grade.as_ref().is_some_and(Grade::is_open)
+    }
+
+    /// Returns the part of an answer that the statement belongs to.
+    pub(crate) fn part(&self) -> &'static str {
+        let [open, ungraded, explained, reproduced, calibrated] = PARTS;
+        match (&self.calibrated, &self.grade) {
+            (Some(_), _) => calibrated,
+            (None, None) => ungraded,
+            (None, Some(Grade::Open(_))) => open,
+            (None, Some(Grade::Explained { .. })) => explained,
+            (None, Some(Grade::Reproduced)) => reproduced,
+        }
     }
 
     /// Returns what was published, as text.

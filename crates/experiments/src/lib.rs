@@ -24,11 +24,11 @@ mod result;
 mod scaling;
 mod scenario_lab;
 mod sections;
-#[cfg(test)]
-mod shows;
 mod stage;
 mod stripes;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use garland_analysis::grade::Grade;
 use serde::{Serialize, Serializer};
 
-use super::judged::{Judged, Tally, judge};
+use super::judged::{Judged, PARTS, Tally, judge};
 use super::predicted::{Agreement, Prediction};
 use super::{Experiment, Scenario, Table};
 use garland_results::head::Head;
@@ -76,24 +75,13 @@ impl ScenarioResult {
 
     /// Writes the answer: the statements, the open ones first, with what was measured.
     fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: [(&str, fn(&Judged) -> bool); 5] = [
-            ("open", Judged::is_open),
-            ("ungraded", |one| one.calibrated.is_none() && one.grade.is_none()),
-            ("explained", |one| {
-                one.calibrated.is_none() && matches!(one.grade, Some(Grade::Explained { .. }))
-            }),
-            ("reproduced", |one| {
-                one.calibrated.is_none() && matches!(one.grade, Some(Grade::Reproduced))
-            }),
-            ("calibrated, not counted", |one| one.calibrated.is_some()),
-        ];
         writeln!(
             f,
             "\n{:<58} {:<14} {:>15} {:>9}  grade  [all runs]",
             "statement", "unit", "published", "median"
         )?;
-        for (title, is_part) in parts {
-            let mut part = self.statements.iter().filter(|one| is_part(one)).peekable();
+        for title in PARTS {
+            let mut part = self.statements.iter().filter(|one| one.part() == title).peekable();
             if part.peek().is_some() {
                 writeln!(f, "{title}:")?;
             }

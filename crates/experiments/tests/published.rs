@@ -8,7 +8,16 @@ use serde_json::Value;
 
 /// The keys of `[[published]]` that identify a row and are no figures.
 const NAMES: [&str; 10] = [
-    "topology", "load", "wire", "size", "best", "placement", "receivers", "bytes", "in_flight", "nodes",
+    "topology",
+    "load",
+    "wire",
+    "size",
+    "best",
+    "placement",
+    "receivers",
+    "bytes",
+    "in_flight",
+    "nodes",
 ];
 
 /// Adds the figures in `value`, which is at `key`, to `found`.

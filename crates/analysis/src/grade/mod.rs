@@ -7,6 +7,7 @@
 
 mod condition;
 mod error;
+mod limits;
 mod published;
 mod runs;
 mod statement;
@@ -17,7 +18,8 @@ mod tests;
 
 pub use condition::Condition;
 pub use error::EmulationError;
+pub use limits::{RUNS, WIDEST};
 pub use published::{NotAFigure, Published};
-pub use runs::{RUNS, Runs, Sample, WIDEST, lead};
+pub use runs::{Runs, Sample, lead};
 pub use statement::Statement;
 pub use verdict::{Grade, Why};

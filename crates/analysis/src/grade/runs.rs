@@ -3,14 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::EmulationError;
+use super::limits::{RUNS, WIDEST};
 use super::verdict::Why;
 use crate::pairs::median;
-
-/// The least number of valid runs that judge a statement.
-pub const RUNS: usize = 3;
-
-/// The largest half-width of an interval that judges, as a share of the median.
-pub const WIDEST: f64 = 0.05;
 
 /// What one run measured.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]

@@ -28,12 +28,7 @@ pub enum Statement {
 impl Statement {
     /// Grades the statement by runs in the lab as it is (`bare`), and by runs with each of several
     /// conditions.
-    pub fn grade(
-        &self,
-        bare: &Runs,
-        with: &[(Condition, Runs)],
-        error: &EmulationError,
-    ) -> Grade {
+    pub fn grade(&self, bare: &Runs, with: &[(Condition, Runs)], error: &EmulationError) -> Grade {
         let Err(why) = self.holds(bare, error) else { return Grade::Reproduced };
         let mut closing = with.iter().filter(|(_, runs)| self.holds(runs, error).is_ok());
         let first = closing.next().map(|(condition, _)| condition);

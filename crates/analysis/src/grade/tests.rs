@@ -43,7 +43,9 @@ fn figures_keep_their_digits_and_have_their_values() {
 #[test]
 fn a_quotient_has_what_both_ranges_allow() {
     let ratio = figure("13.5 - 17.4").over(&figure("13.5 - 14.8")).unwrap();
-    assert!((ratio.least() - 13.5 / 14.8).abs() < 1e-9 && (ratio.most() - 17.4 / 13.5).abs() < 1e-9);
+    assert!(
+        (ratio.least() - 13.5 / 14.8).abs() < 1e-9 && (ratio.most() - 17.4 / 13.5).abs() < 1e-9
+    );
     assert_eq!(figure("-8.88").over(&figure("1")), None);
     assert_eq!(figure("337.4").over(&figure("453.3")).unwrap().to_string(), "0.744");
 }
@@ -74,9 +76,15 @@ fn a_figure_is_reproduced_within_the_widened_interval_and_open_outside() {
 fn what_spreads_too_far_is_open_even_if_the_figure_is_within() {
     let statement = Statement::Figure(figure("10.0"));
     let wide = grade(&statement, &[9.0, 10.0, 11.0]);
-    assert!(matches!(wide, Grade::Open(Why::Wide { half }) if (half - 0.11).abs() < 1e-9), "{wide}");
+    assert!(
+        matches!(wide, Grade::Open(Why::Wide { half }) if (half - 0.11).abs() < 1e-9),
+        "{wide}"
+    );
     let stated = statement.grade(&runs(&[10.0, 10.0, 10.0]), &[], &error(0.06));
-    assert!(matches!(stated, Grade::Open(Why::Wide { .. })), "a large error is no excuse: {stated}");
+    assert!(
+        matches!(stated, Grade::Open(Why::Wide { .. })),
+        "a large error is no excuse: {stated}"
+    );
 }
 
 #[test]

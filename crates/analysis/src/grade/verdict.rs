@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::runs::{RUNS, WIDEST};
+use super::limits::{RUNS, WIDEST};
 
 /// The grade of a statement.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

@@ -2,11 +2,11 @@
 //! copies: the disk/net balance test of 1996.
 
 mod balances;
-#[cfg(test)]
-mod ideal;
 mod job;
 mod row;
 mod table;
+#[cfg(test)]
+mod tests;
 mod upgrade;
 
 use garland_topology::Topology;
@@ -16,12 +16,12 @@ use crate::scenario_lab::ScenarioLab;
 use balances::room;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Balance;
 use row::Row;
 use table::Common;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Balance {
     /// Measures every topology with every group of pairs that fits it.

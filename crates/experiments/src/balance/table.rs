@@ -42,7 +42,8 @@ impl Table {
                 None => of_remote.max_by(|one, two| one.rate.total_cmp(&two.rate)),
             };
             let name = format!("{}, {} wire", then.topology, then.wire.name());
-            let of = then.best.map_or_else(|| "its most".to_owned(), |best| format!("{best} remote"));
+            let of =
+                then.best.map_or_else(|| "its most".to_owned(), |best| format!("{best} remote"));
             let rate = row.map_or_else(Sample::none, |row| row.sample(row.rate / 1e6));
             let claim = Claim::figure(format!("{name}, rate with {of}"), "MB/s", &then.rate, rate);
             claims.push(claim.calibrated(then.calibrated.as_deref()));
@@ -124,9 +125,8 @@ impl Table {
     fn curve(&self, topology: &str, wire: Wire, size: &str) -> Vec<&Row> {
         let at = self.experiment.job.sizes.iter().position(|one| one == size);
         let size = at.and_then(|at| self.common.sizes.get(at));
-        let is = |row: &&Row| {
-            row.topology == topology && row.wire == wire && Some(&row.size) == size
-        };
+        let is =
+            |row: &&Row| row.topology == topology && row.wire == wire && Some(&row.size) == size;
         self.rows.iter().filter(is).collect()
     }
 

@@ -1,10 +1,10 @@
 //! One file to several nodes of one topology, by several tools: the table of 2005.
 
-#[cfg(test)]
-mod ideal;
 mod job;
 mod pipes;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Broadcast;
 use job::Tool;
 pub use table::Table;
 use table::{Common, Row};
+#[cfg(test)]
+pub use tests::ideal;
 
 /// The name of the file on the nodes.
 const NAME: &str = "copy";

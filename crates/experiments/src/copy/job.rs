@@ -61,7 +61,8 @@ impl CopyExperiment {
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         topologies.iter().try_for_each(|topology| reached(topology, &self.job.to).map(drop))?;
-        let is_unknown = |row: &&PublishedRow| topologies.iter().all(|one| one.name != row.topology);
+        let is_unknown =
+            |row: &&PublishedRow| topologies.iter().all(|one| one.name != row.topology);
         match self.published.iter().find(is_unknown) {
             Some(row) => refuse(format!("{} is published, but not in `topologies`", row.topology)),
             None => Ok(()),

@@ -1,10 +1,10 @@
 //! One file from the head to one node, over several topologies: the copies of 2004, which were made
 //! through the cluster's file system.
 
-#[cfg(test)]
-mod ideal;
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::CopyExperiment;
 use job::CopyTool;
 use table::Row;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 /// The name of the file on the node.
 const NAME: &str = "copy";

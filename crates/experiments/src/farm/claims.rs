@@ -43,9 +43,8 @@ impl Table {
         let seconds = self.common.scaling.seconds;
         let jobs = row.spread.as_ref();
         let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
-        let over_one = |value: Option<f64>| {
-            row.sample(value).voided(one.is_some_and(|one| one.busy.lags()))
-        };
+        let over_one =
+            |value: Option<f64>| row.sample(value).voided(one.is_some_and(|one| one.busy.lags()));
         let percent = share_of_one(&self.rows, row).map(|share| share * 100.0);
         let times = Claim::figure(
             format!("{name}, slowest"),
@@ -79,9 +78,11 @@ impl Table {
     /// Returns the claims about the copies through the mount. Each suspect is a condition of the time; none
     /// has a size with a source.
     fn copied(&self) -> Vec<Claim> {
-        let rows = self.common.copies.iter().filter_map(|copy| {
-            Some((copy, self.experiment.published(&copy.topology, None)?))
-        });
+        let rows = self
+            .common
+            .copies
+            .iter()
+            .filter_map(|copy| Some((copy, self.experiment.published(&copy.topology, None)?)));
         let rows: Vec<_> = rows.collect();
         let Some((base, _)) = rows.first() else { return Vec::new() };
         let mut claims = Vec::new();

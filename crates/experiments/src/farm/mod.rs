@@ -2,13 +2,13 @@
 //! the mount, and faults that may have slowed one of the networks down.
 
 mod claims;
-#[cfg(test)]
-mod ideal;
 mod job;
 mod prediction;
 mod riddle;
 mod row;
 mod table;
+#[cfg(test)]
+mod tests;
 mod trial;
 mod wave;
 mod words;
@@ -17,13 +17,13 @@ use super::stage::Stage;
 use super::table::Size;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Farm;
 use job::ONE;
 use row::{Row, Scaling};
 use table::Common;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 use trial::FarmTrial;
 
 impl Farm {
@@ -50,7 +50,8 @@ impl Farm {
     /// one machine.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
-        let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest.middle());
+        let published =
+            self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest.middle());
         Ok(Scaling::new(scale, published / first.seconds.max(1e-9)))
     }
 }

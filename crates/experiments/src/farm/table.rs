@@ -112,9 +112,15 @@ impl Table {
             return format!("{:>65}", "-");
         };
         let text = |figure: &Option<Published>| figure.as_ref().map(Published::to_string);
-        let [percent, fastest, difference, spread, power, of_all] =
-            [&then.percent, &then.fastest, &then.difference, &then.spread, &then.power, &then.of_all]
-                .map(|figure| text(figure).unwrap_or_default());
+        let [percent, fastest, difference, spread, power, of_all] = [
+            &then.percent,
+            &then.fastest,
+            &then.difference,
+            &then.spread,
+            &then.power,
+            &then.of_all,
+        ]
+        .map(|figure| text(figure).unwrap_or_default());
         format!(
             "{:>9}{percent:>8}{fastest:>9}{difference:>9}{spread:>8}{power:>13}{of_all:>9}",
             then.slowest
@@ -153,7 +159,8 @@ impl Table {
                     writeln!(f, "{:<12}published {then:>7} % {share}", row.name())?;
                 }
                 let now = row.seconds / base.seconds;
-                let name = if self.experiment.rebased(row, base).is_some() { "" } else { row.name() };
+                let name =
+                    if self.experiment.rebased(row, base).is_some() { "" } else { row.name() };
                 writeln!(f, "{name:<12}emulated  {:>7.2} % {}", now * 100.0, bar(now))?;
             }
         }

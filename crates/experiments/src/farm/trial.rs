@@ -145,8 +145,8 @@ impl FarmTrial<'_> {
             let source = lab.random_file("copied", length)?;
             garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
             let (seconds, busy) = lab.watch(|| self.copy(lab, &source))?;
-            let seconds = seconds
-                .ok_or_else(|| Failure::nothing("the copy through the mount timed out"))?;
+            let seconds =
+                seconds.ok_or_else(|| Failure::nothing("the copy through the mount timed out"))?;
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
             let predicted_s = predicted::chain(&topology, &[0, to], length)?;
             phases.end("copies");
@@ -174,11 +174,7 @@ impl FarmTrial<'_> {
     /// Returns the rates of the copy over the topology `name`, in bytes per second: first without a
     /// fault, then with each suspect. On the fast network, suspects that can only concern the slow
     /// one are not injected; they get the rate without a fault.
-    fn rates(
-        &self,
-        name: &str,
-        phases: &mut Phases,
-    ) -> Result<Vec<SuspectRate>, Failure> {
+    fn rates(&self, name: &str, phases: &mut Phases) -> Result<Vec<SuspectRate>, Failure> {
         let riddle = &self.experiment.job.riddle;
         let mut topologies = self.stage.topologies.iter();
         let topology = topologies.find(|one| one.name == name);

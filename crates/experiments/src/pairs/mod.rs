@@ -2,10 +2,10 @@
 //! 1996, for local and remote wire separately.
 
 mod group;
-#[cfg(test)]
-mod ideal;
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use garland_topology::{NodeId, Topology, bounds};
 
@@ -15,11 +15,11 @@ use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use group::{Group, Wire};
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Pairs;
 use table::Row;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Pairs {
     /// Runs the experiment: copies over every topology with every group of pairs that fits it.

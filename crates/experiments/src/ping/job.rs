@@ -147,7 +147,8 @@ impl Ping {
     /// Returns the published line with the size and the number in flight of `point`; `None` if
     /// there is none.
     pub fn published(&self, point: &Point) -> Option<&PublishedLine> {
-        let is = |line: &&PublishedLine| (line.bytes, line.in_flight) == (point.size, point.in_flight);
+        let is =
+            |line: &&PublishedLine| (line.bytes, line.in_flight) == (point.size, point.in_flight);
         self.published.iter().find(is)
     }
 }

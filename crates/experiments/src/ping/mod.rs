@@ -1,9 +1,9 @@
 //! Small gets between two nodes, by size and by number in flight: the pgping tables of 2005.
 
-#[cfg(test)]
-mod ideal;
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use serde::Deserialize;
 
@@ -11,12 +11,12 @@ use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Ping;
 use job::{Job, Point, Transport};
 pub use table::Table;
 use table::{Row, predict};
+#[cfg(test)]
+pub use tests::ideal;
 
 /// The fields of `garland.ping/2` that are read.
 #[derive(Deserialize)]

@@ -1,21 +1,21 @@
 //! One list of jobs on nodes of unequal speed with several placements: jobs start as slots become free, or
 //! all at once.
 
-#[cfg(test)]
-mod ideal;
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Placements;
 use table::Row;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Placements {
     /// Runs the experiment: the jobs with each placement, first started as slots become free, and
@@ -62,7 +62,8 @@ impl Placements {
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let (FarmResult { head, nodes, summary, .. }, busy) = lab.watch(|| lab.farm_done(&words))?;
+        let (FarmResult { head, nodes, summary, .. }, busy) =
+            lab.watch(|| lab.farm_done(&words))?;
         let of_node = |name: &String| {
             let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
             node.map_or(0, |node| node.done)

@@ -97,7 +97,8 @@ impl Table {
 
     /// Returns a placement's published slowdown as a multiple of that of `mosix`.
     fn by_cost_then(&self, placement: &str) -> Option<f64> {
-        let then = |placement| self.experiment.published(placement).map(|row| row.slowdown.middle());
+        let then =
+            |placement| self.experiment.published(placement).map(|row| row.slowdown.middle());
         Some(then(placement)? / then(COST)?)
     }
 

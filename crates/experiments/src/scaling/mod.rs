@@ -2,11 +2,11 @@
 //! measured; the times on larger ones are forecast from them, and then tested.
 
 mod forecast;
-#[cfg(test)]
-mod ideal;
 mod job;
 mod shape;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write as _;
 
@@ -19,12 +19,12 @@ use forecast::ScalingForecast;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Scaling;
 use shape::shape;
 pub use table::Table;
 use table::{Common, Row};
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Scaling {
     /// Runs the experiment: measures small numbers of nodes, forecasts larger ones, and tests the

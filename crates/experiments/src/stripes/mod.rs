@@ -2,12 +2,12 @@
 //! injected pauses whose makers `garland explain` must find.
 
 mod answer;
-#[cfg(test)]
-mod ideal;
 mod job;
 mod maker;
 mod sizes;
 mod table;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 use garland_core::units::bytes;
@@ -18,12 +18,12 @@ use super::sections::{only, place};
 use super::stage::Stage;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-#[cfg(test)]
-pub use ideal::ideal;
 pub use job::Stripes;
 use sizes::Sizes;
 use table::Common;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 use trial::Trial;
 
 impl Stripes {

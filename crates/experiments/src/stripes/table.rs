@@ -83,9 +83,7 @@ impl Table {
         let pauses = || Condition::new(self.suspects(), self.experiment.job.suspected.clone());
         let rate = |row: &Row| row.sample(self.gbit(row.whole_s));
         let transfer = free.sample(self.gbit(free.stream_s));
-        let by = |row: &Row| {
-            row.sample(free.stream_s / row.whole_s).voided(free.busy.lags())
-        };
+        let by = |row: &Row| row.sample(free.stream_s / row.whole_s).voided(free.busy.lags());
         let copy = Claim::figure("the whole copy", "Gbit/s", &then.copy, rate(held));
         let both = (&then.copy, &then.transfer);
         let order = Claim::order("rate of the copy over that of its transfers", both, by(held));
@@ -182,9 +180,7 @@ impl fmt::Display for Table {
             let title = if paused { self.suspects() } else { "without pauses".to_owned() };
             let dash = || format!("{:>8}{:>9}", "-", "-");
             let then = self.experiment.published.first().filter(|_| paused);
-            let then = then.map_or_else(dash, |then| {
-                format!("{:>8}{:>9}", then.copy, "-")
-            });
+            let then = then.map_or_else(dash, |then| format!("{:>8}{:>9}", then.copy, "-"));
             let each_ms = held.stream_s * 1e3 / self.common.size.bytes as f64
                 * self.common.sizes.operation as f64;
             writeln!(

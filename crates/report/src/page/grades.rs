@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use super::html::escaped;
+use super::escape::escaped;
 use super::sheet::Sheet;
 
 /// Writes the statements of all scenarios of `sheets`; nothing if they have none.
@@ -17,14 +17,15 @@ pub(super) fn write(output: &mut dyn Write, sheets: &[Sheet]) -> io::Result<()> 
         return Ok(());
     }
     let all = || scenarios.iter().flat_map(|(_, statements)| statements.iter());
-    let (graded, open) = (all().filter(|one| is_graded(one)).count(), all().filter(is_open).count());
+    let (graded, open) =
+        (all().filter(|one| is_graded(one)).count(), all().filter(is_open).count());
     output.write_all(b"<section class=\"words grades\" aria-label=\"Grades\">\n")?;
     match graded {
         0 => writeln!(output, "<h2>Ungraded: made once</h2>")?,
         _ => writeln!(output, "<h2>Open: {open} of {graded} published statements</h2>")?,
     }
     for (scenario, statements) in &scenarios {
-        let mut open = statements.iter().filter(|one| is_open(one)).peekable();
+        let mut open = statements.iter().filter(is_open).peekable();
         if open.peek().is_some() {
             writeln!(output, "<h3>{}</h3>\n<ul>", text(&scenario["name"]))?;
             open.try_for_each(|one| {

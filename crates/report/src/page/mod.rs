@@ -4,6 +4,7 @@
 //! Results are read as JSON, so that the known fields of results of other versions are shown.
 //! Timelines come from traces and are reduced to what a screen can show.
 
+mod escape;
 mod figures;
 mod grades;
 mod html;

@@ -23,7 +23,8 @@ pub fn ideal(shape: &Stripes, own: &Stripes) -> Table {
     };
     let (transfer, copy) = (then.transfer.middle(), then.copy.middle());
     let rows = [(true, false), (false, false), (true, true), (false, true)];
-    let rows = rows.map(|(held, paused)| row(held, paused, if held && paused { copy } else { transfer }));
+    let rows =
+        rows.map(|(held, paused)| row(held, paused, if held && paused { copy } else { transfer }));
     let finding = || Finding {
         cause: Cause::Pause.name(),
         found_ns: 1_000_000_000,

@@ -6,7 +6,9 @@ use garland_commands::topology;
 
 use crate::claim::Claim;
 use crate::judged::{Judged, Tally, judge};
-use crate::{Experiment, balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
+use crate::{
+    Experiment, balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes,
+};
 
 /// The scenarios with published figures.
 const ALL: [&str; 8] = [
@@ -52,7 +54,8 @@ fn claims(shape: &Experiment, experiment: &Experiment) -> Vec<Claim> {
 
 /// Returns `claims` of a repetition that measured all figures larger by a factor.
 fn times(claims: &[Claim], factor: f64) -> Vec<Claim> {
-    let larger = |sample: Sample| Sample { value: sample.value.map(|value| value * factor), ..sample };
+    let larger =
+        |sample: Sample| Sample { value: sample.value.map(|value| value * factor), ..sample };
     let one = |claim: &Claim| Claim {
         sample: larger(claim.sample),
         with: claim.with.iter().map(|(one, sample)| (one.clone(), larger(*sample))).collect(),
@@ -165,7 +168,8 @@ fn an_order_that_came_out_the_other_way_and_a_flat_curve_are_open() {
 fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
     let experiment = parse(topology::text("dolly-2005").unwrap());
     let claims = claims(&experiment, &experiment);
-    let once = judge(std::slice::from_ref(&claims), experiment.unmeasured(), experiment.emulation());
+    let once =
+        judge(std::slice::from_ref(&claims), experiment.unmeasured(), experiment.emulation());
     assert!(once.iter().all(|one| one.grade.is_none() && !one.is_open()));
     let mut repetitions = vec![claims; RUNS];
     repetitions[1].iter_mut().for_each(|claim| claim.sample = claim.sample.voided(true));
@@ -185,7 +189,8 @@ fn shuffled(text: &str, seed: u64) -> String {
     // Fisher and Yates, with the generator of Knuth's MMIX.
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     for last in (1..order.len()).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         order.swap(last, (state >> 33) as usize % (last + 1));
     }
     let texts: Vec<String> = figures.iter().map(|(_, figure)| figure.clone()).collect();
