@@ -237,3 +237,46 @@ fn shuffled_figures_are_open_even_if_the_emulation_is_perfect() {
     assert!(share < 0.2, "{:.1} % of shuffled figures are reproduced or explained", share * 100.0);
     assert!(share > 0.0, "some figures are equal, so that shuffling keeps them");
 }
+
+/// Returns the statements of the kept run of a scenario, from the `statements` of its `result.json`; `None` if
+/// no run of it is kept.
+fn kept(name: &str) -> Option<Vec<Judged>> {
+    let path = format!("{}/tests/runs/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+#[test]
+fn kept_runs_have_the_grades_that_follow_from_their_figures() {
+    let kept: Vec<_> = ALL.iter().filter_map(|name| Some((*name, kept(name)?))).collect();
+    assert!(!kept.is_empty());
+    for (name, statements) in kept {
+        let experiment = parse(topology::text(name).unwrap());
+        assert!(statements.iter().all(|one| one.runs.samples().len() != 1), "{name}");
+        for one in statements {
+            let again = one.clone().graded(experiment.emulation());
+            assert_eq!(one.grade, again.grade, "{name}: {}", one.what);
+        }
+    }
+}
+
+#[test]
+fn shuffled_figures_are_open_in_kept_runs() {
+    let mut sum = [0, 0];
+    for (name, run) in ALL.iter().filter_map(|name| Some((name, kept(name)?))) {
+        let text = topology::text(name).unwrap();
+        let right = parse(text);
+        for seed in 0..20 {
+            let wrong = claims(&right, &parse(&shuffled(text, seed)));
+            let judged = run.iter().filter_map(|one| {
+                let claim = wrong.iter().find(|claim| claim.what == one.what)?;
+                let one = Judged { statement: claim.statement.clone(), ..one.clone() };
+                Some(one.graded(right.emulation()))
+            });
+            let [all, settled] = settled(&judged.collect::<Vec<_>>());
+            sum = [sum[0] + all, sum[1] + settled];
+        }
+    }
+    let share = sum[1] as f64 / sum[0] as f64;
+    assert!(share < 0.2, "{:.1} % of shuffled figures are reproduced or explained", share * 100.0);
+}
