@@ -255,7 +255,7 @@ fn kept_runs_have_the_grades_that_follow_from_their_figures() {
         assert!(statements.iter().all(|one| one.runs.samples().len() != 1), "{name}");
         for one in statements {
             let again = one.clone().graded(experiment.emulation());
-            assert_eq!(one.grade, again.grade, "{name}: {}", one.what);
+            assert_eq!(one.verdict(), again.verdict(), "{name}: {}", one.what);
         }
     }
 }

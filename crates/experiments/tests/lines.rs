@@ -14,12 +14,12 @@ const REFERENCE: &str = include_str!("../../../docs/reference.md");
 
 #[derive(Deserialize)]
 struct Lines {
-    part: Vec<Part>,
+    part: Vec<Document>,
 }
 
 /// A document.
 #[derive(Deserialize)]
-struct Part {
+struct Document {
     title: String,
     source: String,
     scenarios: Vec<String>,
@@ -69,7 +69,7 @@ fn grade(line: &Line, known: &BTreeMap<String, Judged>, all_kept: bool) -> Strin
     }
 }
 
-fn write_part(page: &mut String, part: &Part) -> std::fmt::Result {
+fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
     let runs: Vec<(&String, Option<Vec<Judged>>)> =
         part.scenarios.iter().map(|name| (name, kept(name))).collect();
     let all_kept = runs.iter().all(|(_, run)| run.is_some());
@@ -137,7 +137,7 @@ Garland that answers it and its [grade](../scenarios.md#grades). This page is ge
 "
     .to_owned();
     for part in &lines.part {
-        write_part(&mut page, part).expect("a text can be written");
+        write_document(&mut page, part).expect("a text can be written");
     }
     if std::env::var_os("GARLAND_LINES").is_some() {
         fs::write(PAGE, &page).expect("the page can be written");

@@ -51,7 +51,7 @@ impl Statement {
     fn holds(&self, runs: &Runs, error: &EmulationError) -> Result<(), Why> {
         match self {
             Self::Figure(published) => {
-                let interval = runs.interval(error)?;
+                let interval = runs.interval(error)?.against(published, runs, error);
                 if interval.meets(published) { Ok(()) } else { Err(Why::Outside) }
             }
             Self::Order(published) => {
@@ -62,6 +62,7 @@ impl Statement {
                 };
                 let interval = runs.interval(error)?;
                 interval.is_on_side(first_is_smaller)?;
+                let interval = interval.against(published, runs, error);
                 if interval.meets(published) { Ok(()) } else { Err(Why::OtherSize) }
             }
             Self::Below => runs.interval(error)?.is_on_side(true),
@@ -79,6 +80,19 @@ impl Statement {
 }
 
 impl Interval {
+    /// Returns the interval that is compared with `published`: this one with a single figure. A published
+    /// range has the spread of its runs already, so that the median must be in it, within the error of the
+    /// emulation.
+    fn against(self, published: &Published, runs: &Runs, error: &EmulationError) -> Self {
+        match runs.median().filter(|_| published.least() < published.most()) {
+            Some(median) => {
+                let widen = error.share() * median.abs();
+                Self { least: median - widen, most: median + widen }
+            }
+            None => self,
+        }
+    }
+
     /// Returns whether the interval has the published figure, or a part of the published range.
     fn meets(self, published: &Published) -> bool {
         self.least <= published.most() && published.least() <= self.most

@@ -65,7 +65,9 @@ fn a_figure_is_reproduced_within_the_widened_interval_and_open_outside() {
     assert_eq!(grade(&statement, &[9.8, 9.7, 9.75]), OUTSIDE);
     assert_eq!(grade(&Statement::Figure(figure("9.0")), &[9.9, 10.0, 10.1]), OUTSIDE);
     let range = Statement::Figure(figure("10.2 - 12.0"));
-    assert_eq!(grade(&range, &[10.0, 10.1, 10.15]), Grade::Reproduced);
+    assert_eq!(grade(&range, &[10.1, 10.15, 10.2]), Grade::Reproduced);
+    let edge = grade(&range, &[10.0, 10.05, 10.3]);
+    assert_eq!(edge, OUTSIDE, "one run is in the range, and the median is not");
     assert_eq!(grade(&range, &[10.0, 10.0, 10.0]), OUTSIDE);
     let negative = Statement::Figure(figure("-8.88"));
     assert_eq!(grade(&negative, &[-8.8, -8.9, -9.0]), Grade::Reproduced);
