@@ -70,6 +70,12 @@ impl Claim {
         self
     }
 
+    /// Marks what was measured as void if the emulator lagged.
+    #[must_use]
+    pub fn voided(self, lagged: bool) -> Self {
+        Self { sample: self.sample.voided(lagged), ..self }
+    }
+
     /// Marks the claim as one to which the emulation was fitted, as `reason` says. It is shown and not
     /// counted.
     #[must_use]

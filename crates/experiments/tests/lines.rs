@@ -111,9 +111,13 @@ fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
                 for section in ["published", "unmeasured"] {
                     let rows = value[section].as_array().into_iter().flatten();
                     for fields in rows.filter_map(Value::as_object) {
-                        let texts = fields.iter().map(|(key, value)| match value.as_str() {
-                            Some(text) => format!("{key} {text}"),
-                            None => format!("{key} {value}"),
+                        let texts = fields.iter().filter_map(|(key, value)| match value {
+                            Value::String(text) if !text.is_empty() => {
+                                Some(format!("{key} {text}"))
+                            }
+                            Value::Number(number) => Some(format!("{key} {number}")),
+                            Value::Object(all) if !all.is_empty() => Some(format!("{key} {value}")),
+                            _ => None,
                         });
                         writeln!(page, "- {}", texts.collect::<Vec<_>>().join(", "))?;
                     }

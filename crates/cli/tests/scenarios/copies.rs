@@ -86,7 +86,8 @@ fn three_repetitions_are_graded_and_all_are_shown() {
     // A wire of 100 Mbit/s does not carry 10 MB in 0.1 s.
     let wrong = COPY.replace("by = [\"cp\", \"mount\"]", "by = [\"cp\"]");
     let wrong = wrong.replace("seconds = \"0.86\"", "seconds = \"0.1\"");
-    let result = run_as(&scratch, &wrong, &[], 4);
+    let page = scratch.path("report.html");
+    let result = run_as(&scratch, &wrong, &["-o", &page.display().to_string()], 4);
     assert_eq!(result["repetitions"].as_array().unwrap().len(), 3);
     predictions(&result, 6);
     let statements = result["statements"].as_array().unwrap();
@@ -97,6 +98,9 @@ fn three_repetitions_are_graded_and_all_are_shown() {
     assert_eq!(statements[0]["runs"].as_array().unwrap().len(), 3);
     assert_eq!(statements[2]["grade"]["why"], "not-measured");
     assert!(result["grades"]["open"].as_u64() >= Some(2), "{}", result["grades"]);
+    let page = std::fs::read_to_string(page).expect("a report");
+    let open = result["grades"]["open"].as_u64().unwrap();
+    assert!(page.contains(&format!("<h2>Open: {open} of 3 published statements</h2>")), "{open}");
     assert!(result["scenario"]["answer"].is_null(), "the answer is what was measured");
 }
 

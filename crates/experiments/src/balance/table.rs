@@ -50,8 +50,7 @@ impl Table {
             if let Some(best) = then.best {
                 let curve: Vec<_> = rows.iter().map(|row| (row.remote, row.rate)).collect();
                 let lags = rows.iter().any(|row| row.busy.lags());
-                let claim = Claim::peak(format!("{name}, peak"), best, &curve);
-                claims.push(Claim { sample: claim.sample.voided(lags), ..claim });
+                claims.push(Claim::peak(format!("{name}, peak"), best, &curve).voided(lags));
             }
         }
         claims.extend(self.orders());

@@ -64,7 +64,8 @@ impl Table {
         for (row, at) in self.tried() {
             let inside = |(low, high): (f64, f64)| (low..=high).contains(&row.seconds);
             let what = format!("time on {} nodes is within its forecast's interval", row.nodes);
-            claims.push(Claim::answer(what, at.interval.is_some_and(inside)));
+            let held = at.interval.is_some_and(inside);
+            claims.push(Claim::answer(what, held).voided(row.busy.lags()));
         }
         let knee = self.common.prediction.forecast.knee.is_some();
         claims.push(Claim::answer("a shared resource is found to limit the speed", knee));

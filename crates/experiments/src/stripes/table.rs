@@ -114,6 +114,7 @@ impl Table {
         });
         let should = if answer.maker.is_the_clients() { "named" } else { "left undecided" };
         let half = Claim::answer(format!("{what}, {should} by one trace"), answer.half.right);
+        let half = half.voided(answer.busy.lags());
         found.into_iter().chain([half]).collect()
     }
 
