@@ -39,26 +39,6 @@ pub fn judge(
     error: &EmulationError,
 ) -> Vec<Judged> {
     let is_graded = repetitions.len() >= RUNS;
-    let of = |claim: &Claim| {
-        let same = || repetitions.iter().map(|all| all.iter().find(|one| one.what == claim.what));
-        let gather = |sample: &dyn Fn(&Claim) -> Option<Sample>| {
-            let samples = same().map(|one| one.and_then(sample).unwrap_or_else(Sample::none));
-            Runs::new(samples.collect())
-        };
-        let with = claim.with.iter().enumerate().map(|(at, (condition, _))| {
-            let runs = gather(&|one| one.with.get(at).map(|(_, sample)| *sample));
-            (condition.clone(), runs)
-        });
-        Judged {
-            what: claim.what.clone(),
-            unit: claim.unit.to_owned(),
-            statement: claim.statement.clone(),
-            runs: gather(&|one| Some(one.sample)),
-            with: with.collect(),
-            calibrated: claim.calibrated.clone(),
-            grade: None,
-        }
-    };
     let missing = |one: &Unmeasured| Judged {
         what: one.what.clone(),
         unit: one.unit.clone(),
@@ -68,9 +48,41 @@ pub fn judge(
         calibrated: None,
         grade: None,
     };
-    let measured = repetitions.first().into_iter().flatten().map(of);
+    let first = repetitions.first().into_iter().flatten();
+    let measured = first.map(|claim| gathered(claim, repetitions));
     let all = measured.chain(unmeasured.iter().map(missing));
     all.map(|one| if is_graded { one.graded(error) } else { one }).collect()
+}
+
+/// Gathers what all `repetitions` say about the statement of `claim`, ungraded.
+fn gathered(claim: &Claim, repetitions: &[Vec<Claim>]) -> Judged {
+    let same: Vec<Option<&Claim>> =
+        repetitions.iter().map(|all| all.iter().find(|one| one.what == claim.what)).collect();
+    let gather = |sample: &dyn Fn(&Claim) -> Option<Sample>| {
+        let samples = same.iter().map(|one| one.and_then(sample).unwrap_or_else(Sample::none));
+        Runs::new(samples.collect())
+    };
+    let mut conditions: Vec<&Condition> = Vec::new();
+    for (condition, _) in same.iter().flatten().flat_map(|one| &one.with) {
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
+        }
+    }
+    let with = conditions.into_iter().map(|condition| {
+        let runs = gather(&|one| {
+            one.with.iter().find(|(known, _)| known == condition).map(|(_, sample)| *sample)
+        });
+        (condition.clone(), runs)
+    });
+    Judged {
+        what: claim.what.clone(),
+        unit: claim.unit.to_owned(),
+        statement: claim.statement.clone(),
+        runs: gather(&|one| Some(one.sample)),
+        with: with.collect(),
+        calibrated: claim.calibrated.clone(),
+        grade: None,
+    }
 }
 
 impl Judged {

@@ -182,6 +182,26 @@ fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
     assert!(matches!(unmeasured.statement, Statement::Figure(_)));
 }
 
+#[test]
+fn a_condition_that_one_repetition_did_not_measure_explains_nothing() {
+    let experiment = parse(topology::text("pvfs2-cp-2007").unwrap());
+    let claims = claims(&experiment, &experiment);
+    let copy = |repetitions: &[Vec<Claim>]| {
+        let all = judge(repetitions, &[], experiment.emulation());
+        all.into_iter().find(|one| one.what == "the whole copy").unwrap()
+    };
+    let whole = copy(&vec![claims.clone(); RUNS]);
+    assert!(matches!(whole.grade, Some(Grade::Explained { .. })), "{whole}");
+    let mut some = vec![claims; RUNS];
+    some[0].iter_mut().for_each(|claim| claim.with.clear());
+    let some = copy(&some);
+    assert_eq!(
+        (some.with.len(), some.grade.clone()),
+        (1, Some(Grade::Open(Why::Outside))),
+        "{some}"
+    );
+}
+
 /// Returns a file's text with its published figures in another order, which follows from `seed`.
 fn shuffled(text: &str, seed: u64) -> String {
     let mut figures = figures(text);
