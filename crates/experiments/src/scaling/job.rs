@@ -40,8 +40,6 @@ pub struct PublishedRow {
     pub nodes: u32,
     /// The power of these nodes: the number of nodes that would be as fast without any losses.
     pub power: Published,
-    /// Why the jobs were fitted to this figure; `None` if they were not.
-    pub calibrated: Option<String>,
 }
 
 impl Scaling {

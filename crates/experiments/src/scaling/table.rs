@@ -58,8 +58,7 @@ impl Table {
             let Some(then) = self.experiment.published(row.nodes) else { continue };
             let power = self.power(row).map_or_else(Sample::none, Sample::new);
             let what = format!("power of {} nodes", row.nodes);
-            let claim = Claim::figure(what, "nodes", &then.power, power.voided(lags(row)));
-            claims.push(claim.calibrated(then.calibrated.as_deref()));
+            claims.push(Claim::figure(what, "nodes", &then.power, power.voided(lags(row))));
         }
         for (row, at) in self.tried() {
             let inside = |(low, high): (f64, f64)| (low..=high).contains(&row.seconds);
