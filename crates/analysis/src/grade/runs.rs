@@ -68,14 +68,14 @@ impl Runs {
 
     /// Returns the interval of the valid runs, widened on both sides by the error of the emulation.
     pub(super) fn interval(&self, error: &EmulationError) -> Result<Interval, Why> {
-        let middle = self.median().ok_or(Why::NotMeasured)?;
         let (valid, all_show) = self.shown();
+        if self.0.is_empty() {
+            return Err(Why::NotMeasured);
+        }
         if valid < RUNS {
             return Err(Why::Void { valid });
         }
-        if !all_show {
-            return Err(Why::NotShown);
-        }
+        let middle = self.median().filter(|_| all_show).ok_or(Why::NotShown)?;
         let values = || self.valid().filter_map(|sample| sample.value);
         let widen = error.share() * middle.abs();
         let least = values().fold(f64::INFINITY, f64::min) - widen;

@@ -101,6 +101,9 @@ fn void_runs_do_not_judge_and_fewer_than_three_do_not_either() {
     samples.remove(0);
     let few = statement.grade(&Runs::new(samples), &[], &error(0.01));
     assert_eq!(few, Grade::Open(Why::Void { valid: 2 }));
+    let none = Runs::new(vec![Sample::new(10.0).voided(true); 3]);
+    let none = statement.grade(&none, &[], &error(0.01));
+    assert_eq!(none.to_string(), "open: valid runs: 0 of 3");
     assert_eq!(statement.grade(&Runs::default(), &[], &error(0.01)), Grade::Open(Why::NotMeasured));
     let shown = [Sample::new(10.0), Sample::new(10.0), Sample::new(f64::NAN)];
     let shown = statement.grade(&Runs::new(shown.to_vec()), &[], &error(0.01));

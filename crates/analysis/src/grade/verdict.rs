@@ -86,7 +86,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotMeasured => write!(f, "not measured"),
-            Self::Void { valid } => write!(f, "{valid} valid runs, and {RUNS} are needed"),
+            Self::Void { valid } => write!(f, "valid runs: {valid} of {RUNS}"),
             Self::NotShown => write!(f, "not in every run"),
             Self::Wide { half } => {
                 let (half, widest) = (half * 100.0, WIDEST * 100.0);
