@@ -38,10 +38,14 @@ struct Line {
     by: Vec<String>,
 }
 
-/// Returns the statements of the last kept run of each scenario. `None` for one that has no kept run.
+/// Returns the statements of the kept run of a scenario with their grades; `None` if no run of it is kept.
 fn kept(name: &str) -> Option<Vec<Judged>> {
     let text = fs::read_to_string(format!("{RUNS}/{name}.json")).ok()?;
-    Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
+    let all: Vec<Judged> =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let scenario = find(name).expect("a scenario");
+    let error = scenario.experiment().expect("it can be run").emulation();
+    Some(all.into_iter().map(|one| one.graded(error)).collect())
 }
 
 /// Returns the grade of a line in words.

@@ -61,7 +61,9 @@ impl Table {
             ("equivalent power", "MHz", &then.power, over_one(row.equivalent)),
             ("of all", "%", &then.of_all, over_one(row.difference.map(|off| off * 100.0))),
         ];
-        let published = figures.into_iter().filter_map(|(figure, unit, then, sample)| {
+        // One PC is all of itself, which says nothing.
+        let figures = figures.into_iter().filter(|_| row.topology != ONE);
+        let published = figures.filter_map(|(figure, unit, then, sample)| {
             Some(Claim::figure(format!("{name}, {figure}"), unit, then.as_ref()?, sample))
         });
         claims.extend(published);
