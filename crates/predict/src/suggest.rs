@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use garland_core::plan::{Form, Layout, Plan};
+use garland_core::plan::{Layout, Plan, RouteShape};
 use garland_core::splitmix::SplitMix;
 use garland_topology::NodeId;
 
@@ -34,15 +34,15 @@ const NEAREST: usize = 64;
 /// the fastest plan so far.
 const WORTH: f64 = 2.0;
 
-/// The forms that are tried, but for the star.
-const FORMS: [Form; 7] = [
-    Form::Chain,
-    Form::Twins,
-    Form::Tree(2),
-    Form::Tree(3),
-    Form::Tree(4),
-    Form::Tree(6),
-    Form::Tree(8),
+/// The shapes of routes that are tried, but for the star.
+const ROUTES: [RouteShape; 7] = [
+    RouteShape::Chain,
+    RouteShape::Twins,
+    RouteShape::Tree(2),
+    RouteShape::Tree(3),
+    RouteShape::Tree(4),
+    RouteShape::Tree(6),
+    RouteShape::Tree(8),
 ];
 
 /// The maximum number of lanes of a plan, and so twice that of the chains that become twins.
@@ -75,8 +75,8 @@ pub struct Broadcast<'a> {
     pub costs: Costs,
     /// The only order that is tried, and orders that the search begins with.
     pub order: OrderChoice,
-    /// The only form that is tried, or which ones may be.
-    pub form: FormChoice,
+    /// The shapes of routes that are tried.
+    pub route: RouteShapes,
     /// The numbers of lanes that are tried, the usual one first.
     pub lanes: Vec<u16>,
     /// The usual size of blocks in bytes.
@@ -94,15 +94,15 @@ pub enum OrderChoice {
     Any(Vec<Vec<usize>>),
 }
 
-/// The forms that a search may choose.
+/// The shapes of routes that a search may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormChoice {
+pub enum RouteShapes {
     /// Chains, trees, and twins.
     Any,
     /// Trees.
     Tree,
     /// This one.
-    Only(Form),
+    Only(RouteShape),
 }
 
 /// A plan that was simulated.
@@ -110,8 +110,8 @@ pub enum FormChoice {
 pub struct Suggestion {
     /// The order of the nodes, as indices into the listed ones.
     pub order: Vec<usize>,
-    /// The form of the routes.
-    pub form: Form,
+    /// The shape of the routes.
+    pub route: RouteShape,
     /// The number of lanes, of which twins make two each.
     pub lanes: u16,
     /// The size of a block in bytes.
@@ -120,8 +120,8 @@ pub struct Suggestion {
     pub run: CopyRun,
 }
 
-/// The shape of a plan: form and lanes.
-type Shape = (Form, u16);
+/// The shape of a plan: that of its routes, and lanes.
+type Shape = (RouteShape, u16);
 
 /// The merit of an order: its time in seconds, and how busy all resources are, which decides among
 /// orders with the same bottleneck.
@@ -134,7 +134,7 @@ impl Suggestion {
     pub fn plan(&self, length: u64, names: &[String]) -> Option<Plan> {
         let layout = Layout::new(length, self.block_size).ok()?;
         let names: Vec<String> = self.order.iter().map(|&at| names[at].clone()).collect();
-        Some(Plan::broadcast(layout, &names, self.lanes).ok()?.formed(self.form))
+        Some(Plan::broadcast(layout, &names, self.lanes).ok()?.shaped(self.route))
     }
 
     /// Whether the nodes have the order in which they are listed.
@@ -185,8 +185,8 @@ impl Broadcast<'_> {
     fn begun(&self) -> Result<Vec<(Merit, Vec<usize>, Shape)>, NoWay> {
         let orders = self.beginnings();
         let (mut begun, mut lost) = (Vec::new(), None);
-        for form in self.forms() {
-            for shape in self.lanes.iter().map(|&lanes| (form, lanes)) {
+        for route in self.routes() {
+            for shape in self.lanes.iter().map(|&lanes| (route, lanes)) {
                 for order in &orders {
                     match self.merit(order, shape) {
                         Ok(merit) => begun.push((merit, order.clone(), shape)),
@@ -200,16 +200,16 @@ impl Broadcast<'_> {
         if begun.is_empty() { Err(lost.unwrap_or_else(no_nodes)) } else { Ok(begun) }
     }
 
-    /// Simulates the plan with this order, form, number of lanes and block size.
+    /// Simulates the plan with this order, route, number of lanes and block size.
     ///
     /// # Errors
     /// When there is no route for a hop.
     pub fn run(&self, order: &[usize], shape: Shape, block: u32) -> Result<CopyRun, NoWay> {
-        let (form, lanes) = shape;
+        let (route, lanes) = shape;
         let layout = Layout::new(self.length, block).map_err(|_| no_nodes())?;
         let names = vec![String::new(); order.len()];
         let plan = Plan::broadcast(layout, &names, lanes).map_err(|_| no_nodes())?;
-        let plan = plan.formed(form);
+        let plan = plan.shaped(route);
         let places: Vec<NodeId> = std::iter::once(self.places[0])
             .chain(order.iter().map(|&at| self.places[at + 1]))
             .collect();
@@ -220,25 +220,25 @@ impl Broadcast<'_> {
         (0..self.places.len() - 1).collect()
     }
 
-    /// Returns the forms to try, the usual one first.
-    fn forms(&self) -> Vec<Form> {
+    /// Returns the shapes of routes to try, the usual one first.
+    fn routes(&self) -> Vec<RouteShape> {
         let nodes = self.places.len() - 1;
-        let star = (nodes > 1).then_some(Form::Tree(nodes));
+        let star = (nodes > 1).then_some(RouteShape::Tree(nodes));
         let lanes = self.lanes.iter().copied().max().unwrap_or(1);
-        let is_possible = |form: &Form| match form {
-            Form::Chain => true,
-            Form::Tree(fanout) => *fanout < nodes,
-            Form::Twins => nodes > 2 && lanes <= LANES_MAX / 2,
+        let is_possible = |route: &RouteShape| match route {
+            RouteShape::Chain => true,
+            RouteShape::Tree(fanout) => *fanout < nodes,
+            RouteShape::Twins => nodes > 2 && lanes <= LANES_MAX / 2,
         };
-        let all = FORMS.into_iter().filter(is_possible).chain(star);
-        let is_tree = |form: &Form| nodes == 1 || matches!(form, Form::Tree(_));
-        match self.form {
-            FormChoice::Any => all.collect(),
-            FormChoice::Tree => all.filter(is_tree).collect(),
-            FormChoice::Only(Form::Tree(fanout)) => {
-                vec![Form::of_fanout(fanout.clamp(1, nodes.max(1)))]
+        let all = ROUTES.into_iter().filter(is_possible).chain(star);
+        let is_tree = |route: &RouteShape| nodes == 1 || matches!(route, RouteShape::Tree(_));
+        match self.route {
+            RouteShapes::Any => all.collect(),
+            RouteShapes::Tree => all.filter(is_tree).collect(),
+            RouteShapes::Only(RouteShape::Tree(fanout)) => {
+                vec![RouteShape::of_fanout(fanout.clamp(1, nodes.max(1)))]
             }
-            FormChoice::Only(form) => vec![form],
+            RouteShapes::Only(route) => vec![route],
         }
     }
 
@@ -319,7 +319,7 @@ impl Broadcast<'_> {
     fn improved(&self, merit: Merit, order: Vec<usize>, shape: Shape) -> (Merit, Vec<usize>) {
         let nodes = order.len();
         // All orders of a star send the same bytes over the same wires.
-        if nodes < 2 || matches!(shape.0, Form::Tree(fanout) if fanout >= nodes) {
+        if nodes < 2 || matches!(shape.0, RouteShape::Tree(fanout) if fanout >= nodes) {
             return (merit, order);
         }
         let all = if nodes <= EXACT { all_orders(nodes) } else { Vec::new() };
@@ -341,12 +341,12 @@ impl Broadcast<'_> {
 
     /// Returns the plans with this order and shape, and all block sizes.
     fn with_blocks(&self, order: &[usize], shape: Shape) -> Vec<Suggestion> {
-        let (form, lanes) = shape;
+        let (route, lanes) = shape;
         let others = BLOCKS.into_iter().filter(|size| self.any_block && *size != self.block_size);
         let blocks = std::iter::once(self.block_size).chain(others);
         let of = |block_size: u32| {
             let run = self.run(order, shape, block_size).ok()?;
-            Some(Suggestion { order: order.to_vec(), form, lanes, block_size, run })
+            Some(Suggestion { order: order.to_vec(), route, lanes, block_size, run })
         };
         blocks.filter_map(of).collect()
     }
@@ -363,15 +363,15 @@ impl Broadcast<'_> {
             let (others, block) = (plan.lanes != self.lanes[0], plan.block_size != self.block_size);
             let leaps = plan.order.windows(2).filter(|ends| ends[1] < ends[0]).count();
             (
-                plan.form != Form::Chain,
+                plan.route != RouteShape::Chain,
                 leaps,
                 others,
                 block,
-                FORMS.iter().position(|form| *form == plan.form),
+                ROUTES.iter().position(|route| *route == plan.route),
             )
         };
         let is_near = |plan: &Suggestion| {
-            let better = if plan.form == Form::Chain { BETTER_TREE } else { BETTER };
+            let better = if plan.route == RouteShape::Chain { BETTER_TREE } else { BETTER };
             plan.run.seconds * better <= fastest
         };
         let may_be = |plan: &Suggestion| is_near(plan) && (!stays || is_usual(plan));

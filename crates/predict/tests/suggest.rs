@@ -2,9 +2,9 @@
 //!
 //! `GARLAND_TRUTH_RUNS` is the number of networks, `GARLAND_TRUTH_SEED` their seed.
 
-use garland_core::plan::{Form, Layout, Plan};
+use garland_core::plan::{Layout, Plan, RouteShape};
 use garland_predict::{
-    Broadcast, CopyTry, Costs, FormChoice, Measured, OrderChoice, Suggestion, Wires, copy,
+    Broadcast, CopyTry, Costs, Measured, OrderChoice, RouteShapes, Suggestion, Wires, copy,
 };
 use garland_testkit::{Chance, random_network};
 use garland_topology::file::parse;
@@ -54,7 +54,7 @@ impl Case {
             length: self.length,
             costs: Costs::USUAL,
             order: OrderChoice::Any(Vec::new()),
-            form: FormChoice::Any,
+            route: RouteShapes::Any,
             lanes: vec![1],
             block_size: Layout::fitting(self.length).block_size,
             any_block: true,
@@ -66,10 +66,10 @@ impl Case {
         let nodes = self.places.len() - 1;
         let broadcast = self.broadcast();
         let block = Layout::fitting(self.length).block_size;
-        let of_fanouts = [1, 2, 3, 4, nodes].map(Form::of_fanout);
-        let forms = || of_fanouts.into_iter().chain([Form::Twins]);
-        let plans = orders.iter().flat_map(|order| forms().map(move |form| (order, form)));
-        let runs = plans.filter_map(|(order, form)| broadcast.run(order, (form, 1), block).ok());
+        let of_fanouts = [1, 2, 3, 4, nodes].map(RouteShape::of_fanout);
+        let routes = || of_fanouts.into_iter().chain([RouteShape::Twins]);
+        let plans = orders.iter().flat_map(|order| routes().map(move |route| (order, route)));
+        let runs = plans.filter_map(|(order, route)| broadcast.run(order, (route, 1), block).ok());
         runs.map(|run| run.seconds).fold(f64::INFINITY, f64::min)
     }
 }
@@ -114,7 +114,7 @@ fn suggested_plans_are_near_the_best_of_all_orders() {
             case.about,
             orders.len(),
             suggested.run.seconds,
-            suggested.form
+            suggested.route
         );
         if share > NEAR {
             missed.push(case.about.clone());
@@ -155,7 +155,7 @@ fn suggest(wires: Wires<'_>, nodes: usize) -> Suggestion {
         length: 8 << 20,
         costs: Costs::USUAL,
         order: OrderChoice::Any(Vec::new()),
-        form: FormChoice::Any,
+        route: RouteShapes::Any,
         lanes: vec![1],
         block_size: Layout::fitting(8 << 20).block_size,
         any_block: true,
@@ -194,7 +194,7 @@ fn measured_rates_give_the_order_that_the_wires_would_give() {
     let alike = vec![vec![Some(1e7); nodes + 1]; nodes + 1];
     let names = (0..=nodes).map(|node| format!("n{node}")).collect();
     let equal = suggest(Wires::Measured(&Measured::new(names, vec![alike])), nodes);
-    assert!(equal.is_listed() && equal.form == Form::Chain, "{equal:?}");
+    assert!(equal.is_listed() && equal.route == RouteShape::Chain, "{equal:?}");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn two_thousand_nodes_are_suggested_an_order_too() {
 #[test]
 fn twins_are_suggested_where_a_chain_is_long_and_a_tree_sends_too_much() {
     let rate = "1gbit".parse().expect("a rate");
-    for (nodes, form) in [(8, Form::Chain), (500, Form::Twins)] {
+    for (nodes, route) in [(8, RouteShape::Chain), (500, RouteShape::Twins)] {
         let topology = switch(&Basis::numbered("try", nodes).at(rate), None);
         let places: Vec<usize> = (0..=nodes as usize).collect();
         let broadcast = Broadcast {
@@ -218,19 +218,20 @@ fn twins_are_suggested_where_a_chain_is_long_and_a_tree_sends_too_much() {
             length: 64 << 20,
             costs: Costs::USUAL,
             order: OrderChoice::Any(Vec::new()),
-            form: FormChoice::Any,
+            route: RouteShapes::Any,
             lanes: vec![1],
             block_size: Layout::fitting(64 << 20).block_size,
             any_block: false,
         };
         let plans = broadcast.suggest().unwrap();
-        assert_eq!(plans[0].form, form, "{nodes} nodes");
-        let of = |form: Form| plans.iter().find(|plan| plan.form == form).unwrap().run.seconds;
+        assert_eq!(plans[0].route, route, "{nodes} nodes");
+        let of =
+            |route: RouteShape| plans.iter().find(|plan| plan.route == route).unwrap().run.seconds;
         println!(
             "{nodes}: chain {}, tree {}, twins {}",
-            of(Form::Chain),
-            of(Form::Tree(2)),
-            of(Form::Twins)
+            of(RouteShape::Chain),
+            of(RouteShape::Tree(2)),
+            of(RouteShape::Twins)
         );
     }
 }

@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::cluster::parse_dead_after;
-use garland_core::plan::Form;
+use garland_core::plan::RouteShape;
 use garland_core::units::Nanos;
 use garland_dataplane::Packing;
 use garland_protocol::SlowNodes;
@@ -308,8 +308,8 @@ pub enum ShapeChoice {
     Auto,
     /// The fastest tree.
     Tree,
-    /// This form.
-    Only(Form),
+    /// This shape.
+    Only(RouteShape),
 }
 
 /// Parses the value of `--shape`.
@@ -317,10 +317,10 @@ fn shape(text: &str) -> Result<ShapeChoice, &'static str> {
     let fanout = |text: &str| text.parse().ok().filter(|fanout| *fanout > 0);
     match (text, text.strip_prefix("tree:").map(fanout)) {
         ("auto", _) => Ok(ShapeChoice::Auto),
-        ("chain", _) => Ok(ShapeChoice::Only(Form::Chain)),
-        ("twins", _) => Ok(ShapeChoice::Only(Form::Twins)),
+        ("chain", _) => Ok(ShapeChoice::Only(RouteShape::Chain)),
+        ("twins", _) => Ok(ShapeChoice::Only(RouteShape::Twins)),
         ("tree", _) => Ok(ShapeChoice::Tree),
-        (_, Some(Some(fanout))) => Ok(ShapeChoice::Only(Form::of_fanout(fanout))),
+        (_, Some(Some(fanout))) => Ok(ShapeChoice::Only(RouteShape::of_fanout(fanout))),
         _ => Err("use auto, chain, tree, tree:K, such as tree:4, or twins"),
     }
 }

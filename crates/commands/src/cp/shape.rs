@@ -4,9 +4,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use garland_core::plan::{Form, Layout, Pace, Plan, Shape};
+use garland_core::plan::{Layout, Pace, Plan, RouteShape, Shape};
 use garland_core::units::Nanos;
-use garland_predict::{Broadcast, FormChoice, OrderChoice, Payload, Suggestion};
+use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
 
 use crate::args::ShapeChoice;
 use crate::cp::request::CopyRequest;
@@ -38,7 +38,7 @@ pub struct FastestPlan {
     pub why: String,
     /// The form of the bytes on wires.
     pub payload: Payload,
-    form: Form,
+    route: RouteShape,
     reason: Option<String>,
 }
 
@@ -56,10 +56,12 @@ impl FastestPlan {
         let layout = layout.0;
         let plans = broadcast.suggest().ok()?;
         let best = &plans[0];
-        let chain =
-            plans.iter().find(|plan| plan.form == Form::Chain).filter(|_| best.form != Form::Chain);
-        let reason = (best.form != Form::Chain).then(|| reason(best, chain, wires.source()));
-        let listed = plans.iter().filter(|plan| plan.is_listed() && plan.form == best.form);
+        let chain = plans
+            .iter()
+            .find(|plan| plan.route == RouteShape::Chain)
+            .filter(|_| best.route != RouteShape::Chain);
+        let reason = (best.route != RouteShape::Chain).then(|| reason(best, chain, wires.source()));
+        let listed = plans.iter().filter(|plan| plan.is_listed() && plan.route == best.route);
         let listed = listed.map(|plan| plan.run.seconds).reduce(f64::min);
         Some(Self {
             order: best.order.clone(),
@@ -67,17 +69,17 @@ impl FastestPlan {
             block_size: (best.block_size != layout.block_size).then_some(best.block_size),
             why: why(best, listed, wires.source()),
             payload: broadcast.costs.payload,
-            form: best.form,
+            route: best.route,
             reason,
         })
     }
 
     /// Returns `plan`, a chain, in the shape of this plan.
     pub fn shaped(&self, plan: Plan) -> Plan {
-        if self.form == Form::Chain {
+        if self.route == RouteShape::Chain {
             return plan;
         }
-        Plan { reason: self.reason.clone(), ..plan.formed(self.form) }
+        Plan { reason: self.reason.clone(), ..plan.shaped(self.route) }
     }
 }
 
@@ -93,11 +95,11 @@ fn search<'a>(
     if args.order != AUTO {
         broadcast.order = OrderChoice::Listed;
     }
-    broadcast.form = match args.shape {
-        _ if layout.open => FormChoice::Only(Form::Chain),
-        ShapeChoice::Auto => FormChoice::Any,
-        ShapeChoice::Tree => FormChoice::Tree,
-        ShapeChoice::Only(form) => FormChoice::Only(form),
+    broadcast.route = match args.shape {
+        _ if layout.open => RouteShapes::Only(RouteShape::Chain),
+        ShapeChoice::Auto => RouteShapes::Any,
+        ShapeChoice::Tree => RouteShapes::Tree,
+        ShapeChoice::Only(route) => RouteShapes::Only(route),
     };
     if args.rails.is_some() || layout.open {
         broadcast.lanes = vec![lanes];
@@ -145,17 +147,17 @@ fn reason(tree: &Suggestion, chain: Option<&Suggestion>, source: &str) -> String
         |chain| format!("since a chain would take {}", time(chain.run.seconds)),
     );
     let takes = format!("{} by {source}", time(tree.run.seconds));
-    of_form(tree.form, &chain, takes)
+    of_route(tree.route, &chain, takes)
 }
 
-/// Returns the reason for a form other than a chain, which is `since`, with the time that it `takes`.
-fn of_form(form: Form, since: &str, takes: impl Display) -> String {
-    match form {
-        Form::Twins => {
+/// Returns the reason for routes other than a chain, which is `since`, with the time that it `takes`.
+fn of_route(route: RouteShape, since: &str, takes: impl Display) -> String {
+    match route {
+        RouteShape::Twins => {
             format!("two trees, each with half of the blocks, {since}; the trees take {takes}")
         }
-        Form::Chain => format!("a chain, {since}; the chain takes {takes}"),
-        Form::Tree(fanout) => {
+        RouteShape::Chain => format!("a chain, {since}; the chain takes {takes}"),
+        RouteShape::Tree(fanout) => {
             format!("a tree in which each node feeds {fanout}, {since}; the tree takes {takes}")
         }
     }
@@ -179,14 +181,14 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
     let layout = plan.layout;
     let asked = || "as asked for".to_owned();
     let (shape, reason): (Option<Shape>, _) = match request.args.shape {
-        ShapeChoice::Only(form) => (Some(pace.shape(layout, nodes, form)), asked()),
+        ShapeChoice::Only(route) => (Some(pace.shape(layout, nodes, route)), asked()),
         ShapeChoice::Tree => (Some(pace.tree(layout, nodes)), asked()),
         ShapeChoice::Auto => {
-            let chain = pace.shape(layout, nodes, Form::Chain);
+            let chain = pace.shape(layout, nodes, RouteShape::Chain);
             let since = format!("since a chain would take {chain} over {over}");
             (pace.better_tree(layout, nodes), since)
         }
     };
-    let Some(shape) = shape.filter(|shape| shape.form != Form::Chain) else { return plan };
-    Plan { reason: Some(of_form(shape.form, &reason, shape)), ..plan.formed(shape.form) }
+    let Some(shape) = shape.filter(|shape| shape.route != RouteShape::Chain) else { return plan };
+    Plan { reason: Some(of_route(shape.route, &reason, shape)), ..plan.shaped(shape.route) }
 }

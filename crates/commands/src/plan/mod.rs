@@ -3,7 +3,7 @@
 mod table;
 
 use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::{Form, Layout};
+use garland_core::plan::{Layout, RouteShape};
 use garland_core::units::{Rate, bytes};
 use garland_predict::{Payload, Suggestion};
 use garland_topology::Topology;
@@ -43,7 +43,7 @@ struct Tried {
     order: String,
     shape: String,
     #[serde(skip)]
-    form: Form,
+    route: RouteShape,
     fanout: usize,
     lanes: u16,
     block_size: u32,
@@ -114,18 +114,18 @@ fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
 
 impl Tried {
     fn new(plan: Suggestion, names: &[String]) -> Self {
-        let shape = match plan.form {
-            Form::Tree(fanout) if fanout == names.len() => "star".to_owned(),
-            Form::Tree(fanout) => format!("tree of {fanout}"),
-            Form::Twins => "pair of trees".to_owned(),
-            Form::Chain => "chain".to_owned(),
+        let shape = match plan.route {
+            RouteShape::Tree(fanout) if fanout == names.len() => "star".to_owned(),
+            RouteShape::Tree(fanout) => format!("tree of {fanout}"),
+            RouteShape::Twins => "pair of trees".to_owned(),
+            RouteShape::Chain => "chain".to_owned(),
         };
         let ordered: Vec<&str> = plan.order.iter().map(|&at| names[at].as_str()).collect();
         Self {
             order: if plan.is_listed() { "list".to_owned() } else { in_order(&ordered) },
             shape,
-            form: plan.form,
-            fanout: plan.form.fanout(),
+            route: plan.route,
+            fanout: plan.route.fanout(),
             lanes: plan.lanes,
             block_size: plan.block_size,
             seconds: plan.run.seconds,
@@ -163,7 +163,7 @@ fn handling(asked: &PlanSuggest) -> Handling {
 /// Returns the options for `garland cp` that select a plan.
 fn options(plan: &Tried, asked: &PlanSuggest) -> String {
     let (order, lanes, block) = (&plan.order, plan.lanes, plan.block_size >> 10);
-    let shape = plan.form;
+    let shape = plan.route;
     let mut options =
         format!("--order '{order}' --shape {shape} --rails {lanes} --block-size {block}KiB");
     if asked.no_encrypt {
@@ -184,14 +184,14 @@ fn reasons(plans: &[Tried], length: u64, source: &str) -> String {
     let mut why = format!("by {source}, {limit} is busy for {stream:.3} s of {seconds:.3} s");
     let same = |plan: &&Tried| plan.block_size == best.block_size;
     let listed =
-        plans.iter().filter(same).find(|plan| plan.order == "list" && plan.form == best.form);
+        plans.iter().filter(same).find(|plan| plan.order == "list" && plan.route == best.route);
     if let Some(listed) = listed.filter(|_| best.order != "list") {
         why.push_str(&format!("; in the order of the list {:.3} s", listed.seconds));
     }
     let other = plans
         .iter()
         .filter(same)
-        .find(|plan| (plan.form == Form::Chain) != (best.form == Form::Chain));
+        .find(|plan| (plan.route == RouteShape::Chain) != (best.route == RouteShape::Chain));
     if let Some(other) = other {
         why.push_str(&format!(
             "; a {} takes {:.3} s, of which {:.3} s pass before the first byte reaches its last node",

@@ -38,11 +38,11 @@ const SLICE_MAX: u32 = 64 << 10;
 /// The numbers of downstreams per node that are tried.
 const FANOUTS: std::ops::RangeInclusive<usize> = 2..=8;
 
-/// A form and its predicted time.
+/// The shape of a route and its predicted time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
-    /// The form.
-    pub form: Form,
+    /// The shape of the routes.
+    pub route: RouteShape,
     /// The maximum number of hops from the head to a node.
     pub depth: usize,
     /// The time that each hop adds: sending a slice over the wire, and handing it over in the node.
@@ -53,34 +53,35 @@ pub struct Shape {
 
 impl Pace {
     /// Predicts a copy of `layout` to `nodes` nodes in this form.
-    pub fn shape(&self, layout: Layout, nodes: usize, form: Form) -> Shape {
+    pub fn shape(&self, layout: Layout, nodes: usize, route: RouteShape) -> Shape {
         let slice = (layout.block_size / SLICES).clamp(1, SLICE_MAX);
         let slice = f64::from(slice).min(layout.length as f64);
         // How often a wire carries all, and the depth.
-        let (times, depth) = match form {
-            Form::Chain => (1, nodes),
-            Form::Tree(fanout) => (fanout, depth(nodes, fanout)),
-            Form::Twins => (1, nodes.checked_ilog2().map_or(0, |power| power as usize + 1)),
+        let (times, depth) = match route {
+            RouteShape::Chain => (1, nodes),
+            RouteShape::Tree(fanout) => (fanout, depth(nodes, fanout)),
+            RouteShape::Twins => (1, nodes.checked_ilog2().map_or(0, |power| power as usize + 1)),
         };
         let wire = |bytes: f64| bytes / self.rate.max(1.0);
-        let hop = form.fanout() as f64 * wire(slice) + self.hop.as_secs_f64();
+        let hop = route.fanout() as f64 * wire(slice) + self.hop.as_secs_f64();
         let takes = times as f64 * wire(layout.length as f64) + depth as f64 * hop;
         let seconds = Duration::from_secs_f64;
-        Shape { form, depth, hop: seconds(hop), takes: seconds(takes) }
+        Shape { route, depth, hop: seconds(hop), takes: seconds(takes) }
     }
 
     /// Returns the fastest of the trees in which each node feeds 2 to 8 others.
     pub fn tree(&self, layout: Layout, nodes: usize) -> Shape {
-        let trees = FANOUTS.map(|fanout| self.shape(layout, nodes, Form::Tree(fanout)));
+        let trees = FANOUTS.map(|fanout| self.shape(layout, nodes, RouteShape::Tree(fanout)));
         trees
             .min_by_key(|tree| tree.takes)
-            .unwrap_or_else(|| self.shape(layout, nodes, Form::Tree(2)))
+            .unwrap_or_else(|| self.shape(layout, nodes, RouteShape::Tree(2)))
     }
 
     /// Returns the fastest tree if it saves at least a quarter of the chain's time. Otherwise
     /// returns `None`: a chain loads the network less.
     pub fn better_tree(&self, layout: Layout, nodes: usize) -> Option<Shape> {
-        let (chain, tree) = (self.shape(layout, nodes, Form::Chain), self.tree(layout, nodes));
+        let (chain, tree) =
+            (self.shape(layout, nodes, RouteShape::Chain), self.tree(layout, nodes));
         Some(tree).filter(|tree| tree.takes < chain.takes * 3 / 4)
     }
 }
@@ -107,9 +108,9 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The form of the routes of a broadcast.
+/// The shape of the routes of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum RouteShape {
     /// Each node feeds the next.
     Chain,
     /// Each node feeds this number of others.
@@ -118,8 +119,8 @@ pub enum Form {
     Twins,
 }
 
-impl Form {
-    /// Returns the form in which each node feeds `fanout` others.
+impl RouteShape {
+    /// Returns the route in which each node feeds `fanout` others.
     pub fn of_fanout(fanout: usize) -> Self {
         if fanout == 1 { Self::Chain } else { Self::Tree(fanout) }
     }
@@ -134,8 +135,8 @@ impl Form {
     }
 }
 
-/// Writes the form as the value of `--shape`.
-impl fmt::Display for Form {
+/// Writes the shape as the value of `--shape`.
+impl fmt::Display for RouteShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chain => f.write_str("chain"),
@@ -146,13 +147,13 @@ impl fmt::Display for Form {
 }
 
 impl Plan {
-    /// Gives the lanes, which must be chains, a form.
+    /// Gives the lanes, which must be chains, this shape.
     #[must_use]
-    pub fn formed(self, form: Form) -> Self {
-        match form {
-            Form::Chain => self,
-            Form::Tree(fanout) => self.branching(fanout),
-            Form::Twins => self.twinned(),
+    pub fn shaped(self, route: RouteShape) -> Self {
+        match route {
+            RouteShape::Chain => self,
+            RouteShape::Tree(fanout) => self.branching(fanout),
+            RouteShape::Twins => self.twinned(),
         }
     }
 
@@ -284,7 +285,7 @@ mod tests {
     fn small_files_to_many_nodes_branch_and_large_ones_do_not() {
         let small = Layout::fitting(1_000_000);
         let tree = GIGABIT.better_tree(small, 512).expect("a tree");
-        assert!(tree.takes * 4 < GIGABIT.shape(small, 512, Form::Chain).takes, "{tree}");
+        assert!(tree.takes * 4 < GIGABIT.shape(small, 512, RouteShape::Chain).takes, "{tree}");
         // A binomial tree without slices takes 10 rounds of 8.1 ms.
         assert!(tree.takes < Duration::from_micros(81_000), "{tree}");
         for (length, nodes) in [(1 << 30, 512), (1_000_000, 3), (0, 1)] {
