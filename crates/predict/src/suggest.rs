@@ -233,6 +233,10 @@ impl Broadcast<'_> {
         let all = ROUTES.into_iter().filter(is_possible).chain(star);
         let is_tree = |route: &RouteShape| nodes == 1 || matches!(route, RouteShape::Tree(_));
         match self.route {
+            // Who limits links means nodes, and twins have two links from and to a node.
+            RouteShapes::Any if self.costs.link.is_finite() => {
+                all.filter(|route| *route != RouteShape::Twins).collect()
+            }
             RouteShapes::Any => all.collect(),
             RouteShapes::Tree => all.filter(is_tree).collect(),
             RouteShapes::Only(RouteShape::Tree(fanout)) => {
