@@ -1,6 +1,6 @@
 //! Analysis of measurements: distributions, LogGP parameters, knees, outliers, faulty nodes and
 //! pairs, the limits of concurrent copies, farms of jobs, disk tuning, disturbing conditions of
-//! nodes, clocks, the ledger of a run, and forecasts. Functions take numbers and return verdicts;
+//! nodes, clocks, the ledger of a run, forecasts, and grades of published statements. Functions take numbers and return verdicts;
 //! samples are in nanoseconds.
 
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ pub mod clock;
 pub mod conditions;
 pub mod farm;
 pub mod forecast;
+pub mod grade;
 mod jumps;
 mod knee;
 pub mod ledger;

@@ -48,8 +48,13 @@ impl Healthy {
         let most = if mbit == 0 { MOST_BYTES } else { mbit * 125_000 * SECONDS };
         let kinds = [Kind::File, Kind::File, Kind::Sparse, Kind::Tree, Kind::Stripes, Kind::Gather];
         let kind = chance.pick(&kinds);
-        let shapes: [&[&str]; 4] =
-            [&["--shape=chain"], &["--shape=chain", "--no-encrypt"], &["--shape=tree"], &[]];
+        let shapes: [&[&str]; 5] = [
+            &["--shape=chain"],
+            &["--shape=chain", "--no-encrypt"],
+            &["--shape=tree"],
+            &["--shape=twins"],
+            &[],
+        ];
         let more = match kind {
             Kind::File | Kind::Sparse | Kind::Tree => chance.pick(&shapes),
             Kind::Stripes | Kind::Gather => &[],

@@ -78,6 +78,7 @@ fn still(value: &mut Value, folder: &str) {
         "predicted",
         "emulated",
         "median",
+        "busy",
         "worst",
         "carried",
         "stream_s",
@@ -249,7 +250,6 @@ version = 1
 name = "small"
 question = "Does it run?"
 source = "a test"
-answer = "It does."
 
 [topology]
 shape = "switch"
@@ -262,13 +262,18 @@ bytes = "1MB"
 receivers = [1]
 steps = ["cold"]
 
-[tolerance]
-up_over_limit = 1.2
+[emulation]
+error = 0.01
+reason = "a test"
 
 [[published]]
 receivers = 1
-seconds = [1.0, 2.0]
-rate = 1.0
+seconds = "1.0 - 2.0"
+rate = "1.0"
+
+[[unmeasured]]
+what = "a figure"
+figure = "7m18s"
 "#;
 
 #[test]
@@ -314,24 +319,22 @@ fn sizes_of_stars() {
 fn a_scenario() {
     let scratch = Scratch::new("result-scenario");
     std::fs::write(scratch.path("small.toml"), SCENARIO).expect("it can be written");
-    insta::assert_snapshot!(object(&scratch, &["scenario", "run", "small.toml"]), @r#"
-    schema "garland.scenario/2"
+    insta::assert_snapshot!(object(&scratch, &["scenario", "run", "--quick", "small.toml"]), @r#"
+    schema "garland.scenario/3"
     run "RUN"
-    command ["garland","--json","scenario","run","small.toml"]
+    command ["garland","--json","scenario","run","--quick","small.toml"]
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"copies","ns":"NS"}
     phases[] {"name":"teardown","ns":"NS"}
     limit null
     agreement {"count":1,"median":"MEDIAN","worst":"WORST"}
-    bytes 1000000
-    limit_s 0.008497237569060774
-    miss null
+    broken null
+    grades null
     predictions[] {"emulated":"EMULATED","predicted":"PREDICTED","unit":"s","what":"garland, cold to 1"}
-    reproduced true
-    rows[] {"equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}
-    scale 1.0
-    scenario {"answer":"It does.","job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":[1.0,2.0]}],"question":"Does it run?","source":"a test","tolerance":{"up_over_limit":1.2},"topologies":"TOPOLOGIES"}
+    repetitions[] {"bytes":1000000,"limit_s":0.008497237569060774,"rows":[{"busy":"BUSY","equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}],"scale":1.0}
+    scenario {"emulation":{"error":0.01,"reason":"a test"},"job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":"1.0 - 2.0"}],"question":"Does it run?","source":"a test","topologies":"TOPOLOGIES","unmeasured":[{"figure":"7m18s","unit":"","what":"a figure"}]}
+    statements[] {"calibrated":null,"grade":null,"measured":"","published":"7m18s","runs":[],"statement":{"figure":"7m18s"},"unit":"","verdict":"ungraded","what":"a figure","with":[]}
     "#);
     scratch.assert_nothing_left();
 }

@@ -6,7 +6,7 @@ use garland_core::cluster::Node;
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_lab::Lab;
 use garland_predict::{
-    Broadcast, Costs, FanoutChoice, Measured, NoWay, OrderChoice, Payload, Processors, Wires,
+    Broadcast, Costs, Measured, NoWay, OrderChoice, Payload, Processors, RouteShapes, Wires,
 };
 use garland_topology::Topology;
 use garland_topology::bounds::rails;
@@ -133,7 +133,7 @@ impl KnownWires {
             length,
             costs: Costs { processors: self.processors, payload, link, ..Costs::USUAL },
             order: OrderChoice::Any(vec![self.by_rack.clone()]),
-            fanout: FanoutChoice::Any,
+            route: RouteShapes::Any,
             lanes: if lanes > 1 { vec![lanes, 1] } else { vec![1] },
             block_size,
             any_block: true,

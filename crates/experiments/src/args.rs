@@ -25,7 +25,10 @@ pub enum ScenarioCommand {
         /// Run all scenarios that have a job, one after the other.
         #[arg(long, conflicts_with = "name")]
         all: bool,
-        /// Write a report of the runs to FILE, as garland report does.
+        /// Run each scenario once instead of three times, and grade nothing.
+        #[arg(long)]
+        quick: bool,
+        /// Write a report of the runs to FILE, with all grades and what is open on top.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// Length of files as a share of the published length [default: the scenario's].

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use garland_analysis::grade::RUNS;
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
@@ -19,7 +20,7 @@ use garland_terminal::output;
 pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure> {
     match command {
         ScenarioCommand::List => list(context),
-        ScenarioCommand::Run { name, all, output, scale } => {
+        ScenarioCommand::Run { name, all, quick, output, scale } => {
             if !scale.is_none_or(|scale| scale > 0.0 && scale <= 100.0) {
                 return Err(Failure::usage("--scale must be above 0 and at most 100"));
             }
@@ -35,7 +36,8 @@ pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure
                     all.filter(|scenario| scenario.experiment().is_ok()).collect()
                 }
             };
-            several(context, &wanted, *scale, output.as_deref())
+            let repetitions = if *quick { 1 } else { RUNS };
+            several(context, &wanted, (*scale, repetitions), output.as_deref())
         }
     }
 }
@@ -62,12 +64,12 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs these scenarios one after the other. Returns the last exit that is not [`Exit::Done`];
+/// Runs these scenarios one after the other, each so many times with files of a scale (`how`). Returns the last exit that is not [`Exit::Done`];
 /// [`Exit::Done`] if there is none.
 fn several(
     context: &Context,
     wanted: &[Scenario],
-    scale: Option<f64>,
+    how: (Option<f64>, usize),
     output: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let (mut end, mut runs) = (Exit::Done, Vec::new());
@@ -77,7 +79,7 @@ fn several(
             output::print(format_args!("{}: {}\n", scenario.name, scenario.question))?;
         }
         let phases = std::mem::replace(&mut first, Phases::since_now());
-        let (run, exit) = rerun(context, scenario, scale, phases)?;
+        let (run, exit) = rerun(context, scenario, how, phases)?;
         runs.push(run.name().to_owned());
         if exit != Exit::Done {
             end = exit;
@@ -95,7 +97,7 @@ fn several(
 fn rerun(
     context: &Context,
     scenario: &Scenario,
-    scale: Option<f64>,
+    (scale, repetitions): (Option<f64>, usize),
     mut phases: Phases,
 ) -> Result<(Run, Exit), Failure> {
     let experiment = scenario.experiment()?;
@@ -104,10 +106,14 @@ fn rerun(
     let run = Run::begin(&places, "scenario")?;
     let stage =
         Stage { run: &run, topologies: &scenario.topologies, scale, interrupts: &interrupts };
-    let table = experiment.run(&stage, &mut phases)?;
-    let head = Head::new("garland.scenario/2", Some(&run), phases);
-    let result = ScenarioResult::new(head, scenario, table);
+    let mut tables = Vec::new();
+    for at in 1..=repetitions {
+        garland_terminal::errln!("{}, repetition {at} of {repetitions}:", scenario.name);
+        tables.push(experiment.run(&stage, &mut phases)?);
+    }
+    let head = Head::new("garland.scenario/3", Some(&run), phases);
+    let result = ScenarioResult::new(head, scenario, experiment, tables);
     tell(&run, context.json, &result)?;
-    let exit = if result.reproduced() { Exit::Done } else { Exit::Fault };
+    let exit = if result.is_settled() { Exit::Done } else { Exit::Fault };
     Ok((run, exit))
 }

@@ -5,10 +5,13 @@ use std::fmt;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
+use super::claim::Claim;
 use super::predicted::Prediction;
 use super::sections::Kind;
+use super::sections::Unmeasured;
 use super::stage::Stage;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
+use garland_analysis::grade::EmulationError;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
@@ -53,7 +56,21 @@ macro_rules! kinds {
                 }
             }
 
-            /// Runs the experiment, and records its phases in `phases`.
+            /// Returns by how much the emulation may be wrong.
+            pub fn emulation(&self) -> &EmulationError {
+                match self {
+                    $(Self::$kind(one) => &one.emulation,)*
+                }
+            }
+
+            /// Returns the published figures that nothing measures.
+            pub fn unmeasured(&self) -> &[Unmeasured] {
+                match self {
+                    $(Self::$kind(one) => &one.unmeasured,)*
+                }
+            }
+
+            /// Runs the experiment once, and records its phases in `phases`.
             pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
                 match self {
                     $(Self::$kind(one) => one.run(stage, phases).map(Box::new).map(Table::$kind),)*
@@ -77,10 +94,19 @@ macro_rules! kinds {
                 }
             }
 
-            /// Describes the first result that is out of tolerance; `None` if there is none.
-            pub fn miss(&self) -> Option<String> {
+            /// Returns the published statements, each with what was measured for it. Tables of one
+            /// experiment return them in one order.
+            pub fn claims(&self) -> Vec<Claim> {
                 match self {
-                    $(Self::$kind(table) => table.miss(),)*
+                    $(Self::$kind(table) => table.claims(),)*
+                }
+            }
+
+            /// Describes the first result that is wrong, whatever was published, such as a copy that
+            /// differs from its source; `None` if there is none.
+            pub fn broken(&self) -> Option<String> {
+                match self {
+                    $(Self::$kind(table) => table.broken(),)*
                 }
             }
         }

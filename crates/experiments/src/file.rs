@@ -1,5 +1,6 @@
-//! The scenario file: a topology file with a question and its answer in words. A scenario that can be rerun
-//! also has a job, a tolerance and the published rows. A scenario that compares topologies has a list of
+//! The scenario file: a topology file with a question. A file that only describes a topology has the answer in
+//! words; a scenario that can be rerun has a job, the error of its emulation and the published rows, and its
+//! answer follows from what is measured. A scenario that compares topologies has a list of
 //! their names instead of a topology: `topologies = ["hub10", "mine.toml"]`.
 
 use std::path::Path;
@@ -21,8 +22,9 @@ pub struct Scenario {
     pub question: String,
     /// Where the published figures come from.
     pub source: String,
-    /// The answer to the question.
-    pub answer: String,
+    /// The answer to the question; `None` if the scenario has an experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// The topologies, in the order in which they are emulated; at least one.
     #[serde(serialize_with = "outlines")]
     pub topologies: Vec<Topology>,
@@ -34,7 +36,7 @@ pub struct Scenario {
 /// The format version that this release reads.
 const VERSION: u32 = 1;
 
-/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the last three
+/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the last four
 /// sections.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,43 +45,53 @@ struct Several {
     name: Option<String>,
     question: Option<String>,
     source: Option<String>,
-    answer: Option<String>,
     topologies: Vec<String>,
     #[serde(rename = "job")]
     _job: toml::Table,
-    #[serde(rename = "tolerance")]
-    _tolerance: toml::Table,
+    #[serde(rename = "emulation")]
+    _emulation: toml::Table,
     #[serde(rename = "published", default)]
     _published: Vec<toml::Table>,
+    #[serde(rename = "unmeasured", default)]
+    _unmeasured: Vec<toml::Table>,
 }
 
 impl Scenario {
     fn parse(text: &str, path: &str) -> Result<Self, Failure> {
         let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
         let table: toml::Table = toml::from_str(text).map_err(wrong)?;
-        let sections = ["job", "tolerance", "published"];
+        let sections = ["job", "emulation", "published", "unmeasured"];
         let is_run = sections.iter().any(|section| table.contains_key(*section));
         let several = table.contains_key("topologies");
         let experiment = (is_run || several).then(|| Experiment::parse(text, path)).transpose()?;
         let wanted = |key: &str, text: Option<String>| {
             text.ok_or_else(|| Failure::usage(format!("{path}: a scenario must have a `{key}`")))
         };
-        let (name, words, topologies) = if several {
+        let (name, words, answer, topologies) = if several {
             let file: Several = toml::from_str(text).map_err(wrong)?;
             file.check(path)?;
             let load = |name: &String| topology::load(&beside(name, path));
             let topologies = file.topologies.iter().map(load).collect::<Result<_, _>>()?;
-            (file.name, [file.question, file.source, file.answer], topologies)
+            (file.name, [file.question, file.source], None, topologies)
         } else {
             let file = parse(text, path).map_err(Failure::usage)?;
-            (Some(file.name), [file.question, file.source, file.answer], vec![file.topology])
+            (Some(file.name), [file.question, file.source], file.answer, vec![file.topology])
         };
-        let [question, source, answer] = words;
+        let [question, source] = words;
+        let answer = match (answer, &experiment) {
+            (Some(_), Some(_)) => {
+                let problem =
+                    "a scenario with a [job] has no `answer`: it follows from what is measured";
+                return Err(Failure::usage(format!("{path}: {problem}")));
+            }
+            (None, None) => Some(wanted("answer", None)?),
+            (answer, _) => answer,
+        };
         let scenario = Self {
             name: wanted("name", name)?,
             question: wanted("question", question)?,
             source: wanted("source", source)?,
-            answer: wanted("answer", answer)?,
+            answer,
             topologies,
             experiment,
         };
@@ -171,7 +183,8 @@ mod tests {
     fn every_scenario_can_be_read() {
         for (scenario, (name, _)) in all().unwrap().iter().zip(topology::OWN) {
             assert_eq!(scenario.name, name);
-            for text in [&scenario.question, &scenario.source, &scenario.answer] {
+            assert_eq!(scenario.answer.is_some(), scenario.experiment.is_none(), "{name}");
+            for text in [&scenario.question, &scenario.source] {
                 assert!(!text.trim().is_empty(), "{name}");
             }
             if let Some(Experiment::Broadcast(broadcast)) = &scenario.experiment {
@@ -199,12 +212,15 @@ mod tests {
         let (_, text) = topology::OWN[0];
         let more = text.replacen("receivers = [1,", "receivers = [21,", 1);
         assert!(Scenario::parse(&more, "x.toml").is_err());
-        let less = text.replacen("[tolerance]\n", "", 1);
+        let less = text.replacen("[emulation]\n", "", 1);
         assert!(Scenario::parse(&less, "x.toml").is_err());
         let unknown = text.replacen("\"broadcast\"", "\"broadcasts\"", 1);
         assert!(Scenario::parse(&unknown, "x.toml").is_err());
         let unasked = text.replacen("question", "answer2", 1);
         assert!(Scenario::parse(&unasked, "x.toml").is_err());
+        let told = text.replacen("question", "answer = \"x\"\nquestion", 1);
+        let told = Scenario::parse(&told, "x.toml").unwrap_err();
+        assert!(told.message().contains("follows from what is measured"), "{}", told.message());
     }
 
     #[test]

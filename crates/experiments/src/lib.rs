@@ -8,12 +8,14 @@
 pub mod args;
 mod balance;
 mod broadcast;
+mod claim;
 pub mod command;
 mod copy;
 pub mod demo;
 mod experiment;
 mod farm;
 mod file;
+mod judged;
 mod pairs;
 mod ping;
 mod placements;
@@ -25,9 +27,12 @@ mod sections;
 mod stage;
 mod stripes;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};
+pub use judged::{Judged, Tally, judge};
 pub use result::ScenarioResult;
 pub use scenario_lab::ScenarioLab;
 pub use stage::Stage;

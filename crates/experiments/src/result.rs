@@ -1,52 +1,107 @@
-//! The result of a scenario: its question, the published and the emulated figures, and a verdict.
+//! The result of a scenario: its question, the published and the emulated figures, and the grades.
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::judged::{Judged, PARTS, Tally, judge};
 use super::predicted::{Agreement, Prediction};
-use super::{Scenario, Table};
+use super::{Experiment, Scenario, Table};
 use garland_results::head::Head;
 
-/// The result object `garland.scenario/2`.
+/// The result object `garland.scenario/3`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioResult {
     #[serde(flatten)]
     head: Head,
     scenario: Scenario,
-    #[serde(flatten)]
-    table: Table,
-    /// The predicted figures, each with the figure measured in the lab.
+    /// The table of each repetition; none is left out.
+    repetitions: Vec<Table>,
+    /// The predicted figures of all repetitions, each with the figure measured in the lab.
     predictions: Vec<Prediction>,
     /// The relative errors of the predictions; `None` if there are none.
     agreement: Option<Agreement>,
-    /// A description of the first result that is out of tolerance; `None` if there is none.
-    miss: Option<String>,
-    /// Whether every result is within the tolerance.
-    reproduced: bool,
+    /// A description of the first result that is wrong, whatever was published; `None` if there is none.
+    broken: Option<String>,
+    /// The published statements with their runs and grades.
+    #[serde(serialize_with = "described")]
+    statements: Vec<Judged>,
+    /// How many statements have which grade; `None` if nothing is graded.
+    grades: Option<Tally>,
+}
+
+/// Serializes statements with what was published, what was measured and the verdict as texts, as a report
+/// shows them.
+fn described<S: Serializer>(statements: &[Judged], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Described<'a> {
+        #[serde(flatten)]
+        judged: &'a Judged,
+        published: String,
+        measured: String,
+        verdict: String,
+    }
+    serializer.collect_seq(statements.iter().map(|judged| Described {
+        judged,
+        published: judged.published(),
+        measured: judged.measured(),
+        verdict: judged.verdict(),
+    }))
 }
 
 impl ScenarioResult {
-    /// Returns the result of a scenario with the measured `table`.
-    pub fn new(head: Head, scenario: &Scenario, table: Table) -> Self {
-        let miss = table.miss();
-        let (predictions, reproduced) = (table.predictions(), miss.is_none());
-        let (scenario, agreement) = (scenario.clone(), Agreement::of(&predictions));
-        Self { head, scenario, table, predictions, agreement, miss, reproduced }
+    /// Returns the result of a scenario with the measured `tables`, one for each repetition.
+    pub fn new(
+        head: Head,
+        scenario: &Scenario,
+        experiment: &Experiment,
+        tables: Vec<Table>,
+    ) -> Self {
+        let claims: Vec<_> = tables.iter().map(Table::claims).collect();
+        let statements = judge(&claims, experiment.unmeasured(), experiment.emulation());
+        let is_graded = statements.iter().any(|one| one.grade.is_some());
+        let grades = is_graded.then(|| Tally::of(&statements));
+        let predictions: Vec<_> = tables.iter().flat_map(Table::predictions).collect();
+        let agreement = Agreement::of(&predictions);
+        let broken = tables.iter().find_map(Table::broken);
+        let (scenario, repetitions) = (scenario.clone(), tables);
+        Self { head, scenario, repetitions, predictions, agreement, broken, statements, grades }
     }
 
-    /// Returns whether every result is within the tolerance.
-    pub fn reproduced(&self) -> bool {
-        self.reproduced
+    /// Returns whether nothing is wrong, and no statement that counts is open.
+    pub fn is_settled(&self) -> bool {
+        self.broken.is_none() && !self.statements.iter().any(Judged::is_open)
+    }
+
+    /// Writes the answer: the statements, the open ones first, with what was measured.
+    fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\n{:<58} {:<14} {:>15} {:>9}  grade  [all runs]",
+            "statement", "unit", "published", "median"
+        )?;
+        for title in PARTS {
+            let mut part = self.statements.iter().filter(|one| one.part() == title).peekable();
+            if part.peek().is_some() {
+                writeln!(f, "{title}:")?;
+            }
+            part.try_for_each(|one| writeln!(f, "{one}"))?;
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for ScenarioResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scenario { name, question, source, answer, .. } = &self.scenario;
+        let Scenario { name, question, source, .. } = &self.scenario;
         writeln!(f, "{name}: {question}")?;
         writeln!(f, "published: {source}")?;
-        write!(f, "{}", self.table)?;
+        for (at, table) in self.repetitions.iter().enumerate() {
+            if self.repetitions.len() > 1 {
+                writeln!(f, "\nrepetition {} of {}", at + 1, self.repetitions.len())?;
+            }
+            write!(f, "{table}")?;
+        }
         if let Some(Agreement { count, median, worst }) = self.agreement {
             let (median, worst) = (median * 100.0, worst * 100.0);
             writeln!(
@@ -54,11 +109,14 @@ impl fmt::Display for ScenarioResult {
                 "\npredictions: {count}, off by {median:.1} % in the median and {worst:.1} % at worst"
             )?;
         }
-        writeln!(f, "\n{}", answer.trim())?;
-        let verdict = match &self.miss {
-            None => "reproduced".to_owned(),
-            Some(miss) => format!("NOT reproduced: {miss}"),
-        };
-        writeln!(f, "\n{verdict}; run {}", self.head.run.as_deref().unwrap_or_default())
+        self.answer(f)?;
+        if let Some(broken) = &self.broken {
+            writeln!(f, "\nWRONG: {broken}")?;
+        }
+        let run = self.head.run.as_deref().unwrap_or_default();
+        match &self.grades {
+            Some(grades) => writeln!(f, "\n{grades}; run {run}"),
+            None => writeln!(f, "\nungraded: made once; run {run}"),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use garland_analysis::grade::{EmulationError, Published};
 use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
@@ -23,14 +24,30 @@ pub enum Kind {
 
 /// The sections of an experiment's file; each kind of experiment has its own types for them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Sections<Job, Tolerance, Published> {
+pub struct Sections<Job, Row> {
     /// The job to run.
     pub job: Job,
-    /// The tolerance within which results count as reproduced.
-    pub tolerance: Tolerance,
-    /// The published figures; empty if the file has none.
+    /// By how much the emulation may be wrong, and how that is known.
+    pub emulation: EmulationError,
+    /// The published figures that the job measures; empty if the file has none.
     #[serde(default = "Vec::new")]
-    pub published: Vec<Published>,
+    pub published: Vec<Row>,
+    /// The published figures that nothing measures; empty if the file has none.
+    #[serde(default)]
+    pub unmeasured: Vec<Unmeasured>,
+}
+
+/// Entry of `[[unmeasured]]`: a published figure that the scenario does not measure.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unmeasured {
+    /// A description of the figure.
+    pub what: String,
+    /// The unit of the figure; empty if it has none.
+    #[serde(default)]
+    pub unit: String,
+    /// The figure, to the digit.
+    pub figure: Published,
 }
 
 /// Returns whether every flow of a topology has a route whose wires have rates.

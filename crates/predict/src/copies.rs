@@ -179,7 +179,8 @@ impl CopyTry<'_> {
         let place = |node: garland_core::plan::NodeId| self.places[node.index()];
         let hops: Vec<(NodeId, NodeId)> =
             lane.route.hops().map(|(near, far)| (place(near), place(far))).collect();
-        let rail = (self.plan.lanes.len() > 1).then_some(usize::from(lane.rail));
+        let several = self.plan.lanes.iter().any(|lane| lane.rail > 0);
+        let rail = several.then_some(usize::from(lane.rail));
         let taken = self.wires.uses(network, &hops, rail)?;
         let mut all = vec![0.0; network.len()];
         for (place, weight) in taken.into_iter().flatten() {

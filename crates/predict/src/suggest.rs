@@ -1,5 +1,5 @@
-//! The search for the fastest plan of a broadcast: orders, chains and trees, lanes, and sizes of
-//! blocks, all judged by [`copy`].
+//! The search for the fastest plan of a broadcast: orders, chains, trees and twins, lanes, and sizes
+//! of blocks, all judged by [`copy`].
 //!
 //! The best order of a chain is a Hamiltonian path (NP-hard). Up to [`EXACT`] nodes all orders are
 //! tried. Otherwise a few orders that keep neighbours together are improved by random changes that
@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use garland_core::plan::{Layout, Plan};
+use garland_core::plan::{Layout, Plan, RouteShape};
 use garland_core::splitmix::SplitMix;
 use garland_topology::NodeId;
 
@@ -34,8 +34,19 @@ const NEAREST: usize = 64;
 /// the fastest plan so far.
 const WORTH: f64 = 2.0;
 
-/// The fan-outs of the trees that are tried; 1 is a chain.
-const FANOUTS: [usize; 6] = [1, 2, 3, 4, 6, 8];
+/// The shapes of routes that are tried, but for the star.
+const ROUTES: [RouteShape; 7] = [
+    RouteShape::Chain,
+    RouteShape::Twins,
+    RouteShape::Tree(2),
+    RouteShape::Tree(3),
+    RouteShape::Tree(4),
+    RouteShape::Tree(6),
+    RouteShape::Tree(8),
+];
+
+/// The maximum number of lanes of a plan, and so twice that of the chains that become twins.
+const LANES_MAX: u16 = 64;
 
 /// The block sizes that are tried, in bytes.
 const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -44,7 +55,7 @@ const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// plan's time.
 const BETTER: f64 = 0.98;
 
-/// A tree is preferred to a chain only below this share: a chain loads the network less.
+/// A tree, or two, are preferred to a chain only below this share: a chain loads the network less.
 const BETTER_TREE: f64 = 0.96;
 
 /// Other sizes of blocks are preferred to the usual one only below this share: what nodes have of a file
@@ -64,8 +75,8 @@ pub struct Broadcast<'a> {
     pub costs: Costs,
     /// The only order that is tried, and orders that the search begins with.
     pub order: OrderChoice,
-    /// The only fan-out that is tried, and whether a chain may be.
-    pub fanout: FanoutChoice,
+    /// The shapes of routes that are tried.
+    pub route: RouteShapes,
     /// The numbers of lanes that are tried, the usual one first.
     pub lanes: Vec<u16>,
     /// The usual size of blocks in bytes.
@@ -83,15 +94,15 @@ pub enum OrderChoice {
     Any(Vec<Vec<usize>>),
 }
 
-/// The fan-outs that a search may choose.
+/// The shapes of routes that a search may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FanoutChoice {
-    /// Chains and trees.
+pub enum RouteShapes {
+    /// Chains, trees, and twins.
     Any,
     /// Trees.
     Tree,
-    /// This one; 1 is a chain.
-    Only(usize),
+    /// This one.
+    Only(RouteShape),
 }
 
 /// A plan that was simulated.
@@ -99,9 +110,9 @@ pub enum FanoutChoice {
 pub struct Suggestion {
     /// The order of the nodes, as indices into the listed ones.
     pub order: Vec<usize>,
-    /// The number of nodes that each node feeds; 1 in a chain.
-    pub fanout: usize,
-    /// The number of lanes.
+    /// The shape of the routes.
+    pub route: RouteShape,
+    /// The number of lanes, of which twins make two each.
     pub lanes: u16,
     /// The size of a block in bytes.
     pub block_size: u32,
@@ -109,8 +120,8 @@ pub struct Suggestion {
     pub run: CopyRun,
 }
 
-/// The shape of a plan: fan-out and lanes.
-type Shape = (usize, u16);
+/// The shape of a plan: that of its routes, and lanes.
+type Shape = (RouteShape, u16);
 
 /// The merit of an order: its time in seconds, and how busy all resources are, which decides among
 /// orders with the same bottleneck.
@@ -123,7 +134,7 @@ impl Suggestion {
     pub fn plan(&self, length: u64, names: &[String]) -> Option<Plan> {
         let layout = Layout::new(length, self.block_size).ok()?;
         let names: Vec<String> = self.order.iter().map(|&at| names[at].clone()).collect();
-        Some(Plan::broadcast(layout, &names, self.lanes).ok()?.branching(self.fanout))
+        Some(Plan::broadcast(layout, &names, self.lanes).ok()?.shaped(self.route))
     }
 
     /// Whether the nodes have the order in which they are listed.
@@ -174,8 +185,8 @@ impl Broadcast<'_> {
     fn begun(&self) -> Result<Vec<(Merit, Vec<usize>, Shape)>, NoWay> {
         let orders = self.beginnings();
         let (mut begun, mut lost) = (Vec::new(), None);
-        for fanout in self.fanouts() {
-            for shape in self.lanes.iter().map(|&lanes| (fanout, lanes)) {
+        for route in self.routes() {
+            for shape in self.lanes.iter().map(|&lanes| (route, lanes)) {
                 for order in &orders {
                     match self.merit(order, shape) {
                         Ok(merit) => begun.push((merit, order.clone(), shape)),
@@ -189,16 +200,16 @@ impl Broadcast<'_> {
         if begun.is_empty() { Err(lost.unwrap_or_else(no_nodes)) } else { Ok(begun) }
     }
 
-    /// Simulates the plan with this order, fan-out, number of lanes and block size.
+    /// Simulates the plan with this order, route, number of lanes and block size.
     ///
     /// # Errors
     /// When there is no route for a hop.
-    pub fn run(&self, order: &[usize], shape: (usize, u16), block: u32) -> Result<CopyRun, NoWay> {
-        let (fanout, lanes) = shape;
+    pub fn run(&self, order: &[usize], shape: Shape, block: u32) -> Result<CopyRun, NoWay> {
+        let (route, lanes) = shape;
         let layout = Layout::new(self.length, block).map_err(|_| no_nodes())?;
         let names = vec![String::new(); order.len()];
         let plan = Plan::broadcast(layout, &names, lanes).map_err(|_| no_nodes())?;
-        let plan = if fanout > 1 { plan.branching(fanout) } else { plan };
+        let plan = plan.shaped(route);
         let places: Vec<NodeId> = std::iter::once(self.places[0])
             .chain(order.iter().map(|&at| self.places[at + 1]))
             .collect();
@@ -209,15 +220,29 @@ impl Broadcast<'_> {
         (0..self.places.len() - 1).collect()
     }
 
-    /// Returns the fan-outs to try, the usual one first.
-    fn fanouts(&self) -> Vec<usize> {
+    /// Returns the shapes of routes to try, the usual one first.
+    fn routes(&self) -> Vec<RouteShape> {
         let nodes = self.places.len() - 1;
-        let star = (nodes > 1).then_some(nodes);
-        let all = FANOUTS.into_iter().filter(|fanout| *fanout < nodes.max(2)).chain(star);
-        match self.fanout {
-            FanoutChoice::Any => all.collect(),
-            FanoutChoice::Tree => all.filter(|fanout| *fanout > 1 || nodes == 1).collect(),
-            FanoutChoice::Only(fanout) => vec![fanout.clamp(1, nodes.max(1))],
+        let star = (nodes > 1).then_some(RouteShape::Tree(nodes));
+        let lanes = self.lanes.iter().copied().max().unwrap_or(1);
+        let is_possible = |route: &RouteShape| match route {
+            RouteShape::Chain => true,
+            RouteShape::Tree(fanout) => *fanout < nodes,
+            RouteShape::Twins => nodes > 2 && lanes <= LANES_MAX / 2,
+        };
+        let all = ROUTES.into_iter().filter(is_possible).chain(star);
+        let is_tree = |route: &RouteShape| nodes == 1 || matches!(route, RouteShape::Tree(_));
+        match self.route {
+            // Who limits links means nodes, and twins have two links from and to a node.
+            RouteShapes::Any if self.costs.link.is_finite() => {
+                all.filter(|route| *route != RouteShape::Twins).collect()
+            }
+            RouteShapes::Any => all.collect(),
+            RouteShapes::Tree => all.filter(is_tree).collect(),
+            RouteShapes::Only(RouteShape::Tree(fanout)) => {
+                vec![RouteShape::of_fanout(fanout.clamp(1, nodes.max(1)))]
+            }
+            RouteShapes::Only(route) => vec![route],
         }
     }
 
@@ -298,7 +323,7 @@ impl Broadcast<'_> {
     fn improved(&self, merit: Merit, order: Vec<usize>, shape: Shape) -> (Merit, Vec<usize>) {
         let nodes = order.len();
         // All orders of a star send the same bytes over the same wires.
-        if nodes < 2 || shape.0 >= nodes {
+        if nodes < 2 || matches!(shape.0, RouteShape::Tree(fanout) if fanout >= nodes) {
             return (merit, order);
         }
         let all = if nodes <= EXACT { all_orders(nodes) } else { Vec::new() };
@@ -320,12 +345,12 @@ impl Broadcast<'_> {
 
     /// Returns the plans with this order and shape, and all block sizes.
     fn with_blocks(&self, order: &[usize], shape: Shape) -> Vec<Suggestion> {
-        let (fanout, lanes) = shape;
+        let (route, lanes) = shape;
         let others = BLOCKS.into_iter().filter(|size| self.any_block && *size != self.block_size);
         let blocks = std::iter::once(self.block_size).chain(others);
         let of = |block_size: u32| {
             let run = self.run(order, shape, block_size).ok()?;
-            Some(Suggestion { order: order.to_vec(), fanout, lanes, block_size, run })
+            Some(Suggestion { order: order.to_vec(), route, lanes, block_size, run })
         };
         blocks.filter_map(of).collect()
     }
@@ -341,10 +366,16 @@ impl Broadcast<'_> {
         let effort = |plan: &Suggestion| {
             let (others, block) = (plan.lanes != self.lanes[0], plan.block_size != self.block_size);
             let leaps = plan.order.windows(2).filter(|ends| ends[1] < ends[0]).count();
-            (plan.fanout > 1, leaps, others, block, plan.fanout)
+            (
+                plan.route != RouteShape::Chain,
+                leaps,
+                others,
+                block,
+                ROUTES.iter().position(|route| *route == plan.route),
+            )
         };
         let is_near = |plan: &Suggestion| {
-            let better = if plan.fanout > 1 { BETTER } else { BETTER_TREE };
+            let better = if plan.route == RouteShape::Chain { BETTER_TREE } else { BETTER };
             plan.run.seconds * better <= fastest
         };
         let may_be = |plan: &Suggestion| is_near(plan) && (!stays || is_usual(plan));

@@ -2,9 +2,9 @@
 //!
 //! `GARLAND_TRUTH_RUNS` is the number of networks, `GARLAND_TRUTH_SEED` their seed.
 
-use garland_core::plan::{Layout, Plan};
+use garland_core::plan::{Layout, Plan, RouteShape};
 use garland_predict::{
-    Broadcast, CopyTry, Costs, FanoutChoice, Measured, OrderChoice, Suggestion, Wires, copy,
+    Broadcast, CopyTry, Costs, Measured, OrderChoice, RouteShapes, Suggestion, Wires, copy,
 };
 use garland_testkit::{Chance, random_network};
 use garland_topology::file::parse;
@@ -54,7 +54,7 @@ impl Case {
             length: self.length,
             costs: Costs::USUAL,
             order: OrderChoice::Any(Vec::new()),
-            fanout: FanoutChoice::Any,
+            route: RouteShapes::Any,
             lanes: vec![1],
             block_size: Layout::fitting(self.length).block_size,
             any_block: true,
@@ -66,10 +66,10 @@ impl Case {
         let nodes = self.places.len() - 1;
         let broadcast = self.broadcast();
         let block = Layout::fitting(self.length).block_size;
-        let fanouts = [1, 2, 3, 4, nodes];
-        let plans = orders.iter().flat_map(|order| fanouts.map(|fanout| (order, fanout)));
-        let runs =
-            plans.filter_map(|(order, fanout)| broadcast.run(order, (fanout, 1), block).ok());
+        let of_fanouts = [1, 2, 3, 4, nodes].map(RouteShape::of_fanout);
+        let routes = || of_fanouts.into_iter().chain([RouteShape::Twins]);
+        let plans = orders.iter().flat_map(|order| routes().map(move |route| (order, route)));
+        let runs = plans.filter_map(|(order, route)| broadcast.run(order, (route, 1), block).ok());
         runs.map(|run| run.seconds).fold(f64::INFINITY, f64::min)
     }
 }
@@ -110,11 +110,11 @@ fn suggested_plans_are_near_the_best_of_all_orders() {
         let listed = case.best_of(&[(0..nodes).collect()]);
         let share = suggested.run.seconds / best;
         println!(
-            "{}: as listed {listed:.3} s, best of {} {best:.3} s, suggested {:.3} s ({share:.3}), fan-out {}",
+            "{}: as listed {listed:.3} s, best of {} {best:.3} s, suggested {:.3} s ({share:.3}), {}",
             case.about,
             orders.len(),
             suggested.run.seconds,
-            suggested.fanout
+            suggested.route
         );
         if share > NEAR {
             missed.push(case.about.clone());
@@ -155,7 +155,7 @@ fn suggest(wires: Wires<'_>, nodes: usize) -> Suggestion {
         length: 8 << 20,
         costs: Costs::USUAL,
         order: OrderChoice::Any(Vec::new()),
-        fanout: FanoutChoice::Any,
+        route: RouteShapes::Any,
         lanes: vec![1],
         block_size: Layout::fitting(8 << 20).block_size,
         any_block: true,
@@ -194,7 +194,7 @@ fn measured_rates_give_the_order_that_the_wires_would_give() {
     let alike = vec![vec![Some(1e7); nodes + 1]; nodes + 1];
     let names = (0..=nodes).map(|node| format!("n{node}")).collect();
     let equal = suggest(Wires::Measured(&Measured::new(names, vec![alike])), nodes);
-    assert!(equal.is_listed() && equal.fanout == 1, "{equal:?}");
+    assert!(equal.is_listed() && equal.route == RouteShape::Chain, "{equal:?}");
 }
 
 #[test]
@@ -204,4 +204,34 @@ fn two_thousand_nodes_are_suggested_an_order_too() {
     let suggested = suggest(Wires::Drawn(&topology), nodes as usize);
     let best = f64::from(8 << 20) * 8.0 / (20e6 * 1448.0 / 1538.0);
     assert!(suggested.run.stream < best * 4.0, "{}", suggested.run.seconds);
+}
+
+#[test]
+fn twins_are_suggested_where_a_chain_is_long_and_a_tree_sends_too_much() {
+    let rate = "1gbit".parse().expect("a rate");
+    for (nodes, route) in [(8, RouteShape::Chain), (500, RouteShape::Twins)] {
+        let topology = switch(&Basis::numbered("try", nodes).at(rate), None);
+        let places: Vec<usize> = (0..=nodes as usize).collect();
+        let broadcast = Broadcast {
+            wires: Wires::Drawn(&topology),
+            places: &places,
+            length: 64 << 20,
+            costs: Costs::USUAL,
+            order: OrderChoice::Any(Vec::new()),
+            route: RouteShapes::Any,
+            lanes: vec![1],
+            block_size: Layout::fitting(64 << 20).block_size,
+            any_block: false,
+        };
+        let plans = broadcast.suggest().unwrap();
+        assert_eq!(plans[0].route, route, "{nodes} nodes");
+        let of =
+            |route: RouteShape| plans.iter().find(|plan| plan.route == route).unwrap().run.seconds;
+        println!(
+            "{nodes}: chain {}, tree {}, twins {}",
+            of(RouteShape::Chain),
+            of(RouteShape::Tree(2)),
+            of(RouteShape::Twins)
+        );
+    }
 }

@@ -127,7 +127,10 @@ function predictions(result) {
 
 // The rows of a scenario: published, emulated and their bounds, side by side.
 function scenario(parent, result) {
-  const rows = list(result.rows).filter((row) => row && typeof row === "object");
+  // Results before version 3 have one table, which is not in `repetitions`.
+  const tables = Array.isArray(result.repetitions) ? result.repetitions : [result];
+  const numbered = (row, at) => (tables.length > 1 ? { repetition: at + 1, ...row } : row);
+  const rows = tables.flatMap((one, at) => list(one?.rows).filter((row) => row && typeof row === "object").map((row) => numbered(row, at)));
   if (rows.length === 0) return;
   const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   // Labels of a row come before its figures.
@@ -145,7 +148,7 @@ function scenario(parent, result) {
   };
   const about = typeof result.scenario === "string" ? { name: result.scenario } : result.scenario ?? {};
   part(parent, about.name ?? "Scenario", 3, ...[about.question, about.answer, about.source && `From: ${about.source}.`].filter(Boolean).map((text) => el("p", {}, text)),
-    result.miss ? el("p", {}, `Missed: ${result.miss}`) : el("p", { class: "note" }, "All rows that have a tolerance are within it."),
+    result.broken ? el("p", {}, `Wrong: ${result.broken}`) : el("p", { class: "note" }, "The published statements and their grades are on top of the page."),
     predictions(result),
     table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key]), names.includes(key) ? "text" : null]), rows));
 }

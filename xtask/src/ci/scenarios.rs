@@ -9,14 +9,17 @@ use crate::package;
 use xtask::clock::Watch;
 use xtask::packages;
 
-/// Upper limit of the time of all scenarios on two processors, in seconds.
-const MOST_S: u64 = 20 * 60;
+/// Upper limit of the time of three repetitions of all scenarios on two processors, in seconds.
+const MOST_S: u64 = 90 * 60;
+
+/// The exit code if a published statement is open, which is a result and no failure.
+const OPEN: i32 = 4;
 
 /// Runs all scenarios with the optimised build. Writes `target/scenarios/report.html`, and the runs into the
 /// same directory.
 ///
 /// # Errors
-/// If a scenario is not reproduced, or all together take longer than the limit.
+/// If a scenario fails, or all together take longer than the limit. What is open is in the report.
 pub(crate) fn scenarios(root: &Path) -> Result<()> {
     packages::install(packages::TESTS)?;
     let program = package::built(root)?;
@@ -31,7 +34,7 @@ pub(crate) fn scenarios(root: &Path) -> Result<()> {
     let status = status.context("failed to start garland")?;
     let took = watch.read().as_secs();
     println!("ran all scenarios in {took} s; report: {}", report.display());
-    if !status.success() {
+    if !matches!(status.code(), Some(0 | OPEN)) {
         bail!("`garland scenario run --all` failed: {status}");
     }
     if took > MOST_S {

@@ -78,6 +78,11 @@ fn three_nodes_killed_over_two_clear_lanes() {
 }
 
 #[test]
+fn inner_nodes_of_both_twins_killed() {
+    survives("kill-twins", Blow::Kill, &["local4", "local5"], &["--shape", "twins"]);
+}
+
+#[test]
 fn inner_nodes_of_a_tree_killed() {
     survives("kill-tree", Blow::Kill, &["local1", "local6"], &["--shape", "tree"]);
 }

@@ -22,7 +22,7 @@ fn large_files_go_down_a_chain_and_small_ones_to_many_branch() {
     let seconds = chain["plans"][0]["seconds"].as_f64().unwrap();
     assert!((9.1..9.4).contains(&seconds), "{seconds}");
     assert!(chain["options"].as_str().unwrap().contains("--shape chain"));
-    assert!(of("1MB", "500", &["switch"])["options"].as_str().unwrap().contains("--shape tree:"));
+    assert!(of("1MB", "500", &["switch"])["options"].as_str().unwrap().contains("--shape twins"));
     let rails = of("1GiB", "20", &["switch", "--nics", "2"]);
     assert!(rails["options"].as_str().unwrap().contains("--rails 2"), "{}", rails["why"]);
     // Nodes of an isolated star see the head only.

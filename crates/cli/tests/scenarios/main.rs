@@ -17,13 +17,27 @@ nodes = \"srv,n[1-3]\"
 rate = \"50mbit\"
 ";
 
-/// Runs the experiment `text`; what it printed as JSON, after it has ended with `code`.
-fn run(scratch: &Scratch, text: &str, code: i32) -> Value {
+/// Runs the experiment `text` once, ungraded; what it printed as JSON.
+fn run(scratch: &Scratch, text: &str) -> Value {
+    run_as(scratch, text, &["--quick"], 0)
+}
+
+/// Returns the only repetition of a result.
+fn only(result: &Value) -> &Value {
+    let all = result["repetitions"].as_array().expect("repetitions");
+    assert_eq!(all.len(), 1, "{result}");
+    assert_eq!((&result["grades"], &result["broken"]), (&Value::Null, &Value::Null), "{result}");
+    &all[0]
+}
+
+/// Runs the experiment `text` with more arguments; what it printed as JSON, after it has ended with `code`.
+fn run_as(scratch: &Scratch, text: &str, more: &[&str], code: i32) -> Value {
     std::fs::write(scratch.path("star.toml"), STAR).expect("it can be written");
     std::fs::write(scratch.path("try.toml"), text).expect("it can be written");
     let path = scratch.path("try.toml").display().to_string();
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
-    let said = garland.run(&["scenario", "run", &path, "--json"]).with_code(code);
+    let words = [&["scenario", "run", &path, "--json"], more].concat();
+    let said = garland.run(&words).with_code(code);
     scratch.assert_nothing_left();
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
 }

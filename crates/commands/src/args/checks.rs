@@ -14,7 +14,7 @@ const KINDS: &[(&str, Checksum, &str)] =
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Checks {
     /// Limit every link between two machines, such as 100MB/s or 1gbit; with --rails there are as many links between
-    /// neighbours, with --stripe one to each server.
+    /// neighbours, with --shape twins up to two from and to a node, with --stripe one to each server.
     #[arg(long, value_name = "RATE", conflicts_with = "mptcp")]
     pub bwlimit: Option<Rate>,
     /// Read back from the disk, bypassing memory, and compare with what was sent before the file gets its name; a node

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::cluster::parse_dead_after;
+use garland_core::plan::RouteShape;
 use garland_core::units::Nanos;
 use garland_dataplane::Packing;
 use garland_protocol::SlowNodes;
@@ -167,11 +168,13 @@ pub struct Cp {
     /// given. Otherwise auto is list. `garland plan suggest` prints the same plan, and others.
     #[arg(long, default_value = "auto", value_name = "ORDER")]
     pub order: String,
-    /// Route of the data: chain (through all nodes), tree (each node feeds several others, or K: tree:K), or auto, whichever
-    /// is predicted to be faster.
+    /// Route of the data: chain (through all nodes), tree (each node feeds several others, or K: tree:K), twins (two trees),
+    /// or auto, whichever is predicted to be faster.
     ///
     /// A chain sends the data over each wire once, whatever the number of nodes; but the first byte reaches the last node
-    /// through all others, which dominates for small files and many nodes. --dry-run prints both predictions.
+    /// through all others, which dominates for small files and many nodes. Twins send half of the blocks through each of two
+    /// trees: a node that feeds two others in one of them feeds nobody in the other, so the hops are few and each wire carries
+    /// the data once. --dry-run prints the predictions.
     #[arg(
         long,
         value_parser = shape,
@@ -303,11 +306,10 @@ pub enum ProgressForm {
 pub enum ShapeChoice {
     /// Whichever is predicted to be faster.
     Auto,
-    /// Each node feeds the next.
-    Chain,
-    /// Each node feeds this number of others; `None` for the number that is predicted to be the
-    /// fastest.
-    Tree(Option<usize>),
+    /// The fastest tree.
+    Tree,
+    /// This shape.
+    Only(RouteShape),
 }
 
 /// Parses the value of `--shape`.
@@ -315,10 +317,11 @@ fn shape(text: &str) -> Result<ShapeChoice, &'static str> {
     let fanout = |text: &str| text.parse().ok().filter(|fanout| *fanout > 0);
     match (text, text.strip_prefix("tree:").map(fanout)) {
         ("auto", _) => Ok(ShapeChoice::Auto),
-        ("chain", _) => Ok(ShapeChoice::Chain),
-        ("tree", _) => Ok(ShapeChoice::Tree(None)),
-        (_, Some(Some(fanout))) => Ok(ShapeChoice::Tree(Some(fanout))),
-        _ => Err("use auto, chain, tree, or tree:K, such as tree:4"),
+        ("chain", _) => Ok(ShapeChoice::Only(RouteShape::Chain)),
+        ("twins", _) => Ok(ShapeChoice::Only(RouteShape::Twins)),
+        ("tree", _) => Ok(ShapeChoice::Tree),
+        (_, Some(Some(fanout))) => Ok(ShapeChoice::Only(RouteShape::of_fanout(fanout))),
+        _ => Err("use auto, chain, tree, tree:K, such as tree:4, or twins"),
     }
 }
 

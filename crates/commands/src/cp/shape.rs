@@ -4,9 +4,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use garland_core::plan::{Layout, Pace, Plan, Shape};
+use garland_core::plan::{Layout, Pace, Plan, RouteShape, Shape};
 use garland_core::units::Nanos;
-use garland_predict::{Broadcast, FanoutChoice, OrderChoice, Payload, Suggestion};
+use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
 
 use crate::args::ShapeChoice;
 use crate::cp::request::CopyRequest;
@@ -38,7 +38,7 @@ pub struct FastestPlan {
     pub why: String,
     /// The form of the bytes on wires.
     pub payload: Payload,
-    fanout: usize,
+    route: RouteShape,
     reason: Option<String>,
 }
 
@@ -56,9 +56,12 @@ impl FastestPlan {
         let layout = layout.0;
         let plans = broadcast.suggest().ok()?;
         let best = &plans[0];
-        let chain = plans.iter().find(|plan| plan.fanout == 1).filter(|_| best.fanout > 1);
-        let reason = (best.fanout > 1).then(|| reason(best, chain, wires.source()));
-        let listed = plans.iter().filter(|plan| plan.is_listed() && plan.fanout == best.fanout);
+        let chain = plans
+            .iter()
+            .find(|plan| plan.route == RouteShape::Chain)
+            .filter(|_| best.route != RouteShape::Chain);
+        let reason = (best.route != RouteShape::Chain).then(|| reason(best, chain, wires.source()));
+        let listed = plans.iter().filter(|plan| plan.is_listed() && plan.route == best.route);
         let listed = listed.map(|plan| plan.run.seconds).reduce(f64::min);
         Some(Self {
             order: best.order.clone(),
@@ -66,17 +69,17 @@ impl FastestPlan {
             block_size: (best.block_size != layout.block_size).then_some(best.block_size),
             why: why(best, listed, wires.source()),
             payload: broadcast.costs.payload,
-            fanout: best.fanout,
+            route: best.route,
             reason,
         })
     }
 
     /// Returns `plan`, a chain, in the shape of this plan.
     pub fn shaped(&self, plan: Plan) -> Plan {
-        if self.fanout == 1 {
+        if self.route == RouteShape::Chain {
             return plan;
         }
-        Plan { reason: self.reason.clone(), ..plan.branching(self.fanout) }
+        Plan { reason: self.reason.clone(), ..plan.shaped(self.route) }
     }
 }
 
@@ -92,12 +95,11 @@ fn search<'a>(
     if args.order != AUTO {
         broadcast.order = OrderChoice::Listed;
     }
-    broadcast.fanout = match args.shape {
-        _ if layout.open => FanoutChoice::Only(1),
-        ShapeChoice::Auto => FanoutChoice::Any,
-        ShapeChoice::Chain => FanoutChoice::Only(1),
-        ShapeChoice::Tree(None) => FanoutChoice::Tree,
-        ShapeChoice::Tree(Some(fanout)) => FanoutChoice::Only(fanout),
+    broadcast.route = match args.shape {
+        _ if layout.open => RouteShapes::Only(RouteShape::Chain),
+        ShapeChoice::Auto => RouteShapes::Any,
+        ShapeChoice::Tree => RouteShapes::Tree,
+        ShapeChoice::Only(route) => RouteShapes::Only(route),
     };
     if args.rails.is_some() || layout.open {
         broadcast.lanes = vec![lanes];
@@ -145,12 +147,20 @@ fn reason(tree: &Suggestion, chain: Option<&Suggestion>, source: &str) -> String
         |chain| format!("since a chain would take {}", time(chain.run.seconds)),
     );
     let takes = format!("{} by {source}", time(tree.run.seconds));
-    of_tree(tree.fanout, &chain, takes)
+    of_route(tree.route, &chain, takes)
 }
 
-/// Returns the reason for a tree, which is `since`, with the time that it `takes`.
-fn of_tree(fanout: usize, since: &str, takes: impl Display) -> String {
-    format!("a tree in which each node feeds {fanout}, {since}; the tree takes {takes}")
+/// Returns the reason for routes other than a chain, which is `since`, with the time that it `takes`.
+fn of_route(route: RouteShape, since: &str, takes: impl Display) -> String {
+    match route {
+        RouteShape::Twins => {
+            format!("two trees, each with half of the blocks, {since}; the trees take {takes}")
+        }
+        RouteShape::Chain => format!("a chain, {since}; the chain takes {takes}"),
+        RouteShape::Tree(fanout) => {
+            format!("a tree in which each node feeds {fanout}, {since}; the tree takes {takes}")
+        }
+    }
 }
 
 /// Returns `plan` over wires of which nothing is known in the shape that `--shape` specifies, with
@@ -169,19 +179,16 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
     };
     let pace = Pace { rate, hop: HOP };
     let layout = plan.layout;
-    let chain = pace.shape(layout, nodes, 1);
-    let (tree, reason): (Option<Shape>, _) = match request.args.shape {
-        ShapeChoice::Chain | ShapeChoice::Tree(Some(1)) => (None, String::new()),
-        ShapeChoice::Tree(Some(fanout)) => {
-            (Some(pace.shape(layout, nodes, fanout)), "as asked for".to_owned())
-        }
-        ShapeChoice::Tree(None) => (Some(pace.tree(layout, nodes)), "as asked for".to_owned()),
+    let asked = || "as asked for".to_owned();
+    let (shape, reason): (Option<Shape>, _) = match request.args.shape {
+        ShapeChoice::Only(route) => (Some(pace.shape(layout, nodes, route)), asked()),
+        ShapeChoice::Tree => (Some(pace.tree(layout, nodes)), asked()),
         ShapeChoice::Auto => {
+            let chain = pace.shape(layout, nodes, RouteShape::Chain);
             let since = format!("since a chain would take {chain} over {over}");
             (pace.better_tree(layout, nodes), since)
         }
     };
-    let Some(tree) = tree else { return plan };
-    let fanout = tree.fanout;
-    Plan { reason: Some(of_tree(fanout, &reason, tree)), ..plan.branching(fanout) }
+    let Some(shape) = shape.filter(|shape| shape.route != RouteShape::Chain) else { return plan };
+    Plan { reason: Some(of_route(shape.route, &reason, shape)), ..plan.shaped(shape.route) }
 }

@@ -3,7 +3,7 @@
 mod table;
 
 use garland_core::cluster::{Node, nodelist};
-use garland_core::plan::Layout;
+use garland_core::plan::{Layout, RouteShape};
 use garland_core::units::{Rate, bytes};
 use garland_predict::{Payload, Suggestion};
 use garland_topology::Topology;
@@ -42,6 +42,8 @@ struct Tried {
     /// The nodes in the order of the plan, as a node list; `list` if that is how they are listed.
     order: String,
     shape: String,
+    #[serde(skip)]
+    route: RouteShape,
     fanout: usize,
     lanes: u16,
     block_size: u32,
@@ -112,16 +114,18 @@ fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
 
 impl Tried {
     fn new(plan: Suggestion, names: &[String]) -> Self {
-        let shape = match plan.fanout {
-            1 => "chain".to_owned(),
-            fanout if fanout == names.len() => "star".to_owned(),
-            fanout => format!("tree of {fanout}"),
+        let shape = match plan.route {
+            RouteShape::Tree(fanout) if fanout == names.len() => "star".to_owned(),
+            RouteShape::Tree(fanout) => format!("tree of {fanout}"),
+            RouteShape::Twins => "pair of trees".to_owned(),
+            RouteShape::Chain => "chain".to_owned(),
         };
         let ordered: Vec<&str> = plan.order.iter().map(|&at| names[at].as_str()).collect();
         Self {
             order: if plan.is_listed() { "list".to_owned() } else { in_order(&ordered) },
             shape,
-            fanout: plan.fanout,
+            route: plan.route,
+            fanout: plan.route.fanout(),
             lanes: plan.lanes,
             block_size: plan.block_size,
             seconds: plan.run.seconds,
@@ -158,8 +162,8 @@ fn handling(asked: &PlanSuggest) -> Handling {
 
 /// Returns the options for `garland cp` that select a plan.
 fn options(plan: &Tried, asked: &PlanSuggest) -> String {
-    let shape = if plan.fanout == 1 { "chain".to_owned() } else { format!("tree:{}", plan.fanout) };
     let (order, lanes, block) = (&plan.order, plan.lanes, plan.block_size >> 10);
+    let shape = plan.route;
     let mut options =
         format!("--order '{order}' --shape {shape} --rails {lanes} --block-size {block}KiB");
     if asked.no_encrypt {
@@ -180,11 +184,14 @@ fn reasons(plans: &[Tried], length: u64, source: &str) -> String {
     let mut why = format!("by {source}, {limit} is busy for {stream:.3} s of {seconds:.3} s");
     let same = |plan: &&Tried| plan.block_size == best.block_size;
     let listed =
-        plans.iter().filter(same).find(|plan| plan.order == "list" && plan.fanout == best.fanout);
+        plans.iter().filter(same).find(|plan| plan.order == "list" && plan.route == best.route);
     if let Some(listed) = listed.filter(|_| best.order != "list") {
         why.push_str(&format!("; in the order of the list {:.3} s", listed.seconds));
     }
-    let other = plans.iter().filter(same).find(|plan| (plan.fanout == 1) != (best.fanout == 1));
+    let other = plans
+        .iter()
+        .filter(same)
+        .find(|plan| (plan.route == RouteShape::Chain) != (best.route == RouteShape::Chain));
     if let Some(other) = other {
         why.push_str(&format!(
             "; a {} takes {:.3} s, of which {:.3} s pass before the first byte reaches its last node",

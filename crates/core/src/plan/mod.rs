@@ -21,6 +21,6 @@ pub use manifest::{Manifest, ManifestError, StripeServer};
 pub use node_id::{HEAD, NodeId};
 pub use order::{Order, OrderError, Rates, chain_order};
 pub use route::{Route, RouteError};
-pub use shape::{Pace, Shape};
+pub use shape::{Pace, RouteShape, Shape};
 pub use stripe_set::{ASIDE, FoundStripe, StripeSet, StripeSetError};
 pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};

@@ -5,7 +5,7 @@ use garland_topology::{NodeId, Topology};
 use super::job::Balance;
 use super::row::{Report, Row};
 use crate::pairs::Group;
-use crate::scenario_lab::{AGAIN, ScenarioLab};
+use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::Failure;
 
 /// Returns the bytes that all nodes need: each may hold one source and one copy of the longest
@@ -44,36 +44,16 @@ pub struct Balances<'a> {
 
 impl Balances<'_> {
     /// Measures the rates with each number of remote copies in the job; with no remote copies only
-    /// if `with_none`. Repeats measurements whose rates are below the tolerance, and keeps the
-    /// highest rate of each.
+    /// if `with_none`.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
-        let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
-        let least = self.experiment.tolerance.least_of_bound;
-        let mut rows: Vec<Row> = Vec::new();
-        for attempt in 0..=AGAIN {
-            if open.is_empty() {
-                break;
-            }
-            let name = &self.topology.name;
-            let again = if attempt > 0 { ", again" } else { "" };
-            garland_terminal::errln!(
-                "{name}: {open:?} remote copies on {} wire{again} ...",
-                self.group.name.name()
-            );
-            for new in self.once(sizes, &open)? {
-                let is_same = |row: &&mut Row| (row.size, row.remote) == (new.size, new.remote);
-                match rows.iter_mut().find(is_same) {
-                    Some(row) if row.rate < new.rate => *row = new,
-                    Some(_) => {}
-                    None => rows.push(new),
-                }
-            }
-            open.retain(|&remote| {
-                rows.iter().any(|row| row.remote == remote && row.share() < least)
-            });
-        }
-        Ok(rows)
+        let remote: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
+        garland_terminal::errln!(
+            "{}: {remote:?} remote copies on {} wire ...",
+            self.topology.name,
+            self.group.name.name()
+        );
+        self.once(sizes, &remote)
     }
 
     /// Runs `garland balance` once, with these sizes in bytes and numbers of remote copies.
@@ -83,11 +63,11 @@ impl Balances<'_> {
         let nodes = format!("{}:/", nodes.collect::<Vec<_>>().join(","));
         let bytes = list(sizes.iter().map(u64::to_string).collect());
         let remote = list(remote.iter().map(usize::to_string).collect());
-        self.lab.go_on()?;
         let words = ["balance", &nodes, "--sizes", &bytes, "--remote", &remote, "--rounds", "1"];
         let more = ["--block-size", &self.experiment.job.block, "--no-fsync"];
-        let report: Report = self.lab.ask(&[&words[..], &more[..]].concat())?;
-        let row = |point| Row::new(self.topology, self.group.name, &self.flows, point);
+        let ask = || self.lab.ask::<Report>(&[&words[..], &more[..]].concat());
+        let (report, busy) = self.lab.watch(ask)?;
+        let row = |point| Row::new(self.topology, self.group.name, &self.flows, (point, busy));
         report.points.into_iter().map(row).collect()
     }
 }

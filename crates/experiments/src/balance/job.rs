@@ -1,5 +1,6 @@
 //! The sections of a balance scenario.
 
+use garland_analysis::grade::Published;
 use garland_core::units::{Rate, bytes};
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::sections::{Kind, Sections, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a balance scenario's file.
-pub type Balance = Sections<Job, Tolerance, Published>;
+pub type Balance = Sections<Job, PublishedRow>;
 
 /// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -29,6 +30,9 @@ pub struct Job {
     pub disk: String,
     /// The groups of pairs, by kind of wire; a topology is measured with the groups that fit it.
     pub wire: Vec<Group>,
+    /// The name of the topology that is published as the best with one remote copy, and as poorer than the
+    /// others with many; `None` if there is none.
+    pub baseline: Option<String>,
     /// The forecasts to test; `None` to test none.
     pub upgrade: Option<Upgrade>,
 }
@@ -43,22 +47,10 @@ pub struct Upgrade {
     pub remote: Vec<usize>,
 }
 
-/// Section `[tolerance]`: the limits within which results count as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The least rate of all copies together, as a share of the bound of wires and disks.
-    pub least_of_bound: f64,
-    /// The relative difference below which two rates count as equal.
-    pub equal: f64,
-    /// The largest relative error of a forecast rate.
-    pub forecast: f64,
-}
-
 /// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedRow {
     /// The name of the topology that the figure belongs to.
     pub topology: String,
     /// The kind of wire between the nodes of a pair.
@@ -67,8 +59,10 @@ pub struct Published {
     pub size: String,
     /// The number of remote copies at which the rate is highest; `None` if that was not published.
     pub best: Option<usize>,
-    /// Rate of all copies together, in MB/s.
-    pub rate: f64,
+    /// Rate of all copies together, in MB/s: with `best` remote copies, or else the highest with any.
+    pub rate: Published,
+    /// Why the emulation was fitted to this rate; `None` if it was not.
+    pub calibrated: Option<String>,
 }
 
 impl Balance {
@@ -95,6 +89,9 @@ impl Balance {
         let is_run = |name: &str| topologies.iter().any(|topology| topology.name == name);
         if let Some(row) = self.published.iter().find(|row| !is_run(&row.topology)) {
             return refuse(format!("{} is published, but not in `topologies`", row.topology));
+        }
+        if let Some(name) = job.baseline.as_ref().filter(|name| !is_run(name)) {
+            return refuse(format!("`baseline` is {name}, which is not in `topologies`"));
         }
         let best = self.published.iter().filter_map(|row| row.best);
         let tried = job.upgrade.iter().flat_map(|upgrade| upgrade.remote.iter().copied());

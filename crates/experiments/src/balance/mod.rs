@@ -5,6 +5,8 @@ mod balances;
 mod job;
 mod row;
 mod table;
+#[cfg(test)]
+mod tests;
 mod upgrade;
 
 use garland_topology::Topology;
@@ -18,6 +20,8 @@ pub use job::Balance;
 use row::Row;
 use table::Common;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Balance {
     /// Measures every topology with every group of pairs that fits it.

@@ -1,10 +1,12 @@
 //! A measured point, compared with the bound of wires and disks.
 
+use garland_analysis::grade::Sample;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::Wire;
 use crate::predicted;
+use crate::scenario_lab::Busy;
 use garland_terminal::failure::Failure;
 
 /// The fields of `garland.balance/2` that are read.
@@ -47,6 +49,8 @@ pub struct Row {
     pub wires: Option<f64>,
     /// The bottleneck: `disk`, `network` or `cpu`; `None` if unknown.
     pub resource: Option<String>,
+    /// The share of this machine's processor time that was in use during the test.
+    pub busy: Busy,
     /// The forecast rate with disks twice as fast.
     pub disk_twice: f64,
     /// The forecast rate with wires twice as fast.
@@ -54,19 +58,24 @@ pub struct Row {
 }
 
 impl Row {
+    /// Returns the sample of a value from this row, which is void if the emulator lagged.
+    pub fn sample(&self, value: f64) -> Sample {
+        Sample::new(value).voided(self.busy.lags())
+    }
+
     /// Returns the measured rate as a share of the bound.
     pub fn share(&self) -> f64 {
         self.rate / self.bound
     }
 
-    /// Creates the row of a measured point; `flows` are the sender and receiver of each copy. The
+    /// Creates the row of a measured point, during which the machine was so busy; `flows` are the sender and receiver of each copy. The
     /// bound assumes that a local copy is read and written on one disk, and that all remote copies
     /// share the wires.
     pub fn new(
         topology: &Topology,
         wire: Wire,
         flows: &[(NodeId, NodeId)],
-        point: Point,
+        (point, busy): (Point, Busy),
     ) -> Result<Self, Failure> {
         let Point { size, remote, rate, resource, disk_twice, network_twice } = point;
         let copies = flows.len();
@@ -86,6 +95,7 @@ impl Row {
             bound: all / longest,
             wires: wires_s.map(|seconds| all / seconds),
             resource,
+            busy,
             disk_twice,
             network_twice,
         })

@@ -1,5 +1,6 @@
 //! The sections of a broadcast scenario.
 
+use garland_analysis::grade::Published;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a broadcast scenario's file.
-pub type Broadcast = Sections<Job, Tolerance, Published>;
+pub type Broadcast = Sections<Job, PublishedRow>;
 
 /// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -47,25 +48,16 @@ impl Tool {
     }
 }
 
-/// Section `[tolerance]`: the limits within which results count as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The largest accepted time with agents that run already, as a multiple of the time that the
-    /// wire alone takes.
-    pub up_over_limit: f64,
-}
-
 /// Entry of `[[published]]`: a published row.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedRow {
     /// Number of nodes that receive the file.
     pub receivers: u32,
-    /// The minimum and maximum time of the whole command, in seconds.
-    pub seconds: [f64; 2],
-    /// Best rate in MB/s.
-    pub rate: f64,
+    /// Seconds of the whole command.
+    pub seconds: Published,
+    /// Rate in MB/s.
+    pub rate: Published,
 }
 
 impl Broadcast {
@@ -85,7 +77,7 @@ impl Broadcast {
     }
 
     /// Returns the published row for this number of receivers; `None` if there is none.
-    pub fn published(&self, receivers: u32) -> Option<&Published> {
+    pub fn published(&self, receivers: u32) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.receivers == receivers)
     }
 }

@@ -3,6 +3,8 @@
 mod job;
 mod pipes;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -18,6 +20,8 @@ pub use job::Broadcast;
 use job::Tool;
 pub use table::Table;
 use table::{Common, Row};
+#[cfg(test)]
+pub use tests::ideal;
 
 /// The name of the file on the nodes.
 const NAME: &str = "copy";
@@ -49,14 +53,15 @@ impl Broadcast {
                     let (start_ns, _) = copy(lab, tool, &nothing, used)?;
                     let wires_s =
                         predicted::chain(topology, &places[..=receivers as usize], length)?;
-                    let (whole_ns, stream_ns) = copy(lab, tool, &source, used)?;
+                    let ((whole_ns, stream_ns), busy) =
+                        lab.watch(|| copy(lab, tool, &source, used))?;
                     let mut equal = true;
                     for node in &used[1..] {
                         equal &= lab.verify(node, NAME, &source)?;
                     }
                     let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
                     let predicted_s = start_ns as f64 / 1e9 + wires_s;
-                    rows.push(Row { tool, receivers, predicted_s, whole_s, stream_s, equal });
+                    rows.push(Row { tool, receivers, predicted_s, whole_s, stream_s, busy, equal });
                 }
             }
             phases.end("copies");

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use garland_analysis::grade::Sample;
 use serde::Serialize;
 
 use super::job::{Broadcast, Tool};
+use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Busy;
 use crate::table::{self, Size};
 
 /// The table: a row for each number of receivers and each tool.
@@ -38,23 +41,74 @@ pub struct Row {
     pub whole_s: f64,
     /// Seconds from the first byte until the last node has received its last byte.
     pub stream_s: f64,
+    /// The share of this machine's processor time that was in use during the copy.
+    pub busy: Busy,
     /// Whether every node's file equals the source.
     pub equal: bool,
 }
 
+impl Row {
+    fn seconds(&self) -> Sample {
+        self.sample(self.whole_s)
+    }
+
+    /// Returns the sample of a value from this row, which is void if the emulator lagged.
+    fn sample(&self, value: f64) -> Sample {
+        Sample::new(value).voided(self.busy.lags())
+    }
+}
+
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
-        let most = self.experiment.tolerance.up_over_limit;
-        self.rows.iter().find_map(|row| {
-            let (tool, receivers) = (row.tool.name(), row.receivers);
-            let share = row.whole_s / self.common.limit_s;
-            if !row.equal {
-                return Some(format!("{tool} to {receivers}: a file differs from its source"));
+    /// Returns the published times, rates and orders of the script, each with what was measured, and
+    /// whether standing agents save what they were proposed for.
+    pub fn claims(&self) -> Vec<Claim> {
+        let pipes = self.rows.iter().filter(|row| row.tool == Tool::Pipes);
+        let published = |row: &Row| self.experiment.published(row.receivers);
+        let rows: Vec<_> = pipes.filter_map(|row| Some((row, published(row)?))).collect();
+        let mut claims = Vec::new();
+        for (row, then) in &rows {
+            let what = format!("{} to {}", row.tool.name(), row.receivers);
+            let (seconds, rate) = (row.seconds(), row.sample(self.rate(row.whole_s)));
+            claims.push(Claim::figure(format!("{what}, time"), "s", &then.seconds, seconds));
+            claims.push(Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate));
+        }
+        for (at, (later, then)) in rows.iter().enumerate() {
+            for (first, before) in &rows[..at] {
+                let what = format!(
+                    "time to {} over time to {}, {}",
+                    later.receivers,
+                    first.receivers,
+                    later.tool.name()
+                );
+                let quotient = first.sample(later.whole_s / first.whole_s);
+                let quotient = quotient.voided(later.busy.lags());
+                claims.extend(Claim::order(what, (&then.seconds, &before.seconds), quotient));
             }
-            (row.tool == Tool::Up && share > most).then(|| {
-                format!("{tool} to {receivers} takes {share:.2} times as long as the wire alone, above {most}")
-            })
+        }
+        claims.extend(self.standing());
+        claims
+    }
+
+    /// Returns the claims that a chain of standing agents takes less time than one that is started for
+    /// the copy, which is why a daemon was proposed.
+    fn standing(&self) -> Vec<Claim> {
+        let of = |tool: Tool, receivers: u32| {
+            self.rows.iter().find(|row| row.tool == tool && row.receivers == receivers)
+        };
+        let claim = |up: &Row| {
+            let cold = of(Tool::Cold, up.receivers)?;
+            let quotient = up.sample(up.whole_s / cold.whole_s).voided(cold.busy.lags());
+            let what = format!("standing chain over one set up for it, to {}", up.receivers);
+            Some(Claim::below(what, quotient))
+        };
+        self.rows.iter().filter(|row| row.tool == Tool::Up).filter_map(claim).collect()
+    }
+
+    /// Describes the first copy that differs from its source; `None` if there is none.
+    pub fn broken(&self) -> Option<String> {
+        self.rows.iter().find(|row| !row.equal).map(|row| {
+            let (tool, receivers) = (row.tool.name(), row.receivers);
+            format!("{tool} to {receivers}: a file differs from its source")
         })
     }
 
@@ -85,12 +139,12 @@ impl fmt::Display for Table {
         writeln!(f)?;
         writeln!(
             f,
-            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
+            "{:<15}{:>10}{:>10} |{:>12}{:>11} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
             "", "", "", "published", "", "predicted", "", "emulated", "", "stream", ""
         )?;
         writeln!(
             f,
-            "{:<15}{:>10}{:>10} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
+            "{:<15}{:>10}{:>10} |{:>12}{:>11} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
             "tool", "receivers", "repeaters", "s", "MB/s", "s", "MB/s", "s", "MB/s", "s", "MB/s"
         )?;
         for row in &self.rows {
@@ -104,17 +158,12 @@ impl Table {
     fn write_row(&self, f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
         let then = (row.tool == Tool::Pipes).then(|| self.experiment.published(row.receivers));
         let (seconds, rate) = match then.flatten() {
-            Some(then) => {
-                let [least, most] = then.seconds;
-                let seconds =
-                    if least == most { format!("{least}") } else { format!("{least}-{most}") };
-                (seconds, format!("{}", then.rate))
-            }
+            Some(then) => (then.seconds.to_string(), then.rate.to_string()),
             None => ("-".to_owned(), "-".to_owned()),
         };
         writeln!(
             f,
-            "{:<15}{:>10}{:>10} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.1} |{:>9.2}{:>8.1}{:>9.2}{:>8.1}{}",
+            "{:<15}{:>10}{:>10} |{seconds:>12}{rate:>11} |{:>10.2}{:>7.1} |{:>9.2}{:>8.1}{:>9.2}{:>8.1}{}",
             row.tool.name(),
             row.receivers,
             row.receivers - 1,

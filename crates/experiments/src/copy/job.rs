@@ -1,5 +1,6 @@
 //! The sections of a copy scenario.
 
+use garland_analysis::grade::Published;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::sections::{Kind, Sections, reached, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a copy scenario's file.
-pub type CopyExperiment = Sections<Job, Tolerance, Published>;
+pub type CopyExperiment = Sections<Job, PublishedRow>;
 
 /// Section `[job]`: the copy that is measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -41,24 +42,18 @@ fn by_cp() -> Vec<CopyTool> {
     vec![CopyTool::Cp]
 }
 
-/// Section `[tolerance]`: the limits within which results count as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// Least rate of the whole command, as a share of the wires' bound.
-    pub least_of_bound: f64,
-}
-
 /// Entry of `[[published]]`: a published row.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedRow {
     /// The name of the topology that the row belongs to.
     pub topology: String,
     /// The seconds that the copy of the whole file took.
-    pub seconds: f64,
+    pub seconds: Published,
     /// Rate in MiB/s.
-    pub rate: f64,
+    pub rate: Published,
+    /// The seconds as percent of those over the first published topology.
+    pub percent: Published,
 }
 
 impl CopyExperiment {
@@ -66,7 +61,8 @@ impl CopyExperiment {
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         topologies.iter().try_for_each(|topology| reached(topology, &self.job.to).map(drop))?;
-        let is_unknown = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
+        let is_unknown =
+            |row: &&PublishedRow| topologies.iter().all(|one| one.name != row.topology);
         match self.published.iter().find(is_unknown) {
             Some(row) => refuse(format!("{} is published, but not in `topologies`", row.topology)),
             None => Ok(()),
@@ -74,7 +70,7 @@ impl CopyExperiment {
     }
 
     /// Returns the published row of a topology; `None` if there is none.
-    pub fn published(&self, topology: &str) -> Option<&Published> {
+    pub fn published(&self, topology: &str) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.topology == topology)
     }
 }

@@ -3,6 +3,8 @@
 
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -17,6 +19,8 @@ pub use job::CopyExperiment;
 use job::CopyTool;
 use table::Row;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 /// The name of the file on the node.
 const NAME: &str = "copy";
@@ -52,18 +56,17 @@ impl CopyExperiment {
             lab.go_on()?;
             phases.end("set-up");
             let bound_s = bounds::seconds(topology, &[(0, place)], length);
-            let enough_s = bound_s / self.tolerance.least_of_bound;
             let mut rows = Vec::new();
             for by in self.job.by.iter().copied() {
-                let copy = |source: &Path, enough_s: f64| match by {
-                    CopyTool::Cp => self.by_cp(lab, source, enough_s),
-                    CopyTool::Mount => self.by_mount(lab, source, enough_s),
+                let copy = |source: &Path| match by {
+                    CopyTool::Cp => self.by_cp(lab, source),
+                    CopyTool::Mount => self.by_mount(lab, source),
                 };
-                let predicted_s = copy(&nothing, f64::INFINITY)? + wires_s;
-                let whole_s = copy(&source, enough_s)?;
+                let predicted_s = copy(&nothing)? + wires_s;
+                let (whole_s, busy) = lab.watch(|| copy(&source))?;
                 let equal = lab.verify(to, NAME, &source)?;
                 let topology = topology.name.clone();
-                rows.push(Row { topology, by, predicted_s, whole_s, bound_s, equal });
+                rows.push(Row { topology, by, predicted_s, whole_s, bound_s, busy, equal });
             }
             phases.end("copies");
             lab.garland(&["down", &node])?;
@@ -71,25 +74,19 @@ impl CopyExperiment {
         })
     }
 
-    fn by_cp(&self, lab: &ScenarioLab<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
+    fn by_cp(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         let target = format!("lab:{}:/{NAME}", self.job.to);
         let words = ["cp", "--whole", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
-        lab.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
+        lab.together(&[words.map(str::to_owned).to_vec()])
     }
 
     /// Copies `source` with cp to a mount. Returns the seconds until cp has closed the file, when
-    /// the node has the whole file; the least of several tries if the first takes more than
-    /// `enough_s`.
-    fn by_mount(
-        &self,
-        lab: &ScenarioLab<'_>,
-        source: &Path,
-        enough_s: f64,
-    ) -> Result<f64, Failure> {
+    /// the node has the whole file.
+    fn by_mount(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         let to = &self.job.to;
         lab.mounted(&format!("lab:{to}"), |dir| {
             let target = dir.join(to).join(NAME);
-            lab.fastest_of(enough_s, || lab.system("cp", &[source, &target]))
+            lab.system("cp", &[source, &target]).map(|whole_ns| whole_ns as f64 / 1e9)
         })
     }
 }

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use garland_analysis::grade::Sample;
 use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::job::{CopyExperiment, CopyTool};
+use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Busy;
 use crate::table::{self, Size, or_dash};
 
 /// Bytes of a MiB, the unit of the figures of 2004.
@@ -29,35 +32,51 @@ pub struct Row {
     pub whole_s: f64,
     /// The seconds that the wires alone need for the file.
     pub bound_s: f64,
+    /// The share of this machine's processor time that was in use during the copy.
+    pub busy: Busy,
     /// Whether the node's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first row that is out of tolerance: its copy is too slow for the wires, or the
-    /// published copy is faster than the wires allow. `None` if there is no such row.
-    pub fn miss(&self) -> Option<String> {
-        let least = self.experiment.tolerance.least_of_bound;
-        self.rows.iter().find_map(|row| {
-            let (topology, share) = (row.label(), row.bound_s / row.whole_s);
-            if !row.equal {
-                return Some(format!("{topology}: the file differs from its source"));
+    /// Returns the published times, rates, percentages and orders, each with what was measured through a
+    /// mount, or by `garland cp` if nothing else was. Times are those of the whole published file: as many
+    /// times longer as it is longer.
+    pub fn claims(&self) -> Vec<Claim> {
+        let is_by_mount = self.rows.iter().any(|row| row.by == CopyTool::Mount);
+        let by = if is_by_mount { CopyTool::Mount } else { CopyTool::Cp };
+        let published = |row: &Row| self.experiment.published(&row.topology);
+        let rows = self.rows.iter().filter(|row| row.by == by);
+        let rows: Vec<_> = rows.filter_map(|row| Some((row, published(row)?))).collect();
+        let mut claims = Vec::new();
+        let Some((base, _)) = rows.first() else { return claims };
+        for (row, then) in &rows {
+            let (name, over) = (&row.topology, row.whole_s / base.whole_s);
+            let seconds = row.sample(row.whole_s / self.common.scale);
+            let percent = row.sample(over * 100.0).voided(base.busy.lags());
+            claims.push(Claim::figure(format!("{name}, time"), "s", &then.seconds, seconds));
+            let rate = row.sample(self.rate(row.whole_s));
+            claims.push(Claim::figure(format!("{name}, rate"), "MiB/s", &then.rate, rate));
+            if row.topology != base.topology {
+                let what = format!("{name}, of {}", base.topology);
+                claims.push(Claim::figure(what, "%", &then.percent, percent));
             }
-            if share < least {
-                let (share, least) = (share * 100.0, least * 100.0);
-                return Some(format!(
-                    "{topology}: {share:.1} % of the bound of the wires, below {least:.0} %"
-                ));
+        }
+        for (at, (row, then)) in rows.iter().enumerate() {
+            for (other, before) in &rows[..at] {
+                let what = format!("time over {}, over that over {}", row.topology, other.topology);
+                let quotient = row.sample(row.whole_s / other.whole_s);
+                let quotient = quotient.voided(other.busy.lags());
+                claims.extend(Claim::order(what, (&then.seconds, &before.seconds), quotient));
             }
-            let then = self.experiment.published(&row.topology)?;
-            let bound = self.rate(row.bound_s);
-            (then.rate > bound).then(|| {
-                format!(
-                    "{topology}: the published {} MiB/s is above the {bound:.2} of its wires",
-                    then.rate
-                )
-            })
-        })
+        }
+        claims
+    }
+
+    /// Describes the first copy that differs from its source; `None` if there is none.
+    pub fn broken(&self) -> Option<String> {
+        let row = self.rows.iter().find(|row| !row.equal)?;
+        Some(format!("{}: the file differs from its source", row.label()))
     }
 
     /// Returns the predicted times, each with the time measured in the lab.
@@ -73,6 +92,11 @@ impl Table {
 }
 
 impl Row {
+    /// Returns the sample of a value from this row, which is void if the emulator lagged.
+    fn sample(&self, value: f64) -> Sample {
+        Sample::new(value).voided(self.busy.lags())
+    }
+
     /// Returns the topology's name, followed by the tool unless that is `garland cp`.
     fn label(&self) -> String {
         match self.by {
@@ -99,9 +123,10 @@ impl fmt::Display for Table {
         for row in &self.rows {
             let bound = self.rate(row.bound_s);
             let then = self.experiment.published(&row.topology);
-            let seconds = or_dash(then.map(|then| format!("{:.1}", then.seconds)));
-            let rate = or_dash(then.map(|then| format!("{:.2}", then.rate)));
-            let used = or_dash(then.map(|then| format!("{:.1} %", then.rate / bound * 100.0)));
+            let seconds = or_dash(then.map(|then| &then.seconds));
+            let rate = or_dash(then.map(|then| &then.rate));
+            let used = then.map(|then| format!("{:.1} %", then.rate.middle() / bound * 100.0));
+            let used = or_dash(used);
             writeln!(
                 f,
                 "{:<26} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.2} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",

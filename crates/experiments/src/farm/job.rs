@@ -1,5 +1,8 @@
 //! The sections of a farm scenario.
 
+use std::collections::BTreeMap;
+
+use garland_analysis::grade::Published;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
@@ -10,7 +13,7 @@ use garland_farm::result::Unit;
 use garland_terminal::failure::Failure;
 
 /// The sections of a farm scenario's file.
-pub type Farm = Sections<Job, Tolerance, Published>;
+pub type Farm = Sections<Job, PublishedRow>;
 
 /// The name in `[[published]]` of the runs on a single machine, with which all others are compared.
 pub const ONE: &str = "one";
@@ -81,35 +84,35 @@ pub struct Riddle {
     pub suspect: Vec<Suspect>,
 }
 
-/// Section `[tolerance]`: the limits within which results count as reproduced.
+/// Entry of `[[published]]`: a published row. Fields that were not published are `None`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The largest difference between emulated and published time, both as a share of the time of
-    /// one machine.
-    pub of_one: f64,
-    /// The least rate of a copy through the mount, as a share of the bound of the wires.
-    pub copy_of_bound: f64,
-    /// The factor within which a suspect must reproduce the published ratio of the rates of both
-    /// networks.
-    pub riddle: f64,
-}
-
-/// Entry of `[[published]]`: a published figure.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedRow {
     /// The topology's name, or [`ONE`] for one machine alone.
     pub topology: String,
     /// The name of the load; `None` for the copy through the mount.
     pub load: Option<String>,
-    /// Seconds of the slowest job, or of the copy.
-    pub slowest: f64,
-    /// The seconds of the fastest job; `None` if that was not published.
-    pub fastest: Option<f64>,
-    /// Whether the figure belongs to the riddle: it is printed, but need not be reproduced.
+    /// The time of the slowest job, or of the copy, in seconds.
+    pub slowest: Published,
+    /// The time of the fastest job.
+    pub fastest: Option<Published>,
+    /// The time of the slowest job minus that of the fastest.
+    pub difference: Option<Published>,
+    /// `difference` as percent of `slowest`.
+    pub spread: Option<Published>,
+    /// `slowest` as percent of the time of one machine, or of the first published copy.
+    pub percent: Option<Published>,
+    /// `slowest` as percent of the time over other topologies, by their names.
     #[serde(default)]
-    pub riddle: bool,
+    pub rebased: BTreeMap<String, Published>,
+    /// The power of one machine that is as fast, in the job's unit.
+    pub power: Option<Published>,
+    /// The difference of `power` from that of all machines together, in percent.
+    pub of_all: Option<Published>,
+    /// The rate of the copy in MiB/s.
+    pub rate: Option<Published>,
+    /// Why the emulation was fitted to `slowest`; `None` if it was not.
+    pub calibrated: Option<String>,
 }
 
 impl Farm {
@@ -136,7 +139,7 @@ impl Farm {
                 return refuse(format!("the riddle is about {name}, which is not in `topologies`"));
             }
         }
-        let has_load = |row: &Published| {
+        let has_load = |row: &PublishedRow| {
             row.load.as_ref().is_none_or(|load| job.load.iter().any(|own| own.name == *load))
         };
         let unknown = self
@@ -174,7 +177,7 @@ impl Farm {
 
     /// Returns the published figure of a topology: that of a load, or that of the copy if `load` is
     /// `None`.
-    pub fn published(&self, topology: &str, load: Option<&str>) -> Option<&Published> {
+    pub fn published(&self, topology: &str, load: Option<&str>) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.topology == topology && row.load.as_deref() == load)
     }
 }

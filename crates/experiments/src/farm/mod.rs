@@ -1,11 +1,14 @@
 //! Many jobs on a few nodes, over several topologies: the heavy and the light encodes of 2004, a copy through
 //! the mount, and faults that may have slowed one of the networks down.
 
+mod claims;
 mod job;
 mod prediction;
 mod riddle;
 mod row;
 mod table;
+#[cfg(test)]
+mod tests;
 mod trial;
 mod wave;
 mod words;
@@ -19,6 +22,8 @@ use job::ONE;
 use row::{Row, Scaling};
 use table::Common;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 use trial::FarmTrial;
 
 impl Farm {
@@ -45,7 +50,8 @@ impl Farm {
     /// one machine.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
-        let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest);
+        let published =
+            self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest.middle());
         Ok(Scaling::new(scale, published / first.seconds.max(1e-9)))
     }
 }

@@ -1,11 +1,13 @@
 //! The rows of the tables.
 
 use garland_analysis::farm::{Losses, Spread};
+use garland_analysis::grade::Sample;
 use garland_core::units::Rate;
 use garland_topology::Topology;
 use serde::Serialize;
 
 use super::job::ONE;
+use crate::scenario_lab::Busy;
 
 /// The factors by which the emulation is smaller and faster than the original.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -66,11 +68,18 @@ pub struct Row {
     pub made: f64,
     /// Whether all outputs were equal.
     pub equal: bool,
+    /// The share of this machine's processor time that was in use meanwhile.
+    pub busy: Busy,
     /// The run's name.
     pub run: String,
 }
 
 impl Row {
+    /// Returns the sample of a value from this row, which is void if the emulator lagged.
+    pub fn sample(&self, value: Option<f64>) -> Sample {
+        value.map_or_else(Sample::none, Sample::new).voided(self.busy.lags())
+    }
+
     /// Returns the topology's name for tables.
     pub fn name(&self) -> &str {
         if self.topology == ONE { "one PC" } else { &self.topology }
@@ -97,6 +106,15 @@ pub struct CopyRow {
     pub bound_s: f64,
     /// The length of the file in bytes.
     pub bytes: u64,
+    /// The share of this machine's processor time that was in use during the copy.
+    pub busy: Busy,
+}
+
+impl CopyRow {
+    /// Returns the sample of a value from this copy, which is void if the emulator lagged.
+    pub fn sample(&self, value: f64) -> Sample {
+        Sample::new(value).voided(self.busy.lags())
+    }
 }
 
 /// Copies over the two networks of the riddle, with one suspect; rates in bytes per second.
@@ -104,10 +122,10 @@ pub struct CopyRow {
 pub struct SuspectRow {
     /// The fault; `None` in the first row, which is without a fault.
     pub suspect: Option<String>,
-    /// The rate over the slow network.
-    pub slow: f64,
+    /// The rate over the slow network; `None` if a copy reached its timeout.
+    pub slow: Option<f64>,
     /// The rate over the faster network, with the fault if it can occur there.
-    pub fast: f64,
-    /// Whether the fault makes the slow network slower than the other by about the published factor.
-    pub reproduces: bool,
+    pub fast: Option<f64>,
+    /// The share of this machine's processor time that was in use during the copies.
+    pub busy: Busy,
 }

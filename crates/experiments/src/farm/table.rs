@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::{bar, spread};
+use garland_analysis::grade::Published;
 use garland_core::units::bytes;
 use serde::Serialize;
 
@@ -10,11 +11,11 @@ use super::job::{Farm, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow, share_of_one};
 use super::words;
 use crate::predicted::Prediction;
-use crate::table;
+use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
 /// Bytes of a MiB, the unit of the copies of 2004.
-const MIB: f64 = 1048576.0;
+pub(super) const MIB: f64 = 1048576.0;
 
 /// The table of the encodes; the rows of one machine come first.
 pub type Table = table::Table<Farm, Row, Common>;
@@ -45,58 +46,11 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// Describes the first result that is out of tolerance; `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
-        let unequal = self.rows.iter().find(|row| !row.equal);
-        let unequal = unequal.map(|row| {
-            format!(
-                "{}, {}: outputs differ, although their sources are equal",
-                row.topology, row.load
-            )
-        });
-        unequal
-            .or_else(|| self.rows.iter().find_map(|row| self.far_off(row)))
-            .or_else(|| self.slow_copy())
-            .or_else(|| self.riddle_stays())
-    }
-
-    fn far_off(&self, row: &Row) -> Option<String> {
-        let published = self.experiment.published(&row.topology, Some(&row.load))?;
-        let then = self.experiment.share_then(&row.topology, &row.load)?;
-        let now = share_of_one(&self.rows, row)?;
-        let far = !published.riddle && (now - then).abs() > self.experiment.tolerance.of_one;
-        far.then(|| {
-            let (name, load) = (&row.topology, &row.load);
-            let (now, then) = (now * 100.0, then * 100.0);
-            format!("{name}, {load}: {now:.1} % of one PC's time, published {then:.1} %")
-        })
-    }
-
-    fn slow_copy(&self) -> Option<String> {
-        let least = self.experiment.tolerance.copy_of_bound;
-        let slow = self.common.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
-        let share = slow.bound_s / slow.seconds * 100.0;
-        Some(format!(
-            "{}: the copy reached {share:.1} % of the bound of the wires, below {:.0} %",
-            slow.topology,
-            least * 100.0
-        ))
-    }
-
-    /// Describes why the riddle is unsolved: the slow network is slower even without a fault, or no
-    /// suspect makes it slower. `None` if it is solved.
-    fn riddle_stays(&self) -> Option<String> {
-        let riddle = &self.experiment.job.riddle;
-        let (slow, fast) = (&riddle.slow, &riddle.fast);
-        match self.common.suspects.split_first() {
-            Some((healthy, _)) if healthy.slow <= healthy.fast => {
-                Some(format!("{slow} is slower than {fast} without a fault"))
-            }
-            Some((_, tried)) if !tried.iter().any(|row| row.reproduces) => Some(format!(
-                "no tested fault makes {slow} slower than {fast} by the published factor"
-            )),
-            _ => None,
-        }
+    /// Describes the first load whose outputs differ; `None` if there is none.
+    pub fn broken(&self) -> Option<String> {
+        let row = self.rows.iter().find(|row| !row.equal)?;
+        let (topology, load) = (&row.topology, &row.load);
+        Some(format!("{topology}, {load}: outputs differ, although their sources are equal"))
     }
 }
 
@@ -118,9 +72,7 @@ impl fmt::Display for Table {
         self.copies(f)?;
         self.riddle(f)?;
         writeln!(f)?;
-        for line in words::agreement(&self.experiment, &self.rows) {
-            writeln!(f, "{line}")?;
-        }
+        words::losses(&self.rows).try_for_each(|line| writeln!(f, "{line}"))?;
         let last = self.experiment.job.load.last().map(|load| &load.name);
         let closing = self.rows.iter().filter(|row| row.topology != ONE && Some(&row.load) == last);
         writeln!(f)?;
@@ -154,17 +106,25 @@ impl Table {
         Ok(())
     }
 
-    /// Formats the published figures of a row.
+    /// Formats the published figures of a row as they were published.
     fn published(&self, row: &Row) -> String {
-        let Some(published) = self.experiment.published(&row.topology, Some(&row.load)) else {
+        let Some(then) = self.experiment.published(&row.topology, Some(&row.load)) else {
             return format!("{:>65}", "-");
         };
-        let share = self.experiment.share_then(&row.topology, &row.load).unwrap_or(1.0);
-        let jobs = published.fastest.map(|fastest| [fastest, published.slowest]);
-        let (power, _) = self.experiment.power();
-        let all = power * self.experiment.job.nodes.len() as f64;
-        let worth = (row.topology != ONE).then(|| (power / share, power / share / all - 1.0));
-        figures(published.slowest, share, jobs, worth)
+        let text = |figure: &Option<Published>| figure.as_ref().map(Published::to_string);
+        let [percent, fastest, difference, spread, power, of_all] = [
+            &then.percent,
+            &then.fastest,
+            &then.difference,
+            &then.spread,
+            &then.power,
+            &then.of_all,
+        ]
+        .map(|figure| text(figure).unwrap_or_default());
+        format!(
+            "{:>9}{percent:>8}{fastest:>9}{difference:>9}{spread:>8}{power:>13}{of_all:>9}",
+            then.slowest
+        )
     }
 
     /// Formats the predicted time of a row, in seconds of 2004.
@@ -194,14 +154,14 @@ impl Table {
         for (at, base) in rows.iter().enumerate().take(rows.len().saturating_sub(1)) {
             writeln!(f, "\n{:<12}{} = 100 %", "", base.name())?;
             for row in &rows[at..] {
-                let load = Some(row.load.as_str());
-                let seconds = |topology: &str| {
-                    self.experiment.published(topology, load).map_or(0.0, |one| one.slowest)
-                };
-                let then = seconds(&row.topology) / seconds(&base.topology);
+                if let Some(then) = self.experiment.rebased(row, base) {
+                    let share = bar(then.middle() / 100.0);
+                    writeln!(f, "{:<12}published {then:>7} % {share}", row.name())?;
+                }
                 let now = row.seconds / base.seconds;
-                writeln!(f, "{:<12}published {:>7.2} % {}", row.name(), then * 100.0, bar(then))?;
-                writeln!(f, "{:<12}emulated  {:>7.2} % {}", "", now * 100.0, bar(now))?;
+                let name =
+                    if self.experiment.rebased(row, base).is_some() { "" } else { row.name() };
+                writeln!(f, "{name:<12}emulated  {:>7.2} % {}", now * 100.0, bar(now))?;
             }
         }
         Ok(())
@@ -248,9 +208,9 @@ impl Table {
             let published = self.experiment.published(&copy.topology, None);
             let then = published.map_or_else(
                 || format!("{:>9}{:>9}", "-", "-"),
-                |then| format!("{:>9.1}{:>9.2}", then.slowest, size / MIB / then.slowest),
+                |then| format!("{:>9}{:>9}", then.slowest, or_dash(then.rate.as_ref())),
             );
-            let rate = copy.bytes as f64 / copy.seconds / self.common.scaling.wires;
+            let rate = self.rate_then(copy);
             let predicted =
                 size / (copy.bytes as f64 / copy.predicted_s / self.common.scaling.wires);
             let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
@@ -266,10 +226,7 @@ impl Table {
 
     fn riddle(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let riddle = &self.experiment.job.riddle;
-        let rate = |name: &str| {
-            let size = bytes::parse(&self.experiment.job.copy.bytes).unwrap_or_default() as f64;
-            self.experiment.published(name, None).map_or(0.0, |one| size / MIB / one.slowest)
-        };
+        let rate = |name: &str| self.experiment.published(name, None)?.rate.as_ref();
         let (slow, fast) = (rate(&riddle.slow), rate(&riddle.fast));
         writeln!(
             f,
@@ -277,19 +234,22 @@ impl Table {
             riddle.slow, riddle.fast
         )?;
         writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "ratio")?;
-        writeln!(f, "{:<40}{slow:>12.2}{fast:>12.2}{:>10.2}", "published", slow / fast)?;
+        let by = slow.zip(fast).and_then(|(slow, fast)| slow.over(fast));
+        let [slow, fast, by] = [slow, fast, by.as_ref()].map(or_dash);
+        writeln!(f, "{:<40}{slow:>12}{fast:>12}{by:>10}", "published")?;
         for row in &self.common.suspects {
             let name = row.suspect.as_deref().unwrap_or("no fault");
-            let verdict = if row.reproduces { "  reproduced" } else { "" };
-            let by = row.slow / row.fast;
-            writeln!(
-                f,
-                "{name:<40}{:>12.2}{:>12.2}{by:>10.2}{verdict}",
-                row.slow / MIB,
-                row.fast / MIB
-            )?;
+            let text = |rate: Option<f64>| or_dash(rate.map(|rate| format!("{:.2}", rate / MIB)));
+            let by = row.slow.zip(row.fast).map(|(slow, fast)| format!("{:.2}", slow / fast));
+            let (slow, fast, by) = (text(row.slow), text(row.fast), or_dash(by));
+            writeln!(f, "{name:<40}{slow:>12}{fast:>12}{by:>10}")?;
         }
-        writeln!(f, "{}", words::answer(&self.common.suspects))
+        Ok(())
+    }
+
+    /// Returns the rate of a copy in bytes per second of the publication.
+    pub(super) fn rate_then(&self, copy: &CopyRow) -> f64 {
+        copy.bytes as f64 / copy.seconds / self.common.scaling.wires
     }
 }
 

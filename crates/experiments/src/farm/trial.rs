@@ -12,7 +12,7 @@ use super::job::{Farm, LoadKind, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::wave;
 use crate::predicted;
-use crate::scenario_lab::{ScenarioLab, lab_nodes};
+use crate::scenario_lab::{Busy, ScenarioLab, lab_nodes};
 use crate::stage::Stage;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
@@ -27,7 +27,7 @@ const UNHINDERED: u64 = 1_000_000_000;
 /// One in this many of the jobs is run through the mount, to predict the time of all jobs.
 const PART: usize = 2;
 
-/// The timeout of a copy, in seconds. A copy that reaches it counts as having taken this time.
+/// The timeout of a copy, in seconds. A copy that reaches it has no figure.
 const LONGEST_S: u64 = 15;
 
 /// The script of a job: the encoder reads its standard input. If lame with libsndfile is given a
@@ -37,6 +37,14 @@ const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 
 /// The file name extension of encoded sound.
 const MADE: &str = "mp3";
+
+/// The rate over a network with a suspect, or without a fault.
+struct SuspectRate {
+    suspect: Option<String>,
+    /// Bytes per second; `None` if a copy timed out.
+    rate: Option<f64>,
+    busy: Busy,
+}
 
 /// Runs the parts of the experiment in labs, with files of one scale.
 pub struct FarmTrial<'a> {
@@ -73,13 +81,12 @@ impl FarmTrial<'_> {
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{ONE}, {} {} ...", load.name, job.called);
-        lab.go_on()?;
         let command = |node: &String| {
             let how = ["--data", "there"].map(str::to_owned);
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let reports = lab.farms(&commands)?;
+        let (reports, busy) = lab.watch(|| lab.farms(&commands))?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
@@ -105,6 +112,7 @@ impl FarmTrial<'_> {
             seconds,
             losses: summary.losses,
             made,
+            busy,
             equal,
             run,
             ..Row::default()
@@ -136,12 +144,15 @@ impl FarmTrial<'_> {
             let length = ((whole as f64 * scaling.files) as u64).max(1);
             let source = lab.random_file("copied", length)?;
             garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
-            let seconds = self.copy(lab, &source)?;
+            let (seconds, busy) = lab.watch(|| self.copy(lab, &source))?;
+            let seconds =
+                seconds.ok_or_else(|| Failure::nothing("the copy through the mount timed out"))?;
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
             let predicted_s = predicted::chain(&topology, &[0, to], length)?;
             phases.end("copies");
             let topology = topology.name.clone();
-            Ok((rows, CopyRow { topology, predicted_s, seconds, bound_s, bytes: length }))
+            let copy = CopyRow { topology, predicted_s, seconds, bound_s, bytes: length, busy };
+            Ok((rows, copy))
         })
     }
 
@@ -151,15 +162,11 @@ impl FarmTrial<'_> {
         let riddle = &self.experiment.job.riddle;
         let fast = self.rates(&riddle.fast, phases)?;
         let slow = self.rates(&riddle.slow, phases)?;
-        let published = |name: &str| {
-            self.experiment.published(name, None).map_or(0.0, |published| published.slowest)
-        };
-        let wanted = published(&riddle.fast) / published(&riddle.slow).max(1e-9);
-        let factor = self.experiment.tolerance.riddle;
-        let row = |((suspect, slow), (_, fast)): ((Option<String>, f64), (_, f64))| {
-            let found = slow / fast.max(1e-9);
-            let near = found < 1.0 && found > wanted / factor && found < wanted * factor;
-            SuspectRow { suspect, slow, fast, reproduces: near }
+        let row = |(slow, fast): (SuspectRate, SuspectRate)| SuspectRow {
+            suspect: slow.suspect,
+            slow: slow.rate,
+            fast: fast.rate,
+            busy: slow.busy.max(fast.busy),
         };
         Ok(slow.into_iter().zip(fast).map(row).collect())
     }
@@ -167,11 +174,7 @@ impl FarmTrial<'_> {
     /// Returns the rates of the copy over the topology `name`, in bytes per second: first without a
     /// fault, then with each suspect. On the fast network, suspects that can only concern the slow
     /// one are not injected; they get the rate without a fault.
-    fn rates(
-        &self,
-        name: &str,
-        phases: &mut Phases,
-    ) -> Result<Vec<(Option<String>, f64)>, Failure> {
+    fn rates(&self, name: &str, phases: &mut Phases) -> Result<Vec<SuspectRate>, Failure> {
         let riddle = &self.experiment.job.riddle;
         let mut topologies = self.stage.topologies.iter();
         let topology = topologies.find(|one| one.name == name);
@@ -193,24 +196,27 @@ impl FarmTrial<'_> {
             phases.end("set-up");
             // Average several copies, since losses are random.
             let rate = |tries: usize| {
-                let seconds = (0..tries).map(|_| self.copy(lab, &source));
-                let seconds = seconds.sum::<Result<f64, Failure>>()?;
-                Ok::<_, Failure>(length as f64 * tries as f64 / seconds)
+                lab.watch(|| {
+                    let seconds = (0..tries).map(|_| self.copy(lab, &source));
+                    let seconds = seconds.collect::<Result<Option<Vec<f64>>, Failure>>()?;
+                    Ok(seconds.map(|all| length as f64 * tries as f64 / all.iter().sum::<f64>()))
+                })
             };
             garland_terminal::errln!("{name} without a fault, a copy through the mount ...");
-            let healthy = rate(1)?;
-            let mut rates = vec![(None, healthy)];
+            let (healthy, busy) = rate(1)?;
+            let mut rates = vec![SuspectRate { suspect: None, rate: healthy, busy }];
             for suspect in &riddle.suspect {
                 let words = suspect.words();
                 if is_hub && !suspect.is_on_both() {
-                    rates.push((Some(words), healthy));
+                    rates.push(SuspectRate { suspect: Some(words), rate: healthy, busy });
                     continue;
                 }
                 garland_terminal::errln!("{name}, {words} ...");
                 let wire = topology.nics_of(self.reader(topology)).next();
                 let wire = wire.and_then(|(_, nic)| topology.media[nic.medium].rate);
                 on_node(lab, to, &suspect.script(wire.unwrap_or_default()))?;
-                rates.push((Some(words), rate(TRIES)?));
+                let (rate, busy) = rate(TRIES)?;
+                rates.push(SuspectRate { suspect: Some(words), rate, busy });
                 on_node(lab, to, &suspect.undo())?;
             }
             phases.end("suspects");
@@ -229,8 +235,8 @@ impl FarmTrial<'_> {
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
-        lab.go_on()?;
-        let report = ask(lab, &self.mounted(load, "mosix", sounds))?;
+        let words = self.mounted(load, "mosix", sounds);
+        let (report, busy) = lab.watch(|| ask(lab, &words))?;
         let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
         let made = made(&report);
         let FarmResult { head, summary, .. } = report;
@@ -248,6 +254,7 @@ impl FarmTrial<'_> {
             losses: summary.losses,
             carried,
             made,
+            busy,
             equal: are_equal(sounds, MADE)?,
             run,
             ..Row::default()
@@ -297,8 +304,8 @@ impl FarmTrial<'_> {
     }
 
     /// Returns the seconds of a job on the copying node that reads `source` through the mount;
-    /// [`LONGEST_S`] if it timed out.
-    fn copy(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
+    /// `None` if it timed out.
+    fn copy(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<Option<f64>, Failure> {
         lab.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
         let source = source.to_string_lossy();
@@ -308,8 +315,8 @@ impl FarmTrial<'_> {
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
         let report = lab.farm(&[&words[..], &more[..], &job[..]].concat())?;
         match (report.summary.spread, report.summary.jobs.failures.first()) {
-            (Some(spread), _) => Ok(spread.slowest),
-            (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
+            (Some(spread), _) => Ok(Some(spread.slowest)),
+            (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(None),
             (None, one) => {
                 let reason = one.map_or("no result", |one| &one.reason);
                 Err(Failure::nothing(format!("the copy through the mount failed: {reason}")))

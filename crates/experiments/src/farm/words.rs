@@ -1,7 +1,9 @@
 //! Sentences about the figures of a farm.
 
+use garland_analysis::grade::Published;
+
 use super::job::{Farm, ONE};
-use super::row::{Row, SuspectRow, share_of_one};
+use super::row::Row;
 use garland_farm::result::{Unit, took};
 
 impl Farm {
@@ -13,11 +15,13 @@ impl Farm {
         }
     }
 
-    /// Returns the published time of a topology and a load as a share of that of one machine;
-    /// `None` if either was not published.
-    pub(super) fn share_then(&self, topology: &str, load: &str) -> Option<f64> {
-        let one = self.published(ONE, Some(load))?.slowest;
-        Some(self.published(topology, Some(load))?.slowest / one)
+    /// Returns the published time of a row as percent of that of `base`; `None` if that was not published.
+    pub(super) fn rebased(&self, row: &Row, base: &Row) -> Option<&Published> {
+        let then = self.published(&row.topology, Some(&row.load))?;
+        match base.topology.as_str() {
+            ONE => then.percent.as_ref(),
+            base => then.rebased.get(base),
+        }
     }
 
     /// Returns a sentence such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for
@@ -35,33 +39,10 @@ impl Farm {
     }
 }
 
-/// Returns a sentence for each row that says whether the emulation agrees with the published figures.
-pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
-    let allowed = experiment.tolerance.of_one;
-    let mut said = Vec::new();
-    for row in rows.iter().filter(|row| row.topology != ONE) {
-        let (Some(now), Some(then)) =
-            (share_of_one(rows, row), experiment.share_then(&row.topology, &row.load))
-        else {
-            continue;
-        };
-        let is_riddle = experiment
-            .published(&row.topology, Some(&row.load))
-            .is_some_and(|published| published.riddle);
-        let (name, load) = (&row.topology, &row.load);
-        let figures = format!(
-            "{name}, {load}: {:.1} % of one PC's time, published {:.1} %",
-            now * 100.0,
-            then * 100.0
-        );
-        let verdict = match (now - then).abs() <= allowed {
-            true => "they agree".to_owned(),
-            false if is_riddle => "this is part of the riddle below".to_owned(),
-            false => "they do not agree".to_owned(),
-        };
-        said.push(format!("{figures}: {verdict}; {}", held_up(row)));
-    }
-    said
+/// Returns a sentence for each row about the largest loss of its time.
+pub fn losses(rows: &[Row]) -> impl Iterator<Item = String> {
+    let rows = rows.iter().filter(|row| row.topology != ONE);
+    rows.map(|row| format!("{}, {}: {}", row.topology, row.load, held_up(row)))
 }
 
 /// Returns a clause about the largest loss of time of a row: its cause and its duration.
@@ -75,22 +56,5 @@ fn held_up(row: &Row) -> String {
             format!("the largest loss is {words}, {} of {}", took(*seconds), took(losses.whole))
         }
         None => "almost no time is lost".to_owned(),
-    }
-}
-
-/// Returns the sentence that answers the riddle.
-pub fn answer(suspects: &[SuspectRow]) -> String {
-    let (some, others): (Vec<&SuspectRow>, Vec<&SuspectRow>) =
-        suspects.iter().filter(|row| row.suspect.is_some()).partition(|row| row.reproduces);
-    let list = |rows: &[&SuspectRow]| {
-        rows.iter().filter_map(|row| row.suspect.clone()).collect::<Vec<_>>().join("; ")
-    };
-    match (some.is_empty(), others.is_empty()) {
-        (true, true) => "no fault was tested".to_owned(),
-        (true, false) => format!("none of these reproduces the ratio: {}", list(&others)),
-        (false, true) => format!("each of these reproduces the ratio: {}", list(&some)),
-        (false, false) => {
-            format!("the ratio is reproduced by {}; not by {}", list(&some), list(&others))
-        }
     }
 }

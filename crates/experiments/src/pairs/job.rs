@@ -1,11 +1,12 @@
 //! The sections of a pairs scenario.
 
+use garland_analysis::grade::EmulationError;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
-use crate::sections::{Kind, refuse};
+use crate::sections::{Kind, Unmeasured, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a pairs scenario's file.
@@ -13,8 +14,11 @@ use garland_terminal::failure::Failure;
 pub struct Pairs {
     /// Section `[job]`: the copies that are measured.
     pub job: Job,
-    /// Section `[tolerance]`: the limits within which results count as reproduced.
-    pub tolerance: Tolerance,
+    /// Section `[emulation]`: by how much the emulation may be wrong.
+    pub emulation: EmulationError,
+    /// The published figures that nothing measures.
+    #[serde(default)]
+    pub unmeasured: Vec<Unmeasured>,
 }
 
 /// Section `[job]`: the copies that are measured.
@@ -27,16 +31,11 @@ pub struct Job {
     pub bytes: String,
     /// The numbers of pairs that copy at the same time.
     pub counts: Vec<usize>,
+    /// The name of the topology that is published as carrying less than the others on local wire; `None` if
+    /// there is none.
+    pub baseline: Option<String>,
     /// The groups of pairs, by kind of wire; a topology is measured with the groups that fit it.
     pub wire: Vec<Group>,
-}
-
-/// Section `[tolerance]`: the limits within which results count as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// Least rate of all copies together, as a share of the wires' bound.
-    pub least_of_bound: f64,
 }
 
 impl Pairs {
@@ -46,6 +45,10 @@ impl Pairs {
         let most = self.job.counts.iter().max().copied().unwrap_or(0);
         if self.job.counts.contains(&0) || most == 0 {
             return refuse("`counts` must have at least one number, and all must be above 0");
+        }
+        let is_run = |name: &String| topologies.iter().any(|topology| topology.name == *name);
+        if let Some(name) = self.job.baseline.as_ref().filter(|name| !is_run(name)) {
+            return refuse(format!("`baseline` is {name}, which is not in `topologies`"));
         }
         Group::check_all(&self.job.wire, most, topologies)
     }

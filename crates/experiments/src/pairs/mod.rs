@@ -4,6 +4,8 @@
 mod group;
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use garland_topology::{NodeId, Topology, bounds};
 
@@ -16,6 +18,8 @@ pub use group::{Group, Wire};
 pub use job::Pairs;
 use table::Row;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Pairs {
     /// Runs the experiment: copies over every topology with every group of pairs that fits it.
@@ -77,19 +81,17 @@ impl Copies<'_> {
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
             let wires_s = predicted::pairs(self.topology, &flows[..count], self.length)?;
             let pairs = &group.pairs[..count];
-            let predicted_s = wires_s + self.fastest(&self.nothing, pairs, f64::INFINITY)?;
-            let enough_s = bound_s / self.experiment.tolerance.least_of_bound;
-            let whole_s = self.fastest(&self.source, pairs, enough_s)?;
+            let predicted_s = wires_s + self.at_once(&self.nothing, pairs)?;
+            let (whole_s, busy) = self.lab.watch(|| self.at_once(&self.source, pairs))?;
             let (topology, wire) = (topology.clone(), group.name);
-            rows.push(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s });
+            rows.push(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s, busy });
         }
         self.lab.garland(&["down", &receivers]).map(drop)
     }
 
     /// Copies `source` between all `pairs` at the same time. Returns the seconds from the start of
-    /// the first command to the end of the last one; the least of several tries if the first takes
-    /// more than `enough_s`.
-    fn fastest(&self, source: &str, pairs: &[[String; 2]], enough_s: f64) -> Result<f64, Failure> {
+    /// the first command to the end of the last one.
+    fn at_once(&self, source: &str, pairs: &[[String; 2]]) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()
             .map(|[from, to]| {
@@ -98,6 +100,6 @@ impl Copies<'_> {
                 words.map(str::to_owned).to_vec()
             })
             .collect();
-        self.lab.fastest(&commands, enough_s)
+        self.lab.together(&commands)
     }
 }

@@ -3,12 +3,15 @@
 
 use std::fmt;
 
+use garland_analysis::grade::Sample;
 use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::group::Wire;
 use super::job::Pairs;
+use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Busy;
 use crate::table::{self, Size, write_line};
 
 /// The copies between pairs; the common field is the length of each pair's file.
@@ -30,6 +33,8 @@ pub struct Row {
     pub whole_s: f64,
     /// The seconds that the wires alone need.
     pub bound_s: f64,
+    /// The share of this machine's processor time that was in use during the copies.
+    pub busy: Busy,
 }
 
 impl Row {
@@ -40,18 +45,36 @@ impl Row {
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
-        let least = self.experiment.tolerance.least_of_bound;
-        self.rows.iter().find(|row| row.share() < least).map(|row| {
-            let Row { topology, wire, pairs, .. } = row;
-            format!(
-                "{topology}: {pairs} copies on {} wire reach {:.1} % of the bound of the wires, below {:.0} %",
-                wire.name(),
-                row.share() * 100.0,
-                least * 100.0
-            )
-        })
+    /// Returns the published orders with the largest number of pairs, each with what was measured: the
+    /// baseline carries less than the others on local wire, and remote wire less than local wire.
+    pub fn claims(&self) -> Vec<Claim> {
+        let most = self.rows.iter().map(|row| row.pairs).max().unwrap_or(0);
+        let all = || self.rows.iter().filter(move |row| row.pairs == most);
+        let quotient = |first: &Row, second: &Row| {
+            let lags = first.busy.lags() || second.busy.lags();
+            let quotient = self.rate(first, first.whole_s) / self.rate(second, second.whole_s);
+            Sample::new(quotient).voided(lags)
+        };
+        let is_baseline = |row: &&Row| Some(&row.topology) == self.experiment.job.baseline.as_ref();
+        let mut claims = Vec::new();
+        for local in all().filter(|row| row.wire == Wire::Local && !is_baseline(row)) {
+            let name = &local.topology;
+            if let Some(baseline) = all().find(is_baseline) {
+                let what = format!("{most} pairs, rate of {} over {name}", baseline.topology);
+                claims.push(Claim::below(what, quotient(baseline, local)));
+            }
+            let remote = all().find(|row| row.wire == Wire::Remote && row.topology == *name);
+            claims.extend(remote.map(|remote| {
+                let what = format!("{most} pairs, {name}, rate of remote over local wire");
+                Claim::below(what, quotient(remote, local))
+            }));
+        }
+        claims
+    }
+
+    /// Returns `None`: what arrives is not kept, so nothing is compared with its source.
+    pub fn broken(&self) -> Option<String> {
+        None
     }
 
     /// Returns the predicted times, each with the time measured in the lab.

@@ -1,5 +1,6 @@
 //! The sections of a ping scenario.
 
+use garland_analysis::grade::Published;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,7 @@ use crate::sections::{Kind, Sections, place, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a ping scenario's file.
-pub type Ping = Sections<Job, Tolerance, Published>;
+pub type Ping = Sections<Job, PublishedLine>;
 
 /// Section `[job]`: the gets that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -74,31 +75,18 @@ impl Wait {
     }
 }
 
-/// Section `[tolerance]`: the limits within which results over TCP count as reproduced. Over shared memory,
-/// every get must take less time than over TCP.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The largest accepted ratio of the time of the largest get to that of the smallest get that
-    /// is not empty.
-    pub large_over_small: f64,
-    /// The largest accepted ratio of the time per get with the most in flight to the time of one
-    /// get alone.
-    pub deep_over_alone: f64,
-}
-
 /// Entry of `[[published]]`: a published line.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedLine {
     /// The size of a get, in bytes.
     pub bytes: u32,
     /// The number of gets in flight.
     pub in_flight: u32,
     /// The microseconds per get.
-    pub us: f64,
+    pub us: Published,
     /// Rate in MB/s.
-    pub rate: f64,
+    pub rate: Published,
 }
 
 /// A measured point: the fields of `garland.ping/2` that are read.
@@ -142,14 +130,14 @@ impl Ping {
         if sizes[0] > sizes[1] || in_flight[0] > in_flight[1] || in_flight[0] == 0 {
             return refuse("`sizes` and `in_flight` must be [least, largest], `in_flight` from 1");
         }
-        let is_run = |line: &&Published| {
+        let is_run = |line: &&PublishedLine| {
             let of_sizes = line.in_flight == 1 && (sizes[0]..=sizes[1]).contains(&line.bytes);
             let of_depths =
                 line.bytes == *deep_size && (in_flight[0]..=in_flight[1]).contains(&line.in_flight);
             of_sizes || of_depths
         };
         match self.published.iter().find(|line| !is_run(line)) {
-            Some(Published { bytes, in_flight, .. }) => refuse(format!(
+            Some(PublishedLine { bytes, in_flight, .. }) => refuse(format!(
                 "{bytes} bytes, {in_flight} in flight is published, but not measured"
             )),
             None => Ok(()),
@@ -158,8 +146,9 @@ impl Ping {
 
     /// Returns the published line with the size and the number in flight of `point`; `None` if
     /// there is none.
-    pub fn published(&self, point: &Point) -> Option<&Published> {
-        let is = |line: &&Published| (line.bytes, line.in_flight) == (point.size, point.in_flight);
+    pub fn published(&self, point: &Point) -> Option<&PublishedLine> {
+        let is =
+            |line: &&PublishedLine| (line.bytes, line.in_flight) == (point.size, point.in_flight);
         self.published.iter().find(is)
     }
 }

@@ -2,6 +2,8 @@
 
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use serde::Deserialize;
 
@@ -13,6 +15,8 @@ pub use job::Ping;
 use job::{Job, Point, Transport};
 pub use table::Table;
 use table::{Row, predict};
+#[cfg(test)]
+pub use tests::ideal;
 
 /// The fields of `garland.ping/2` that are read.
 #[derive(Deserialize)]

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use garland_analysis::grade::Sample;
+use garland_analysis::queue::cycles;
 use serde::Serialize;
 
-use garland_analysis::queue::cycles;
-
 use super::job::{Job, Ping, Point, Transport};
+use crate::claim::Claim;
 use crate::predicted::Prediction;
 use crate::table;
 
@@ -59,44 +60,41 @@ impl Table {
         self.rows.iter().filter(is).map(|row| &row.point)
     }
 
-    /// Describes the first result that is out of tolerance; `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
-        self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
+    /// Returns the published lines and orders, each with what was measured over TCP, the emulation of the
+    /// adapter. No wire is emulated, so nothing can lag.
+    pub fn claims(&self) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for deep in [false, true] {
+            let points = self.of(Transport::Tcp, deep);
+            let lines: Vec<_> = points
+                .filter_map(|point| Some((point, self.experiment.published(point)?)))
+                .collect();
+            for (point, then) in &lines {
+                // One get of this size alone is published once, and measured in both parts.
+                if deep && point.in_flight == 1 {
+                    continue;
+                }
+                let what = line(point);
+                let us = point.each_ns / 1000.0;
+                let rate = Sample::new(f64::from(point.size) / us);
+                claims.push(Claim::figure(&what, "uSec", &then.us, Sample::new(us)));
+                claims.push(Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate));
+            }
+            let Some(((alone, first), others)) = lines.split_first() else { continue };
+            // Sizes in between take what the smallest takes, within the last digit: that is no order.
+            let skipped = if deep { 0 } else { others.len().saturating_sub(1) };
+            for (point, then) in &others[skipped..] {
+                let what = format!("time of {} over {}", line(point), line(alone));
+                let quotient = Sample::new(point.each_ns / alone.each_ns);
+                claims.extend(Claim::order(what, (&then.us, &first.us), quotient));
+            }
+        }
+        claims
     }
 
-    fn size_counts(&self) -> Option<String> {
-        let most = self.experiment.tolerance.large_over_small;
-        let mut sizes = self.of(Transport::Tcp, false).filter(|point| point.size > 0);
-        let (small, large) = (sizes.next()?, sizes.last()?);
-        let share = large.each_ns / small.each_ns;
-        let (small, large) = (small.size, large.size);
-        (share > most).then(|| {
-            format!("tcp: {large} bytes take {share:.2} times as long as {small}, above {most}")
-        })
-    }
-
-    fn depth_gains_nothing(&self) -> Option<String> {
-        let most = self.experiment.tolerance.deep_over_alone;
-        let mut depths = self.of(Transport::Tcp, true);
-        let (alone, deep) = (depths.next()?, depths.last()?);
-        let (share, depth) = (deep.each_ns / alone.each_ns, deep.in_flight);
-        (share > most).then(|| {
-            format!("tcp: each of {depth} gets in flight takes {share:.2} times as long as one alone, above {most}")
-        })
-    }
-
-    fn memory_is_slow(&self) -> Option<String> {
-        let slow = [false, true].into_iter().find_map(|deep| {
-            let mut both = self.of(Transport::Tcp, deep).zip(self.of(Transport::Shm, deep));
-            both.find(|(tcp, shm)| shm.each_ns >= tcp.each_ns)
-        });
-        let (tcp, shm) = slow?;
-        let (size, depth) = (shm.size, shm.in_flight);
-        Some(format!(
-            "shm: {size} bytes, {depth} in flight, take {:.2} uSec, but {:.2} over tcp",
-            shm.each_ns / 1000.0,
-            tcp.each_ns / 1000.0
-        ))
+    /// Returns `None`: a wrong byte ends a get, so a table has none.
+    pub fn broken(&self) -> Option<String> {
+        None
     }
 
     fn lines(&self, f: &mut fmt::Formatter<'_>, deep: bool) -> fmt::Result {
@@ -108,7 +106,7 @@ impl Table {
                 write!(f, " b {in_flight:<3}")?;
             }
             match self.experiment.published(point) {
-                Some(then) => write!(f, " {:9.2} uSec {:8.2} MB/s", then.us, then.rate)?,
+                Some(then) => write!(f, " {:>9} uSec {:>8} MB/s", then.us, then.rate)?,
                 None => write!(f, " {:>9}      {:>8}     ", "-", "-")?,
             }
             for &transport in &self.experiment.job.transports {
@@ -133,6 +131,11 @@ impl Table {
         }
         writeln!(f)
     }
+}
+
+/// Returns the text that identifies a line: size and number in flight.
+fn line(point: &Point) -> String {
+    format!("{} bytes, {} in flight", point.size, point.in_flight)
 }
 
 /// Returns the predicted nanoseconds per get with `in_flight` gets in flight; `None` if `in_flight`
@@ -195,7 +198,7 @@ impl Table {
     fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
         let mut depths = self.of(transport, true).filter_map(|point| {
             let then = self.experiment.published(point)?;
-            Some((point, point.each_ns / 1000.0 / then.us))
+            Some((point, point.each_ns / 1000.0 / then.us.middle()))
         });
         let Some((point, alone)) = depths.next() else { return Ok(()) };
         write!(f, "{}: one get of {} bytes takes ", transport.name(), point.size)?;

@@ -1,5 +1,6 @@
 //! The sections of a placements scenario.
 
+use garland_analysis::grade::Published;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ pub const TURNS: &str = "turns";
 pub const COST: &str = "mosix";
 
 /// The sections of a placements scenario's file.
-pub type Placements = Sections<Job, Tolerance, Published>;
+pub type Placements = Sections<Job, PublishedRow>;
 
 /// Section `[job]`: the jobs and their placements.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -36,25 +37,14 @@ pub struct Job {
     pub jobs: usize,
 }
 
-/// Section `[tolerance]`: the limits within which results count as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// For jobs that start as slots become free: how fast the best placement must be, as a share of
-    /// the bound for whole jobs.
-    pub of_bound: f64,
-    /// Least ratio of the time of `turns` to the time of `mosix`.
-    pub turns: f64,
-}
-
 /// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedRow {
     /// The placement's name.
     pub placement: String,
     /// The mean slowdown of the jobs.
-    pub slowdown: f64,
+    pub slowdown: Published,
 }
 
 impl Placements {
@@ -86,7 +76,7 @@ impl Placements {
     }
 
     /// Returns the published figure of a placement; `None` if there is none.
-    pub fn published(&self, placement: &str) -> Option<&Published> {
+    pub fn published(&self, placement: &str) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.placement == placement)
     }
 }

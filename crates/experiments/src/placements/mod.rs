@@ -3,6 +3,8 @@
 
 mod job;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
@@ -12,6 +14,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Placements;
 use table::Row;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Placements {
     /// Runs the experiment: the jobs with each placement, first started as slots become free, and
@@ -54,12 +58,12 @@ impl Placements {
         at_once: bool,
         list: &str,
     ) -> Result<Row, Failure> {
-        lab.go_on()?;
         let nodes = lab_nodes(&self.job.nodes);
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmResult { head, nodes, summary, .. } = lab.farm_done(&words)?;
+        let (FarmResult { head, nodes, summary, .. }, busy) =
+            lab.watch(|| lab.farm_done(&words))?;
         let of_node = |name: &String| {
             let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
             node.map_or(0, |node| node.done)
@@ -71,6 +75,7 @@ impl Placements {
             bound_s: summary.losses.map(|losses| losses.whole_jobs),
             slowdown: summary.slowdown,
             spread: summary.spread,
+            busy,
             done: self.job.nodes.iter().map(of_node).collect(),
             run: head.run.unwrap_or_default(),
         })

@@ -3,10 +3,13 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::Spread;
+use garland_analysis::grade::Sample;
 use serde::Serialize;
 
 use super::job::{COST, Placements, TURNS};
+use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Busy;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
@@ -32,6 +35,8 @@ pub struct Row {
     pub spread: Option<Spread>,
     /// For each node, in the order of the job's `nodes`, the number of jobs that the node did.
     pub done: Vec<usize>,
+    /// The share of this machine's processor time that was in use meanwhile.
+    pub busy: Busy,
     /// The run's name.
     pub run: String,
 }
@@ -49,35 +54,35 @@ impl Table {
         Vec::new()
     }
 
-    /// Describes the first result that is out of tolerance; `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
+    /// Returns the published mean slowdowns and their order, each with what was measured where jobs start
+    /// as slots become free.
+    pub fn claims(&self) -> Vec<Claim> {
+        let sample = |row: &Row, value: Option<f64>| {
+            value.map_or_else(Sample::none, Sample::new).voided(row.busy.lags())
+        };
+        let published = |row: &Row| self.experiment.published(&row.placement);
+        let rows = self.rows.iter().filter(|row| !row.at_once);
+        let rows: Vec<_> = rows.filter_map(|row| Some((row, published(row)?))).collect();
+        let mut claims = Vec::new();
+        for (row, then) in &rows {
+            let what = format!("mean slowdown, {}", row.placement);
+            claims.push(Claim::figure(what, "", &then.slowdown, sample(row, row.slowdown)));
+        }
+        let of = |name: &str| rows.iter().find(|(row, _)| row.placement == name);
+        if let (Some((turns, slow)), Some((cost, fast))) = (of(TURNS), of(COST)) {
+            let what = format!("mean slowdown, {TURNS} over {COST}");
+            let quotient = turns.slowdown.zip(cost.slowdown).map(|(turns, cost)| turns / cost);
+            let quotient = sample(turns, quotient).voided(cost.busy.lags());
+            claims.extend(Claim::order(what, (&slow.slowdown, &fast.slowdown), quotient));
+        }
+        claims
+    }
+
+    /// Describes the first placement with which jobs were lost; `None` if there is none.
+    pub fn broken(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
-        let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
-        let lost =
-            lost.map(|row| format!("{}: the nodes did not do {jobs} jobs in total", row.placement));
-        lost.or_else(|| self.slow()).or_else(|| {
-            [false, true].into_iter().find_map(|at_once| self.no_better_than_turns(at_once))
-        })
-    }
-
-    fn slow(&self) -> Option<String> {
-        let least = self.experiment.tolerance.of_bound;
-        let shares = self.rows.iter().filter(|row| !row.at_once).filter_map(Row::of_bound);
-        let best = shares.fold(0.0, f64::max);
-        (best < least).then(|| {
-            let (best, least) = (best * 100.0, least * 100.0);
-            format!(
-                "the best placement reaches {best:.1} % of the whole-job bound, below {least:.0} %"
-            )
-        })
-    }
-
-    fn no_better_than_turns(&self, at_once: bool) -> Option<String> {
-        let least = self.experiment.tolerance.turns;
-        let [turns, cost] = [TURNS, COST].map(|placement| self.row(placement, at_once));
-        let factor = turns?.seconds / cost?.seconds;
-        (factor < least)
-            .then(|| format!("{TURNS} takes {factor:.2} times as long as {COST}, below {least:.2}"))
+        let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs)?;
+        Some(format!("{}: the nodes did not do {jobs} jobs in total", lost.placement))
     }
 
     fn row(&self, placement: &str, at_once: bool) -> Option<&Row> {
@@ -92,7 +97,8 @@ impl Table {
 
     /// Returns a placement's published slowdown as a multiple of that of `mosix`.
     fn by_cost_then(&self, placement: &str) -> Option<f64> {
-        let then = |placement| self.experiment.published(placement).map(|row| row.slowdown);
+        let then =
+            |placement| self.experiment.published(placement).map(|row| row.slowdown.middle());
         Some(then(placement)? / then(COST)?)
     }
 
@@ -118,7 +124,7 @@ impl Table {
             let time = |pick: fn(&Spread) -> f64| {
                 or_dash(row.spread.as_ref().map(|spread| took(pick(spread))))
             };
-            let then = self.experiment.published(&row.placement).map(|then| then.slowdown);
+            let then = self.experiment.published(&row.placement).map(|then| &then.slowdown);
             let done: Vec<String> = row.done.iter().map(usize::to_string).collect();
             writeln!(
                 f,
@@ -131,7 +137,7 @@ impl Table {
                 number(row.spread.map(|spread| spread.share * 100.0)),
                 number(row.slowdown),
                 number(self.by_cost(row)),
-                number(then),
+                or_dash(then),
                 number(self.by_cost_then(&row.placement)),
                 done.join(", ")
             )?;

@@ -1,5 +1,6 @@
 //! The sections of a scaling scenario.
 
+use garland_analysis::grade::Published;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a scaling scenario's file.
-pub type Scaling = Sections<Job, Tolerance, Published>;
+pub type Scaling = Sections<Job, PublishedRow>;
 
 /// Section `[job]`: the jobs, and the numbers of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -31,23 +32,14 @@ pub struct Job {
     pub forecast: Vec<u32>,
 }
 
-/// Section `[tolerance]`. Results count as reproduced if they are within these limits, and all
-/// tested times within the intervals of their forecasts.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The largest relative difference between measured and published power.
-    pub power: f64,
-}
-
 /// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedRow {
     /// Number of nodes.
     pub nodes: u32,
     /// The power of these nodes: the number of nodes that would be as fast without any losses.
-    pub power: f64,
+    pub power: Published,
 }
 
 impl Scaling {
@@ -85,7 +77,7 @@ impl Scaling {
     }
 
     /// Returns the published figure for a number of nodes; `None` if there is none.
-    pub fn published(&self, nodes: u32) -> Option<&Published> {
+    pub fn published(&self, nodes: u32) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.nodes == nodes)
     }
 }

@@ -5,6 +5,8 @@ mod forecast;
 mod job;
 mod shape;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write as _;
 
@@ -21,6 +23,8 @@ pub use job::Scaling;
 use shape::shape;
 pub use table::Table;
 use table::{Common, Row};
+#[cfg(test)]
+pub use tests::ideal;
 
 impl Scaling {
     /// Runs the experiment: measures small numbers of nodes, forecasts larger ones, and tests the
@@ -79,13 +83,12 @@ impl Scaling {
         nodes: u32,
         list: &str,
     ) -> Result<Row, Failure> {
-        lab.go_on()?;
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
         let words = [list, &names, "--data", "mount", "--slots", "1", "--overwrite"];
-        let FarmResult { head, summary, .. } = lab.farm_done(&words)?;
-        Ok(Row { nodes, seconds: summary.total, run: head.run.unwrap_or_default() })
+        let (FarmResult { head, summary, .. }, busy) = lab.watch(|| lab.farm_done(&words))?;
+        Ok(Row { nodes, seconds: summary.total, busy, run: head.run.unwrap_or_default() })
     }
 
     fn forecast(

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use garland_analysis::grade::Sample;
 use serde::Serialize;
 
 use super::forecast::{At, ScalingForecast};
 use super::job::Scaling;
+use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Busy;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
@@ -29,6 +32,8 @@ pub struct Row {
     pub nodes: u32,
     /// Seconds until the last job was done.
     pub seconds: f64,
+    /// The share of this machine's processor time that was in use meanwhile.
+    pub busy: Busy,
     /// The run's name.
     pub run: String,
 }
@@ -43,43 +48,32 @@ impl Table {
         self.tried().map(of).collect()
     }
 
-    /// Describes the first result that is out of tolerance: a time outside of its forecast
-    /// interval, a forecast without an interval, a forecast without a knee, or a power that differs
-    /// from the published one. `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
-        let outside = self.tried().find_map(|(row, at)| {
-            let (low, high) = at.interval?;
-            let (nodes, seconds) = (row.nodes, row.seconds);
-            (!(low..=high).contains(&seconds)).then(|| {
-                format!(
-                    "{nodes} nodes took {seconds:.2} s, but the forecast was {low:.2} to {high:.2}"
-                )
-            })
-        });
-        let blank = || {
-            let mut tried = self.tried();
-            let blank = tried.find(|(_, at)| at.interval.is_none());
-            blank.map(|(row, _)| format!("{} nodes were forecast without an interval", row.nodes))
-        };
-        let nameless = || {
-            let none = self.common.prediction.forecast.knee.is_none();
-            none.then(|| "the forecast found no shared resource that limits the speed".to_owned())
-        };
-        outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
+    /// Returns the published powers, and the questions whether few nodes could have told: each with what was
+    /// measured.
+    pub fn claims(&self) -> Vec<Claim> {
+        let one = self.rows.iter().find(|one| one.nodes == 1);
+        let lags = |row: &Row| row.busy.lags() || one.is_some_and(|one| one.busy.lags());
+        let mut claims = Vec::new();
+        for row in &self.rows {
+            let Some(then) = self.experiment.published(row.nodes) else { continue };
+            let power = self.power(row).map_or_else(Sample::none, Sample::new);
+            let what = format!("power of {} nodes", row.nodes);
+            claims.push(Claim::figure(what, "nodes", &then.power, power.voided(lags(row))));
+        }
+        for (row, at) in self.tried() {
+            let inside = |(low, high): (f64, f64)| (low..=high).contains(&row.seconds);
+            let what = format!("time on {} nodes is within its forecast's interval", row.nodes);
+            let held = at.interval.is_some_and(inside);
+            claims.push(Claim::answer(what, held).voided(row.busy.lags()));
+        }
+        let knee = self.common.prediction.forecast.knee.is_some();
+        claims.push(Claim::answer("a shared resource is found to limit the speed", knee));
+        claims
     }
 
-    fn other_power(&self) -> Option<String> {
-        let most = self.experiment.tolerance.power;
-        self.rows.iter().find_map(|row| {
-            let then = self.experiment.published(row.nodes)?.power;
-            let now = self.power(row)?;
-            ((now / then - 1.0).abs() > most).then(|| {
-                format!(
-                    "{} nodes did the work of {now:.1}, but the published power is {then:.0}",
-                    row.nodes
-                )
-            })
-        })
+    /// Returns `None`: a failed job ends the experiment.
+    pub fn broken(&self) -> Option<String> {
+        None
     }
 
     /// Returns the simulated seconds for a number of nodes; `None` if it was not simulated.
@@ -129,7 +123,7 @@ impl fmt::Display for Table {
         )?;
         for row in &self.rows {
             let then = self.experiment.published(row.nodes);
-            let then = or_dash(then.map(|one| format!("{:.0}", one.power)));
+            let then = or_dash(then.map(|one| &one.power));
             let told = self.tried().find(|(one, _)| one.nodes == row.nodes);
             let told = told.map_or_else(
                 || format!("{:>10}{:>12}{:>11}{:>24}", "", "", "-", ""),

@@ -17,9 +17,6 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// The interval at which interrupts are polled.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// Number of times that a copy is repeated if it seems too slow: other programs may use this machine.
-pub const AGAIN: u32 = 2;
-
 impl ScenarioLab<'_> {
     /// Runs this binary with the arguments `words` and the lab's state directory, and returns its
     /// standard output. Its standard error is printed on the terminal. Any exit code but 0 is an
@@ -76,29 +73,10 @@ impl ScenarioLab<'_> {
         Ok((outputs, whole))
     }
 
-    /// Runs commands at the same time. Returns the seconds from the first start to the last end;
-    /// the least of several tries if the first takes more than `enough_s`.
-    pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
-        self.fastest_of(enough_s, || self.at_once(&[], commands).map(|(_, whole_ns)| whole_ns))
-    }
-
-    /// Calls `attempt`, which returns its nanoseconds, until it takes at most `enough_s` seconds,
-    /// but at most 1 + [`AGAIN`] times. Returns the seconds of the fastest attempt.
-    pub fn fastest_of(
-        &self,
-        enough_s: f64,
-        mut attempt: impl FnMut() -> Result<u64, Failure>,
-    ) -> Result<f64, Failure> {
-        let mut least = f64::INFINITY;
-        for _ in 0..=AGAIN {
-            self.go_on()?;
-            let whole_ns = attempt()?;
-            least = least.min(whole_ns as f64 / 1e9);
-            if least <= enough_s {
-                break;
-            }
-        }
-        Ok(least)
+    /// Runs commands at the same time. Returns the seconds from the first start to the last end.
+    pub fn together(&self, commands: &[Vec<String>]) -> Result<f64, Failure> {
+        self.go_on()?;
+        self.at_once(&[], commands).map(|(_, whole_ns)| whole_ns as f64 / 1e9)
     }
 
     /// Starts this binary with the arguments `words` and the lab's own state directory.

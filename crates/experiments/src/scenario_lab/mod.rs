@@ -1,6 +1,7 @@
 //! The lab of scenarios and of the demo. It runs commands of this binary, and removes its files
 //! when it ends.
 
+mod busy;
 mod commands;
 mod copied;
 mod mounted;
@@ -17,7 +18,7 @@ use garland_sys::signal::Interrupts;
 use garland_sys::{process, random};
 use garland_topology::{NodeId, Topology};
 
-pub use commands::AGAIN;
+pub use busy::Busy;
 pub use copied::Copied;
 use garland_results::places::Places;
 use garland_results::run::Run;

@@ -1,10 +1,12 @@
 //! The answers of `garland explain` about a copy.
 
+use garland_analysis::grade::Sample;
 use garland_analysis::ledger::Cause;
+use garland_core::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::job::Tolerance;
 use super::maker::{Maker, Pause};
+use crate::scenario_lab::Busy;
 
 /// The fields of `garland.explain/2` that are read.
 #[derive(Clone, Debug, Deserialize)]
@@ -43,6 +45,8 @@ pub struct Answer {
     pub together: bool,
     /// The total length of the injected pauses in nanoseconds.
     pub put_in_ns: u64,
+    /// The share of this machine's processor time that was in use during the copy.
+    pub busy: Busy,
     /// The finding from the traces of both ends.
     pub whole: Finding,
     /// The finding without the server's trace.
@@ -72,7 +76,7 @@ impl Answer {
     /// first fault.
     pub fn new(
         pause: &Pause,
-        (put_in_ns, together): (u64, bool),
+        (put_in_ns, together, busy): (u64, bool, Busy),
         server: &str,
         explained: &Explained,
         bases: &[Explained],
@@ -105,19 +109,16 @@ impl Answer {
             false => open(&explained.half, |base| &base.half),
         };
         let whole = known(&explained.whole, |base| &base.whole);
-        Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
+        Self { maker, pause: pause.pause.clone(), together, put_in_ns, busy, whole, half }
     }
 
-    /// Returns the relative error of the found time as a multiple of its tolerance; the larger of
-    /// the two findings counts.
-    pub fn off(&self, allowed: &Tolerance) -> f64 {
-        let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
-        (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)
-    }
-
-    /// Returns whether both findings are right, and their times within the tolerance.
-    pub fn is_right(&self, allowed: &Tolerance) -> bool {
-        self.whole.right && self.half.right && self.off(allowed) <= 1.0
+    /// Returns the milliseconds of each pause that the traces of both ends show; none if they blame another
+    /// maker. Void if the emulator lagged.
+    pub fn found_ms(&self) -> Sample {
+        let each = self.pause.parse::<Nanos>().map_or(0, |pause| pause.0) as f64 / 1e6;
+        let found = each * (1.0 + self.whole.off(self.put_in_ns));
+        let sample = if self.whole.right { Sample::new(found) } else { Sample::none() };
+        sample.voided(self.busy.lags())
     }
 }
 

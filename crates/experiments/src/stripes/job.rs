@@ -1,5 +1,6 @@
 //! The sections of a stripes scenario.
 
+use garland_analysis::grade::Published;
 use garland_core::plan;
 use garland_core::units::{Nanos, bytes};
 use garland_topology::Topology;
@@ -10,7 +11,7 @@ use crate::sections::{Kind, Sections, only, reached, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a stripes scenario's file.
-pub type Stripes = Sections<Job, Tolerance, Published>;
+pub type Stripes = Sections<Job, PublishedCopy>;
 
 /// Section `[job]`: the copies and their pauses.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -32,37 +33,22 @@ pub struct Job {
     pub pauses: Vec<String>,
     /// The pauses that the published copy probably had; all are injected at once.
     pub suspects: Vec<Pause>,
-}
-
-/// Section `[tolerance]`: the limits within which results count as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The least rate of a copy without operations, with or without pauses, as a share of the rate
-    /// of the wire.
-    pub least_of_wire: f64,
-    /// The least factor by which a copy without operations must be faster than one in operations,
-    /// both with the pauses of the suspects.
-    pub least_gain: f64,
-    /// The largest relative error of the time that is found from the traces of both ends.
-    pub found: f64,
-    /// The largest relative error of the time that is found without the server's trace; the
-    /// undecided time then contains more than the pauses.
-    pub found_by_one: f64,
+    /// Where the lengths of these pauses come from; `None` if that is unknown, so that they explain nothing.
+    pub suspected: Option<String>,
 }
 
 /// Entry of `[[published]]`: the published copy.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Published {
+pub struct PublishedCopy {
     /// Rate while bytes were sent, in Gbit/s.
-    pub transfer: f64,
+    pub transfer: Published,
     /// Rate of the whole copy, in Gbit/s.
-    pub copy: f64,
-    /// The least and the most milliseconds between two operations.
-    pub between_ms: [f64; 2],
+    pub copy: Published,
+    /// The milliseconds between two operations.
+    pub between_ms: Published,
     /// Milliseconds from an operation's last send to its last reply.
-    pub end_ms: f64,
+    pub end_ms: Published,
 }
 
 impl Stripes {

@@ -6,6 +6,8 @@ mod job;
 mod maker;
 mod sizes;
 mod table;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 use garland_core::units::bytes;
@@ -20,6 +22,8 @@ pub use job::Stripes;
 use sizes::Sizes;
 use table::Common;
 pub use table::Table;
+#[cfg(test)]
+pub use tests::ideal;
 use trial::Trial;
 
 impl Stripes {
@@ -37,7 +41,7 @@ impl Stripes {
             let source = lab.random_file("source", length)?;
             let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
             let bytes_s = predicted::chain(topology, &[0, place], length)?;
-            let trial = Trial { experiment: self, lab, source, nothing, sizes, wire_s, bytes_s };
+            let trial = Trial { experiment: self, lab, source, nothing, sizes, bytes_s };
             let node = format!("lab:{}", self.job.to);
             lab.garland(&["up", &node])?;
             lab.check(0, place)?;

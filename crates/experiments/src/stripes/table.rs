@@ -3,13 +3,16 @@
 
 use std::fmt;
 
-use garland_core::units::bytes;
+use garland_analysis::grade::{Condition, Published, Sample};
+use garland_core::units::{Nanos, bytes};
 use serde::Serialize;
 
 use super::answer::{Answer, Finding};
 use super::job::Stripes;
 use super::sizes::Sizes;
+use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Busy;
 use crate::table::{self, Size};
 
 /// The table: a row for each copy.
@@ -46,66 +49,79 @@ pub struct Row {
     pub whole_s: f64,
     /// The seconds from the first byte to the last one.
     pub stream_s: f64,
+    /// The share of this machine's processor time that was in use during the copy.
+    pub busy: Busy,
     /// Whether the server's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first result that is out of tolerance; `None` if there is none.
-    pub fn miss(&self) -> Option<String> {
-        self.differing()
-            .or_else(|| self.slow())
-            .or_else(|| self.gain_lost())
-            .or_else(|| self.wrong())
+    /// Describes the first copy that differs from its source; `None` if there is none.
+    pub fn broken(&self) -> Option<String> {
+        let row = self.rows.iter().find(|row| !row.equal)?;
+        Some(format!("{}: the file differs from its source", row.words()))
+    }
+
+    /// Returns the published rates, with and without the suspects' pauses, and what the traces show about
+    /// each injected pause.
+    pub fn claims(&self) -> Vec<Claim> {
+        let mut claims = self.rates();
+        for answer in &self.common.answers {
+            claims.extend(self.finding(answer));
+        }
+        claims
+    }
+
+    /// Returns the claims about rates. The suspects' pauses are a condition of the time.
+    fn rates(&self) -> Vec<Claim> {
+        let of = |held, paused| self.row(held, paused);
+        let (Some(then), Some(free), Some(held), Some(paused)) =
+            (self.experiment.published.first(), of(false, false), of(true, false), of(true, true))
+        else {
+            return Vec::new();
+        };
+        let pauses = || Condition::new(self.suspects(), self.experiment.job.suspected.clone());
+        let rate = |row: &Row| row.sample(self.gbit(row.whole_s));
+        let transfer = free.sample(self.gbit(free.stream_s));
+        let by = |row: &Row| row.sample(free.stream_s / row.whole_s).voided(free.busy.lags());
+        let copy = Claim::figure("the whole copy", "Gbit/s", &then.copy, rate(held));
+        let both = (&then.copy, &then.transfer);
+        let order = Claim::order("rate of the copy over that of its transfers", both, by(held));
+        let transfer = Claim::figure("while bytes go", "Gbit/s", &then.transfer, transfer);
+        let mut claims = vec![transfer, copy.with(pauses(), rate(paused))];
+        claims.extend(order.map(|order| order.with(pauses(), by(paused))));
+        claims
+    }
+
+    /// Returns the claims about an injected pause: with the traces of both ends it has its length and its
+    /// maker; without the server's its maker is named if it is the client, and left undecided otherwise.
+    fn finding(&self, answer: &Answer) -> Vec<Claim> {
+        let (pause, maker) = (&answer.pause, answer.maker.words());
+        let of = if answer.together { "the published gaps: " } else { "" };
+        let what = format!("{of}{pause} by {maker}");
+        let published = self.experiment.published.first().filter(|_| answer.together);
+        let injected = pause.parse::<Nanos>().map_or(0, |pause| pause.0) as f64 / 1e6;
+        let then = match published {
+            Some(then) if answer.maker.is_the_clients() => Ok(then.between_ms.clone()),
+            Some(then) => Ok(then.end_ms.clone()),
+            None => injected.to_string().parse::<Published>(),
+        };
+        let found = then.ok().map(|then| {
+            let what = format!("{what}, found by both traces");
+            let claim = Claim::figure(what, "ms each", &then, answer.found_ms());
+            let reason = published.map(|_| "the pause was put in as long as published");
+            claim.calibrated(reason)
+        });
+        let should = if answer.maker.is_the_clients() { "named" } else { "left undecided" };
+        let half = Claim::answer(format!("{what}, {should} by one trace"), answer.half.right);
+        let half = half.voided(answer.busy.lags());
+        found.into_iter().chain([half]).collect()
     }
 
     /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction::seconds(row.words(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()
-    }
-
-    fn differing(&self) -> Option<String> {
-        let row = self.rows.iter().find(|row| !row.equal)?;
-        Some(format!("{}: the file differs from its source", row.words()))
-    }
-
-    fn slow(&self) -> Option<String> {
-        let least = self.experiment.tolerance.least_of_wire;
-        let share = |row: &Row| self.common.wire_s / row.whole_s;
-        let row = self.rows.iter().find(|row| !row.held && share(row) < least)?;
-        let (share, least) = (share(row) * 100.0, least * 100.0);
-        Some(format!("{}: {share:.1} % of the bound of the wire, below {least:.0} %", row.words()))
-    }
-
-    fn gain_lost(&self) -> Option<String> {
-        let least = self.experiment.tolerance.least_gain;
-        let gain = self.row(true, true)?.whole_s / self.row(false, true)?.whole_s;
-        (gain < least).then(|| {
-            format!(
-                "without operations a copy is {gain:.2} times as fast as with them, below {least}"
-            )
-        })
-    }
-
-    fn wrong(&self) -> Option<String> {
-        let allowed = &self.experiment.tolerance;
-        let answer = self.common.answers.iter().find(|answer| !answer.is_right(allowed))?;
-        let of = |finding: &Finding, traces: &str, most: f64| {
-            let off = finding.off(answer.put_in_ns);
-            let named = finding.fault.as_deref().unwrap_or("none");
-            let is_wrong = !finding.right || off.abs() > most;
-            is_wrong.then(|| {
-                let (maker, pause, cause) = (answer.maker.words(), &answer.pause, finding.cause);
-                let off = off * 100.0;
-                format!(
-                    "{pause} by {maker}: {traces} the time of {cause} is {off:+.1} % off, and the \
-                     first fault is {named}"
-                )
-            })
-        };
-        let both = of(&answer.whole, "with both traces", allowed.found);
-        both.or_else(|| of(&answer.half, "with one trace", allowed.found_by_one))
     }
 
     fn row(&self, held: bool, paused: bool) -> Option<&Row> {
@@ -126,6 +142,11 @@ impl Table {
 }
 
 impl Row {
+    /// Returns the sample of a value from this row, which is void if the emulator lagged.
+    fn sample(&self, value: f64) -> Sample {
+        Sample::new(value).voided(self.busy.lags())
+    }
+
     fn words(&self) -> String {
         let mode = if self.held { "in operations" } else { "without operations" };
         format!("{mode}, {}", if self.paused { "with pauses" } else { "without pauses" })
@@ -160,10 +181,7 @@ impl fmt::Display for Table {
             let title = if paused { self.suspects() } else { "without pauses".to_owned() };
             let dash = || format!("{:>8}{:>9}", "-", "-");
             let then = self.experiment.published.first().filter(|_| paused);
-            let then = then.map_or_else(dash, |then| {
-                let each_ms = self.common.sizes.operation as f64 * 8.0 / 1e6 / then.copy;
-                format!("{:>8.2}{each_ms:>9.1}", then.copy)
-            });
+            let then = then.map_or_else(dash, |then| format!("{:>8}{:>9}", then.copy, "-"));
             let each_ms = held.stream_s * 1e3 / self.common.size.bytes as f64
                 * self.common.sizes.operation as f64;
             writeln!(
@@ -183,12 +201,11 @@ impl fmt::Display for Table {
 impl Table {
     fn write_published(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(then) = self.experiment.published.first() else { return Ok(()) };
-        let [least, most] = then.between_ms;
         writeln!(
             f,
-            "also published: {} Gbit/s while bytes were sent; {least:.0} to {most:.0} ms between \
-             operations, {:.0} ms from the last send to the reply",
-            then.transfer, then.end_ms
+            "also published: {} Gbit/s while bytes were sent; {} ms between operations, {} ms from the \
+             last send to the reply",
+            then.transfer, then.between_ms, then.end_ms
         )
     }
 

@@ -8,7 +8,7 @@ use super::job::Stripes;
 use super::maker::Pause;
 use super::sizes::Sizes;
 use super::table::Row;
-use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
+use crate::scenario_lab::{Copied, ScenarioLab};
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
@@ -28,8 +28,6 @@ pub struct Trial<'a> {
     /// The path of a file of one byte, whose copy measures the start-up time.
     pub nothing: PathBuf,
     pub sizes: Sizes,
-    /// The seconds that the wire alone needs for the file.
-    pub wire_s: f64,
     /// Simulated seconds of the file's bytes.
     pub bytes_s: f64,
 }
@@ -53,14 +51,12 @@ impl Trial<'_> {
                 let put_in = pauses.iter().map(|pause| self.put_in_ns(pause));
                 let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
                 let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
-                let least = self.experiment.tolerance.least_of_wire;
                 // Without operations, pauses overlap with the stream, except for one pause of each
                 // maker, at the start or the end of the stream.
                 let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
                 let pauses_s = if held { waits_s } else { ends_s };
                 let predicted_s = start_s + self.bytes_s + pauses_s;
-                let copy = self.fastest(held, &pauses, (self.wire_s + waits_s) / least)?;
-                copies.push(StripedCopy { row: Row { predicted_s, ..copy.row }, ..copy });
+                copies.push(self.measure(held, &pauses, predicted_s)?);
             }
         }
         Ok(copies)
@@ -79,62 +75,37 @@ impl Trial<'_> {
         for &maker in &self.experiment.job.makers {
             for pause in &self.experiment.job.pauses {
                 let pause = Pause { maker, pause: pause.clone() };
-                answers.extend(self.nearest(&[&pause], &bases)?);
+                answers.extend(self.answer(&[&pause], &bases)?);
             }
         }
         let suspects: Vec<&Pause> = self.experiment.job.suspects.iter().collect();
-        answers.extend(self.nearest(&suspects, &bases)?);
+        answers.extend(self.answer(&suspects, &bases)?);
         Ok(answers)
     }
 
-    /// Makes a copy with `pauses`, and returns the answers about them. If they are out of
-    /// tolerance, makes more copies and returns the answers with the least error, since other
-    /// programs may use this machine.
-    fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
-        let allowed = &self.experiment.tolerance;
-        let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
-        for _ in 0..=AGAIN {
-            let explained = self.explain(&self.copy(&self.source, true, pauses)?.run)?;
-            let answer = |pause: &&Pause| {
-                let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
-                Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
-            };
-            let answers = pauses.iter().map(answer).collect::<Result<Vec<_>, Failure>>()?;
-            let right = answers.iter().all(|one| one.whole.right && one.half.right);
-            let off = answers.iter().map(|one| one.off(allowed)).fold(0.0, f64::max);
-            if nearest.as_ref().is_none_or(|(known, _)| *known < (right, -off)) {
-                nearest = Some(((right, -off), answers));
-            }
-            if right && off <= 1.0 {
-                break;
-            }
-        }
-        Ok(nearest.map(|(_, answers)| answers).unwrap_or_default())
+    /// Makes a copy with `pauses`, and returns the answers about them.
+    fn answer(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
+        let (copied, busy) = self.lab.watch(|| self.copy(&self.source, true, pauses))?;
+        let explained = self.explain(&copied.run)?;
+        let answer = |pause: &&Pause| {
+            let put_in = (self.put_in_ns(pause)?, pauses.len() > 1, busy);
+            Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
+        };
+        pauses.iter().map(answer).collect()
     }
 
-    /// Makes a copy of the whole file; the fastest of several if the first takes more than
-    /// `enough_s`.
-    fn fastest(
+    /// Makes a copy of the whole file, whose prediction is `predicted_s`.
+    fn measure(
         &self,
         held: bool,
         pauses: &[&Pause],
-        enough_s: f64,
+        predicted_s: f64,
     ) -> Result<StripedCopy, Failure> {
-        let mut best: Option<(Copied, bool)> = None;
-        for _ in 0..=AGAIN {
-            let copied = self.copy(&self.source, held, pauses)?;
-            let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
-            if best.as_ref().is_none_or(|(best, _)| copied.whole_ns < best.whole_ns) {
-                best = Some((copied, equal));
-            }
-            if best.as_ref().is_some_and(|(best, _)| best.whole_ns as f64 / 1e9 <= enough_s) {
-                break;
-            }
-        }
-        let (copied, equal) = best.ok_or_else(|| Failure::nothing("no copy was made"))?;
+        let (copied, busy) = self.lab.watch(|| self.copy(&self.source, held, pauses))?;
+        let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
         let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);
         let paused = !pauses.is_empty();
-        let row = Row { held, paused, predicted_s: 0.0, whole_s, stream_s, equal };
+        let row = Row { held, paused, predicted_s, whole_s, stream_s, busy, equal };
         Ok(StripedCopy { row, run: copied.run })
     }
 

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use super::escape::escaped;
 use super::sheet::Sheet;
-use super::{figures, summary};
+use super::{figures, grades, summary};
 
 const CHARTS: &str = include_str!("../../assets/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uPlot.min.css");
@@ -50,6 +51,7 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
          <style>\n{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#runs\">Skip to the figures</a>\n<header>\n<h1>{title}</h1>\n"
     )?;
+    grades::write(output, sheets)?;
     for sheet in sheets {
         writeln!(output, "<section class=\"words\" aria-label=\"{}\">", escaped(&sheet.name))?;
         if sheets.len() > 1 {
@@ -100,13 +102,4 @@ fn inlined(value: &Value) -> String {
         .replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
-}
-
-/// Returns text escaped for HTML.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
 }

@@ -4,7 +4,9 @@
 //! Results are read as JSON, so that the known fields of results of other versions are shown.
 //! Timelines come from traces and are reduced to what a screen can show.
 
+mod escape;
 mod figures;
+mod grades;
 mod html;
 mod picture;
 mod rates;

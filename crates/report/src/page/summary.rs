@@ -70,9 +70,10 @@ fn other(kind: &str, result: &Value) -> String {
         let ok = nodes.iter().filter(|node| node["verdict"] == "ok").count();
         format!(", {ok} of {} nodes ok", nodes.len())
     });
-    let miss = result["miss"].as_str().map_or_else(String::new, |miss| format!(". Missed: {miss}"));
+    let wrong = result["broken"].as_str();
+    let wrong = wrong.map_or_else(String::new, |wrong| format!(". Wrong: {wrong}"));
     let name = result["scenario"]["name"].as_str().unwrap_or(kind);
-    format!("garland {name}{took}{nodes}{miss}.")
+    format!("garland {name}{took}{nodes}{wrong}.")
 }
 
 fn limit(result: &Value) -> Option<String> {

@@ -56,6 +56,36 @@ fn summary_has_nodes_time_and_limit() {
 }
 
 #[test]
+fn what_is_open_stands_on_top_and_every_statement_has_its_grade() {
+    let statement = |what: &str, grade: Value, verdict: &str| {
+        json!({
+            "what": what, "unit": "s", "published": "8.9 - 9.3", "measured": "7.4 7.4 7.5 (void)",
+            "calibrated": null, "grade": grade, "verdict": verdict,
+        })
+    };
+    let open = statement("the <chain>", json!({ "grade": "open" }), "open: another figure");
+    let found = statement("the hub", json!({ "grade": "reproduced" }), "reproduced");
+    let fitted =
+        json!({ "what": "the base", "calibrated": "chosen", "grade": { "grade": "open" } });
+    let of = |statements: Vec<Value>| {
+        let scenario = json!({ "name": "dolly", "question": "How long?" });
+        let result = json!({
+            "schema": "garland.scenario/3", "scenario": scenario, "statements": statements,
+        });
+        written(&[sheet(copy()), sheet(result)], None)
+    };
+    let page = of(vec![found, open, fitted]);
+    assert!(page.contains("Open: 1 of 2 published statements"), "{}", &page[..6000]);
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("<li>the &lt;chain&gt;: open: another figure</li>") < at("<td>the hub</td>"));
+    assert!(
+        at("<td>8.9 - 9.3</td><td>7.4 7.4 7.5 (void)</td><td>reproduced</td>") < at("to 1 of 2")
+    );
+    assert!(of(vec![statement("x", Value::Null, "ungraded")]).contains("Ungraded: made once"));
+    assert!(!written(&[sheet(copy())], None).contains("aria-label=\"Grades\""));
+}
+
+#[test]
 fn page_fetches_nothing() {
     let page = written(&[sheet(copy())], None);
     let (start, rest) = page.split_once("<body>").unwrap();

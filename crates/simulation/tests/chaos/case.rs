@@ -19,6 +19,8 @@ pub struct Case {
     pub fanout: usize,
     /// Whether the source is shared: nodes read parts of it themselves.
     pub shared: bool,
+    /// Whether the lane is two trees.
+    pub twins: bool,
     pub length: u64,
     pub world: World,
     pub schedule: Schedule,
@@ -55,11 +57,23 @@ impl Case {
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
         let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
-        let case = Self { receivers, lanes, fanout, shared: false, length, world, schedule };
+        let (shared, twins) = (false, false);
+        let case = Self { receivers, lanes, fanout, shared, twins, length, world, schedule };
         // The cases of other seeds stay as they are.
         match Random::new(!seed).below(6) {
             0 => case.shared(),
+            1 => case.twinned(),
             _ => case,
+        }
+    }
+
+    /// Makes two trees of the lane, if there is one, and no destination needs blocks in order.
+    fn twinned(self) -> Self {
+        let is_fit = self.lanes == 1 && self.world.nodes.iter().all(|node| !node.sink.is_ordered());
+        let room = self.world.room + 2;
+        match is_fit {
+            true => Self { twins: true, fanout: 2, world: World { room, ..self.world }, ..self },
+            false => self,
         }
     }
 
@@ -77,7 +91,8 @@ impl Case {
         if self.shared {
             return Plan::shared(layout, &names, self.lanes, 1).unwrap();
         }
-        Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
+        let plan = Plan::broadcast(layout, &names, self.lanes).unwrap();
+        if self.twins { plan.twinned() } else { plan.branching(self.fanout) }
     }
 
     /// Returns the approximate duration of the undisturbed copy.
@@ -265,7 +280,7 @@ impl Case {
             cases.push(Self { lanes: 1, ..self.clone() });
         }
         if self.fanout > 1 {
-            cases.push(Self { fanout: 1, ..self.clone() });
+            cases.push(Self { fanout: 1, twins: false, ..self.clone() });
         }
         if self.world.stream {
             let world = World { stream: false, ..self.world.clone() };

@@ -24,8 +24,8 @@ pub struct TopologyFile {
     pub topology: Topology,
 }
 
-/// The allowed keys; the last three are read by the experiment of a scenario.
-const KEYS: [&str; 9] = [
+/// The allowed keys; the last four are read by the experiment of a scenario.
+const KEYS: [&str; 10] = [
     "version",
     "name",
     "question",
@@ -33,8 +33,9 @@ const KEYS: [&str; 9] = [
     "answer",
     "topology",
     "job",
-    "tolerance",
+    "emulation",
     "published",
+    "unmeasured",
 ];
 
 /// Parses the text of a [topology file](super). `file_name` appears in messages; if the file has no

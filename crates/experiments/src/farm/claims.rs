@@ -1,0 +1,153 @@
+//! The published figures and orders of the encodes and copies, each with what was measured.
+
+use garland_analysis::grade::{Condition, Published, Sample};
+use garland_core::units::bytes;
+
+use super::job::{ONE, PublishedRow};
+use super::row::{CopyRow, Row, SuspectRow, share_of_one};
+use super::table::{MIB, Table};
+use crate::claim::Claim;
+
+impl Table {
+    /// Returns the published figures of each load and of the copies, and the orders of the networks. Times
+    /// are in seconds of the publication.
+    pub fn claims(&self) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for load in &self.experiment.job.load {
+            let rows = self.rows.iter().filter(|row| row.load == load.name);
+            let rows: Vec<_> = rows
+                .filter_map(|row| {
+                    let then = self.experiment.published(&row.topology, Some(&row.load))?;
+                    Some((row, then))
+                })
+                .collect();
+            for (row, then) in &rows {
+                claims.extend(self.encodes_of(row, then));
+            }
+            for (at, (row, then)) in rows.iter().enumerate() {
+                let before = rows[..at].iter().filter(|(other, _)| other.topology != ONE);
+                claims.extend(before.filter_map(|(other, first)| {
+                    let what = format!("{}: {} over {}", row.load, row.topology, other.topology);
+                    let both = (&then.slowest, &first.slowest);
+                    Claim::order(what, both, quotient(row, other))
+                }));
+            }
+        }
+        claims.extend(self.copied());
+        claims
+    }
+
+    /// Returns the claims about one load over one topology.
+    fn encodes_of(&self, row: &Row, then: &PublishedRow) -> Vec<Claim> {
+        let name = format!("{}, {}", row.load, row.name());
+        let seconds = self.common.scaling.seconds;
+        let jobs = row.spread.as_ref();
+        let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
+        let over_one =
+            |value: Option<f64>| row.sample(value).voided(one.is_some_and(|one| one.busy.lags()));
+        let percent = share_of_one(&self.rows, row).map(|share| share * 100.0);
+        let times = Claim::figure(
+            format!("{name}, slowest"),
+            "s",
+            &then.slowest,
+            row.sample(Some(row.seconds * seconds)),
+        );
+        let mut claims = vec![times.calibrated(then.calibrated.as_deref())];
+        let figures: [(&str, &str, &Option<Published>, Sample); 6] = [
+            ("fastest", "s", &then.fastest, row.sample(jobs.map(|jobs| jobs.fastest * seconds))),
+            ("DIFF", "s", &then.difference, row.sample(jobs.map(|jobs| jobs.difference * seconds))),
+            ("DIFF %", "%", &then.spread, row.sample(jobs.map(|jobs| jobs.share * 100.0))),
+            ("of one PC", "%", &then.percent, over_one(percent)),
+            ("equivalent power", "MHz", &then.power, over_one(row.equivalent)),
+            ("of all", "%", &then.of_all, over_one(row.difference.map(|off| off * 100.0))),
+        ];
+        // One PC is all of itself, which says nothing.
+        let figures = figures.into_iter().filter(|_| row.topology != ONE);
+        let published = figures.filter_map(|(figure, unit, then, sample)| {
+            Some(Claim::figure(format!("{name}, {figure}"), unit, then.as_ref()?, sample))
+        });
+        claims.extend(published);
+        for (base, then) in &then.rebased {
+            let is_base = |other: &&Row| other.load == row.load && other.topology == *base;
+            let Some(base) = self.rows.iter().find(is_base) else { continue };
+            let sample = quotient(row, base).value.map(|value| value * 100.0);
+            let sample = row.sample(sample).voided(base.busy.lags());
+            claims.push(Claim::figure(format!("{name}, of {}", base.name()), "%", then, sample));
+        }
+        claims
+    }
+
+    /// Returns the claims about the copies through the mount. Each suspect is a condition of the time; none
+    /// has a size with a source.
+    fn copied(&self) -> Vec<Claim> {
+        let rows = self
+            .common
+            .copies
+            .iter()
+            .filter_map(|copy| Some((copy, self.experiment.published(&copy.topology, None)?)));
+        let rows: Vec<_> = rows.collect();
+        let Some((base, _)) = rows.first() else { return Vec::new() };
+        let mut claims = Vec::new();
+        for (copy, then) in &rows {
+            let name = format!("copy over {}", copy.topology);
+            let size = bytes::parse(&self.experiment.job.copy.bytes).unwrap_or_default() as f64;
+            let sample = |of: fn(f64, f64) -> f64, rate: f64| copy.sample(of(size, rate));
+            let mut figure = |what: &str, unit, then: &Published, of: fn(f64, f64) -> f64| {
+                let rate = self.rate_then(copy);
+                let claim = Claim::figure(format!("{name}, {what}"), unit, then, sample(of, rate));
+                claims.push(self.suspected(claim, |row| {
+                    self.of_suspect(row, &copy.topology).map(|rate| of(size, rate))
+                }));
+            };
+            figure("time", "s", &then.slowest, |size, rate| size / rate);
+            if let Some(then) = &then.rate {
+                figure("rate", "MiB/s", then, |_, rate| rate / MIB);
+            }
+            if let Some(then) = then.percent.as_ref().filter(|_| copy.topology != base.topology) {
+                let percent = self.rate_then(base) / self.rate_then(copy) * 100.0;
+                let what = format!("{name}, of {}", base.topology);
+                let sample = copy.sample(percent).voided(base.busy.lags());
+                claims.push(Claim::figure(what, "%", then, sample));
+            }
+        }
+        for (at, (copy, then)) in rows.iter().enumerate() {
+            for (other, first) in &rows[..at] {
+                let what = format!("copy: {} over {}", copy.topology, other.topology);
+                let over = self.rate_then(other) / self.rate_then(copy);
+                let sample = copy.sample(over).voided(other.busy.lags());
+                let claim = Claim::order(what, (&then.slowest, &first.slowest), sample);
+                claims.extend(claim.map(|claim| {
+                    self.suspected(claim, |row| {
+                        let of = |copy: &CopyRow| self.of_suspect(row, &copy.topology);
+                        Some(of(other)? / of(copy)?)
+                    })
+                }));
+            }
+        }
+        claims
+    }
+
+    /// Adds to a claim what was measured with each suspect that concerns it.
+    fn suspected(&self, claim: Claim, value: impl Fn(&SuspectRow) -> Option<f64>) -> Claim {
+        let tried = self.common.suspects.iter().filter_map(|row| {
+            let sample = Sample::new(value(row)?).voided(row.busy.lags());
+            Some((Condition::new(row.suspect.clone()?, None), sample))
+        });
+        tried.fold(claim, |claim, (condition, sample)| claim.with(condition, sample))
+    }
+
+    /// Returns the rate over a topology with a suspect; `None` unless it was tried there.
+    fn of_suspect(&self, row: &SuspectRow, topology: &str) -> Option<f64> {
+        let riddle = &self.experiment.job.riddle;
+        match topology {
+            slow if slow == riddle.slow => row.slow,
+            fast if fast == riddle.fast => row.fast,
+            _ => None,
+        }
+    }
+}
+
+/// Returns the quotient of the times of two rows.
+fn quotient(row: &Row, other: &Row) -> Sample {
+    row.sample(Some(row.seconds / other.seconds)).voided(other.busy.lags())
+}

@@ -1,0 +1,48 @@
+//! A table in which everything came out as published, for tests of grades.
+
+use garland_analysis::farm::{Power, spread, standing};
+
+use super::job::{Farm, ONE, PublishedRow};
+use super::row::{CopyRow, Row, Scaling};
+use super::table::{Common, Table};
+use crate::scenario_lab::Busy;
+
+/// Seconds of the publication in one second of the lab.
+const SECONDS: f64 = 100.0;
+/// The length of the copied file.
+const BYTES: u64 = 334_455_320;
+
+/// Returns a table of `own` with what `shape` published; no suspect was tried.
+pub fn ideal(shape: &Farm, own: &Farm) -> Table {
+    let rows = shape.published.iter().filter_map(|then| row(shape, then));
+    let copies = shape.published.iter().filter(|then| then.load.is_none());
+    let copies = copies.map(|then| CopyRow {
+        topology: then.topology.clone(),
+        predicted_s: 1.0,
+        seconds: then.slowest.middle() / SECONDS,
+        bound_s: 1.0,
+        bytes: BYTES,
+        busy: Busy::default(),
+    });
+    let scaling = Scaling::new(1.0, SECONDS);
+    let common = Common { scaling, copies: copies.collect(), suspects: Vec::new() };
+    Table::new(own, common, rows.collect())
+}
+
+fn row(shape: &Farm, then: &PublishedRow) -> Option<Row> {
+    let load = then.load.clone()?;
+    let one = shape.published(ONE, Some(&load))?.slowest.middle();
+    let slowest = then.slowest.middle();
+    let jobs = then.fastest.as_ref().map(|fastest| [slowest, fastest.middle()]);
+    let worth = standing(one, slowest, Power { one: 300.0, all: 900.0 });
+    Some(Row {
+        topology: then.topology.clone(),
+        load,
+        seconds: slowest / SECONDS,
+        spread: jobs.and_then(|jobs| spread(&jobs.map(|seconds| seconds / SECONDS))),
+        equivalent: worth.map(|worth| worth.equivalent),
+        difference: worth.map(|worth| worth.difference),
+        equal: true,
+        ..Row::default()
+    })
+}
