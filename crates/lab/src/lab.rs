@@ -16,7 +16,7 @@ use crate::record::Keeper;
 use crate::state::{self, StateDir};
 use crate::tool::Tool;
 use crate::warden::{Charge, Warden};
-use crate::{LabError, Record, Spec, apply, bond, keeper, share};
+use crate::{LabError, Record, Spec, apply, bond, keeper, share, vintage};
 
 /// The timeout for a killed keeper and all processes of its lab to end.
 const END: Duration = Duration::from_secs(10);
@@ -57,6 +57,7 @@ impl Lab {
         watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
     ) -> Result<(Lab, T), LabError> {
         spec.validate()?;
+        vintage::resolve(&mut spec.topology)?;
         Tool::Ip.find()?;
         Tool::Tc.find()?;
         let folder = state.lab(&spec.name)?;

@@ -41,6 +41,7 @@ mod status;
 mod step;
 mod takedown;
 mod tool;
+mod vintage;
 mod warden;
 mod writer;
 
