@@ -284,7 +284,7 @@ impl Lab {
     }
 
     /// Returns the control group of a node; `None` if no node of the lab has a CPU limit.
-    fn group(&self, node: &str) -> Option<Group> {
+    pub(crate) fn group(&self, node: &str) -> Option<Group> {
         share::of_node(self.keeper.shares.as_ref(), node)
     }
 

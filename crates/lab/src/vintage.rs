@@ -13,22 +13,34 @@ use garland_topology::{Topology, Vintage};
 
 use crate::{Lab, LabError};
 
-/// Sets the processor share of each node that copies at the rate of another time. Measures this machine only
-/// if there is such a node.
+/// The bytes that programs read at once on a node without `block`: those of netcat.
+const BLOCK: u64 = 16384;
+
+/// Sets the processor share of each node that copies at the rate of another time. Measures this machine for
+/// each kind of pipes and blocks of such nodes, since small ones cost more of a processor.
 pub(crate) fn resolve(topology: &mut Topology) -> Result<(), LabError> {
-    if topology.nodes.iter().all(|node| node.vintage.copies.is_none()) {
-        return Ok(());
-    }
-    let able = copying::bytes_per_second().map_err(|error| LabError::Unavailable {
-        problem: format!("measuring how fast this machine copies (`copies`) failed: {error}"),
-        hint: "omit `copies`, or set the share `cpu` instead".to_owned(),
-    })?;
+    let mut known: Vec<((Option<u64>, u64), f64)> = Vec::new();
     for node in &mut topology.nodes {
-        if let Some(wanted) = node.vintage.copies {
-            node.cpu = Some(share(wanted, able)?);
-        }
+        let Vintage { copies: Some(wanted), pipe, block, .. } = node.vintage else { continue };
+        let kind = (pipe, block.unwrap_or(BLOCK));
+        let able = match known.iter().find(|(other, _)| *other == kind) {
+            Some((_, able)) => *able,
+            None => {
+                let able = measured(kind)?;
+                known.push((kind, able));
+                able
+            }
+        };
+        node.cpu = Some(share(wanted, able)?);
     }
     Ok(())
+}
+
+fn measured((pipe, block): (Option<u64>, u64)) -> Result<f64, LabError> {
+    copying::bytes_per_second(pipe, block as usize).map_err(|error| LabError::Unavailable {
+        problem: format!("measuring how fast this machine copies (`copies`) failed: {error}"),
+        hint: "omit `copies`, or set the share `cpu` instead".to_owned(),
+    })
 }
 
 /// Returns the share of a processor, in thousandths, that copies at the rate `wanted` on a machine that is
@@ -56,6 +68,17 @@ impl Lab {
     pub fn pipe(&self, node: &str, path: &Path) -> Result<Fifo, LabError> {
         let capacity = self.vintage(node)?.pipe;
         Fifo::create(path, capacity).map_err(LabError::file("create pipe", path))
+    }
+
+    /// Lets the nodes with `copies` copy as slowly as they did (`slowly`), or as this machine does. Starting a
+    /// program costs other work than copies, which `copies` says nothing of.
+    pub fn pace(&self, slowly: bool) -> Result<(), LabError> {
+        for node in self.spec().topology.nodes.iter().filter(|node| node.vintage.copies.is_some()) {
+            let (Some(group), Some(share)) = (self.group(&node.name), node.cpu) else { continue };
+            let done = if slowly { group.limit(share) } else { group.lift() };
+            done.map_err(LabError::file("change control group", group.path()))?;
+        }
+        Ok(())
     }
 
     /// Waits as long as another node waits until a program that it starts on `node` runs.

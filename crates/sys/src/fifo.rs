@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -11,7 +11,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 /// A named pipe whose capacity stays as it is while this value lives. It counts as a reader that reads
 /// nothing, so that the pipe's end still reaches the other readers.
 #[derive(Debug)]
-pub struct Fifo(File);
+pub struct Fifo {
+    _reader: File,
+}
 
 impl Fifo {
     /// Creates a named pipe at `path`. `capacity` is its capacity in bytes; `None` for that of the kernel.
@@ -21,24 +23,26 @@ impl Fifo {
     pub fn create(path: &Path, capacity: Option<u64>) -> io::Result<Self> {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Opened for reading without blocking, the pipe needs no writer.
-        let options = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-        let fifo = Self(options);
-        match capacity {
-            Some(bytes) => fifo.resize(bytes)?,
-            None => {}
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        if let Some(bytes) = capacity {
+            resize(file.as_raw_fd(), bytes)?;
         }
-        Ok(fifo)
+        Ok(Self { _reader: file })
     }
+}
 
-    fn resize(&self, bytes: u64) -> io::Result<()> {
-        let size = libc::c_int::try_from(bytes).map_err(io::Error::other)?;
-        // SAFETY: F_SETPIPE_SZ takes an integer and touches no memory of this process.
-        let given = unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETPIPE_SZ, size) };
-        match u64::try_from(given) {
-            Err(_) => Err(io::Error::last_os_error()),
-            Ok(given) if given == bytes => Ok(()),
-            Ok(given) => Err(io::Error::other(format!("the kernel gave {given} bytes"))),
-        }
+/// Sets the capacity of the pipe `fd` to this number of bytes, a power of 2 of at least 4096.
+///
+/// # Errors
+/// When the kernel refuses, or gives another capacity.
+pub fn resize(fd: RawFd, bytes: u64) -> io::Result<()> {
+    let size = libc::c_int::try_from(bytes).map_err(io::Error::other)?;
+    // SAFETY: F_SETPIPE_SZ takes an integer and touches no memory of this process.
+    let given = unsafe { libc::fcntl(fd, libc::F_SETPIPE_SZ, size) };
+    match u64::try_from(given) {
+        Err(_) => Err(io::Error::last_os_error()),
+        Ok(given) if given == bytes => Ok(()),
+        Ok(given) => Err(io::Error::other(format!("the kernel gave {given} bytes"))),
     }
 }
 

@@ -14,8 +14,9 @@ pub const MOST_PIPE: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Vintage {
-    /// The rate at which the node's processor sends bytes to itself over TCP, as lmbench's bw_tcp
-    /// measures: the inverse of its cost per byte copied.
+    /// The rate at which the node's processor passes bytes on as a repeater, with nothing else to do: from a
+    /// TCP connection to a file and a pipe, and from the pipe to another connection. The inverse is what all
+    /// copies of a byte cost.
     pub copies: Option<Rate>,
     /// The capacity of the node's pipes in bytes.
     pub pipe: Option<u64>,

@@ -27,6 +27,7 @@ pub fn copy_by_pipes(
     nodes: &[String],
 ) -> Result<(u64, u64), Failure> {
     let inner = lab.lab()?;
+    inner.pace(false).map_err(Failure::nothing)?;
     let started = clock::now_ns();
     let address = |node: &str| inner.address(node).map_err(Failure::nothing);
     let (mut parts, mut pipes) = (Vec::new(), Vec::new());
@@ -43,6 +44,7 @@ pub fn copy_by_pipes(
         parts.push(start(inner, node, "node", &file, &next)?);
         await_listener(inner, node)?;
     }
+    inner.pace(true).map_err(Failure::nothing)?;
     let stream = clock::now_ns();
     parts.push(start(inner, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
     let deadline = stream + PATIENCE_NS;
