@@ -27,6 +27,7 @@ pub mod medium;
 mod node;
 pub mod plan;
 mod probe;
+mod programs;
 mod record;
 mod role;
 mod route;

@@ -43,7 +43,8 @@ impl Vintage {
         if self.copies.is_some_and(|rate| rate.bits_per_second() == 0) {
             return Some(("copies", "the rate must be above 0".to_owned()));
         }
-        let is_pipe = |size: &u64| (LEAST_PIPE..=MOST_PIPE).contains(size) && size.is_power_of_two();
+        let is_pipe =
+            |size: &u64| (LEAST_PIPE..=MOST_PIPE).contains(size) && size.is_power_of_two();
         if self.pipe.is_some_and(|size| !is_pipe(&size)) {
             let reason = "the kernel has pipes of 4KiB to 1MiB, in powers of 2".to_owned();
             return Some(("pipe", reason));

@@ -80,8 +80,7 @@ impl Table {
         for (row, then) in &rows {
             let what = format!("{} to {}", row.tool.name(), row.receivers);
             let rate = |row: &Row| row.sample(self.rate(row.whole_s));
-            let seconds =
-                Claim::figure(format!("{what}, time"), "s", &then.seconds, row.seconds());
+            let seconds = Claim::figure(format!("{what}, time"), "s", &then.seconds, row.seconds());
             let rates = Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate(row));
             let of = |with: &str| self.of(with, row.receivers);
             claims.push(self.conditioned(seconds, |with| Some(of(with)?.seconds())));
