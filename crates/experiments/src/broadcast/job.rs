@@ -25,7 +25,7 @@ pub struct Job {
     /// The tools, in the table's order.
     pub steps: Vec<Tool>,
     /// The conditions of the time: the script runs with each of them alone, and with all together.
-    #[serde(default, rename = "condition")]
+    #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<TimeCondition>,
 }
 
