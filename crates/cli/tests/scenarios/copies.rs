@@ -143,7 +143,10 @@ fn a_condition_of_the_time_explains_what_only_comes_with_it() {
     let result = run_as(&scratch, CHAIN, &[], 0);
     let rows = result["repetitions"][0]["rows"].as_array().unwrap();
     let names: Vec<_> = rows.iter().map(|row| row["with"].as_str()).collect();
-    assert_eq!(names, [None, Some("one page"), Some("slow starts"), Some("one page + slow starts")]);
+    assert_eq!(
+        names,
+        [None, Some("one page"), Some("slow starts"), Some("one page + slow starts")]
+    );
     assert!(rows.iter().all(|row| row["equal"] == true), "{result}");
     assert_eq!(result["repetitions"][0]["refused"], serde_json::json!([]));
     let time = &result["statements"][0];

@@ -135,15 +135,19 @@ impl Table {
         })
     }
 
-    /// Writes what each condition of the time adds to the script's time to the most receivers.
+    /// Writes what each condition of the time adds to the script's time to the most receivers. Void rows are
+    /// left out.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = self.settings();
         let most = self.script(None).max_by_key(|row| row.receivers);
         let Some(row) = most.filter(|_| !settings.is_empty()) else { return Ok(()) };
         let Some(then) = self.experiment.published(row.receivers) else { return Ok(()) };
+        if row.busy.lags() {
+            return writeln!(f, "\nto {}: void, the emulator lagged", row.receivers);
+        }
         let with = settings.iter().filter_map(|setting| {
             let name = setting.condition().name();
-            let row = self.of(name, row.receivers)?;
+            let row = self.of(name, row.receivers).filter(|row| !row.busy.lags())?;
             Some((name, row.whole_s, setting.is_alone()))
         });
         let with = with.collect();
