@@ -332,7 +332,7 @@ fn a_scenario() {
     broken null
     grades null
     predictions[] {"emulated":"EMULATED","predicted":"PREDICTED","unit":"s","what":"garland, cold to 1"}
-    repetitions[] {"bytes":1000000,"limit_s":0.008497237569060774,"rows":[{"busy":"BUSY","equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S"}],"scale":1.0}
+    repetitions[] {"bytes":1000000,"limit_s":0.008497237569060774,"refused":[],"rows":[{"busy":"BUSY","equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S","with":null}],"scale":1.0}
     scenario {"emulation":{"error":0.01,"reason":"a test"},"job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":"1.0 - 2.0"}],"question":"Does it run?","source":"a test","topologies":"TOPOLOGIES","unmeasured":[{"figure":"7m18s","unit":"","what":"a figure"}]}
     statements[] {"calibrated":null,"grade":null,"measured":"","published":"7m18s","runs":[],"statement":{"figure":"7m18s"},"unit":"","verdict":"ungraded","what":"a figure","with":[]}
     "#);

@@ -41,10 +41,20 @@ impl Stage<'_> {
         phases: &mut Phases,
         work: impl FnOnce(&ScenarioLab<'_>, &mut Phases) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let lab = ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
+        let lab = self.lab(topology, room)?;
         let done = work(&lab, phases)?;
         lab.end()?;
         phases.end("teardown");
         Ok(done)
+    }
+
+    /// Builds a lab of `topology` with space for `room` bytes of files.
+    pub fn lab(&self, topology: &Topology, room: u64) -> Result<ScenarioLab<'_>, Failure> {
+        ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)
+    }
+
+    /// Returns an error if the user has interrupted. Interrupts are held back while a lab is up.
+    pub fn go_on(&self) -> Result<(), Failure> {
+        if self.interrupts.pending() { Err(Failure::interrupted("using labs")) } else { Ok(()) }
     }
 }

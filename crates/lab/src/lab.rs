@@ -16,7 +16,7 @@ use crate::record::Keeper;
 use crate::state::{self, StateDir};
 use crate::tool::Tool;
 use crate::warden::{Charge, Warden};
-use crate::{LabError, Record, Spec, apply, bond, keeper, share};
+use crate::{LabError, Record, Spec, apply, bond, keeper, share, vintage};
 
 /// The timeout for a killed keeper and all processes of its lab to end.
 const END: Duration = Duration::from_secs(10);
@@ -57,6 +57,7 @@ impl Lab {
         watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
     ) -> Result<(Lab, T), LabError> {
         spec.validate()?;
+        vintage::resolve(&mut spec.topology)?;
         Tool::Ip.find()?;
         Tool::Tc.find()?;
         let folder = state.lab(&spec.name)?;
@@ -283,7 +284,7 @@ impl Lab {
     }
 
     /// Returns the control group of a node; `None` if no node of the lab has a CPU limit.
-    fn group(&self, node: &str) -> Option<Group> {
+    pub(crate) fn group(&self, node: &str) -> Option<Group> {
         share::of_node(self.keeper.shares.as_ref(), node)
     }
 

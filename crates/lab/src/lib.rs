@@ -27,6 +27,7 @@ pub mod medium;
 mod node;
 pub mod plan;
 mod probe;
+mod programs;
 mod record;
 mod role;
 mod route;
@@ -41,6 +42,7 @@ mod status;
 mod step;
 mod takedown;
 mod tool;
+mod vintage;
 mod warden;
 mod writer;
 

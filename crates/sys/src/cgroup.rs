@@ -203,6 +203,18 @@ impl Group {
         fs::write(self.0.join("cpu.cfs_quota_us"), quota.to_string())
     }
 
+    /// Removes the limit of CPU time.
+    ///
+    /// # Errors
+    /// Those of [`Group::limit`].
+    pub fn lift(&self) -> io::Result<()> {
+        let v2 = self.0.join("cpu.max");
+        if v2.exists() {
+            return fs::write(v2, "max");
+        }
+        fs::write(self.0.join("cpu.cfs_quota_us"), "-1")
+    }
+
     /// Locks the group until the returned file is dropped. Returns `None` if another process holds
     /// the lock.
     ///

@@ -24,6 +24,7 @@ pub mod shapes;
 pub mod sizing;
 mod subnet;
 pub mod verify;
+mod vintage;
 
 pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 pub use forwarding::Forwarding;
@@ -31,6 +32,7 @@ pub use inventory::Inventory;
 pub use nic_name::NicName;
 pub use resource::Resource;
 pub use subnet::{Subnet, same_network};
+pub use vintage::Vintage;
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -80,6 +82,9 @@ pub struct Node {
     pub cpu: Option<u32>,
     /// The rate limit of the node's disk for reads and writes; `None` for no limit.
     pub disk: Option<Rate>,
+    /// The conditions of the time of the node.
+    #[serde(default)]
+    pub vintage: Vintage,
     /// The price of the node without NICs.
     pub price: Price,
 }
@@ -161,8 +166,9 @@ pub enum MediumKind {
 impl Node {
     /// Returns a node that forwards no packets, without limits and without a price.
     pub(crate) fn new(name: &str, address: Ipv4Addr) -> Self {
-        let price = Price::default();
-        Self { name: name.to_owned(), address, forwards: false, cpu: None, disk: None, price }
+        let (price, vintage) = (Price::default(), Vintage::default());
+        let name = name.to_owned();
+        Self { name, address, forwards: false, cpu: None, disk: None, vintage, price }
     }
 }
 

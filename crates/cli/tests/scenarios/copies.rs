@@ -51,6 +51,39 @@ error = 0.01
 reason = \"a test\"
 ";
 
+/// A chain of pipes that takes a second more than its wire if programs start slowly.
+const CHAIN: &str = "\
+version = 1
+name = \"chain\"
+question = \"Does it run?\"
+source = \"a test\"
+[topology]
+shape = \"switch\"
+nodes = 2
+rate = \"100mbit\"
+[job]
+kind = \"broadcast\"
+bytes = \"20MB\"
+receivers = [2]
+steps = [\"pipes\"]
+[[job.condition]]
+name = \"one page\"
+source = \"a test\"
+pipe = \"4KiB\"
+block = \"8KiB\"
+[[job.condition]]
+name = \"slow starts\"
+source = \"another test\"
+start = \"500ms\"
+[emulation]
+error = 0.01
+reason = \"a test\"
+[[published]]
+receivers = 2
+seconds = \"2.5 - 3.1\"
+rate = \"8 - 6.4\"
+";
+
 /// Wires allow what they are; so near to it is nobody with a file this small.
 fn assert_slower_than_wires(row: &Value) {
     let seconds = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("no {key}: {row}"));
@@ -102,6 +135,25 @@ fn three_repetitions_are_graded_and_all_are_shown() {
     let open = result["grades"]["open"].as_u64().unwrap();
     assert!(page.contains(&format!("<h2>Open: {open} of 3 published statements</h2>")), "{open}");
     assert!(result["scenario"]["answer"].is_null(), "the answer is what was measured");
+}
+
+#[test]
+fn a_condition_of_the_time_explains_what_only_comes_with_it() {
+    let scratch = Scratch::new("scenario-conditions");
+    let result = run_as(&scratch, CHAIN, &[], 0);
+    let rows = result["repetitions"][0]["rows"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().map(|row| row["with"].as_str()).collect();
+    assert_eq!(
+        names,
+        [None, Some("one page"), Some("slow starts"), Some("one page + slow starts")]
+    );
+    assert!(rows.iter().all(|row| row["equal"] == true), "{result}");
+    assert_eq!(result["repetitions"][0]["refused"], serde_json::json!([]));
+    let time = &result["statements"][0];
+    assert_eq!(time["grade"]["by"], "slow starts", "{time}");
+    assert_eq!(time["with"].as_array().unwrap().len(), 3, "{time}");
+    let more = rows[2]["whole_s"].as_f64().unwrap() - rows[0]["whole_s"].as_f64().unwrap();
+    assert!((0.9..1.3).contains(&more), "two starts of half a second: {more}");
 }
 
 #[test]

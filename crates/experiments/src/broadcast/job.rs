@@ -5,6 +5,7 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
+use super::condition::{Setting, TimeCondition};
 use crate::sections::{Kind, Sections, only, refuse};
 use garland_terminal::failure::Failure;
 
@@ -23,6 +24,9 @@ pub struct Job {
     pub receivers: Vec<u32>,
     /// The tools, in the table's order.
     pub steps: Vec<Tool>,
+    /// The conditions of the time: the script runs with each of them alone, and with all together.
+    #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<TimeCondition>,
 }
 
 /// A tool that copies the file.
@@ -61,10 +65,20 @@ pub struct PublishedRow {
 }
 
 impl Broadcast {
+    /// Returns the conditions that are put into the lab one after the other: each alone, and, if there are
+    /// several, all together.
+    pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
+        let all = &self.job.conditions;
+        let alone = all.iter().map(|one| Setting::of(std::slice::from_ref(one)));
+        let together = (all.len() > 1).then(|| Setting::of(all));
+        alone.chain(together).collect()
+    }
+
     /// Checks that the topology has enough nodes for each number of receivers, and that the length
     /// of the file can be parsed.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
+        self.settings()?;
         let topology = only(topologies, "a broadcast")?;
         let others = topology.nodes.len() - 1;
         let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));

@@ -1,7 +1,9 @@
 //! One file to several nodes of one topology, by several tools: the table of 2005.
 
+mod condition;
 mod job;
 mod pipes;
+mod shares;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,7 @@ use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::only;
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
+use condition::Setting;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use job::Broadcast;
@@ -38,37 +41,70 @@ impl Broadcast {
             let problem = format!("topology {name} has no rate to compare a broadcast with");
             return Err(Failure::usage(problem).hint("add a `rate` to [topology]"));
         };
-        let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
-        let rows = stage.in_lab(topology, room, phases, |lab, phases| {
-            let source = lab.random_file("source", length)?;
-            let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
-            let places: Vec<usize> = (0..nodes.len()).collect();
-            phases.end("set-up");
-            let mut rows = Vec::new();
-            for &tool in &self.job.steps {
-                for &receivers in &self.job.receivers {
-                    lab.go_on()?;
-                    garland_terminal::errln!("{} to {receivers} ...", tool.name());
-                    let used = &nodes[..=receivers as usize];
-                    let (start_ns, _) = copy(lab, tool, &nothing, used)?;
-                    let wires_s =
-                        predicted::chain(topology, &places[..=receivers as usize], length)?;
-                    let ((whole_ns, stream_ns), busy) =
-                        lab.watch(|| copy(lab, tool, &source, used))?;
-                    let mut equal = true;
-                    for node in &used[1..] {
-                        equal &= lab.verify(node, NAME, &source)?;
-                    }
-                    let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
-                    let predicted_s = start_ns as f64 / 1e9 + wires_s;
-                    rows.push(Row { tool, receivers, predicted_s, whole_s, stream_s, busy, equal });
+        let mut rows = stage.in_lab(topology, room, phases, |lab, phases| {
+            self.rows(lab, (topology, None), length, phases)
+        })?;
+        let mut refused = Vec::new();
+        for setting in self.settings()? {
+            stage.go_on()?;
+            let topology = setting.applied(topology);
+            match stage.lab(&topology, room) {
+                Ok(lab) => {
+                    let own = (&topology, Some(&setting));
+                    rows.extend(self.rows(&lab, own, length, phases)?);
+                    lab.end()?;
+                    phases.end("teardown");
+                }
+                Err(failure) => {
+                    let name = setting.condition().name();
+                    refused.push(format!("{name} is not in the lab: {}", failure.message()));
                 }
             }
-            phases.end("copies");
-            Ok(rows)
-        })?;
+        }
         let limit_s = length as f64 / (goodput / 8.0);
-        Ok(Table::new(self, Common { media: media(topology), size, limit_s }, rows))
+        let common = Common { media: media(topology), size, limit_s, refused };
+        Ok(Table::new(self, common, rows))
+    }
+
+    /// Copies in a lab of a topology: with every tool, or only the script if a condition of the time is in it.
+    fn rows(
+        &self,
+        lab: &ScenarioLab<'_>,
+        (topology, setting): (&Topology, Option<&Setting>),
+        length: u64,
+        phases: &mut Phases,
+    ) -> Result<Vec<Row>, Failure> {
+        let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
+        let source = lab.random_file("source", length)?;
+        let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
+        let places: Vec<usize> = (0..nodes.len()).collect();
+        phases.end("set-up");
+        let with = setting.map(|setting| setting.condition().name().to_owned());
+        let is_run = |tool: &&Tool| setting.is_none() || **tool == Tool::Pipes;
+        let mut rows = Vec::new();
+        for &tool in self.job.steps.iter().filter(is_run) {
+            for &receivers in &self.job.receivers {
+                lab.go_on()?;
+                let words = with.as_ref().map_or_else(String::new, |with| format!(", {with}"));
+                garland_terminal::errln!("{} to {receivers}{words} ...", tool.name());
+                let used = &nodes[..=receivers as usize];
+                let (start_ns, _) = copy(lab, tool, &nothing, used)?;
+                let wires_s = predicted::chain(topology, &places[..=receivers as usize], length)?;
+                let ((whole_ns, stream_ns), busy) = lab.watch(|| copy(lab, tool, &source, used))?;
+                let mut equal = true;
+                for node in &used[1..] {
+                    equal &= lab.verify(node, NAME, &source)?;
+                }
+                let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
+                let predicted_s = start_ns as f64 / 1e9 + wires_s;
+                let with = with.clone();
+                let row =
+                    Row { tool, receivers, with, predicted_s, whole_s, stream_s, busy, equal };
+                rows.push(row);
+            }
+        }
+        phases.end("copies");
+        Ok(rows)
     }
 }
 

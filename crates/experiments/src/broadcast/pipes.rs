@@ -27,17 +27,24 @@ pub fn copy_by_pipes(
     nodes: &[String],
 ) -> Result<(u64, u64), Failure> {
     let inner = lab.lab()?;
+    inner.pace(false).map_err(Failure::nothing)?;
     let started = clock::now_ns();
     let address = |node: &str| inner.address(node).map_err(Failure::nothing);
-    let mut parts = Vec::new();
+    let (mut parts, mut pipes) = (Vec::new(), Vec::new());
     // Start at the tail: netcat connects as soon as it starts, so its successor must listen by then.
     for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         let next = nodes.get(at + 1).map(|next| address(next)).transpose()?;
         let next = next.map_or_else(|| "-".to_owned(), |next| next.to_string());
         let file = inner.root(node).map_err(Failure::nothing)?.join(name);
+        if at + 1 < nodes.len() {
+            let pipe = file.with_extension("pipe");
+            pipes.push(inner.pipe(node, &pipe).map_err(Failure::nothing)?);
+        }
+        inner.await_start(node).map_err(Failure::nothing)?;
         parts.push(start(inner, node, "node", &file, &next)?);
         await_listener(inner, node)?;
     }
+    inner.pace(true).map_err(Failure::nothing)?;
     let stream = clock::now_ns();
     parts.push(start(inner, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
     let deadline = stream + PATIENCE_NS;
@@ -69,6 +76,8 @@ pub fn copy_by_pipes(
 fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<Child, Failure> {
     let mut command: Command = lab.command(node, "/bin/bash").map_err(Failure::nothing)?;
     command.args(["-c", SCRIPT, "pipes.sh", role]).arg(file).args([next, PORT]);
+    let block = lab.vintage(node).map_err(Failure::nothing)?.block;
+    command.args(block.map(|block| block.to_string()));
     command.stdin(Stdio::null());
     signal::release_in(&mut command);
     command.spawn().or_nothing("failed to start the pipe script")

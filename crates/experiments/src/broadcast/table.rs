@@ -5,7 +5,9 @@ use std::fmt;
 use garland_analysis::grade::Sample;
 use serde::Serialize;
 
+use super::condition::Setting;
 use super::job::{Broadcast, Tool};
+use super::shares::Shares;
 use crate::claim::Claim;
 use crate::predicted::Prediction;
 use crate::scenario_lab::Busy;
@@ -25,6 +27,13 @@ pub struct Common {
     pub size: Size,
     /// The seconds that the wire alone needs for the file.
     pub limit_s: f64,
+    /// The conditions of the time that could not be put into the lab, and why.
+    pub refused: Vec<String>,
+}
+
+/// Returns the quotient of the times of two rows.
+fn quotient(row: &Row, other: &Row) -> Sample {
+    row.sample(row.whole_s / other.whole_s).voided(other.busy.lags())
 }
 
 /// A copy with one tool to one number of nodes.
@@ -34,6 +43,8 @@ pub struct Row {
     pub tool: Tool,
     /// The number of nodes that received the file.
     pub receivers: u32,
+    /// The conditions of the time that were in the lab; `None` without any.
+    pub with: Option<String>,
     /// The predicted seconds of the whole command: the measured time of a file of one byte, plus
     /// the simulated time of the bytes.
     pub predicted_s: f64,
@@ -62,15 +73,18 @@ impl Table {
     /// Returns the published times, rates and orders of the script, each with what was measured, and
     /// whether standing agents save what they were proposed for.
     pub fn claims(&self) -> Vec<Claim> {
-        let pipes = self.rows.iter().filter(|row| row.tool == Tool::Pipes);
         let published = |row: &Row| self.experiment.published(row.receivers);
+        let pipes = self.script(None);
         let rows: Vec<_> = pipes.filter_map(|row| Some((row, published(row)?))).collect();
         let mut claims = Vec::new();
         for (row, then) in &rows {
             let what = format!("{} to {}", row.tool.name(), row.receivers);
-            let (seconds, rate) = (row.seconds(), row.sample(self.rate(row.whole_s)));
-            claims.push(Claim::figure(format!("{what}, time"), "s", &then.seconds, seconds));
-            claims.push(Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate));
+            let rate = |row: &Row| row.sample(self.rate(row.whole_s));
+            let seconds = Claim::figure(format!("{what}, time"), "s", &then.seconds, row.seconds());
+            let rates = Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate(row));
+            let of = |with: &str| self.of(with, row.receivers);
+            claims.push(self.conditioned(seconds, |with| Some(of(with)?.seconds())));
+            claims.push(self.conditioned(rates, |with| of(with).map(rate)));
         }
         for (at, (later, then)) in rows.iter().enumerate() {
             for (first, before) in &rows[..at] {
@@ -80,13 +94,64 @@ impl Table {
                     first.receivers,
                     later.tool.name()
                 );
-                let quotient = first.sample(later.whole_s / first.whole_s);
-                let quotient = quotient.voided(later.busy.lags());
-                claims.extend(Claim::order(what, (&then.seconds, &before.seconds), quotient));
+                let both = (&then.seconds, &before.seconds);
+                let claim = Claim::order(what, both, quotient(later, first));
+                claims.extend(claim.map(|claim| {
+                    self.conditioned(claim, |with| {
+                        let of = |row: &Row| self.of(with, row.receivers);
+                        Some(quotient(of(later)?, of(first)?))
+                    })
+                }));
             }
         }
         claims.extend(self.standing());
         claims
+    }
+
+    /// Returns the rows of the script with these conditions in the lab.
+    fn script(&self, with: Option<&str>) -> impl Iterator<Item = &Row> {
+        let is_one = move |row: &&Row| row.tool == Tool::Pipes && row.with.as_deref() == with;
+        self.rows.iter().filter(is_one)
+    }
+
+    /// Returns the row of the script to so many receivers with these conditions in the lab.
+    fn of(&self, with: &str, receivers: u32) -> Option<&Row> {
+        self.script(Some(with)).find(|row| row.receivers == receivers)
+    }
+
+    /// Returns all conditions of the time, each alone and all together.
+    fn settings(&self) -> Vec<Setting> {
+        // They were read when the file was.
+        self.experiment.settings().unwrap_or_default()
+    }
+
+    /// Adds to a claim what was measured with each condition of the time.
+    fn conditioned(&self, claim: Claim, value: impl Fn(&str) -> Option<Sample>) -> Claim {
+        self.settings().into_iter().fold(claim, |claim, setting| {
+            match value(setting.condition().name()) {
+                Some(sample) => claim.with(setting.condition().clone(), sample),
+                None => claim,
+            }
+        })
+    }
+
+    /// Writes what each condition of the time adds to the script's time to the most receivers. Void rows are
+    /// left out.
+    fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.settings();
+        let most = self.script(None).max_by_key(|row| row.receivers);
+        let Some(row) = most.filter(|_| !settings.is_empty()) else { return Ok(()) };
+        let Some(then) = self.experiment.published(row.receivers) else { return Ok(()) };
+        if row.busy.lags() {
+            return writeln!(f, "\nto {}: void, the emulator lagged", row.receivers);
+        }
+        let with = settings.iter().filter_map(|setting| {
+            let name = setting.condition().name();
+            let row = self.of(name, row.receivers).filter(|row| !row.busy.lags())?;
+            Some((name, row.whole_s, setting.is_alone()))
+        });
+        let with = with.collect();
+        write!(f, "{}", Shares::new(row.receivers, &then.seconds, row.whole_s, with))
     }
 
     /// Returns the claims that a chain of standing agents takes less time than one that is started for
@@ -97,9 +162,8 @@ impl Table {
         };
         let claim = |up: &Row| {
             let cold = of(Tool::Cold, up.receivers)?;
-            let quotient = up.sample(up.whole_s / cold.whole_s).voided(cold.busy.lags());
             let what = format!("standing chain over one set up for it, to {}", up.receivers);
-            Some(Claim::below(what, quotient))
+            Some(Claim::below(what, quotient(up, cold)))
         };
         self.rows.iter().filter(|row| row.tool == Tool::Up).filter_map(claim).collect()
     }
@@ -115,7 +179,8 @@ impl Table {
     /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
-            let what = format!("{} to {}", row.tool.name(), row.receivers);
+            let with = row.with.as_ref().map_or_else(String::new, |with| format!(", {with}"));
+            let what = format!("{} to {}{with}", row.tool.name(), row.receivers);
             Prediction::seconds(what, row.predicted_s, row.whole_s)
         };
         self.rows.iter().map(of).collect()
@@ -147,10 +212,19 @@ impl fmt::Display for Table {
             "{:<15}{:>10}{:>10} |{:>12}{:>11} |{:>10}{:>7} |{:>9}{:>8}{:>9}{:>8}",
             "tool", "receivers", "repeaters", "s", "MB/s", "s", "MB/s", "s", "MB/s", "s", "MB/s"
         )?;
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| row.with.is_none()) {
             self.write_row(f, row)?;
         }
-        Ok(())
+        for setting in self.settings() {
+            let with = setting.condition().name();
+            let mut rows = self.script(Some(with)).peekable();
+            if rows.peek().is_some() {
+                writeln!(f, "with {with}:")?;
+            }
+            rows.try_for_each(|row| self.write_row(f, row))?;
+        }
+        self.common.refused.iter().try_for_each(|refused| writeln!(f, "{refused}"))?;
+        self.write_shares(f)
     }
 }
 

@@ -1,7 +1,12 @@
 //! A table in which everything came out as published, for tests of grades.
 
+use garland_analysis::grade::{Grade, RUNS, Why};
+use garland_core::units::Nanos;
+use garland_topology::shapes::{Basis, switch};
+
 use super::job::{Broadcast, Tool};
 use super::table::{Common, Row, Table};
+use crate::judged::judge;
 use crate::scenario_lab::Busy;
 use crate::table::Size;
 
@@ -11,6 +16,7 @@ pub fn ideal(shape: &Broadcast, own: &Broadcast) -> Table {
     let row = |tool: Tool, receivers: u32, whole_s: f64| Row {
         tool,
         receivers,
+        with: None,
         predicted_s: whole_s,
         whole_s,
         stream_s: whole_s,
@@ -23,5 +29,71 @@ pub fn ideal(shape: &Broadcast, own: &Broadcast) -> Table {
             .map(|(tool, whole_s)| row(tool, then.receivers, whole_s))
     });
     let size = Size { scale: 1.0, bytes: 86_400_000 };
-    Table::new(own, Common { media: String::new(), size, limit_s: 7.34 }, rows.collect())
+    let common = Common { media: String::new(), size, limit_s: 7.34, refused: Vec::new() };
+    Table::new(own, common, rows.collect())
+}
+
+/// The conditions of a file: a sourced one and one without a source.
+const CONDITIONS: &str = r#"
+[[job.condition]]
+name = "small pipes"
+source = "pipe(7)"
+pipe = "4KiB"
+
+[[job.condition]]
+name = "slow starts"
+start = "50ms"
+"#;
+
+/// Returns dolly-2005 with the conditions of `text` instead of its own.
+fn with_conditions(text: &str) -> Broadcast {
+    let own = garland_commands::topology::text("dolly-2005").unwrap();
+    let without = own.split("[[job.condition]]").next().unwrap();
+    let rest = &own[own.find("[emulation]").unwrap()..];
+    toml::from_str(&format!("{without}{text}{rest}")).unwrap()
+}
+
+/// Returns the grade of the time to 20 if the script took `bare` seconds, and `with` seconds with a condition.
+fn graded(bare: f64, name: &str, with: f64) -> (Grade, Table) {
+    let own = with_conditions(CONDITIONS);
+    let mut table = ideal(&own, &own);
+    table.rows.iter_mut().filter(|row| row.receivers == 20).for_each(|row| row.whole_s = bare);
+    let row = table.rows.iter().find(|row| row.tool == Tool::Pipes && row.receivers == 20);
+    let more = Row { with: Some(name.to_owned()), whole_s: with, ..row.unwrap().clone() };
+    table.rows.push(more);
+    let repetitions = vec![table.claims(); RUNS];
+    let judged = judge(&repetitions, &[], &own.emulation);
+    let time = judged.iter().find(|one| one.what == "pipe script to 20, time").unwrap();
+    (time.grade.clone().unwrap(), table)
+}
+
+#[test]
+fn a_condition_explains_what_is_so_with_it_and_not_without() {
+    let (grade, table) = graded(8.0, "small pipes", 20.0);
+    assert_eq!(grade, Grade::Explained { by: "small pipes".to_owned() });
+    let text = table.to_string();
+    assert!(text.contains("largest share: small pipes, 12.00 of 12.00 s (100 %)"), "{text}");
+    let (grade, table) = graded(8.0, "small pipes", 9.0);
+    assert!(grade.is_open(), "{grade}");
+    assert!(table.to_string().contains("left unexplained: 10.50 s"), "{table}");
+    assert_eq!(graded(20.0, "small pipes", 9.0).0, Grade::Reproduced);
+    let (grade, _) = graded(8.0, "slow starts", 20.0);
+    assert!(matches!(grade, Grade::Open(Why::Unsourced { .. })), "{grade}");
+}
+
+#[test]
+fn conditions_are_put_in_alone_and_together() {
+    let own = with_conditions(CONDITIONS);
+    let settings = own.settings().unwrap();
+    let names: Vec<&str> = settings.iter().map(|one| one.condition().name()).collect();
+    assert_eq!(names, ["small pipes", "slow starts", "small pipes + slow starts"]);
+    assert_eq!(settings[0].condition().source(), Some("pipe(7)"));
+    assert_eq!(settings[2].condition().source(), None, "one of them has none");
+    let topology = switch(&Basis::numbered("try", 2), None);
+    let node = settings[2].applied(&topology).nodes[1].vintage;
+    assert_eq!((node.pipe, node.start), (Some(4096), Some(Nanos::from_millis(50))));
+    let none = with_conditions("[[job.condition]]\nname = \"x\"\n").settings().unwrap_err();
+    assert!(none.message().contains("x changes nothing"), "{}", none.message());
+    let odd = with_conditions("[[job.condition]]\nname = \"x\"\npipe = \"5000B\"\n");
+    assert!(odd.settings().unwrap_err().message().contains("x: `pipe`"));
 }

@@ -17,7 +17,7 @@ use super::{bonds, shapes, shares};
 type Case = fn(&StateDir);
 
 /// All cases.
-pub const ALL: [(&str, Case); 24] = [
+pub const ALL: [(&str, Case); 25] = [
     ("up_exec_down", up_exec_down),
     ("exit_and_signals_pass_through", exit_and_signals_pass_through),
     ("rate_100mbit", |state| rate_holds(state, 100_000_000)),
@@ -42,6 +42,7 @@ pub const ALL: [(&str, Case); 24] = [
     ("bond_by_subflow", bonds::by_subflow),
     ("bond_on_hubs", bonds::on_hubs),
     ("cpu_share", shares::cpu),
+    ("vintage", shares::vintage),
 ];
 
 fn text(output: &Output) -> String {

@@ -84,3 +84,34 @@ fn used(lab: &Lab, node: &str) -> f64 {
     std::thread::sleep(Duration::from_secs(1));
     (spent() - before) as f64 / (now_ns() - started) as f64
 }
+
+/// A node that copies at the rate of another time gets that share of this machine, and its pipes have the
+/// capacity of the time.
+pub fn vintage(state: &StateDir) {
+    let mut spec = Spec::switch("vintage", 2, None);
+    let vintage = &mut spec.topology.nodes[1].vintage;
+    vintage.pipe = Some(4096);
+    vintage.start = Some("30ms".parse().unwrap());
+    if process::user_id() == 0 {
+        vintage.copies = Some("40MB/s".parse().unwrap());
+    }
+    let lab = Lab::up(state, spec).unwrap();
+    let able = garland_sys::copying::bytes_per_second(Some(4096), 16384).unwrap();
+    if process::user_id() == 0 {
+        let share = f64::from(lab.spec().topology.nodes[1].cpu.unwrap()) / 1000.0;
+        let wanted = 40e6 / able;
+        assert!((0.6..1.6).contains(&(share / wanted)), "{share} of {wanted}");
+        assert_eq!(lab.spec().topology.nodes[2].cpu, None);
+    }
+    let path = lab.root("n1").unwrap().join("pipe");
+    let _pipe = lab.pipe("n1", &path).unwrap();
+    let mut command = lab.command("n1", "sh").unwrap();
+    // Dead by SIGTERM while it waits for space: the pipe holds one page.
+    let script = "exec 3<>\"$1\"; head -c 4096 /dev/zero >&3 && ! timeout 0.3 sh -c 'head -c 1 /dev/zero >&3'";
+    let full = command.args(["-c", script, "sh"]).arg(&path).status().unwrap();
+    assert!(full.success());
+    let before = now_ns();
+    lab.await_start("n1").unwrap();
+    assert!(now_ns() - before >= 30_000_000);
+    lab.down().unwrap();
+}

@@ -7,8 +7,8 @@ use super::error::Fault;
 use super::explicit;
 use super::lookup::{medium, nodes};
 use super::price::{self, price};
-use super::values::{mtu, out_of_place, rate, set_collisions};
-use crate::{Medium, Topology};
+use super::values::{mtu, out_of_place, rate, set_collisions, value};
+use crate::{Medium, Topology, Vintage};
 use garland_core::form::Section;
 use garland_core::units::{Nanos, Rate, bytes};
 
@@ -62,16 +62,23 @@ fn single(
     let beside = |own: &[&'static str], explicits: &[&'static str]| {
         [own, if explicit { explicits } else { &[] }].concat()
     };
-    let keys = beside(&["names", "cpu", "disk", "price"], &explicit::NODE_KEYS);
+    let keys = ["names", "cpu", "disk", "copies", "pipe", "block", "start", "price"];
+    let keys = beside(&keys, &explicit::NODE_KEYS);
     for entry in section.sections("node", "[[topology.node]]", &keys)? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
         let nodes = nodes(file, topology, &names)?;
         let cpu = entry.parts("cpu", 1000, CPU)?;
         let disk = entry.read("disk", str::parse::<Rate>)?;
+        let vintage = vintage(&entry)?;
         let price = price(&entry, "price")?;
         for node in &nodes {
             let node = &mut topology.nodes[*node];
             (node.cpu, node.disk) = (cpu.or(node.cpu), disk.or(node.disk));
+            node.vintage = vintage.or(node.vintage);
+            if node.cpu.is_some() && node.vintage.copies.is_some() {
+                let reason = "it gives the node's processor, and so does `cpu`; remove one of them";
+                return Err(out_of_place(&entry, "copies", reason));
+            }
             node.price = price.unwrap_or(node.price);
         }
     }
@@ -86,4 +93,18 @@ fn single(
         medium.price = price(&entry, "price")?.unwrap_or(medium.price);
     }
     Ok(())
+}
+
+/// Reads the conditions of the time in the section of a node.
+fn vintage(entry: &Section<'_>) -> Result<Vintage, Fault> {
+    let vintage = Vintage {
+        copies: rate(entry, "copies")?,
+        pipe: entry.read("pipe", bytes::parse)?,
+        block: entry.read("block", bytes::parse)?,
+        start: entry.read("start", str::parse::<Nanos>)?,
+    };
+    match vintage.fault() {
+        Some((key, reason)) => Err(value(entry, key, &reason)),
+        None => Ok(vintage),
+    }
 }

@@ -38,6 +38,9 @@ port = 5
 names = "n[2-3]"
 cpu = 0.5
 disk = "12MB/s"
+pipe = "4KiB"
+block = "8KiB"
+start = "50ms"
 price = 99.99
 
 [[topology.medium]]
@@ -144,6 +147,10 @@ fn reads_all_of_a_shape() {
     let nodes: Vec<_> = topology.nodes.iter().map(|n| (n.cpu, n.price.0)).collect();
     assert_eq!(nodes, [(None, 30000), (None, 30000), (Some(500), 9999), (Some(500), 9999)]);
     assert_eq!(topology.nodes[3].disk, Some(Rate::from_bytes_per_second(12_000_000)));
+    let start = Some(Nanos::from_millis(50));
+    let vintage = Vintage { copies: None, pipe: Some(4096), block: Some(8192), start };
+    assert_eq!(topology.nodes[2].vintage, vintage);
+    assert_eq!(topology.nodes[1].vintage, Vintage::default());
     let row = &topology.media[0];
     assert_eq!((row.latency, row.buffer), (Nanos::from_micros(50), Some(65536)));
     // Two stations and the switch's port.
@@ -231,7 +238,7 @@ fn keys_are_those_of_the_shape() {
     den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:11: `between` cannot be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
-    den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, price
+    den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, copies, pipe, block, start, price
     den.toml:6:9: n9 is not the name of a node of this topology (did you mean n0?)
     den.toml:6:8: wire is not the name of a medium of this topology (did you mean wire1?)
     den.toml:5:1: [[topology.medium]] needs `name`: write `name = "switch"`
@@ -275,6 +282,8 @@ fn values_are_checked() {
         "shape = \"switch\"\nnodes = 3\n[topology.price]\nnic = -1",
         "shape = \"switch\"\nnodes = 3\n[topology.price]\nnic = nan",
         "shape = \"switch\"\nnodes = 3\n[[topology.node]]\nnames = \"n1\"\ncpu = 0",
+        "shape = \"switch\"\nnodes = 3\n[[topology.node]]\nnames = \"n1\"\npipe = \"5000B\"",
+        "shape = \"switch\"\nnodes = 3\n[[topology.node]]\nnames = \"n1\"\ncpu = 0.5\ncopies = \"152MB/s\"",
         "shape = \"ring\"\nnodes = 200",
         "shape = \"full-mesh\"\nnodes = 66",
         "shape = \"mesh\"\nnodes = 300\nrows = 1\ncolumns = 301",
@@ -301,6 +310,8 @@ fn values_are_checked() {
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not -1
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not nan
     den.toml:7:7: `cpu` must be a number from 0.001 to 1000, not 0
+    den.toml:7:8: `pipe`: the kernel has pipes of 4KiB to 1MiB, in powers of 2
+    den.toml:8:10: `copies` is not allowed here: it gives the node's processor, and so does `cpu`; remove one of them
     den.toml:4:9: 201 nodes: a ring has at most 128, since a packet passes at most 64 hops, and the longest path is half of the ring
     den.toml:4:9: 67 nodes: a full mesh has at most 65, since no machine has more than 64 NICs
     den.toml:4:9: 301 nodes: a mesh has at most 256, since every node has a route to every other one
