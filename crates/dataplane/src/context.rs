@@ -350,14 +350,19 @@ impl CopyContext {
         self.all_lanes().iter().for_each(|lane| lane.cut_silent());
     }
 
+    /// Returns the lanes and the downstreams that are fed on the side, with their lanes' numbers.
+    fn all_feeds(&self) -> Vec<(u16, Arc<LaneHandle>)> {
+        (0..).zip(self.all_lanes().iter().cloned()).chain(self.side_feeds.handles()).collect()
+    }
+
     /// Samples the kernel's counters unless that was done within the last 250 ms.
     pub fn sample(&self) {
-        self.config.trace.sample(self.all_lanes());
+        self.config.trace.sample(|| self.all_feeds());
     }
 
     /// Samples the kernel's counters at once.
     pub fn sample_now(&self) {
-        self.config.trace.sample_now(self.all_lanes());
+        self.config.trace.sample_now(&self.all_feeds());
     }
 
     /// Wakes all lanes except lane `number`, so that they check again whether they can continue.

@@ -54,8 +54,26 @@ fn a_slow_wire_is_told_and_slows_nobody() {
         slow["slow"]["rate"].is_u64() && others.iter().all(|n| rate(n) > 2.0 * rate("lab:n4"))
     });
     assert!(is_told, "the slow wire held the others up, or wasn't told");
+    assert_sampled_to_the_end(&stage);
     let waited = stage.copies(BYTES / 8, "lab:n[1-6]", &["--on-slow", "wait"]);
     assert!(node(&waited, "lab:n4")["slow"].is_null(), "{waited}");
+}
+
+/// In the last copy, both ends of the link to the slow node have counters until its end: the sender's tell
+/// what it lost.
+fn assert_sampled_to_the_end(stage: &Stage<'_>) {
+    let words = ["trace", "export", "last", "--format", "csv"];
+    let table = stage.garland.run(&words).with_code(0).out;
+    let last = |node: &str, link: &str| {
+        let rows = table.lines().filter(|row| row.starts_with(node) && row.contains(link));
+        let times = rows.map(|row| {
+            let at = row.rsplit('"').next().and_then(|rest| rest.split(',').nth(4));
+            at.and_then(|at| at.parse::<u64>().ok()).unwrap_or_else(|| panic!("{row}"))
+        });
+        times.max().unwrap_or(0)
+    };
+    let (sent, got) = (last("", "\"link to lab:n4,"), last("lab:n4,", "\"link from "));
+    assert!(sent + 1_000_000_000 > got, "its sender was sampled until {sent}, it until {got}");
 }
 
 /// Which nodes could be had at first: n3's wire is cut when the copy begins.

@@ -72,6 +72,12 @@ impl SideFeeds {
         of_lane.map(|feed| feed.handle.flow.view(lane).went).sum()
     }
 
+    /// Returns the handles of all threads, with the numbers of their lanes.
+    pub fn handles(&self) -> Vec<(u16, Arc<LaneHandle>)> {
+        let feeds = self.feeds.lock();
+        feeds.iter().map(|feed| (feed.route.lane, feed.handle.clone())).collect()
+    }
+
     /// Makes the threads check again whether they can continue.
     pub fn wake(&self) {
         self.feeds.lock().iter().for_each(|feed| feed.handle.wake.raise());

@@ -195,15 +195,15 @@ impl Collector {
     }
 
     /// Samples the kernel's counters unless that was done within the last 250 ms.
-    pub fn sample(&self, lanes: &[Arc<LaneHandle>]) {
+    pub fn sample(&self, lanes: impl FnOnce() -> Vec<(u16, Arc<LaneHandle>)>) {
         let now = self.now();
         if now.saturating_sub(self.sampled_ns.load(Ordering::Relaxed)) >= SAMPLE_NS {
-            self.sample_now(lanes);
+            self.sample_now(&lanes());
         }
     }
 
     /// Samples the kernel's counters now: at the beginning and the end of a copy.
-    pub fn sample_now(&self, lanes: &[Arc<LaneHandle>]) {
+    pub fn sample_now(&self, lanes: &[(u16, Arc<LaneHandle>)]) {
         if self.is_on() {
             self.sampled_ns.store(clock::now_ns(), Ordering::Relaxed);
             self.gathered.lock().counters.sample(lanes);

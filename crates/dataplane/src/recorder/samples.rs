@@ -35,8 +35,8 @@ impl Counters {
         self.threads.push((thread, what, account));
     }
 
-    /// Samples all counters.
-    pub fn sample(&mut self, lanes: &[Arc<LaneHandle>]) {
+    /// Samples all counters, also those of the links of these lanes, which have numbers.
+    pub fn sample(&mut self, lanes: &[(u16, Arc<LaneHandle>)]) {
         if !self.samples.begin() {
             return;
         }
@@ -48,9 +48,9 @@ impl Counters {
                 self.samples.push(Record::Thread(sample));
             }
         }
-        for (lane, handle) in (0..).zip(lanes) {
-            self.sample_link(lane, handle, LinkSide::Up);
-            self.sample_link(lane, handle, LinkSide::Down);
+        for (lane, handle) in lanes {
+            self.sample_link(*lane, handle, LinkSide::Up);
+            self.sample_link(*lane, handle, LinkSide::Down);
         }
         if let Some((disk, before)) = &self.disk
             && let Some(now) = disk.counters()
