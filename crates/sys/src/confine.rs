@@ -114,10 +114,7 @@ impl Root {
             return Ok(openat(CWD, path, flags, Mode::empty())?);
         };
         let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        match openat2(root, path, flags, Mode::empty(), inside) {
-            Err(Errno::NOSYS | Errno::PERM) => Ok(walk(root, path, flags, Links::Inside)?),
-            result => Ok(result?),
-        }
+        Ok(resolve(root, path, flags, (inside, Links::Inside))?)
     }
 
     fn make_dirs(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
@@ -146,10 +143,26 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-    match openat2(top, path, flags, Mode::empty(), inside) {
-        Err(Errno::NOSYS | Errno::PERM) => walk(top, path, flags, Links::Refused),
-        result => result,
+    resolve(top, path, flags, (inside, Links::Refused))
+}
+
+/// Opens `path` below `root` by openat2(2), or without it on kernels that lack it. The kernel refuses
+/// `..` with EAGAIN if anything is renamed or mounted on the machine meanwhile: it is asked again, and
+/// if that happens all the time, the path is resolved without it.
+fn resolve(
+    root: &OwnedFd,
+    path: &Path,
+    flags: OFlags,
+    (inside, links): (ResolveFlags, Links),
+) -> Result<OwnedFd, Errno> {
+    for _ in 0..RESOLVED_MAX {
+        match openat2(root, path, flags, Mode::empty(), inside) {
+            Err(Errno::AGAIN) => {}
+            Err(Errno::NOSYS | Errno::PERM) => break,
+            result => return result,
+        }
     }
+    walk(root, path, flags, links)
 }
 
 /// Opens the directory `name` in the directory `above`; creates it if missing. A symbolic link is
@@ -190,6 +203,9 @@ enum Links {
     /// Fails, as RESOLVE_NO_SYMLINKS does. `..` and absolute paths fail, too (RESOLVE_BENEATH).
     Refused,
 }
+
+/// How often the kernel is asked to resolve a path while other files are renamed.
+const RESOLVED_MAX: u32 = 32;
 
 /// The number of symbolic links in a path after which the kernel gives up, and so does [`walk`].
 const MOST_LINKS: usize = 40;
@@ -284,6 +300,30 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_renamed_elsewhere_refuse_no_path() {
+        let dir = place("renames");
+        std::fs::create_dir_all(dir.join("root/a")).unwrap();
+        std::fs::write(dir.join("0"), b"").unwrap();
+        let root = Root::confined(&dir.join("root")).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut names = [dir.join("0"), dir.join("1")];
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::fs::rename(&names[0], &names[1]).unwrap();
+                    names.reverse();
+                }
+            });
+            let open = |_| root.open_entry(Path::new("a/../a")).err();
+            let refused: Vec<_> = (0..20_000).filter_map(open).collect();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            refused
+        });
+        let first = refused.first();
+        assert!(first.is_none(), "{} were refused, the first one: {first:?}", refused.len());
+    }
+
+    #[test]
     fn without_openat2_paths_lead_to_the_same_files() {
         let dir = place("same");
         std::fs::create_dir_all(dir.join("root/a/b")).unwrap();
@@ -328,7 +368,11 @@ mod tests {
         for path in paths {
             let path = Path::new(if path.is_empty() { "." } else { path });
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let kernel = openat2(&root, path, flags, Mode::empty(), inside);
+            // Other programs rename files meanwhile.
+            let kernel = (0..1000)
+                .map(|_| openat2(&root, path, flags, Mode::empty(), inside))
+                .find(|found| found.as_ref().err() != Some(&Errno::AGAIN))
+                .unwrap();
             let ours = walk(&root, path, flags, Links::Inside);
             // The kernel of this test may be an old one itself.
             if kernel.as_ref().err() != Some(&Errno::NOSYS) {
