@@ -3,7 +3,8 @@
 
 use garland_analysis::pairs::Matrix;
 use garland_core::cluster::Node;
-use garland_core::plan::{Order, Rates, chain_order};
+use garland_core::plan::{LANES_MAX, Order, Rates, chain_order};
+use garland_core::units::Rate;
 use garland_lab::Lab;
 use garland_predict::{
     Broadcast, Costs, Measured, NoWay, OrderChoice, Payload, Processors, RouteShapes, Wires,
@@ -24,6 +25,13 @@ pub struct Handling {
     pub payload: Payload,
     /// The limit of each link in bytes per second; infinite if there is none.
     pub link: f64,
+}
+
+impl Handling {
+    /// Returns how blocks in the form `payload` are handled, if each link has this limit.
+    pub fn new(payload: Payload, limit: Option<Rate>) -> Self {
+        Self { payload, link: limit.map_or(f64::INFINITY, Rate::bytes_per_second) }
+    }
 }
 
 /// The wires between a head and nodes.
@@ -98,7 +106,7 @@ impl KnownWires {
     pub fn drawn(topology: Topology, nodes: u32, state: &Places) -> Self {
         let places: Vec<usize> = (0..topology.nodes.len()).take(nodes as usize + 1).collect();
         let by_rack = (0..places.len().saturating_sub(1)).collect();
-        let lanes = u16::try_from(rails(&topology).clamp(1, 64)).unwrap_or(1);
+        let lanes = u16::try_from(rails(&topology).clamp(1, usize::from(LANES_MAX))).unwrap_or(1);
         let model = Model::Drawn(Box::new(topology));
         let processors = calibration::processors(state, false);
         let source = "this topology".to_owned();

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use garland_core::plan::{Layout, Plan, RouteShape};
+use garland_core::plan::{LANES_MAX, Layout, Plan, RouteShape};
 use garland_core::splitmix::SplitMix;
 use garland_topology::NodeId;
 
@@ -44,9 +44,6 @@ const ROUTES: [RouteShape; 7] = [
     RouteShape::Tree(6),
     RouteShape::Tree(8),
 ];
-
-/// The maximum number of lanes of a plan, and so twice that of the chains that become twins.
-const LANES_MAX: u16 = 64;
 
 /// The block sizes that are tried, in bytes.
 const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -134,7 +131,7 @@ impl Suggestion {
     pub fn plan(&self, length: u64, names: &[String]) -> Option<Plan> {
         let layout = Layout::new(length, self.block_size).ok()?;
         let names: Vec<String> = self.order.iter().map(|&at| names[at].clone()).collect();
-        Some(Plan::broadcast(layout, &names, self.lanes).ok()?.shaped(self.route))
+        Plan::broadcast(layout, &names, self.lanes).ok()?.shaped(self.route).ok()
     }
 
     /// Whether the nodes have the order in which they are listed.
@@ -209,7 +206,7 @@ impl Broadcast<'_> {
         let layout = Layout::new(self.length, block).map_err(|_| no_nodes())?;
         let names = vec![String::new(); order.len()];
         let plan = Plan::broadcast(layout, &names, lanes).map_err(|_| no_nodes())?;
-        let plan = plan.shaped(route);
+        let plan = plan.shaped(route).map_err(|_| no_nodes())?;
         let places: Vec<NodeId> = std::iter::once(self.places[0])
             .chain(order.iter().map(|&at| self.places[at + 1]))
             .collect();

@@ -57,7 +57,8 @@ fn a_small_file_to_many_nodes_takes_a_tree() {
         assert!(run.nodes.iter().all(NodeRun::is_ok), "every node has the file");
         seconds(&run)
     };
-    let (by_chain, by_tree) = (took(&chain), took(&chain.clone().shaped(tree.route)));
+    let (by_chain, by_tree) =
+        (took(&chain), took(&chain.clone().shaped(tree.route).expect("a plan")));
     let rounds = f64::from(usize::BITS - receivers.leading_zeros());
     let bound = rounds * (length as f64 / GIGABIT as f64 + hop.as_secs_f64());
     println!("1 MB to 512: tree {by_tree:.4} s, chain {by_chain:.4} s, binomial {bound:.4} s");

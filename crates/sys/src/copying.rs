@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::thread;
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::{clock, threads};
 
@@ -36,7 +38,7 @@ fn once(pipe: Option<u64>, blocks: usize) -> io::Result<f64> {
     if let Some(bytes) = pipe {
         crate::fifo::resize(writing.as_raw_fd(), bytes)?;
     }
-    let mut file = memory_file()?;
+    let mut file = File::from(memfd_create("copying", MemfdFlags::CLOEXEC)?);
     let feed = move || -> io::Result<()> {
         let block = vec![1; BUFSIZ];
         (0..TOTAL / BUFSIZ as u64).try_for_each(|_| source.write_all(&block))
@@ -82,16 +84,6 @@ fn connection() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let sender = TcpStream::connect(listener.local_addr()?)?;
     Ok((sender, listener.accept()?.0))
-}
-
-fn memory_file() -> io::Result<File> {
-    // SAFETY: the name is a string that lives as long as the program.
-    let fd = unsafe { libc::memfd_create(c"copying".as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new, and nothing else owns it.
-    Ok(unsafe { File::from_raw_fd(fd) })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use garland_core::plan::Layout;
+use garland_dataplane::Packing;
 use garland_dataplane::compress::{self, Packer, Unpacker, are_zeros};
-use garland_dataplane::{Content, Packing};
 use garland_predict::Payload;
 use garland_protocol::Encoding;
 use garland_sys::clock;
@@ -21,7 +21,10 @@ const PIECE: u32 = 64 << 10;
 const PIECES: u64 = 16;
 const FRACTION: u64 = 32;
 
-/// What encoding a sample of the source took.
+/// Pieces that lie evenly spread in a source, with at least one byte.
+struct Pieces(Vec<Vec<u8>>);
+
+/// What encoding pieces of the source took.
 #[derive(Default)]
 struct Sample {
     bytes: usize,
@@ -36,52 +39,64 @@ pub fn plain(request: &CopyRequest<'_>) -> Payload {
 }
 
 /// Returns how the options of a request handle the bytes of `given`; with `--compress auto`, each way
-/// that the copy may choose, without compression first.
+/// that the copy may choose, without compression first. What cannot be sampled is taken for
+/// incompressible.
 pub fn handlings(request: &CopyRequest<'_>, given: &CopySource) -> Vec<Handling> {
-    let args = request.args;
-    let link = match args.checks.pace() {
-        0 => f64::INFINITY,
-        pace => pace as f64,
-    };
     let plain = plain(request);
-    let packed = |encoding: Encoding| {
-        let sample = Sample::of(&*sampled(given)?, encoding)?;
-        Some(sample.payload(plain.sealed))
+    let encodings = match request.args.compress {
+        Packing::None => &[][..],
+        Packing::Lz4 => &[Encoding::Lz4],
+        Packing::Zstd => &[Encoding::Zstd],
+        Packing::Auto => &[Encoding::Lz4, Encoding::Zstd],
     };
-    let payloads = match args.compress {
-        Packing::None => vec![Some(plain)],
-        Packing::Lz4 => vec![packed(Encoding::Lz4)],
-        Packing::Zstd => vec![packed(Encoding::Zstd)],
-        Packing::Auto => vec![Some(plain), packed(Encoding::Lz4), packed(Encoding::Zstd)],
+    let pieces = if encodings.is_empty() { None } else { Pieces::of(given) };
+    let packed = |encoding: &Encoding| {
+        pieces.as_ref().map_or(plain, |pieces| pieces.encoded(*encoding).payload(plain.sealed))
     };
-    // What cannot be sampled is taken for incompressible.
-    let known = payloads.into_iter().map(|payload| payload.unwrap_or(plain));
-    known.map(|payload| Handling { payload, link }).collect()
+    let may_be_plain = matches!(request.args.compress, Packing::None | Packing::Auto);
+    let payloads = may_be_plain.then_some(plain).into_iter().chain(encodings.iter().map(packed));
+    payloads.map(|payload| Handling::new(payload, request.args.checks.bwlimit)).collect()
 }
 
-/// Returns the content of a source of which any part can be read at any time.
-fn sampled(given: &CopySource) -> Option<std::sync::Arc<dyn Content>> {
-    matches!(given, CopySource::File(..) | CopySource::Tree(_)).then(|| given.content())
+/// Returns the form of a request's blocks before the copy has measured anything.
+pub fn usual(request: &CopyRequest<'_>, given: &CopySource) -> Payload {
+    match request.args.compress {
+        Packing::None | Packing::Auto => plain(request),
+        Packing::Lz4 | Packing::Zstd => handlings(request, given)[0].payload,
+    }
+}
+
+impl Pieces {
+    /// Reads pieces of a source of which any part can be read at any time; `None` if it is another one,
+    /// is empty, or cannot be read.
+    fn of(given: &CopySource) -> Option<Self> {
+        let is_random = matches!(given, CopySource::File(..) | CopySource::Tree(_));
+        let content = is_random.then(|| given.content())?;
+        let layout = Layout::new(content.length(), PIECE).ok()?;
+        let all = layout.blocks();
+        let count = (all / FRACTION).clamp(1, PIECES).min(all);
+        let read = |piece: u64| {
+            let index = (2 * piece + 1) * all / (2 * count);
+            let mut bytes = vec![0; layout.block_length(index) as usize];
+            content.read(layout, index, &mut bytes).ok()?;
+            Some(bytes)
+        };
+        let pieces: Vec<Vec<u8>> = (0..count).map(read).collect::<Option<_>>()?;
+        pieces.iter().any(|piece| !piece.is_empty()).then_some(Self(pieces))
+    }
+
+    /// Encodes the pieces, and decodes them again.
+    fn encoded(&self, encoding: Encoding) -> Sample {
+        let mut sample = Sample::default();
+        let (mut packer, mut unpacker) = (Packer::default(), Unpacker::default());
+        for piece in &self.0 {
+            sample.add(piece, encoding, (&mut packer, &mut unpacker));
+        }
+        sample
+    }
 }
 
 impl Sample {
-    /// Compresses pieces that lie evenly spread in a source, and decompresses them again; `None` if it
-    /// is empty or cannot be read.
-    fn of(content: &dyn Content, encoding: Encoding) -> Option<Self> {
-        let layout = Layout::new(content.length(), PIECE).ok()?;
-        let all = layout.blocks();
-        let pieces = (all / FRACTION).clamp(1, PIECES).min(all);
-        let mut sample = Self::default();
-        let (mut packer, mut unpacker) = (Packer::default(), Unpacker::default());
-        for piece in 0..pieces {
-            let index = (2 * piece + 1) * all / (2 * pieces);
-            let mut bytes = vec![0; layout.block_length(index) as usize];
-            content.read(layout, index, &mut bytes).ok()?;
-            sample.add(&bytes, encoding, (&mut packer, &mut unpacker));
-        }
-        (sample.bytes > 0).then_some(sample)
-    }
-
     fn add(
         &mut self,
         bytes: &[u8],

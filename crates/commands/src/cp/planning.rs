@@ -7,7 +7,7 @@ use garland_lab::Lab;
 use garland_predict::Payload;
 
 use super::chain::Chain;
-use super::handling::{handlings, plain};
+use super::handling::{handlings, plain, usual};
 use super::request::CopyRequest;
 use super::shape::{AUTO, FastestPlan, shaped};
 use super::source::CopySource;
@@ -80,18 +80,18 @@ fn broadcast(
     known: Option<&KnownWires>,
 ) -> Result<Planned, Failure> {
     let layout = given.layout(request.block_size)?;
-    let handlings = handlings(request, given);
-    let fastest =
-        known.and_then(|known| FastestPlan::find(request, (layout, rails), (known, &handlings)));
+    let fastest = known.and_then(|known| {
+        FastestPlan::find(request, (layout, rails), (known, &handlings(request, given)))
+    });
     let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     let Some(fastest) = fastest else {
-        let plan = shaped(request, Plan::broadcast(layout, &names(&listed), rails)?);
-        let payload = handlings[0].payload;
+        let plan = shaped(request, Plan::broadcast(layout, &names(&listed), rails)?)?;
+        let payload = usual(request, given);
         return Ok(Planned { nodes: listed, plan, stripes: None, why, payload });
     };
     let layout = given.layout(fastest.block_size.or(request.block_size))?;
     let nodes: Vec<Node> = fastest.order.iter().map(|&at| listed[at].clone()).collect();
-    let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?);
+    let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?)?;
     let (why, payload) = (why.or(Some(fastest.why)), fastest.payload);
     Ok(Planned { nodes, plan, stripes: None, why, payload })
 }

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use garland_core::plan::{Layout, Pace, Plan, RouteShape, Shape};
+use garland_core::plan::{Layout, Pace, Plan, PlanError, RouteShape, Shape};
 use garland_core::units::Nanos;
 use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
 
@@ -56,11 +56,10 @@ impl FastestPlan {
         let layout = layout.0;
         let plans = broadcast.suggest().ok()?;
         let best = &plans[0];
-        let chain = plans
-            .iter()
-            .find(|plan| plan.route == RouteShape::Chain)
-            .filter(|_| best.route != RouteShape::Chain);
-        let reason = (best.route != RouteShape::Chain).then(|| reason(best, chain, wires.source()));
+        let reason = (best.route != RouteShape::Chain).then(|| {
+            let chain = plans.iter().find(|plan| plan.route == RouteShape::Chain);
+            reason(best, chain, wires.source())
+        });
         let listed = plans.iter().filter(|plan| plan.is_listed() && plan.route == best.route);
         let listed = listed.map(|plan| plan.run.seconds).reduce(f64::min);
         Some(Self {
@@ -75,11 +74,8 @@ impl FastestPlan {
     }
 
     /// Returns `plan`, a chain, in the shape of this plan.
-    pub fn shaped(&self, plan: Plan) -> Plan {
-        if self.route == RouteShape::Chain {
-            return plan;
-        }
-        Plan { reason: self.reason.clone(), ..plan.shaped(self.route) }
+    pub fn shaped(&self, plan: Plan) -> Result<Plan, PlanError> {
+        Ok(Plan { reason: self.reason.clone(), ..plan.shaped(self.route)? })
     }
 }
 
@@ -165,10 +161,10 @@ fn of_route(route: RouteShape, since: &str, takes: impl Display) -> String {
 
 /// Returns `plan` over wires of which nothing is known in the shape that `--shape` specifies, with
 /// the reason if the shape is a tree. The plan of a stream is returned unchanged.
-pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
+pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Result<Plan, PlanError> {
     // The length of a stream is unknown, so the time of either shape cannot be predicted.
     if plan.layout.open {
-        return plan;
+        return Ok(plan);
     }
     let nodes = plan.nodes.len() - 1;
     let (rate, over) = match request.args.checks.bwlimit {
@@ -189,6 +185,9 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Plan {
             (pace.better_tree(layout, nodes), since)
         }
     };
-    let Some(shape) = shape.filter(|shape| shape.route != RouteShape::Chain) else { return plan };
-    Plan { reason: Some(of_route(shape.route, &reason, shape)), ..plan.shaped(shape.route) }
+    let Some(shape) = shape.filter(|shape| shape.route != RouteShape::Chain) else {
+        return Ok(plan);
+    };
+    let reason = of_route(shape.route, &reason, shape);
+    Ok(Plan { reason: Some(reason), ..plan.shaped(shape.route)? })
 }

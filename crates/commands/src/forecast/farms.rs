@@ -18,7 +18,6 @@ const SPREAD: f64 = 0.1;
 const OWN: &str = "";
 
 /// The jobs of a farm, and the number of jobs that a node runs at once.
-#[derive(Clone)]
 pub struct Jobs {
     jobs: Vec<Job>,
     slots: u32,

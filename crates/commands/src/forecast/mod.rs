@@ -131,8 +131,10 @@ fn simulated(
     let Some(jobs) = Jobs::measured(&measured.each, own).or_else(alike) else {
         return (Vec::new(), 0.0);
     };
-    let jobs =
-        processors.map_or_else(|| jobs.clone(), |known| jobs.clone().on_processors(*known, used));
+    let jobs = match processors {
+        Some(known) => jobs.on_processors(*known, used),
+        None => jobs,
+    };
     let mut on = |nodes: u32| {
         let mut floor = jobs.on(drawn, nodes)?;
         floor.seconds += forecast.fixed_seconds;

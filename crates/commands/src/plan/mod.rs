@@ -4,7 +4,7 @@ mod table;
 
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, RouteShape};
-use garland_core::units::{Rate, bytes};
+use garland_core::units::bytes;
 use garland_predict::{Payload, Suggestion};
 use garland_topology::Topology;
 use serde::Serialize;
@@ -156,8 +156,7 @@ fn in_order(names: &[&str]) -> String {
 /// Returns how the options of the copy that is asked about handle its bytes.
 fn handling(asked: &PlanSuggest) -> Handling {
     let payload = Payload { sealed: !asked.no_encrypt, ..Payload::USUAL };
-    let link = asked.bwlimit.map_or(f64::INFINITY, Rate::bytes_per_second);
-    Handling { payload, link }
+    Handling::new(payload, asked.bwlimit)
 }
 
 /// Returns the options for `garland cp` that select a plan.

@@ -12,6 +12,9 @@ use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Route, Stripes};
 /// The version of a saved plan.
 const PLAN_VERSION: u32 = 1;
 
+/// The maximum number of lanes of a plan.
+pub const LANES_MAX: u16 = 64;
+
 /// A node of a plan. Its index in the plan is its `NodeId`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNode {
@@ -67,7 +70,7 @@ pub enum PlanError {
 fn check(names: &[String], rails: u16) -> Result<(), PlanError> {
     match (names, rails) {
         ([], _) => Err(PlanError::NoNodes),
-        (_, 1..=64) => Ok(()),
+        (_, 1..=LANES_MAX) => Ok(()),
         _ => Err(PlanError::Lanes(rails)),
     }
 }

@@ -14,7 +14,7 @@ mod stripe_set;
 mod stripes;
 
 pub use blockset::BlockSet;
-pub use broadcast::{Plan, PlanError, PlannedNode};
+pub use broadcast::{LANES_MAX, Plan, PlanError, PlannedNode};
 pub use lane::{Lane, LaneBlocks};
 pub use layout::{BLOCKS_MAX, DEFAULT_BLOCK_SIZE, Layout, LayoutError};
 pub use manifest::{Manifest, ManifestError, StripeServer};

@@ -4,9 +4,9 @@
 //! delay is negligible for a large file, and most of the time of a small file for many nodes. In a
 //! tree in which each node feeds `k` others, each wire carries everything `k` times, but the depth
 //! is logarithmic. Two such trees with half of the bytes each (twins) need each wire once: a node that
-//! feeds others in one of them is a leaf of the other. Nodes forward slices while they arrive. With `m` bytes, wires of `B` bytes per
-//! second, slices of `s` bytes and `h` seconds to hand over a slice, the time until `n` nodes have
-//! all is about
+//! feeds others in one of them is a leaf of the other. Nodes forward slices while they arrive. With
+//! `m` bytes, wires of `B` bytes per second, slices of `s` bytes and `h` seconds to hand over a slice,
+//! the time until `n` nodes have all is about
 //!
 //! ```text
 //! chain  m/B + n (s/B + h)    tree  k m/B + depth (k s/B + h)    twins  m/B + depth (2 s/B + h)
@@ -18,8 +18,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Lane, LaneBlocks, Layout, Plan, Route};
-use crate::plan::NodeId;
+use super::{LANES_MAX, Lane, LaneBlocks, Layout, NodeId, Plan, PlanError, Route};
 
 /// The performance of the wires and nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +51,7 @@ pub struct Shape {
 }
 
 impl Pace {
-    /// Predicts a copy of `layout` to `nodes` nodes in this form.
+    /// Predicts a copy of `layout` to `nodes` nodes by routes of this shape.
     pub fn shape(&self, layout: Layout, nodes: usize, route: RouteShape) -> Shape {
         let slice = (layout.block_size / SLICES).clamp(1, SLICE_MAX);
         let slice = f64::from(slice).min(layout.length as f64);
@@ -120,7 +119,7 @@ pub enum RouteShape {
 }
 
 impl RouteShape {
-    /// Returns the route in which each node feeds `fanout` others.
+    /// Returns the shape in which each node feeds `fanout` others.
     pub fn of_fanout(fanout: usize) -> Self {
         if fanout == 1 { Self::Chain } else { Self::Tree(fanout) }
     }
@@ -148,11 +147,13 @@ impl fmt::Display for RouteShape {
 
 impl Plan {
     /// Gives the lanes, which must be chains, this shape.
-    #[must_use]
-    pub fn shaped(self, route: RouteShape) -> Self {
+    ///
+    /// # Errors
+    /// Those of [`Plan::twinned`].
+    pub fn shaped(self, route: RouteShape) -> Result<Self, PlanError> {
         match route {
-            RouteShape::Chain => self,
-            RouteShape::Tree(fanout) => self.branching(fanout),
+            RouteShape::Chain => Ok(self),
+            RouteShape::Tree(fanout) => Ok(self.branching(fanout)),
             RouteShape::Twins => self.twinned(),
         }
     }
@@ -174,34 +175,23 @@ impl Plan {
         }
         self
     }
-}
 
-/// Appends the hops, as (downstream, upstream), of a tree from `near` to all nodes of `stretch`.
-/// The stretch is divided into `fanout` parts; `near` feeds the first node of each part, which
-/// feeds the rest of the part.
-fn branch(near: NodeId, stretch: &[NodeId], fanout: usize, hops: &mut Vec<(NodeId, NodeId)>) {
-    let mut rest = stretch;
-    for part in (1..=fanout).rev() {
-        let (these, others) = rest.split_at(rest.len().div_ceil(part));
-        rest = others;
-        if let Some((&far, behind)) = these.split_first() {
-            hops.push((far, near));
-            branch(far, behind, fanout, hops);
-        }
-    }
-}
-
-impl Plan {
     /// Divides each lane into two, whose trees differ: a node that feeds two others in one of them
     /// feeds nobody in the other. Each wire carries everything once, as in a chain, and the depth is
     /// logarithmic: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
     /// reduction and scan (2009). Each branch is a contiguous part of the nodes' order, except for
     /// the first node.
     ///
+    /// # Errors
+    /// If that makes too many lanes.
+    ///
     /// # Panics
     /// If a lane is not a chain.
-    #[must_use]
-    pub fn twinned(mut self) -> Self {
+    pub fn twinned(mut self) -> Result<Self, PlanError> {
+        let lanes = u16::try_from(2 * self.lanes.len()).unwrap_or(u16::MAX);
+        if lanes > LANES_MAX {
+            return Err(PlanError::Lanes(lanes));
+        }
         let twins = |lane: &Lane| {
             assert!(lane.route.is_chain(), "only a chain can be converted to trees");
             let (head, order) = lane.route.nodes().split_first().expect("a route has nodes");
@@ -229,7 +219,22 @@ impl Plan {
                 .collect::<Vec<_>>()
         };
         self.lanes = self.lanes.iter().flat_map(twins).collect();
-        self
+        Ok(self)
+    }
+}
+
+/// Appends the hops, as (downstream, upstream), of a tree from `near` to all nodes of `stretch`.
+/// The stretch is divided into `fanout` parts; `near` feeds the first node of each part, which
+/// feeds the rest of the part.
+fn branch(near: NodeId, stretch: &[NodeId], fanout: usize, hops: &mut Vec<(NodeId, NodeId)>) {
+    let mut rest = stretch;
+    for part in (1..=fanout).rev() {
+        let (these, others) = rest.split_at(rest.len().div_ceil(part));
+        rest = others;
+        if let Some((&far, behind)) = these.split_first() {
+            hops.push((far, near));
+            branch(far, behind, fanout, hops);
+        }
     }
 }
 
@@ -295,7 +300,7 @@ mod tests {
 
     #[test]
     fn twin_trees_have_no_inner_node_in_common() {
-        insta::assert_snapshot!(plan(5).twinned(), @r"
+        insta::assert_snapshot!(plan(5).twinned().unwrap(), @r"
         1000000 bytes in 16 blocks of 65536 bytes
         lane 0: 8 blocks (0, +2), rail 0
           head -> n4
@@ -307,7 +312,7 @@ mod tests {
           n3 -> n2, n4
         ");
         for nodes in 1..=70 {
-            let twins = plan(nodes).twinned();
+            let twins = plan(nodes).twinned().unwrap();
             let inner = |lane: &Lane| -> Vec<NodeId> {
                 let fed = lane.route.hops().map(|(near, _)| near).filter(|near| *near != HEAD);
                 fed.collect()
@@ -324,5 +329,9 @@ mod tests {
             let blocks = one.blocks.len() + other.blocks.len();
             assert_eq!(blocks, twins.layout.blocks());
         }
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let wide = |rails| Plan::broadcast(Layout::fitting(1_000_000), &names, rails).unwrap();
+        assert_eq!(wide(32).twinned().unwrap().lanes.len(), 64);
+        assert_eq!(wide(33).twinned(), Err(PlanError::Lanes(66)));
     }
 }

@@ -92,7 +92,7 @@ impl Case {
             return Plan::shared(layout, &names, self.lanes, 1).unwrap();
         }
         let plan = Plan::broadcast(layout, &names, self.lanes).unwrap();
-        if self.twins { plan.twinned() } else { plan.branching(self.fanout) }
+        if self.twins { plan.twinned().unwrap() } else { plan.branching(self.fanout) }
     }
 
     /// Returns the approximate duration of the undisturbed copy.
