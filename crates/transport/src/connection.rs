@@ -52,7 +52,7 @@ pub fn connect_agent(
     let open = ToAgent::Session(SessionOrder::Open(session));
     for _ in 0..RESETS {
         match dial.greet((timeout, timeout), &open) {
-            Err(ConnectionError::Io(error)) if is_reset(&error) => threads::sleep(AFTER_RESET),
+            Err(error) if is_reset(&error) => threads::sleep(AFTER_RESET),
             ended => return ended.and_then(|opened| Connection::new(dial, opened)),
         }
     }
@@ -65,7 +65,10 @@ const RESETS: u32 = 3;
 /// The time between attempts, in which a killed process closes its sockets.
 const AFTER_RESET: Duration = Duration::from_millis(20);
 
-fn is_reset(error: &io::Error) -> bool {
+fn is_reset(error: &ConnectionError) -> bool {
+    let (ConnectionError::Connect(_, error) | ConnectionError::Io(error)) = error else {
+        return false;
+    };
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
@@ -301,5 +304,23 @@ mod tests {
             panic!("{:?}", connected.err());
         };
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    /// Linux also resets connections that no process has accepted yet, if the listening socket is
+    /// closed: some before their `connect` returns.
+    #[test]
+    fn a_reset_by_a_closed_listener_is_reported_as_a_refused_connection() {
+        for _ in 0..100 {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let address = listener.local_addr().expect("its address");
+            let dying = std::thread::spawn(move || drop(listener));
+            let connected =
+                connect_agent(address, &KeyPair::generate(), &[7; 32], Duration::from_secs(10));
+            dying.join().expect("it ends");
+            let Err(ConnectionError::Connect(_, error)) = connected else {
+                panic!("{:?}", connected.err());
+            };
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        }
     }
 }
