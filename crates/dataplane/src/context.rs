@@ -329,19 +329,28 @@ impl CopyContext {
         self.all_lanes().get(usize::from(number))
     }
 
-    /// Records the result of writing block `index`, which this node had before the copy. Does so
-    /// without the lane's thread, to avoid a deadlock: that thread may be waiting for a buffer that
-    /// becomes free only after block `index` counts as held.
+    /// Records the result of writing block `index`, which this node had before the copy.
     pub fn land_own(&self, index: u64, landing: Landing) {
         self.sink().landed(index, landing);
         self.wake_all();
         self.tell_if_complete();
     }
 
-    /// Passes the result of writing a block that came with `frame` to the relay machine of its lane.
+    /// Records the result of writing a block that came with `frame`, and tells the relay machine of
+    /// its lane. Does not leave the record to the lane's thread: that thread may be waiting for a
+    /// buffer, or for a neighbour, which continue only after this block counts as held.
     pub fn land(&self, frame: &Frame, landing: Landing) {
-        if let Some(lane) = self.lane(frame.lane) {
+        let Some(lane) = self.lane(frame.lane) else { return };
+        let front_moved = {
+            let mut sink = self.sink();
+            let before = sink.front();
+            sink.landed(frame.index, landing);
+            // The lane must not see what has changed before this command.
             lane.post(LaneCommand::Event(RelayEvent::Landed(frame.index, landing)));
+            before != sink.front()
+        };
+        if front_moved {
+            self.wake_others(frame.lane);
         }
     }
 

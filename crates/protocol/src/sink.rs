@@ -41,7 +41,7 @@ pub struct Sink {
     next: u64,
     in_flight: BTreeSet<u64>,
     /// Blocks that arrived without being stored, or were skipped: they are neither held nor with
-    /// the writer.
+    /// the writer, but one may be arriving.
     missing: BTreeSet<u64>,
     known: BlockSet,
     /// Whether all digests were known in advance.
@@ -206,9 +206,14 @@ impl Sink {
     pub fn take(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         self.learn(index, content)?;
         self.in_flight.insert(index);
-        self.missing.remove(&index);
         self.extend_reach();
         Ok(())
+    }
+
+    /// Notes that block `index`, which was taken, has arrived as a whole. Until then it may count
+    /// as missing ([`Sink::miss`]).
+    pub fn arrived(&mut self, index: u64) {
+        self.missing.remove(&index);
     }
 
     /// Undoes [`Sink::take`] for a block that never reached the writer.
@@ -227,14 +232,16 @@ impl Sink {
         }
     }
 
-    /// Returns the indexes of the blocks that were skipped or not stored, in order.
+    /// Returns the indexes of the blocks that were skipped or not stored and have not arrived since,
+    /// in order.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
         self.missing.iter().copied()
     }
 
     /// Whether block `index` is too far ahead of a stream for its writer to take it now, but can be
     /// taken later. False if the stream's next block is missing: that block may arrive only after
-    /// block `index`.
+    /// block `index`. Also while it arrives: it may be forwarded at the same time to a node whose
+    /// stream waits for block `index`.
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
         index > self.next && self.is_far(index) && !self.missing.contains(&self.next)
@@ -472,6 +479,9 @@ mod tests {
         assert_eq!(sink.front(), Some((0, true)));
         assert!(sink.wants(0) && !sink.wants(2) && !sink.is_ahead(2), "0 may come behind it");
         sink.take(0, [0; 32]).unwrap();
+        assert!(!sink.wants(0) && !sink.is_ahead(2), "the next node may not read 0 before 2");
+        sink.arrived(0);
+        assert!(sink.is_ahead(2));
         sink.landed(0, Landing::Written);
         sink.landed(1, Landing::Written);
         assert!(sink.front() == Some((2, false)) && sink.wants(2));

@@ -69,6 +69,9 @@ impl Middle {
     }
 
     fn after(&mut self, event: Event) -> Vec<Order> {
+        if let Event::Landed(index, landing) = event {
+            self.sink.landed(index, landing);
+        }
         self.relay.handle(event, &mut self.sink);
         std::iter::from_fn(|| self.relay.poll(&self.sink)).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use garland_core::plan::{Lane, Plan};
 use garland_protocol::{
-    DiskCall, FromAgent, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
+    DiskCall, FromAgent, Landing, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
 };
 
 use crate::link::LinkId;
@@ -170,6 +170,14 @@ impl Node {
         let before = self.sink.front();
         self.lanes[lane].relay.handle(event, &mut self.sink);
         self.front_moved |= self.sink.front() != before;
+    }
+
+    /// Records the result of writing a block, and tells the relay of its lane.
+    pub(crate) fn land(&mut self, lane: usize, index: u64, landing: Landing) {
+        let before = self.sink.front();
+        self.sink.landed(index, landing);
+        self.front_moved |= self.sink.front() != before;
+        self.lanes[lane].events.push_back(RelayEvent::Landed(index, landing));
     }
 
     /// Removes and returns the next block of a stream, if it is present.

@@ -45,7 +45,9 @@ pub enum RelayEvent {
     Ended(u64),
     /// The block of a `Feed` cannot be read.
     Unreadable,
-    /// The result of writing the block with this index.
+    /// The result of writing the block with this index. The sink knows it already
+    /// ([`Sink::landed`](crate::Sink::landed)): other lanes may depend on it, while this one waits
+    /// until a neighbour reads.
     Landed(u64, Landing),
     /// The head ordered this node to drop blocks that its disk is too slow for.
     Detached,

@@ -120,7 +120,7 @@ impl Relay {
         // The old upstream may have been cut off in these blocks, and the link lost before it could
         // report that.
         for block in std::mem::take(&mut self.unsettled) {
-            if block.stored && !block.opened && sink.is_in_flight(block.index) {
+            if block.is_unchecked() {
                 self.unverified.push(block);
             } else if block.changed || !block.stored {
                 self.void_down(&block);

@@ -53,9 +53,15 @@ pub(super) struct Unsettled {
     pub(super) forwarded: Vec<u32>,
     /// Whether the block arrived corrupt.
     pub(super) changed: bool,
-    /// Whether the block was decrypted and checked, and the writer keeps it until the blocks before
-    /// it are written.
+    /// Whether the block was decrypted and checked.
     pub(super) opened: bool,
+}
+
+impl Unsettled {
+    /// Whether the block is with the writer, which has not checked it yet.
+    fn is_unchecked(&self) -> bool {
+        self.stored && !self.opened && !self.changed
+    }
 }
 
 /// The relay of one lane on one node.
@@ -214,7 +220,7 @@ impl Relay {
             RelayEvent::Requested(epoch, kind, index) => self.requested_by_down(epoch, kind, index),
             RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
-            RelayEvent::Void(index) => self.void(index, sink),
+            RelayEvent::Void(index) => self.void(index),
             RelayEvent::End(blocks) => self.end(blocks, sink),
             RelayEvent::Received { stored } => self.received_block(stored, sink),
             RelayEvent::CutOff => self.cut_off(sink),
@@ -223,7 +229,7 @@ impl Relay {
             RelayEvent::Gone => self.pass_over(),
             RelayEvent::Ended(blocks) => self.source_ended(blocks, sink),
             RelayEvent::Unreadable => self.give_up_feed(),
-            RelayEvent::Landed(index, landing) => self.landed(index, landing, sink),
+            RelayEvent::Landed(index, landing) => self.landed(index, landing),
             RelayEvent::Detached => self.detached = true,
         }
     }

@@ -72,6 +72,7 @@ impl Relay {
         if store != Store::No && !stored {
             sink.untake(index);
         }
+        sink.arrived(index);
         sink.miss(index);
         let Some(place) = self.blocks.ordinal(index) else { return };
         if place == self.cursor {

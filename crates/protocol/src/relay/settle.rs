@@ -3,10 +3,10 @@
 
 use super::{Relay, RelayOrder, Unsettled};
 use crate::frame::Kind;
-use crate::sink::{Landing, Sink};
+use crate::sink::Landing;
 
 impl Relay {
-    pub(super) fn void(&mut self, index: u64, sink: &Sink) {
+    pub(super) fn void(&mut self, index: u64) {
         let Some(place) = self.blocks.ordinal(index) else { return };
         if place + 1 == self.cursor {
             self.cursor = place;
@@ -15,7 +15,7 @@ impl Relay {
         let mut block = self.unsettled.remove(at);
         self.void_down(&block);
         block.forwarded.clear();
-        if block.stored && !block.opened && sink.is_in_flight(index) {
+        if block.is_unchecked() {
             self.unverified.push(block);
         }
     }
@@ -40,20 +40,18 @@ impl Relay {
         }
     }
 
-    pub(super) fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
-        sink.landed(index, landing);
-        if landing == Landing::Opened {
+    pub(super) fn landed(&mut self, index: u64, landing: Landing) {
+        if landing != Landing::Opened {
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+        if landing != Landing::Changed {
             self.unverified.retain(|block| block.index != index);
             let unsettled = self.unsettled.iter_mut().filter(|block| block.index == index);
             unsettled.for_each(|block| block.opened = true);
             return;
         }
-        self.in_flight = self.in_flight.saturating_sub(1);
         let block = self.unverified.iter().position(|block| block.index == index);
         let block = block.map(|at| self.unverified.remove(at));
-        if landing == Landing::Written {
-            return;
-        }
         if let Some(block) = block {
             self.void_down(&block);
         } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {

@@ -286,9 +286,9 @@ impl Engine<'_> {
         }
         let whole = self.opens(place, &block);
         let landing = if whole { Landing::Opened } else { Landing::Changed };
-        let (lane, landed) = (self.lane_of(block.index), RelayEvent::Landed(block.index, landing));
+        let lane = self.lane_of(block.index);
         let node = &mut self.nodes[place];
-        node.lanes[lane].events.push_back(landed);
+        node.land(lane, block.index, landing);
         if !whole {
             node.places -= 1;
             return self.wake_waiting(place);
@@ -355,7 +355,8 @@ impl Engine<'_> {
         let landing = if whole { Landing::Written } else { Landing::Changed };
         self.write(place);
         let lane = self.lane_of(block.index);
-        self.happened(place, lane, RelayEvent::Landed(block.index, landing));
+        self.nodes[place].land(lane, block.index, landing);
+        self.pump(place, lane);
         self.wake_waiting(place);
     }
 

@@ -23,6 +23,8 @@ fn run(kind: u64, seeds: Seeds, make: fn(u64) -> Case) {
 #[test]
 fn deaths_at_any_moment() {
     run(0, Seeds::asked_for(2000), Case::deaths);
+    // A block of a pipe that was written while its lane's thread waited for the next node.
+    run(0, Seeds::one(2598), Case::deaths);
 }
 
 #[test]
@@ -52,6 +54,9 @@ fn messages_that_come_again_and_late() {
 #[test]
 fn nodes_that_join_late() {
     run(5, Seeds::asked_for(2000).a_quarter(), Case::late);
+    // A block that a pipe lacked, and that was forwarded while it arrived to a node that had it by
+    // now, whose pipe waited for another lane.
+    run(5, Seeds::one(1_201_262), Case::late);
 }
 
 #[test]
