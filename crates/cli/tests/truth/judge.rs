@@ -78,13 +78,18 @@ impl Judged {
         }
     }
 
-    /// Returns of the fault that an answer names the measured gain, and whether it may be named first;
-    /// `None` if the answer names no fault of the case.
+    /// Returns of the faults that an answer names the measured gain, and whether they may be named first;
+    /// `None` if the answer names no fault of the case. A wire may be slow at both of its ends: without its
+    /// faults none of two is left.
     fn true_gain(&self, answer: &Answer) -> Option<(f64, bool)> {
         let trunk = |from: u32, to: u32| self.case.crosses(from, to);
         let faults = self.case.faults.iter().zip(&self.gains_s);
-        let mut named = faults.filter(|(fault, _)| fault.is_named(answer, trunk));
-        let gain_s = named.next().map(|(_, gain_s)| *gain_s)?;
+        let named = faults.filter(|(fault, _)| fault.is_named(answer, trunk));
+        let gain_s = match named.map(|(_, gain_s)| *gain_s).collect::<Vec<_>>()[..] {
+            [] => return None,
+            [gain_s] => gain_s,
+            [..] => self.all.explanation.wall_s - self.healthy.explanation.wall_s,
+        };
         let most = self.gains_s.iter().copied().fold(0.0, f64::max);
         Some((gain_s, gain_s >= EQUAL * most))
     }
