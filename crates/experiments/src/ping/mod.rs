@@ -1,5 +1,6 @@
 //! Small gets between two nodes, by size and by number in flight: the pgping tables of 2005.
 
+mod depths;
 mod job;
 mod table;
 #[cfg(test)]
@@ -9,12 +10,13 @@ use serde::Deserialize;
 
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
+use depths::predict;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use job::Ping;
 use job::{Job, Point, Transport};
+use table::Row;
 pub use table::Table;
-use table::{Row, predict};
 #[cfg(test)]
 pub use tests::ideal;
 
@@ -72,14 +74,14 @@ impl Ping {
         let count = count.to_string();
         let mut rows = Vec::new();
         for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
-            lab.go_on()?;
             let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
             all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
             all.extend(words.iter().map(String::as_str));
-            let report: PingReport = lab.ask(&all)?;
+            let (report, waited) = lab.waiting(|| lab.ask::<PingReport>(&all))?;
             let known = rows.len();
             let points = report.pairs.into_iter().flat_map(|pair| pair.points);
-            rows.extend(points.map(|point| Row { transport, deep, predicted_ns: None, point }));
+            let row = |point| Row { transport, deep, predicted_ns: None, waited, point };
+            rows.extend(points.map(row));
             if rows.len() == known {
                 let transport = transport.name();
                 return Err(Failure::nothing(format!("no get was measured over {transport}")));

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use garland_analysis::grade::Sample;
-use garland_analysis::queue::cycles;
 use serde::Serialize;
 
+use super::depths::write_told;
 use super::job::{Job, Ping, Point, Transport};
 use crate::claim::Claim;
 use crate::predicted::Prediction;
+use crate::scenario_lab::Waited;
 use crate::table;
 
 /// The table: for each transport, a row for each size, and for each number of gets in flight.
@@ -26,22 +27,12 @@ pub struct Row {
     /// The predicted nanoseconds per get. `None` in the first part of the table, and for the first
     /// and the last line of the second part, from which the others are predicted.
     pub predicted_ns: Option<f64>,
+    /// The share of the time of its command in which programs waited for a processor. Both ends poll, so
+    /// that they take their processors whole, and `Busy` says nothing about others.
+    pub waited: Waited,
     /// The measured gets: size, number in flight, times.
     #[serde(flatten)]
     pub point: Point,
-}
-
-/// Predicts, for each transport, the rows with several gets in flight. The first row (one get
-/// alone) and the last row (the most in flight) are the inputs.
-pub fn predict(experiment: &Ping, rows: &mut [Row]) {
-    for &transport in &experiment.job.transports {
-        let mut depths: Vec<&mut Row> =
-            rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
-        let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
-        for row in between {
-            row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
-        }
-    }
 }
 
 impl Table {
@@ -56,36 +47,41 @@ impl Table {
     }
 
     fn of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Point> {
-        let is = move |row: &&Row| row.transport == transport && row.deep == deep;
-        self.rows.iter().filter(is).map(|row| &row.point)
+        self.rows_of(transport, deep).map(|row| &row.point)
+    }
+
+    pub(super) fn rows_of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.transport == transport && row.deep == deep)
     }
 
     /// Returns the published lines and orders, each with what was measured over TCP, the emulation of the
-    /// adapter. No wire is emulated, so nothing can lag.
+    /// adapter. No wire is emulated that could lag, but a figure is void if programs waited for a processor.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for deep in [false, true] {
-            let points = self.of(Transport::Tcp, deep);
-            let lines: Vec<_> = points
-                .filter_map(|point| Some((point, self.experiment.published(point)?)))
+            let rows = self.rows_of(Transport::Tcp, deep);
+            let lines: Vec<_> = rows
+                .filter_map(|row| Some((row, self.experiment.published(&row.point)?)))
                 .collect();
-            for (point, then) in &lines {
+            for (row, then) in &lines {
+                let point = &row.point;
                 // One get of this size alone is published once, and measured in both parts.
                 if deep && point.in_flight == 1 {
                     continue;
                 }
                 let what = line(point);
                 let us = point.each_ns / 1000.0;
-                let rate = Sample::new(f64::from(point.size) / us);
-                claims.push(Claim::figure(&what, "uSec", &then.us, Sample::new(us)));
+                let rate = row.sample(f64::from(point.size) / us);
+                claims.push(Claim::figure(&what, "uSec", &then.us, row.sample(us)));
                 claims.push(Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate));
             }
             let Some(((alone, first), others)) = lines.split_first() else { continue };
             // Sizes in between take what the smallest takes, within the last digit: that is no order.
             let skipped = if deep { 0 } else { others.len().saturating_sub(1) };
-            for (point, then) in &others[skipped..] {
-                let what = format!("time of {} over {}", line(point), line(alone));
-                let quotient = Sample::new(point.each_ns / alone.each_ns);
+            for (row, then) in &others[skipped..] {
+                let what = format!("time of {} over {}", line(&row.point), line(&alone.point));
+                let quotient = row.sample(row.point.each_ns / alone.point.each_ns);
+                let quotient = quotient.voided(alone.waited.is_long());
                 claims.extend(Claim::order(what, (&then.us, &first.us), quotient));
             }
         }
@@ -133,18 +129,16 @@ impl Table {
     }
 }
 
+impl Row {
+    /// Returns the sample of a value from this row, which is void if programs waited for a processor.
+    fn sample(&self, value: f64) -> Sample {
+        Sample::new(value).voided(self.waited.is_long())
+    }
+}
+
 /// Returns the text that identifies a line: size and number in flight.
 fn line(point: &Point) -> String {
     format!("{} bytes, {} in flight", point.size, point.in_flight)
-}
-
-/// Returns the predicted nanoseconds per get with `in_flight` gets in flight; `None` if `in_flight`
-/// is 0. The model is a closed queueing network of one server and a delay: the server needs the
-/// time per get at the highest rate, and the delay is the rest of a round trip.
-fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
-    let gap = most.each_ns.min(alone.each_ns);
-    let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;
-    Some(cycle / f64::from(in_flight))
 }
 
 impl fmt::Display for Table {
@@ -155,10 +149,12 @@ impl fmt::Display for Table {
         self.head(f, &format!("-f get -bN {deep_size}"), true)?;
         self.lines(f, true)?;
         writeln!(f)?;
+        write_told(f, "Elan4", &self.adapter())?;
         for &transport in &self.experiment.job.transports {
             self.beside(f, transport)?;
-            self.between(f, transport)?;
+            write_told(f, transport.name(), &self.between(transport))?;
         }
+        self.write_added(f)?;
         for &transport in &self.experiment.job.transports {
             let Some(deep) = self.of(transport, true).last().filter(|deep| deep.writes > 0) else {
                 continue;
@@ -177,20 +173,25 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    /// Writes the predicted lines beside the measured ones.
-    fn between(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
-        let is = |row: &&Row| row.transport == transport && row.predicted_ns.is_some();
-        let mut rows = self.rows.iter().filter(is).peekable();
-        if rows.peek().is_none() {
+    /// Writes what an emulated get, which the other processor serves, adds to one that reads the memory
+    /// itself: for one get alone and for the most in flight.
+    fn write_added(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ends = |transport| {
+            let mut points = self.of(transport, true);
+            let alone = points.next()?;
+            Some((alone, points.last()?))
+        };
+        let (Some(served), Some(read)) = (ends(Transport::Tcp), ends(Transport::Shm)) else {
             return Ok(());
-        }
-        write!(f, "{}: predicted from the first and the last of these:", transport.name())?;
-        for row in rows {
-            let (told, depth) =
-                (row.predicted_ns.unwrap_or_default() / 1000.0, row.point.in_flight);
-            write!(f, " b {depth} {told:.2} uSec ({:.2})", row.point.each_ns / 1000.0)?;
-        }
-        writeln!(f)
+        };
+        let added = |served: &Point, read: &Point| (served.each_ns - read.each_ns) / 1000.0;
+        writeln!(
+            f,
+            "an emulated get adds {:.2} uSec to a read of shared memory, and {:.2} with {} in flight",
+            added(served.0, read.0),
+            added(served.1, read.1),
+            served.1.in_flight
+        )
     }
 
     /// Writes the measured times as multiples of the published ones, for one get alone and for the most in
@@ -212,25 +213,52 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::job::Sojourn;
     use super::*;
 
-    /// The table of 2005, from its first and last line.
     #[test]
-    fn published_times_of_elan4_follow_from_the_first_and_the_last() {
-        let point = |in_flight: u32, us: f64| Point {
-            size: 8,
-            in_flight,
-            count: 1000,
-            each_ns: us * 1000.0,
-            sojourn: Sojourn { p50: 0 },
-            writes: 0,
+    fn every_published_line_is_measured_once_and_void_if_its_processors_were_taken() {
+        let quiet = elan4(&[]).claims();
+        assert_eq!(quiet.len(), 2 * 10 + 1 + 5);
+        assert!(quiet.iter().all(|claim| !claim.sample.void));
+        let void = |waited: f64| {
+            let claims = elan4(&[(32, waited)]).claims().into_iter();
+            claims.filter(|claim| claim.sample.void).map(|claim| claim.what).collect::<Vec<_>>()
         };
-        let (alone, most) = (point(1, 2.35), point(32, 0.79));
-        for (depth, published) in [(2, 1.32), (4, 1.04), (8, 0.84), (16, 0.82)] {
-            let told = pipelined(&alone, &most, depth).unwrap() / 1000.0;
-            assert!((told / published - 1.0).abs() < 0.17, "{depth}: {told} against {published}");
+        assert_eq!(void(0.04), Vec::<String>::new());
+        let (deep, alone) = ("8 bytes, 32 in flight", "8 bytes, 1 in flight");
+        let order = format!("time of {deep} over {alone}");
+        assert_eq!(void(0.06), [deep.to_owned(), format!("{deep}, rate"), order]);
+    }
+
+    /// What a served get adds is what it takes more than a read, both measured.
+    #[test]
+    fn an_emulated_get_adds_what_it_takes_more_than_a_read_of_memory() {
+        let mut table = elan4(&[]);
+        assert!(!table.to_string().contains("an emulated get adds"), "{table}");
+        let reads = table.rows.clone().into_iter().filter(|row| row.deep).map(|mut row| {
+            row.transport = Transport::Shm;
+            row.point.each_ns = 90.0;
+            row
+        });
+        table.rows.extend(reads.collect::<Vec<_>>());
+        let wanted = "an emulated get adds 2.26 uSec to a read of shared memory, and 0.70 with 32 in \
+                      flight";
+        assert!(table.to_string().contains(wanted), "{table}");
+        let model =
+            "Elan4: predicted from the first and the last of these: b 2 1.308 uSec (1.320) b 4";
+        assert!(table.to_string().contains(model), "{table}");
+    }
+
+    /// Returns a table with what was published, in which programs waited for a share of the time of the
+    /// rows with these numbers in flight.
+    fn elan4(waited: &[(u32, f64)]) -> Table {
+        let text = garland_commands::topology::text("elan4-2005").unwrap();
+        let experiment: Ping = toml::from_str(text).unwrap();
+        let mut table = super::super::ideal(&experiment, &experiment);
+        for &(depth, share) in waited {
+            let rows = table.rows.iter_mut().filter(|row| row.point.in_flight == depth);
+            rows.for_each(|row| row.waited = Waited::share(share));
         }
-        assert_eq!(pipelined(&alone, &most, 0), None);
+        table
     }
 }

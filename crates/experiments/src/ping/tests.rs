@@ -2,6 +2,7 @@
 
 use super::job::{Ping, Point, Sojourn, Transport};
 use super::table::{Row, Table};
+use crate::scenario_lab::Waited;
 
 /// Returns a table of `own` with what `shape` published.
 pub fn ideal(shape: &Ping, own: &Ping) -> Table {
@@ -10,6 +11,7 @@ pub fn ideal(shape: &Ping, own: &Ping) -> Table {
             transport: Transport::Tcp,
             deep,
             predicted_ns: None,
+            waited: Waited::default(),
             point: Point {
                 size: then.bytes,
                 in_flight: then.in_flight,

@@ -5,6 +5,7 @@ mod busy;
 mod commands;
 mod copied;
 mod mounted;
+mod waited;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -23,6 +24,7 @@ pub use copied::Copied;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
+pub use waited::Waited;
 
 /// A lab, with directories for its files and state.
 pub struct ScenarioLab<'a> {
