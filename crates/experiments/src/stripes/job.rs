@@ -7,6 +7,8 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::maker::{Maker, Pause};
+use super::sizes::Sizes;
+use super::varied::Variation;
 use crate::sections::{Kind, Sections, only, reached, refuse};
 use garland_terminal::failure::Failure;
 
@@ -35,6 +37,9 @@ pub struct Job {
     pub suspects: Vec<Pause>,
     /// Where the lengths of these pauses come from; `None` if that is unknown, so that they explain nothing.
     pub suspected: Option<String>,
+    /// Further copies in operations with the suspects' pauses.
+    #[serde(default)]
+    pub varied: Vec<Variation>,
 }
 
 /// Entry of `[[published]]`: the published copy.
@@ -45,6 +50,8 @@ pub struct PublishedCopy {
     pub transfer: Published,
     /// Rate of the whole copy, in Gbit/s.
     pub copy: Published,
+    /// The milliseconds of a buffer's transfer.
+    pub buffer_ms: Published,
     /// The milliseconds between two operations.
     pub between_ms: Published,
     /// Milliseconds from an operation's last send to its last reply.
@@ -58,11 +65,13 @@ impl Stripes {
         reached(only(topologies, "a copy in stripes")?, &self.job.to)?;
         let bytes = |text: &String| bytes::parse(text).map_err(Failure::usage);
         let (buffer, operation) = (bytes(&self.job.buffer)?, bytes(&self.job.operation)?);
-        let stripes = plan::Stripes::new(bytes(&self.job.bytes)?, buffer, 1);
-        stripes.map_err(Failure::usage)?;
+        let length = bytes(&self.job.bytes)?;
+        plan::Stripes::new(length, buffer, 1).map_err(Failure::usage)?;
         if operation == 0 || !operation.is_multiple_of(buffer) {
             return refuse("`operation` must be a multiple of `buffer`");
         }
+        let sizes = Sizes { length, buffer, operation, overlap: 0 };
+        self.job.varied.iter().try_for_each(|varied| varied.sizes(sizes).map(drop))?;
         let pauses = self.job.pauses.iter().chain(self.job.suspects.iter().map(|one| &one.pause));
         for pause in pauses {
             pause.parse::<Nanos>().map_err(Failure::usage)?;

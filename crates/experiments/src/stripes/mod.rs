@@ -2,6 +2,7 @@
 //! injected pauses whose makers `garland explain` must find.
 
 mod answer;
+mod budget;
 mod job;
 mod maker;
 mod sizes;
@@ -9,6 +10,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod varied;
 
 use garland_core::units::bytes;
 use garland_topology::bounds;
@@ -20,8 +22,8 @@ use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use job::Stripes;
 use sizes::Sizes;
-use table::Common;
 pub use table::Table;
+use table::{Common, Row};
 #[cfg(test)]
 pub use tests::ideal;
 use trial::Trial;
@@ -35,7 +37,7 @@ impl Stripes {
         let buffer = bytes::parse(&self.job.buffer).map_err(Failure::usage)?;
         let operation = bytes::parse(&self.job.operation).map_err(Failure::usage)?;
         let length = size.bytes;
-        let sizes = Sizes { length, buffer, operation };
+        let sizes = Sizes { length, buffer, operation, overlap: 0 };
         let wire_s = bounds::seconds(topology, &[(0, place)], length);
         stage.in_lab(topology, length.saturating_mul(3), phases, |lab, phases| {
             let source = lab.random_file("source", length)?;
@@ -47,13 +49,18 @@ impl Stripes {
             lab.check(0, place)?;
             phases.end("set-up");
             let copies = trial.copies()?;
+            let varied = trial.varied(&copies)?;
             phases.end("copies");
             let answers = trial.answers(&copies)?;
             phases.end("explained copies");
             lab.garland(&["down", &node])?;
-            let rows = copies.into_iter().map(|copy| copy.row).collect();
+            let rows: Vec<Row> = copies.into_iter().map(|copy| copy.row).collect();
+            let free = rows.iter().find(|row| !row.held && !row.paused);
+            let buffer_ms =
+                free.map_or(f64::NAN, |row| row.stream_s) * 1e3 * buffer as f64 / length as f64;
             let operations = sizes.operations();
-            Ok(Table::new(self, Common { sizes, size, operations, wire_s, answers }, rows))
+            let common = Common { sizes, size, operations, wire_s, buffer_ms, answers, varied };
+            Ok(Table::new(self, common, rows))
         })
     }
 }

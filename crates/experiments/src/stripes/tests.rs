@@ -46,8 +46,10 @@ pub fn ideal(shape: &Stripes, own: &Stripes) -> Table {
     });
     let mut answers: Vec<Answer> = alone.map(|pause| answer(&pause, false)).collect();
     answers.extend(shape.job.suspects.iter().map(|pause| answer(pause, true)));
-    let sizes = Sizes { length, buffer: 1 << 20, operation: 10 << 20 };
+    let sizes = Sizes { length, buffer: 1 << 20, operation: 10 << 20, overlap: 0 };
     let size = Size { scale: 1.0, bytes: length };
-    let common = Common { sizes, size, operations: 26, wire_s: 1.0, answers };
+    let buffer_ms = then.buffer_ms.middle();
+    let common =
+        Common { sizes, size, operations: 26, wire_s: 1.0, buffer_ms, answers, varied: Vec::new() };
     Table::new(own, common, rows.to_vec())
 }

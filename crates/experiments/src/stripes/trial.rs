@@ -8,6 +8,7 @@ use super::job::Stripes;
 use super::maker::Pause;
 use super::sizes::Sizes;
 use super::table::Row;
+use super::varied::Varied;
 use crate::scenario_lab::{Copied, ScenarioLab};
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -83,6 +84,35 @@ impl Trial<'_> {
         Ok(answers)
     }
 
+    /// Makes the varied copies, each with the suspects' pauses and a prediction that is made before.
+    /// `copies` are those of [`Trial::copies`], which know the start-up time.
+    pub fn varied(&self, copies: &[StripedCopy]) -> Result<Vec<Varied>, Failure> {
+        let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
+        let start_s = healthy.map_or(0.0, |copy| copy.row.predicted_s - self.bytes_s);
+        let job = &self.experiment.job;
+        let mut varied = Vec::new();
+        for variation in &job.varied {
+            let sizes = variation.sizes(self.sizes)?;
+            let pauses = job.suspects.iter();
+            let pauses: Vec<Pause> = pauses
+                .map(|pause| variation.pause(pause, sizes, self.sizes.operation))
+                .collect::<Result<_, _>>()?;
+            let (mut before_s, mut after_s) = (0.0, 0.0);
+            for pause in &pauses {
+                let of = if pause.maker.is_the_clients() { &mut before_s } else { &mut after_s };
+                *of += pause.seconds()?;
+            }
+            let predicted_s = start_s + sizes.seconds(self.bytes_s, (before_s, after_s));
+            let (source, nothing) = (self.source.clone(), self.nothing.clone());
+            let trial = Trial { source, nothing, sizes, ..*self };
+            let row = trial.measure(true, &pauses.iter().collect::<Vec<_>>(), predicted_s)?.row;
+            let Row { whole_s, busy, equal, .. } = row;
+            let grows = variation.grows;
+            varied.push(Varied { sizes, grows, predicted_s, whole_s, busy, equal });
+        }
+        Ok(varied)
+    }
+
     /// Makes a copy with `pauses`, and returns the answers about them.
     fn answer(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
         let (copied, busy) = self.lab.watch(|| self.copy(&self.source, true, pauses))?;
@@ -112,7 +142,7 @@ impl Trial<'_> {
     /// Copies `source` once with `pauses`, in operations if `held`.
     fn copy(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
         self.lab.go_on()?;
-        let Sizes { buffer, operation, .. } = self.sizes;
+        let Sizes { buffer, operation, overlap, .. } = self.sizes;
         let faults: Vec<String> =
             pauses.iter().map(|pause| pause.fault(self.sizes, &self.server())).collect();
         let mode = if held { "in operations" } else { "without operations" };
@@ -122,10 +152,11 @@ impl Trial<'_> {
         );
         let (stripe, buffer) = (format!("--stripe={buffer}"), buffer.to_string());
         let (source, operation) = (source.to_string_lossy(), operation.to_string());
+        let overlap = overlap.to_string();
         let target = format!("{}:/{NAME}", self.server());
         let mut words = vec![&*stripe, "--buffer-size", &buffer, "--no-fsync"];
         if held {
-            words.extend(["--op-size", &operation, "--op-overlap", "0"]);
+            words.extend(["--op-size", &operation, "--op-overlap", &overlap]);
         }
         words.extend(faults.iter().flat_map(|fault| ["--inject", fault]));
         words.extend([&*source, &target]);
