@@ -72,12 +72,17 @@ impl Ping {
         let depths = ["-b".to_owned(), format!("{few}..{many}"), deep_size.to_string()];
         let nodes = format!("lab:{},lab:{}", self.job.from, self.job.to);
         let count = count.to_string();
+        let ping = |count: &str, words: &[String]| {
+            let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
+            all.extend(["-n", count, "--time", "10", "--wait", self.job.wait.name()]);
+            all.extend(words.iter().map(String::as_str));
+            lab.waiting(|| lab.ask::<PingReport>(&all))
+        };
         let mut rows = Vec::new();
         for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
-            let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
-            all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
-            all.extend(words.iter().map(String::as_str));
-            let (report, waited) = lab.waiting(|| lab.ask::<PingReport>(&all))?;
+            let (_, set_up) = ping("1", &sizes[..1])?;
+            let (report, waited) = ping(&count, words)?;
+            let waited = waited.beyond(set_up);
             let known = rows.len();
             let points = report.pairs.into_iter().flat_map(|pair| pair.points);
             let row = |point| Row { transport, deep, predicted_ns: None, waited, point };

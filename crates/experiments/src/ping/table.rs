@@ -27,7 +27,7 @@ pub struct Row {
     /// The predicted nanoseconds per get. `None` in the first part of the table, and for the first
     /// and the last line of the second part, from which the others are predicted.
     pub predicted_ns: Option<f64>,
-    /// The share of the time of its command in which programs waited for a processor. Both ends poll, so
+    /// The share of the time of its gets in which programs waited for a processor. Both ends poll, so
     /// that they take their processors whole, and `Busy` says nothing about others.
     pub waited: Waited,
     /// The measured gets: size, number in flight, times.
