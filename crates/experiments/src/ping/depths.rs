@@ -4,28 +4,13 @@ use std::fmt;
 
 use garland_analysis::queue::cycles;
 
-use super::job::{Ping, PublishedLine, Transport};
-use super::table::{Row, Table};
-
-/// Predicts, for each transport, the rows with several gets in flight. The first row (one get
-/// alone) and the last row (the most in flight) are the inputs.
-pub fn predict(experiment: &Ping, rows: &mut [Row]) {
-    for &transport in &experiment.job.transports {
-        let mut depths: Vec<&mut Row> =
-            rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
-        let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
-        for row in between {
-            let ends = (alone.point.each_ns, most.point.each_ns);
-            row.predicted_ns = pipelined(ends, row.point.in_flight);
-        }
-    }
-}
+use super::job::{Ping, PublishedLine};
 
 /// Returns the predicted time per get with `in_flight` gets in flight; `None` if `in_flight` is 0.
 /// `alone` and `most` are the times per get alone and with the most in flight, in the same unit. The
 /// model is a closed queueing network of one server and a delay: the server needs the time per get at
 /// the highest rate, and the delay is the rest of a round trip.
-fn pipelined((alone, most): (f64, f64), in_flight: u32) -> Option<f64> {
+pub fn pipelined((alone, most): (f64, f64), in_flight: u32) -> Option<f64> {
     let gap = most.min(alone);
     let cycle = cycles(alone - gap, &[gap], in_flight).pop()?;
     Some(cycle / f64::from(in_flight))
@@ -48,35 +33,23 @@ pub fn write_told(f: &mut fmt::Formatter<'_>, of: &str, lines: &[(u32, f64, f64)
     writeln!(f, "; at worst {off:+.0} %, b {worst}")
 }
 
-impl Table {
-    /// Returns each depth between the first and the last with its predicted and its measured microseconds.
-    pub(super) fn between(&self, transport: Transport) -> Vec<(u32, f64, f64)> {
-        let told = |row: &Row| {
-            let predicted_us = row.predicted_ns? / 1000.0;
-            Some((row.point.in_flight, predicted_us, row.point.each_ns / 1000.0))
-        };
-        self.rows_of(transport, true).filter_map(told).collect()
-    }
-
-    /// Returns the same of the published lines: what the limits of the adapter, a get alone and its
-    /// highest rate, say about the depths between them.
-    pub(super) fn adapter(&self) -> Vec<(u32, f64, f64)> {
-        let deep_size = self.experiment.job.deep_size;
-        let mut lines: Vec<&PublishedLine> =
-            self.experiment.published.iter().filter(|line| line.bytes == deep_size).collect();
-        lines.sort_by_key(|line| line.in_flight);
-        let [alone, between @ .., most] = lines.as_slice() else { return Vec::new() };
-        let ends = (alone.us.middle(), most.us.middle());
-        let told = |line: &&PublishedLine| {
-            Some((line.in_flight, pipelined(ends, line.in_flight)?, line.us.middle()))
-        };
-        between.iter().filter_map(told).collect()
-    }
+/// Returns each published depth between the first and the last with its predicted and its published
+/// microseconds: what the limits of the adapter, a get alone and its highest rate, say about them.
+pub fn adapter(experiment: &Ping) -> Vec<(u32, f64, f64)> {
+    let deep_size = experiment.job.deep_size;
+    let mut lines: Vec<&PublishedLine> =
+        experiment.published.iter().filter(|line| line.bytes == deep_size).collect();
+    lines.sort_by_key(|line| line.in_flight);
+    let [alone, between @ .., most] = lines.as_slice() else { return Vec::new() };
+    let ends = (alone.us.middle(), most.us.middle());
+    let told = |line: &&PublishedLine| {
+        Some((line.in_flight, pipelined(ends, line.in_flight)?, line.us.middle()))
+    };
+    between.iter().filter_map(told).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ideal;
     use super::*;
 
     /// The table of 2005, from its first and last line.
@@ -84,7 +57,7 @@ mod tests {
     fn published_times_of_elan4_follow_from_the_first_and_the_last() {
         let text = garland_commands::topology::text("elan4-2005").unwrap();
         let experiment: Ping = toml::from_str(text).unwrap();
-        let told = ideal(&experiment, &experiment).adapter();
+        let told = adapter(&experiment);
         let of = |(depth, told, published): (u32, f64, f64)| {
             assert!((told / published - 1.0).abs() < 0.17, "{depth}: {told} against {published}");
             (depth, published)

@@ -10,13 +10,12 @@ use serde::Deserialize;
 
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
-use depths::predict;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use job::Ping;
 use job::{Job, Point, Transport};
-use table::Row;
 pub use table::Table;
+use table::{Row, predict};
 #[cfg(test)]
 pub use tests::ideal;
 

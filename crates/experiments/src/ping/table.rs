@@ -5,7 +5,7 @@ use std::fmt;
 use garland_analysis::grade::Sample;
 use serde::Serialize;
 
-use super::depths::write_told;
+use super::depths::{adapter, pipelined, write_told};
 use super::job::{Job, Ping, Point, Transport};
 use crate::claim::Claim;
 use crate::predicted::Prediction;
@@ -35,6 +35,20 @@ pub struct Row {
     pub point: Point,
 }
 
+/// Predicts, for each transport, the rows with several gets in flight. The first row (one get
+/// alone) and the last row (the most in flight) are the inputs.
+pub fn predict(experiment: &Ping, rows: &mut [Row]) {
+    for &transport in &experiment.job.transports {
+        let mut depths: Vec<&mut Row> =
+            rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
+        let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
+        for row in between {
+            let ends = (alone.point.each_ns, most.point.each_ns);
+            row.predicted_ns = pipelined(ends, row.point.in_flight);
+        }
+    }
+}
+
 impl Table {
     /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
@@ -50,7 +64,7 @@ impl Table {
         self.rows_of(transport, deep).map(|row| &row.point)
     }
 
-    pub(super) fn rows_of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Row> {
+    fn rows_of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.transport == transport && row.deep == deep)
     }
 
@@ -149,7 +163,7 @@ impl fmt::Display for Table {
         self.head(f, &format!("-f get -bN {deep_size}"), true)?;
         self.lines(f, true)?;
         writeln!(f)?;
-        write_told(f, "Elan4", &self.adapter())?;
+        write_told(f, "Elan4", &adapter(&self.experiment))?;
         for &transport in &self.experiment.job.transports {
             self.beside(f, transport)?;
             write_told(f, transport.name(), &self.between(transport))?;
@@ -173,6 +187,15 @@ impl fmt::Display for Table {
 }
 
 impl Table {
+    /// Returns each depth between the first and the last with its predicted and its measured microseconds.
+    fn between(&self, transport: Transport) -> Vec<(u32, f64, f64)> {
+        let told = |row: &Row| {
+            let predicted_us = row.predicted_ns? / 1000.0;
+            Some((row.point.in_flight, predicted_us, row.point.each_ns / 1000.0))
+        };
+        self.rows_of(transport, true).filter_map(told).collect()
+    }
+
     /// Writes what an emulated get, which the other processor serves, adds to one that reads the memory
     /// itself: for one get alone and for the most in flight.
     fn write_added(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
