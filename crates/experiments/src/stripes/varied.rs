@@ -90,3 +90,28 @@ impl fmt::Display for Varied {
         write!(f, "operations of {operation}, buffers of {buffer}, {overlap} more{longer}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::maker::Maker;
+    use super::*;
+
+    #[test]
+    fn a_pause_by_its_bytes_grows_with_the_operation() {
+        let usual = Sizes { length: 100 << 20, buffer: 1 << 20, operation: 10 << 20, overlap: 0 };
+        let pause = Pause { maker: Maker::SinkDisk, pause: "17.5ms".to_owned() };
+        let longer = |grows| Variation {
+            operation: Some("40MiB".to_owned()),
+            grows,
+            ..Variation::default()
+        };
+        let of = |varied: &Variation| {
+            let own = varied.sizes(usual).unwrap();
+            let pause = varied.pause(&pause, own, usual.operation).unwrap();
+            (own.operation >> 20, pause.seconds().unwrap())
+        };
+        assert_eq!((of(&longer(false)), of(&longer(true))), ((40, 0.0175), (40, 0.07)));
+        let small = Variation { operation: Some("1.5MiB".to_owned()), ..Variation::default() };
+        assert!(small.sizes(usual).is_err());
+    }
+}
