@@ -1,6 +1,6 @@
 //! The published figures and orders of the encodes and copies, each with what was measured.
 
-use garland_analysis::grade::{Condition, Published, Sample};
+use garland_analysis::grade::{Published, Sample};
 use garland_core::units::bytes;
 
 use super::job::{ONE, PublishedRow};
@@ -77,8 +77,7 @@ impl Table {
         claims
     }
 
-    /// Returns the claims about the copies through the mount. Each suspect is a condition of the time; none
-    /// has a size with a source.
+    /// Returns the claims about the copies through the mount. Each suspect is a condition of the time.
     fn copied(&self) -> Vec<Claim> {
         let rows = self
             .common
@@ -131,7 +130,7 @@ impl Table {
     fn suspected(&self, claim: Claim, value: impl Fn(&SuspectRow) -> Option<f64>) -> Claim {
         let tried = self.common.suspects.iter().filter_map(|row| {
             let sample = Sample::new(value(row)?).voided(row.busy.lags());
-            Some((Condition::new(row.suspect.clone()?, None), sample))
+            Some((row.suspect.clone()?, sample))
         });
         tried.fold(claim, |claim, (condition, sample)| claim.with(condition, sample))
     }

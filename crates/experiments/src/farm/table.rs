@@ -3,7 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::{bar, spread};
-use garland_analysis::grade::Published;
+use garland_analysis::grade::{Condition, Published};
 use garland_core::units::bytes;
 use serde::Serialize;
 
@@ -238,7 +238,7 @@ impl Table {
         let [slow, fast, by] = [slow, fast, by.as_ref()].map(or_dash);
         writeln!(f, "{:<40}{slow:>12}{fast:>12}{by:>10}", "published")?;
         for row in &self.common.suspects {
-            let name = row.suspect.as_deref().unwrap_or("no fault");
+            let name = row.suspect.as_ref().map_or("no fault", Condition::name);
             let text = |rate: Option<f64>| or_dash(rate.map(|rate| format!("{:.2}", rate / MIB)));
             let by = row.slow.zip(row.fast).map(|(slow, fast)| format!("{:.2}", slow / fast));
             let (slow, fast, by) = (text(row.slow), text(row.fast), or_dash(by));

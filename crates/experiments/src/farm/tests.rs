@@ -1,10 +1,13 @@
 //! A table in which everything came out as published, for tests of grades.
 
 use garland_analysis::farm::{Power, spread, standing};
+use garland_analysis::grade::{Condition, Grade, RUNS, Why};
 
 use super::job::{Farm, ONE, PublishedRow};
-use super::row::{CopyRow, Row, Scaling};
+use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::table::{Common, Table};
+use crate::Experiment;
+use crate::judged::judge;
 use crate::scenario_lab::Busy;
 
 /// Seconds of the publication in one second of the lab.
@@ -45,4 +48,36 @@ fn row(shape: &Farm, then: &PublishedRow) -> Option<Row> {
         equal: true,
         ..Row::default()
     })
+}
+
+fn own() -> Farm {
+    let text = garland_commands::topology::text("openmosix-2004").unwrap();
+    match Experiment::parse(text, "x.toml") {
+        Ok(Experiment::Farm(farm)) => *farm,
+        _ => panic!("no farm"),
+    }
+}
+
+/// Returns the grade of a statement about a table, if each repetition gave that table.
+fn grade(farm: &Farm, table: &Table, what: &str) -> Grade {
+    let all = judge(&vec![table.claims(); RUNS], &[], &farm.emulation);
+    all.into_iter().find(|one| one.what == what).and_then(|one| one.grade).unwrap()
+}
+
+#[test]
+fn a_suspect_explains_the_copy_only_if_its_size_has_a_source() {
+    let farm = own();
+    let graded = |source: Option<&str>| {
+        let mut table = ideal(&farm, &farm);
+        let switch = table.common.copies.iter_mut().find(|copy| copy.topology == "switch100");
+        switch.unwrap().seconds /= 10.0;
+        let suspect = Condition::new("a suspect", source.map(str::to_owned));
+        let slow = Some(BYTES as f64 / 453.3);
+        let row = SuspectRow { suspect: Some(suspect), slow, fast: None, busy: Busy::default() };
+        table.common.suspects = vec![row];
+        grade(&farm, &table, "copy over switch100, time")
+    };
+    let by = "a suspect".to_owned();
+    assert_eq!(graded(Some("a manual")), Grade::Explained { by: by.clone() });
+    assert_eq!(graded(None), Grade::Open(Why::Unsourced { condition: by }));
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use garland_analysis::farm::{Power, standing};
+use garland_analysis::grade::Condition;
 use garland_core::farm::Outcome;
 use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
@@ -40,7 +41,7 @@ const MADE: &str = "mp3";
 
 /// The rate over a network with a suspect, or without a fault.
 struct SuspectRate {
-    suspect: Option<String>,
+    suspect: Option<Condition>,
     /// Bytes per second; `None` if a copy timed out.
     rate: Option<f64>,
     busy: Busy,
@@ -206,17 +207,17 @@ impl FarmTrial<'_> {
             let (healthy, busy) = rate(1)?;
             let mut rates = vec![SuspectRate { suspect: None, rate: healthy, busy }];
             for suspect in &riddle.suspect {
-                let words = suspect.words();
+                let condition = suspect.condition();
                 if is_hub && !suspect.is_on_both() {
-                    rates.push(SuspectRate { suspect: Some(words), rate: healthy, busy });
+                    rates.push(SuspectRate { suspect: Some(condition), rate: healthy, busy });
                     continue;
                 }
-                garland_terminal::errln!("{name}, {words} ...");
+                garland_terminal::errln!("{name}, {} ...", condition.name());
                 let wire = topology.nics_of(self.reader(topology)).next();
                 let wire = wire.and_then(|(_, nic)| topology.media[nic.medium].rate);
                 on_node(lab, to, &suspect.script(wire.unwrap_or_default()))?;
                 let (rate, busy) = rate(TRIES)?;
-                rates.push(SuspectRate { suspect: Some(words), rate, busy });
+                rates.push(SuspectRate { suspect: Some(condition), rate, busy });
                 on_node(lab, to, &suspect.undo())?;
             }
             phases.end("suspects");
