@@ -22,14 +22,17 @@ impl Table {
                 })
                 .collect();
             for (row, then) in &rows {
-                claims.extend(self.encodes_of(row, then));
+                claims.extend(self.tried(row, |row| self.encodes_of(row, then)));
             }
             for (at, (row, then)) in rows.iter().enumerate() {
                 let before = rows[..at].iter().filter(|(other, _)| other.topology != ONE);
-                claims.extend(before.filter_map(|(other, first)| {
+                claims.extend(before.flat_map(|(other, first)| {
                     let what = format!("{}: {} over {}", row.load, row.topology, other.topology);
                     let both = (&then.slowest, &first.slowest);
-                    Claim::order(what, both, quotient(row, other))
+                    let order = |row: &Row, other: &Row| {
+                        Claim::order(&what, both, quotient(row, other)).into_iter().collect()
+                    };
+                    self.tried(other, |other| self.tried(row, |row| order(row, other)))
                 }));
             }
         }
@@ -70,11 +73,22 @@ impl Table {
         for (base, then) in &then.rebased {
             let is_base = |other: &&Row| other.load == row.load && other.topology == *base;
             let Some(base) = self.rows.iter().find(is_base) else { continue };
-            let sample = quotient(row, base).value.map(|value| value * 100.0);
-            let sample = row.sample(sample).voided(base.busy.lags());
-            claims.push(Claim::figure(format!("{name}, of {}", base.name()), "%", then, sample));
+            let what = format!("{name}, of {}", base.name());
+            claims.extend(self.tried(base, |base| {
+                let sample = quotient(row, base).value.map(|value| value * 100.0);
+                let sample = row.sample(sample).voided(base.busy.lags());
+                vec![Claim::figure(&what, "%", then, sample)]
+            }));
         }
         claims
+    }
+
+    /// Returns the claims of `row`, each with what was measured with the faults that were tried there.
+    fn tried(&self, row: &Row, claims: impl Fn(&Row) -> Vec<Claim>) -> Vec<Claim> {
+        self.with_faults(row).fold(claims(row), |all, tried| {
+            let pairs = all.into_iter().zip(claims(&tried.row));
+            pairs.map(|(claim, with)| claim.with(tried.fault.clone(), with.sample)).collect()
+        })
     }
 
     /// Returns the claims about the copies through the mount. Each suspect is a condition of the time.
@@ -106,7 +120,11 @@ impl Table {
                 let percent = self.rate_then(base) / self.rate_then(copy) * 100.0;
                 let what = format!("{name}, of {}", base.topology);
                 let sample = copy.sample(percent).voided(base.busy.lags());
-                claims.push(Claim::figure(what, "%", then, sample));
+                let claim = Claim::figure(what, "%", then, sample);
+                claims.push(self.suspected(claim, |row| {
+                    let of = |copy: &CopyRow| self.of_suspect(row, &copy.topology);
+                    Some(of(base)? / of(copy)? * 100.0)
+                }));
             }
         }
         for (at, (copy, then)) in rows.iter().enumerate() {

@@ -13,6 +13,9 @@ pub struct Suspect {
     /// Where the size of the fault comes from, outside of the published table; without it, the fault
     /// explains nothing.
     source: Option<String>,
+    /// Whether the jobs are run with the fault, too; the copies always are.
+    #[serde(default)]
+    jobs: bool,
     #[serde(flatten)]
     fault: Fault,
 }
@@ -72,6 +75,11 @@ impl Suspect {
             Fault::Window { bytes } => format!("a receive buffer of {bytes}"),
         };
         Condition::new(words, self.source.clone())
+    }
+
+    /// Returns whether the jobs are run with the fault.
+    pub fn is_for_jobs(&self) -> bool {
+        self.jobs
     }
 
     /// Returns whether the fast network has the fault as well: a fault of the node affects both

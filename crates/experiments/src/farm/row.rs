@@ -129,3 +129,13 @@ pub struct SuspectRow {
     /// The share of this machine's processor time that was in use during the copies.
     pub busy: Busy,
 }
+
+/// The jobs of a load over the slow network of the riddle, with a fault.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultRow {
+    /// The fault.
+    pub fault: Condition,
+    /// The result, as without the fault.
+    #[serde(flatten)]
+    pub row: Row,
+}

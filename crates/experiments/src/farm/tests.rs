@@ -4,7 +4,7 @@ use garland_analysis::farm::{Power, spread, standing};
 use garland_analysis::grade::{Condition, Grade, RUNS, Why};
 
 use super::job::{Farm, ONE, PublishedRow};
-use super::row::{CopyRow, Row, Scaling, SuspectRow};
+use super::row::{CopyRow, FaultRow, Row, Scaling, SuspectRow};
 use super::table::{Common, Table};
 use crate::Experiment;
 use crate::judged::judge;
@@ -28,7 +28,8 @@ pub fn ideal(shape: &Farm, own: &Farm) -> Table {
         busy: Busy::default(),
     });
     let scaling = Scaling::new(1.0, SECONDS);
-    let common = Common { scaling, copies: copies.collect(), suspects: Vec::new() };
+    let common =
+        Common { scaling, copies: copies.collect(), faults: Vec::new(), suspects: Vec::new() };
     Table::new(own, common, rows.collect())
 }
 
@@ -80,4 +81,34 @@ fn a_suspect_explains_the_copy_only_if_its_size_has_a_source() {
     let by = "a suspect".to_owned();
     assert_eq!(graded(Some("a manual")), Grade::Explained { by: by.clone() });
     assert_eq!(graded(None), Grade::Open(Why::Unsourced { condition: by }));
+}
+
+#[test]
+fn a_switch_with_a_fault_stands_beside_the_published_switch() {
+    let farm = own();
+    let graded = |source: Option<&str>, what: &str| {
+        // The switch was as quick as the star, and as published with the fault.
+        let mut table = ideal(&farm, &farm);
+        let is_light = |row: &&mut Row| row.topology == "switch100" && row.load == "light";
+        let row = table.rows.iter_mut().find(is_light).unwrap();
+        let fault = Condition::new("a fault", source.map(str::to_owned));
+        table.common.faults = vec![FaultRow { fault, row: row.clone() }];
+        row.seconds = 1182.0 / SECONDS;
+        row.equivalent = Some(820.0);
+        assert!(table.to_string().contains("with a fault"));
+        grade(&farm, &table, what)
+    };
+    for what in [
+        "light, switch100, slowest",
+        "light, switch100, equivalent power",
+        "light, switch100, of hub10",
+        "light, p2p-star, of switch100",
+        "light: switch100 over hub10",
+        "light: p2p-star over switch100",
+    ] {
+        let by = "a fault".to_owned();
+        assert_eq!(graded(Some("a manual"), what), Grade::Explained { by: by.clone() }, "{what}");
+        assert_eq!(graded(None, what), Grade::Open(Why::Unsourced { condition: by }), "{what}");
+    }
+    assert_eq!(graded(None, "heavy: p2p-star over switch100"), Grade::Reproduced);
 }
