@@ -70,14 +70,18 @@ impl Table {
             Some(Claim::figure(format!("{name}, {figure}"), unit, then.as_ref()?, sample))
         });
         claims.extend(published);
-        for (base, then) in &then.rebased {
+        let percent: fn(f64) -> f64 = |share| share * 100.0;
+        let gain: fn(f64) -> f64 = |share| (1.0 - share) * 100.0;
+        let rebased = then.rebased.iter().map(|of| (of, "of", percent));
+        for ((base, then), word, of) in
+            rebased.chain(then.gain.iter().map(|over| (over, "gain over", gain)))
+        {
             let is_base = |other: &&Row| other.load == row.load && other.topology == *base;
             let Some(base) = self.rows.iter().find(is_base) else { continue };
-            let what = format!("{name}, of {}", base.name());
+            let what = format!("{name}, {word} {}", base.name());
             claims.extend(self.tried(base, |base| {
-                let sample = quotient(row, base).value.map(|value| value * 100.0);
-                let sample = row.sample(sample).voided(base.busy.lags());
-                vec![Claim::figure(&what, "%", then, sample)]
+                let sample = row.sample(quotient(row, base).value.map(of));
+                vec![Claim::figure(&what, "%", then, sample.voided(base.busy.lags()))]
             }));
         }
         claims

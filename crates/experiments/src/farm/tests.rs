@@ -103,6 +103,7 @@ fn a_switch_with_a_fault_stands_beside_the_published_switch() {
         "light, switch100, equivalent power",
         "light, switch100, of hub10",
         "light, p2p-star, of switch100",
+        "light, p2p-star, gain over switch100",
         "light: switch100 over hub10",
         "light: p2p-star over switch100",
     ] {
