@@ -48,6 +48,12 @@ impl Stage<'_> {
         Ok(done)
     }
 
+    /// Returns the topology `name` of the scenario.
+    pub fn topology(&self, name: &str) -> Result<&Topology, Failure> {
+        let topology = self.topologies.iter().find(|one| one.name == name);
+        topology.ok_or_else(|| Failure::usage(format!("{name} is not in `topologies`")))
+    }
+
     /// Builds a lab of `topology` with space for `room` bytes of files.
     pub fn lab(&self, topology: &Topology, room: u64) -> Result<ScenarioLab<'_>, Failure> {
         ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)

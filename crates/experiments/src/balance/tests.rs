@@ -1,8 +1,12 @@
 //! A table in which everything came out as published, for tests of grades.
 
+use garland_analysis::grade::{Grade, RUNS, Why};
+
 use super::job::Balance;
 use super::row::Row;
 use super::table::{Common, Table};
+use crate::Experiment;
+use crate::judged::judge;
 use crate::pairs::Wire;
 use crate::scenario_lab::Busy;
 
@@ -43,4 +47,19 @@ pub fn ideal(shape: &Balance, own: &Balance) -> Table {
     }
     let sizes = vec![2_000_000, 16_000_000];
     Table::new(own, Common { scale: 1.0, sizes, upgrades: Vec::new() }, rows)
+}
+
+#[test]
+fn disks_that_make_the_published_rate_everywhere_are_no_peak() {
+    let text = garland_commands::topology::text("beowulf-1996").unwrap();
+    let Ok(Experiment::Balance(own)) = Experiment::parse(text, "x.toml") else { panic!("no test") };
+    // The rate of the disks is chosen so that local copies have it, whatever the networks do.
+    let mut table = ideal(&own, &own);
+    table.rows.iter_mut().for_each(|row| row.rate = 7.2e6);
+    let all = judge(&vec![table.claims(); RUNS], &[], &own.emulation);
+    let peak = all.iter().find(|one| one.what.ends_with("peak")).unwrap();
+    assert_eq!(peak.grade, Some(Grade::Open(Why::Flat)));
+    let rate = all.iter().find(|one| one.what == "bonded-dual-net, local wire, rate with 1 remote");
+    assert!(rate.unwrap().calibrated.is_some(), "not counted");
+    assert!(all.iter().all(|one| one.calibrated.is_some() || one.is_open()));
 }

@@ -1,6 +1,6 @@
 //! The published figures and orders of the encodes and copies, each with what was measured.
 
-use garland_analysis::grade::{Condition, Published, Sample};
+use garland_analysis::grade::{Published, Sample};
 use garland_core::units::bytes;
 
 use super::job::{ONE, PublishedRow};
@@ -22,14 +22,17 @@ impl Table {
                 })
                 .collect();
             for (row, then) in &rows {
-                claims.extend(self.encodes_of(row, then));
+                claims.extend(self.tried(row, |row| self.encodes_of(row, then)));
             }
             for (at, (row, then)) in rows.iter().enumerate() {
                 let before = rows[..at].iter().filter(|(other, _)| other.topology != ONE);
-                claims.extend(before.filter_map(|(other, first)| {
+                claims.extend(before.flat_map(|(other, first)| {
                     let what = format!("{}: {} over {}", row.load, row.topology, other.topology);
                     let both = (&then.slowest, &first.slowest);
-                    Claim::order(what, both, quotient(row, other))
+                    let order = |row: &Row, other: &Row| {
+                        Claim::order(&what, both, quotient(row, other)).into_iter().collect()
+                    };
+                    self.tried(other, |other| self.tried(row, |row| order(row, other)))
                 }));
             }
         }
@@ -67,18 +70,32 @@ impl Table {
             Some(Claim::figure(format!("{name}, {figure}"), unit, then.as_ref()?, sample))
         });
         claims.extend(published);
-        for (base, then) in &then.rebased {
+        let percent: fn(f64) -> f64 = |share| share * 100.0;
+        let gain: fn(f64) -> f64 = |share| (1.0 - share) * 100.0;
+        let rebased = then.rebased.iter().map(|of| (of, "of", percent));
+        for ((base, then), word, of) in
+            rebased.chain(then.gain.iter().map(|over| (over, "gain over", gain)))
+        {
             let is_base = |other: &&Row| other.load == row.load && other.topology == *base;
             let Some(base) = self.rows.iter().find(is_base) else { continue };
-            let sample = quotient(row, base).value.map(|value| value * 100.0);
-            let sample = row.sample(sample).voided(base.busy.lags());
-            claims.push(Claim::figure(format!("{name}, of {}", base.name()), "%", then, sample));
+            let what = format!("{name}, {word} {}", base.name());
+            claims.extend(self.tried(base, |base| {
+                let sample = row.sample(quotient(row, base).value.map(of));
+                vec![Claim::figure(&what, "%", then, sample.voided(base.busy.lags()))]
+            }));
         }
         claims
     }
 
-    /// Returns the claims about the copies through the mount. Each suspect is a condition of the time; none
-    /// has a size with a source.
+    /// Returns the claims of `row`, each with what was measured with the faults that were tried there.
+    fn tried(&self, row: &Row, claims: impl Fn(&Row) -> Vec<Claim>) -> Vec<Claim> {
+        self.with_faults(row).fold(claims(row), |all, tried| {
+            let pairs = all.into_iter().zip(claims(&tried.row));
+            pairs.map(|(claim, with)| claim.with(tried.fault.clone(), with.sample)).collect()
+        })
+    }
+
+    /// Returns the claims about the copies through the mount. Each suspect is a condition of the time.
     fn copied(&self) -> Vec<Claim> {
         let rows = self
             .common
@@ -107,7 +124,11 @@ impl Table {
                 let percent = self.rate_then(base) / self.rate_then(copy) * 100.0;
                 let what = format!("{name}, of {}", base.topology);
                 let sample = copy.sample(percent).voided(base.busy.lags());
-                claims.push(Claim::figure(what, "%", then, sample));
+                let claim = Claim::figure(what, "%", then, sample);
+                claims.push(self.suspected(claim, |row| {
+                    let of = |copy: &CopyRow| self.of_suspect(row, &copy.topology);
+                    Some(of(base)? / of(copy)? * 100.0)
+                }));
             }
         }
         for (at, (copy, then)) in rows.iter().enumerate() {
@@ -131,7 +152,7 @@ impl Table {
     fn suspected(&self, claim: Claim, value: impl Fn(&SuspectRow) -> Option<f64>) -> Claim {
         let tried = self.common.suspects.iter().filter_map(|row| {
             let sample = Sample::new(value(row)?).voided(row.busy.lags());
-            Some((Condition::new(row.suspect.clone()?, None), sample))
+            Some((row.suspect.clone()?, sample))
         });
         tried.fold(claim, |claim, (condition, sample)| claim.with(condition, sample))
     }

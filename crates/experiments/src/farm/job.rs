@@ -105,6 +105,9 @@ pub struct PublishedRow {
     /// `slowest` as percent of the time over other topologies, by their names.
     #[serde(default)]
     pub rebased: BTreeMap<String, Published>,
+    /// By how many percent `slowest` is below the time over other topologies, by their names.
+    #[serde(default)]
+    pub gain: BTreeMap<String, Published>,
     /// The power of one machine that is as fast, in the job's unit.
     pub power: Option<Published>,
     /// The difference of `power` from that of all machines together, in percent.

@@ -2,6 +2,7 @@
 //! the mount, and faults that may have slowed one of the networks down.
 
 mod claims;
+mod faults;
 mod job;
 mod prediction;
 mod riddle;
@@ -41,8 +42,9 @@ impl Farm {
             rows.extend(found.0);
             copies.push(found.1);
         }
+        let faults = course.with_faults(&scaling, &ones, phases)?;
         let suspects = course.suspects(phases)?;
-        Ok(Table::new(self, Common { scaling, copies, suspects }, rows))
+        Ok(Table::new(self, Common { scaling, copies, faults, suspects }, rows))
     }
 
     /// Returns the scaling of the emulation: files are scaled by `scale`, and wires so that they

@@ -1,15 +1,29 @@
 //! Faults that may make a switch slower than a hub, and their injection into a lab.
 
+use garland_analysis::grade::Condition;
 use garland_core::units::{Rate, bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::sections::refuse;
 use garland_terminal::failure::Failure;
 
+/// Entry of `[[job.riddle.suspect]]`: a fault that is tested as a possible cause.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Suspect {
+    /// Where the size of the fault comes from, outside of the published table; without it, the fault
+    /// explains nothing.
+    source: Option<String>,
+    /// Whether the jobs are run with the fault, too; the copies always are.
+    #[serde(default)]
+    jobs: bool,
+    #[serde(flatten)]
+    fault: Fault,
+}
+
 /// A fault between the server and the copying node.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "what", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Suspect {
+enum Fault {
     /// A duplex mismatch: one end of the node's cable is full duplex, the other half duplex. The half-duplex
     /// end loses frames that arrive while it sends. It sends one acknowledgement for two frames, and each
     /// loses the frame that it collides with. So the share of lost frames is half of the busy share of the
@@ -44,42 +58,48 @@ const AFTER: u32 = 16;
 impl Suspect {
     /// Checks that the figures of the fault are in their ranges.
     pub fn check(&self) -> Result<(), Failure> {
-        match self {
-            Self::Window { bytes } => bytes::parse(bytes).map(drop).map_err(Failure::usage),
-            Self::Loss { percent } if !(*percent > 0.0 && *percent < 100.0) => {
+        match &self.fault {
+            Fault::Window { bytes } => bytes::parse(bytes).map(drop).map_err(Failure::usage),
+            Fault::Loss { percent } if !(*percent > 0.0 && *percent < 100.0) => {
                 refuse("`percent` must be above 0 and below 100")
             }
             _ => Ok(()),
         }
     }
 
-    /// Returns the description of the fault for tables.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Duplex {} => "duplex mismatch at the node's port".to_owned(),
-            Self::Loss { percent } => format!("{percent} % of its frames lost"),
-            Self::Window { bytes } => format!("a receive buffer of {bytes}"),
-        }
+    /// Returns the fault as a condition of the time, for tables and grades.
+    pub fn condition(&self) -> Condition {
+        let words = match &self.fault {
+            Fault::Duplex {} => "duplex mismatch at the node's port".to_owned(),
+            Fault::Loss { percent } => format!("{percent} % of its frames lost"),
+            Fault::Window { bytes } => format!("a receive buffer of {bytes}"),
+        };
+        Condition::new(words, self.source.clone())
+    }
+
+    /// Returns whether the jobs are run with the fault.
+    pub fn is_for_jobs(&self) -> bool {
+        self.jobs
     }
 
     /// Returns whether the fast network has the fault as well: a fault of the node affects both
     /// networks, a fault of the cable only the slow one.
     pub fn is_on_both(&self) -> bool {
-        matches!(self, Self::Window { .. })
+        matches!(self.fault, Fault::Window { .. })
     }
 
     /// Returns a shell script that injects the fault into the network namespace of the node, whose
     /// wire has the rate `rate`.
     pub fn script(&self, rate: Rate) -> String {
-        match self {
-            Self::Duplex {} => nft(&mismatch(rate)),
-            Self::Loss { percent } => {
+        match &self.fault {
+            Fault::Duplex {} => nft(&mismatch(rate)),
+            Fault::Loss { percent } => {
                 // Drop at regular intervals, so that copies take equal times: at random, a copy may lose
                 // several frames in a row and wait for seconds.
                 let each = (100.0 / percent).round().max(2.0);
                 nft(&format!("    meta length > {FULL} numgen inc mod {each} 0 drop\n"))
             }
-            Self::Window { bytes: size } => {
+            Fault::Window { bytes: size } => {
                 let size = bytes::parse(size).unwrap_or(4096);
                 format!("sysctl -qw net.ipv4.tcp_rmem='{size} {size} {size}'\n")
             }
@@ -88,9 +108,9 @@ impl Suspect {
 
     /// Returns a shell script that removes the fault.
     pub fn undo(&self) -> String {
-        match self {
-            Self::Duplex {} | Self::Loss { .. } => "nft delete table netdev riddle\n".to_owned(),
-            Self::Window { .. } => {
+        match self.fault {
+            Fault::Duplex {} | Fault::Loss { .. } => "nft delete table netdev riddle\n".to_owned(),
+            Fault::Window { .. } => {
                 "sysctl -qw net.ipv4.tcp_rmem='4096 131072 6291456'\n".to_owned()
             }
         }
@@ -136,10 +156,15 @@ mod tests {
 
     #[test]
     fn suspects_are_checked_and_have_scripts() {
-        let loss = Suspect::Loss { percent: 0.5 };
+        let suspect = |text: &str| toml::from_str::<Suspect>(text);
+        let loss = suspect("what = 'loss'\npercent = 0.5").unwrap();
         assert!(loss.script(Rate::default()).contains("numgen inc mod 200 0 drop"));
-        assert!(Suspect::Loss { percent: 100.0 }.check().is_err());
-        assert!(Suspect::Window { bytes: "x".to_owned() }.check().is_err());
-        assert!(!Suspect::Duplex {}.is_on_both());
+        assert!(suspect("what = 'loss'\npercent = 100").unwrap().check().is_err());
+        assert!(suspect("what = 'window'\nbytes = 'x'").unwrap().check().is_err());
+        let duplex = suspect("what = 'duplex'").unwrap();
+        assert!(!duplex.is_on_both() && duplex.condition().source().is_none());
+        let sourced = suspect("what = 'duplex'\nsource = 'a manual'").unwrap();
+        assert_eq!(sourced.condition().source(), Some("a manual"));
+        assert!(suspect("what = 'duplex'\nsize = 1").is_err(), "unknown key");
     }
 }

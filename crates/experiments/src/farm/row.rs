@@ -1,7 +1,7 @@
 //! The rows of the tables.
 
 use garland_analysis::farm::{Losses, Spread};
-use garland_analysis::grade::Sample;
+use garland_analysis::grade::{Condition, Sample};
 use garland_core::units::Rate;
 use garland_topology::Topology;
 use serde::Serialize;
@@ -121,11 +121,21 @@ impl CopyRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct SuspectRow {
     /// The fault; `None` in the first row, which is without a fault.
-    pub suspect: Option<String>,
+    pub suspect: Option<Condition>,
     /// The rate over the slow network; `None` if a copy reached its timeout.
     pub slow: Option<f64>,
     /// The rate over the faster network, with the fault if it can occur there.
     pub fast: Option<f64>,
     /// The share of this machine's processor time that was in use during the copies.
     pub busy: Busy,
+}
+
+/// The jobs of a load over the slow network of the riddle, with a fault.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultRow {
+    /// The fault.
+    pub fault: Condition,
+    /// The result, as without the fault.
+    #[serde(flatten)]
+    pub row: Row,
 }

@@ -3,12 +3,12 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::{bar, spread};
-use garland_analysis::grade::Published;
+use garland_analysis::grade::{Condition, Published};
 use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::job::{Farm, ONE};
-use super::row::{CopyRow, Row, Scaling, SuspectRow, share_of_one};
+use super::row::{CopyRow, FaultRow, Row, Scaling, SuspectRow, share_of_one};
 use super::words;
 use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
@@ -27,6 +27,8 @@ pub struct Common {
     pub scaling: Scaling,
     /// The copies through the mount, one for each topology.
     pub copies: Vec<CopyRow>,
+    /// The encodes over the slow network of the riddle with faults, in the order of the loads.
+    pub faults: Vec<FaultRow>,
     /// The suspects of the riddle; the first row is without a fault.
     pub suspects: Vec<SuspectRow>,
 }
@@ -48,7 +50,8 @@ impl Table {
 
     /// Describes the first load whose outputs differ; `None` if there is none.
     pub fn broken(&self) -> Option<String> {
-        let row = self.rows.iter().find(|row| !row.equal)?;
+        let mut rows = self.rows.iter().chain(self.common.faults.iter().map(|one| &one.row));
+        let row = rows.find(|row| !row.equal)?;
         let (topology, load) = (&row.topology, &row.load);
         Some(format!("{topology}, {load}: outputs differ, although their sources are equal"))
     }
@@ -102,8 +105,20 @@ impl Table {
         for row in rows {
             let (published, predicted) = (self.published(row), self.predicted(row));
             writeln!(f, "{:<22}|{published} |{predicted} |{}", row.name(), self.emulated(row))?;
+            for FaultRow { fault, row } in self.with_faults(row) {
+                let none = format!("{:>17}", "");
+                let now = self.emulated(row);
+                writeln!(f, "  with {}\n{:<22}|{published} |{none} |{now}", fault.name(), "")?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns what `row` became with faults.
+    pub(super) fn with_faults(&self, row: &Row) -> impl Iterator<Item = &FaultRow> {
+        let (topology, load) = (row.topology.clone(), row.load.clone());
+        let is_same = move |row: &Row| row.topology == topology && row.load == load;
+        self.common.faults.iter().filter(move |one| is_same(&one.row))
     }
 
     /// Formats the published figures of a row as they were published.
@@ -238,7 +253,7 @@ impl Table {
         let [slow, fast, by] = [slow, fast, by.as_ref()].map(or_dash);
         writeln!(f, "{:<40}{slow:>12}{fast:>12}{by:>10}", "published")?;
         for row in &self.common.suspects {
-            let name = row.suspect.as_deref().unwrap_or("no fault");
+            let name = row.suspect.as_ref().map_or("no fault", Condition::name);
             let text = |rate: Option<f64>| or_dash(rate.map(|rate| format!("{:.2}", rate / MIB)));
             let by = row.slow.zip(row.fast).map(|(slow, fast)| format!("{:.2}", slow / fast));
             let (slow, fast, by) = (text(row.slow), text(row.fast), or_dash(by));

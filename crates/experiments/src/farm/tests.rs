@@ -1,10 +1,13 @@
 //! A table in which everything came out as published, for tests of grades.
 
 use garland_analysis::farm::{Power, spread, standing};
+use garland_analysis::grade::{Condition, Grade, RUNS, Why};
 
 use super::job::{Farm, ONE, PublishedRow};
-use super::row::{CopyRow, Row, Scaling};
+use super::row::{CopyRow, FaultRow, Row, Scaling, SuspectRow};
 use super::table::{Common, Table};
+use crate::Experiment;
+use crate::judged::judge;
 use crate::scenario_lab::Busy;
 
 /// Seconds of the publication in one second of the lab.
@@ -25,7 +28,8 @@ pub fn ideal(shape: &Farm, own: &Farm) -> Table {
         busy: Busy::default(),
     });
     let scaling = Scaling::new(1.0, SECONDS);
-    let common = Common { scaling, copies: copies.collect(), suspects: Vec::new() };
+    let common =
+        Common { scaling, copies: copies.collect(), faults: Vec::new(), suspects: Vec::new() };
     Table::new(own, common, rows.collect())
 }
 
@@ -45,4 +49,67 @@ fn row(shape: &Farm, then: &PublishedRow) -> Option<Row> {
         equal: true,
         ..Row::default()
     })
+}
+
+fn own() -> Farm {
+    let text = garland_commands::topology::text("openmosix-2004").unwrap();
+    match Experiment::parse(text, "x.toml") {
+        Ok(Experiment::Farm(farm)) => *farm,
+        _ => panic!("no farm"),
+    }
+}
+
+/// Returns the grade of a statement about a table, if each repetition gave that table.
+fn grade(farm: &Farm, table: &Table, what: &str) -> Grade {
+    let all = judge(&vec![table.claims(); RUNS], &[], &farm.emulation);
+    all.into_iter().find(|one| one.what == what).and_then(|one| one.grade).unwrap()
+}
+
+#[test]
+fn a_suspect_explains_the_copy_only_if_its_size_has_a_source() {
+    let farm = own();
+    let graded = |source: Option<&str>| {
+        let mut table = ideal(&farm, &farm);
+        let switch = table.common.copies.iter_mut().find(|copy| copy.topology == "switch100");
+        switch.unwrap().seconds /= 10.0;
+        let suspect = Condition::new("a suspect", source.map(str::to_owned));
+        let slow = Some(BYTES as f64 / 453.3);
+        let row = SuspectRow { suspect: Some(suspect), slow, fast: None, busy: Busy::default() };
+        table.common.suspects = vec![row];
+        grade(&farm, &table, "copy over switch100, time")
+    };
+    let by = "a suspect".to_owned();
+    assert_eq!(graded(Some("a manual")), Grade::Explained { by: by.clone() });
+    assert_eq!(graded(None), Grade::Open(Why::Unsourced { condition: by }));
+}
+
+#[test]
+fn a_switch_with_a_fault_stands_beside_the_published_switch() {
+    let farm = own();
+    let graded = |source: Option<&str>, what: &str| {
+        // The switch was as quick as the star, and as published with the fault.
+        let mut table = ideal(&farm, &farm);
+        let is_light = |row: &&mut Row| row.topology == "switch100" && row.load == "light";
+        let row = table.rows.iter_mut().find(is_light).unwrap();
+        let fault = Condition::new("a fault", source.map(str::to_owned));
+        table.common.faults = vec![FaultRow { fault, row: row.clone() }];
+        row.seconds = 1182.0 / SECONDS;
+        row.equivalent = Some(820.0);
+        assert!(table.to_string().contains("with a fault"));
+        grade(&farm, &table, what)
+    };
+    for what in [
+        "light, switch100, slowest",
+        "light, switch100, equivalent power",
+        "light, switch100, of hub10",
+        "light, p2p-star, of switch100",
+        "light, p2p-star, gain over switch100",
+        "light: switch100 over hub10",
+        "light: p2p-star over switch100",
+    ] {
+        let by = "a fault".to_owned();
+        assert_eq!(graded(Some("a manual"), what), Grade::Explained { by: by.clone() }, "{what}");
+        assert_eq!(graded(None, what), Grade::Open(Why::Unsourced { condition: by }), "{what}");
+    }
+    assert_eq!(graded(None, "heavy: p2p-star over switch100"), Grade::Reproduced);
 }

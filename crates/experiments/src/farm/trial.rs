@@ -9,17 +9,14 @@ use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
 
 use super::job::{Farm, LoadKind, ONE};
-use super::row::{CopyRow, Row, Scaling, SuspectRow};
+use super::row::{CopyRow, Row, Scaling};
 use super::wave;
 use crate::predicted;
-use crate::scenario_lab::{Busy, ScenarioLab, lab_nodes};
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use crate::stage::Stage;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
-
-/// The number of copies that are made with each suspect.
-const TRIES: usize = 5;
 
 /// The rate of wires that do not slow down any encoder, in bits per second.
 const UNHINDERED: u64 = 1_000_000_000;
@@ -37,14 +34,6 @@ const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 
 /// The file name extension of encoded sound.
 const MADE: &str = "mp3";
-
-/// The rate over a network with a suspect, or without a fault.
-struct SuspectRate {
-    suspect: Option<String>,
-    /// Bytes per second; `None` if a copy timed out.
-    rate: Option<f64>,
-    busy: Busy,
-}
 
 /// Runs the parts of the experiment in labs, with files of one scale.
 pub struct FarmTrial<'a> {
@@ -156,76 +145,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Copies over both networks of the riddle at their original rates, without a fault and with every
-    /// suspect.
-    pub fn suspects(&self, phases: &mut Phases) -> Result<Vec<SuspectRow>, Failure> {
-        let riddle = &self.experiment.job.riddle;
-        let fast = self.rates(&riddle.fast, phases)?;
-        let slow = self.rates(&riddle.slow, phases)?;
-        let row = |(slow, fast): (SuspectRate, SuspectRate)| SuspectRow {
-            suspect: slow.suspect,
-            slow: slow.rate,
-            fast: fast.rate,
-            busy: slow.busy.max(fast.busy),
-        };
-        Ok(slow.into_iter().zip(fast).map(row).collect())
-    }
-
-    /// Returns the rates of the copy over the topology `name`, in bytes per second: first without a
-    /// fault, then with each suspect. On the fast network, suspects that can only concern the slow
-    /// one are not injected; they get the rate without a fault.
-    fn rates(&self, name: &str, phases: &mut Phases) -> Result<Vec<SuspectRate>, Failure> {
-        let riddle = &self.experiment.job.riddle;
-        let mut topologies = self.stage.topologies.iter();
-        let topology = topologies.find(|one| one.name == name);
-        let topology = topology
-            .ok_or_else(|| Failure::usage(format!("the topology {name} is not in `topologies`")))?;
-        let length = bytes::parse(&riddle.bytes).map_err(Failure::usage)?;
-        let is_hub = name == riddle.fast;
-        self.stage.in_lab(topology, length.saturating_mul(2), phases, |lab, phases| {
-            let source = lab.random_file("copied", length)?;
-            let to = &self.experiment.job.copy.to;
-            // Send single frames, so that frames are lost and not the long segments of segmentation offload.
-            let script = format!(
-                "sysctl -qw {}; ip link set dev eth0 gso_max_segs 1",
-                riddle.settings.join(" ")
-            );
-            for node in [&self.experiment.job.nodes[0], to] {
-                on_node(lab, node, &script)?;
-            }
-            phases.end("set-up");
-            // Average several copies, since losses are random.
-            let rate = |tries: usize| {
-                lab.watch(|| {
-                    let seconds = (0..tries).map(|_| self.copy(lab, &source));
-                    let seconds = seconds.collect::<Result<Option<Vec<f64>>, Failure>>()?;
-                    Ok(seconds.map(|all| length as f64 * tries as f64 / all.iter().sum::<f64>()))
-                })
-            };
-            garland_terminal::errln!("{name} without a fault, a copy through the mount ...");
-            let (healthy, busy) = rate(1)?;
-            let mut rates = vec![SuspectRate { suspect: None, rate: healthy, busy }];
-            for suspect in &riddle.suspect {
-                let words = suspect.words();
-                if is_hub && !suspect.is_on_both() {
-                    rates.push(SuspectRate { suspect: Some(words), rate: healthy, busy });
-                    continue;
-                }
-                garland_terminal::errln!("{name}, {words} ...");
-                let wire = topology.nics_of(self.reader(topology)).next();
-                let wire = wire.and_then(|(_, nic)| topology.media[nic.medium].rate);
-                on_node(lab, to, &suspect.script(wire.unwrap_or_default()))?;
-                let (rate, busy) = rate(TRIES)?;
-                rates.push(SuspectRate { suspect: Some(words), rate, busy });
-                on_node(lab, to, &suspect.undo())?;
-            }
-            phases.end("suspects");
-            Ok(rates)
-        })
-    }
-
     /// Runs the jobs of a load on all nodes over one topology.
-    fn encode(
+    pub(super) fn encode(
         &self,
         lab: &ScenarioLab<'_>,
         topology: &str,
@@ -305,7 +226,11 @@ impl FarmTrial<'_> {
 
     /// Returns the seconds of a job on the copying node that reads `source` through the mount;
     /// `None` if it timed out.
-    fn copy(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<Option<f64>, Failure> {
+    pub(super) fn copy(
+        &self,
+        lab: &ScenarioLab<'_>,
+        source: &Path,
+    ) -> Result<Option<f64>, Failure> {
         lab.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
         let source = source.to_string_lossy();
@@ -325,7 +250,7 @@ impl FarmTrial<'_> {
     }
 
     /// Writes the sound files of all jobs, with equal contents.
-    fn sounds(&self, lab: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
+    pub(super) fn sounds(&self, lab: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
         let path = |at: usize| lab.files().join(format!("track{:02}.wav", at + 1));
         let first = path(0);
         wave::write(&first, self.length)?;
@@ -339,7 +264,7 @@ impl FarmTrial<'_> {
     }
 
     /// Returns `topology` with the CPU limit of the job at all nodes.
-    fn with_shares(&self, topology: &Topology) -> Topology {
+    pub(super) fn with_shares(&self, topology: &Topology) -> Topology {
         let mut topology = topology.clone();
         let share = (self.experiment.job.share * 1000.0).round() as u32;
         topology.nodes.iter_mut().for_each(|node| node.cpu = Some(share));
@@ -347,12 +272,12 @@ impl FarmTrial<'_> {
     }
 
     /// Returns the node that copies through the mount.
-    fn reader(&self, topology: &Topology) -> NodeId {
+    pub(super) fn reader(&self, topology: &Topology) -> NodeId {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }
 
     /// Returns the space that sound files, outputs and the copied file need at most, in bytes.
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         let jobs = self.experiment.job.jobs as u64;
         self.length.saturating_mul(jobs + 8).saturating_mul(2)
     }
@@ -361,11 +286,6 @@ impl FarmTrial<'_> {
 /// Runs a farm, and returns its result. A failed job is an error.
 fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmResult, Failure> {
     lab.farm_done(&words.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// Runs a shell script in a node's network namespace.
-fn on_node(lab: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failure> {
-    lab.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
 /// Returns the file name extension of the outputs that `node` makes when it works alone.
