@@ -7,6 +7,7 @@ use garland_core::trace::Stage;
 use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
 use thiserror::Error;
 
+use crate::compress::{self, Packer};
 use crate::context::CopyContext;
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
@@ -111,13 +112,30 @@ pub struct StoreFeeder {
     member: Arc<CopyContext>,
     wrapper: Wrapper,
     spare: Option<Vec<u8>>,
+    packer: Packer,
+    /// A buffer for the compressed block; empty until one is compressed.
+    room: Vec<u8>,
 }
 
 impl StoreFeeder {
     /// Returns a feeder for `lane` in the copy `member`.
     pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);
-        Self { member, wrapper, spare: None }
+        Self { member, wrapper, spare: None, packer: Packer::default(), room: Vec::new() }
+    }
+
+    /// Compresses the first `length` bytes of `buffer` in place, as blocks are that arrive here, if that
+    /// makes them fewer. Returns the encoding, the length of the block, and that of the result.
+    fn pack(&mut self, buffer: &mut [u8], length: usize) -> (Encoding, usize, usize) {
+        let form = self.member.packing.as_received();
+        if form != Encoding::Plain {
+            self.room.resize(compress::room(self.member.layout.block_size as usize), 0);
+            if let Some(packed) = self.packer.pack(form, &buffer[..length], &mut self.room) {
+                buffer[..packed].copy_from_slice(&self.room[..packed]);
+                return (form, length, packed);
+            }
+        }
+        (Encoding::Plain, length, length)
     }
 }
 
@@ -159,12 +177,11 @@ impl Feeder for StoreFeeder {
         if let Some(byte) = member.config.faults.flip(layout.offset(index), length) {
             buffer[byte] ^= 1;
         }
-        let keys = &member.keys;
         let written = match are_zeros {
             true => (Encoding::Zeros, length, 0),
-            false => (Encoding::Plain, length, length),
+            false => self.pack(&mut buffer, length),
         };
-        let prepared = self.wrapper.wrap(keys, index, incarnation, buffer, written);
+        let prepared = self.wrapper.wrap(&self.member.keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use garland_testkit::Scratch;
+use garland_testkit::{Chance, Scratch};
 use serde_json::Value;
 
 use crate::stage::Stage;
@@ -74,6 +74,27 @@ fn assert_sampled_to_the_end(stage: &Stage<'_>) {
     };
     let (sent, got) = (last("", "\"link to lab:n4,"), last("lab:n4,", "\"link from "));
     assert!(sent + 1_000_000_000 > got, "its sender was sampled until {sent}, it until {got}");
+}
+
+/// The node's neighbour feeds it from its file, which is not compressed.
+#[test]
+fn a_slow_node_gets_compressed_blocks_also_on_the_side() {
+    const BYTES: usize = 30_000_000;
+    let scratch = Scratch::new("wire-slow-packed");
+    let stage = Stage::new(&scratch, TOPOLOGY);
+    let mut chance = Chance::new(1, 1);
+    let mut line = || format!("node{} took {} ms\n", chance.below(1000), chance.below(1 << 40));
+    let text: String = std::iter::repeat_with(&mut line).take(BYTES / 24).collect();
+    std::fs::write(scratch.path("text"), &text).expect("there is room");
+    let words = ["cp", "--json", "--compress", "zstd", "text", "lab:n[1-6]:/x"];
+    let result = stage.garland.run(&words).with_code(0).json();
+    let counts =
+        stage.garland.run(&["lab", "exec", "n4", "--", "cat", "/proc/net/dev"]).with_code(0).out;
+    let received = counts.lines().find_map(|line| line.split_once("eth0:"));
+    let received = received.and_then(|(_, counts)| counts.split_whitespace().next()?.parse().ok());
+    let received: u64 = received.unwrap_or_else(|| panic!("{counts}"));
+    // A third is enough; what was on its way when another one began to feed it comes twice.
+    assert!(received < text.len() as u64 * 6 / 10, "{received} bytes: {}", node(&result, "lab:n4"));
 }
 
 /// Which nodes could be had at first: n3's wire is cut when the copy begins.

@@ -40,6 +40,8 @@ struct State {
     zstd: Figures,
     /// The number of blocks so far. A sample is due when this is a multiple of [`EVERY`].
     blocks: u32,
+    /// The encoding of the last block that arrived; none before the first one.
+    received: Option<Encoding>,
 }
 
 /// The time in nanoseconds to compress a byte with all threads together, and the ratio of the
@@ -92,6 +94,19 @@ impl PackingPace {
         let Some(figures) = state.of(form) else { return };
         let (old_took, old_left) = figures.0.unzip();
         figures.0 = Some((mixed(old_took, took, 1.0), mixed(old_left, left, 1.0)));
+    }
+
+    /// Records the encoding of a block that arrived from another node.
+    pub fn received(&self, form: Encoding) {
+        if !matches!(form, Encoding::Zeros | Encoding::Hole) {
+            self.state.lock().received = Some(form);
+        }
+    }
+
+    /// Returns the encoding for a block that this node received and now feeds to another one: that of
+    /// the last block that arrived, since the node that reads the source found it useful.
+    pub fn as_received(&self) -> Encoding {
+        self.state.lock().received.unwrap_or(Encoding::Plain)
     }
 
     /// Returns the encoding for the next block; with [`Packing::Auto`] the fastest one.
@@ -170,6 +185,18 @@ mod tests {
             pace.packed(Encoding::Zstd, (1000, left), 6000, 2);
         }
         pace
+    }
+
+    #[test]
+    fn what_is_fed_again_is_encoded_as_it_came() {
+        let relay = PackingPace::new(Packing::None, 1);
+        assert_eq!(relay.as_received(), Encoding::Plain);
+        for form in [Encoding::Zstd, Encoding::Zeros, Encoding::Hole] {
+            relay.received(form);
+            assert_eq!((relay.as_received(), relay.choose()), (Encoding::Zstd, Encoding::Plain));
+        }
+        relay.received(Encoding::Plain);
+        assert_eq!(relay.as_received(), Encoding::Plain);
     }
 
     #[test]

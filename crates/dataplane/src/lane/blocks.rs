@@ -89,6 +89,7 @@ impl Lane {
             self.lose(LinkSide::Up, up.epoch, break_reason(&error));
             return;
         }
+        self.member.packing.received(frame.form);
         let stored = buffer.is_some();
         self.handle(RelayEvent::Received { stored });
         self.member.tell_first();
