@@ -113,7 +113,7 @@ struct RouteUse {
 /// # Errors
 /// When there is no route for a hop.
 pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
-    let mut network = Network::new();
+    let mut network = Network::colliding();
     let routes: Vec<RouteUse> = copy
         .plan
         .lanes

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 pub use garland_topology::bounds::Use;
-use garland_topology::bounds::uses;
+use garland_topology::bounds::{Placing, uses};
 use garland_topology::paths::{Path, Stream, Ways};
 use garland_topology::{NodeId, Resource, Topology};
 
@@ -36,6 +36,8 @@ pub struct Network {
     names: Vec<String>,
     capacity: Vec<f64>,
     places: HashMap<Thing, usize>,
+    /// How switches place connections that may take several uplinks.
+    placing: Placing,
 }
 
 /// The error for nodes between which there is no route.
@@ -53,6 +55,13 @@ impl Network {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a network without resources, in which connections that may take several uplinks meet
+    /// on one: a plan in which they share none is sure of its time.
+    #[must_use]
+    pub fn colliding() -> Self {
+        Self { placing: Placing::Colliding, ..Self::default() }
     }
 
     /// Adds a resource with a rate in bytes (or other units) per second; returns its index.
@@ -172,7 +181,7 @@ impl Network {
         hops: &[(NodeId, NodeId)],
         streams: &[Vec<Stream>],
     ) -> Result<Vec<Vec<Use>>, NoWay> {
-        let taken = uses(topology, streams);
+        let taken = uses(topology, streams, self.placing);
         let mut all = Vec::with_capacity(hops.len());
         for ((&(from, to), taken), streams) in hops.iter().zip(taken).zip(streams) {
             let (direct, far) = overtaking(streams);

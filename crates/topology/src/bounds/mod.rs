@@ -75,7 +75,7 @@ pub fn max_min(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
 /// streams.
 pub fn max_min_of(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<f64> {
     let all: Vec<&Stream> = connections.iter().flatten().collect();
-    let picks = spread(topology, &all);
+    let picks = spread(topology, &all, Placing::Even);
     sums(connections, &fill(topology, &all, &picks))
 }
 
@@ -164,10 +164,32 @@ fn sums(connections: &[Vec<Stream>], rates: &[f64]) -> Vec<f64> {
     connections.iter().map(|streams| rates.by_ref().take(streams.len()).sum()).collect()
 }
 
+/// How switches place streams of which each may take several uplinks. They choose by the addresses and
+/// ports of a stream, which nobody knows before it exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placing {
+    /// So that the highest load of an uplink is lowest: the bound of what may be.
+    #[default]
+    Even,
+    /// So that it is highest: what a plan that must be sure of its time reckons with.
+    Colliding,
+}
+
+impl Placing {
+    /// Whether a stream with these choices is placed on the fullest wires.
+    fn collides(self, choices: &[Choice]) -> bool {
+        let of = |choice: &Choice| {
+            let mut all = choice.legs.iter().flat_map(|leg| &leg.path.resources);
+            all.any(|resource| matches!(resource, Resource::Up(_) | Resource::Down(_)))
+        };
+        self == Self::Colliding && choices.iter().any(of)
+    }
+}
+
 /// For each stream, selects one choice for its data and one for its acknowledgements; returns their
-/// indices. Each is selected so that the highest load of a resource stays lowest. The data of all
-/// streams is placed before any acknowledgements.
-fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
+/// indices. Each is selected so that the highest load of a resource stays lowest, unless `placing` says
+/// otherwise. The data of all streams is placed before any acknowledgements.
+fn spread(topology: &Topology, streams: &[&Stream], placing: Placing) -> Vec<(usize, usize)> {
     let mut load: HashMap<Resource, f64> = HashMap::new();
     let mut add = |choices: &[Choice], cost: fn(&Choice) -> Vec<(Resource, f64)>| {
         let costs = choices.iter().map(cost).enumerate();
@@ -180,8 +202,11 @@ fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
                 loads.fold((0.0_f64, 0.0), |(most, sum), load| (most.max(load), sum + load));
             (lost, fullest, sum, place, cost)
         });
+        let collides = placing.collides(choices);
         let best = ranked.min_by(|a, b| {
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
+            let load = a.1.total_cmp(&b.1).then(a.2.total_cmp(&b.2));
+            let load = if collides { load.reverse() } else { load };
+            a.0.cmp(&b.0).then(load).then(a.3.cmp(&b.3))
         });
         best.map_or(0, |(.., place, cost)| {
             for (resource, weight) in cost {

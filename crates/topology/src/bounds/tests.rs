@@ -274,6 +274,15 @@ fn spines_are_chosen_by_flow_and_uplinks_bound() {
     assert_eq!(way[..], [Resource::Out(0), Resource::Up(1), Resource::Down(3), Resource::In(2)]);
     all_close(&max_min(&topology, &[(0, 2), (1, 3)]), 100.0 * WIRE);
     all_close(&expected(&topology, &[(0, 2), (1, 3)]), 75.0 * WIRE);
+    let ways = Ways::of(&topology);
+    let both = [ways.between(0, 2), ways.between(1, 3)];
+    for (placing, sharing) in [(Placing::Even, 1), (Placing::Colliding, 2)] {
+        let uses = uses(&topology, &both, placing);
+        let up = |uses: &Option<Vec<(Resource, f64)>>| {
+            uses.iter().flatten().any(|(resource, _)| *resource == Resource::Up(0))
+        };
+        assert_eq!(uses.iter().filter(|uses| up(uses)).count(), sharing, "{placing:?}");
+    }
     topology.uplinks.truncate(1);
     topology.uplinks.push(super::super::Uplink { from: 1, to: 2, rate: None });
     all_close(&max_min(&topology, &[(0, 2), (1, 3)]), 50.0 * WIRE);
@@ -341,7 +350,7 @@ fn nothing_is_overfull_and_everyone_meets_something_full() {
         let flows: Vec<_> = all.filter(|(from, to)| from != to).collect();
         let connections = streams(&topology, &flows);
         let all: Vec<&Stream> = connections.iter().flatten().collect();
-        let picks = spread(&topology, &all);
+        let picks = spread(&topology, &all, Placing::Even);
         let rates = fill(&topology, &all, &picks);
         let mut load: HashMap<Resource, f64> = HashMap::new();
         let costs: Vec<Vec<(Resource, f64)>> = all

@@ -1,16 +1,20 @@
 //! The use of wires by connections, for callers that compute rates themselves.
 
 use super::super::{Resource, Topology};
-use super::{acknowledgements, data, spread};
+use super::{Placing, acknowledgements, data, spread};
 use crate::paths::Stream;
 
 /// Returns, for each connection, the resources that it uses, each with the bits on the wire per bit
 /// of payload (acknowledgements included); `None` for a connection whose packets do not arrive.
 ///
-/// The streams of a connection carry equal shares. Paths are selected as in [`super::max_min_of`].
-pub fn uses(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<Option<Vec<(Resource, f64)>>> {
+/// The streams of a connection carry equal shares. Paths are selected by `placing`.
+pub fn uses(
+    topology: &Topology,
+    connections: &[Vec<Stream>],
+    placing: Placing,
+) -> Vec<Option<Vec<(Resource, f64)>>> {
     let all: Vec<&Stream> = connections.iter().flatten().collect();
-    let picks = spread(topology, &all);
+    let picks = spread(topology, &all, placing);
     let mut streams = all.iter().zip(&picks);
     let of_connection = |connection: &Vec<Stream>| {
         let share = 1.0 / connection.len().max(1) as f64;
@@ -44,13 +48,13 @@ mod tests {
         let basis = Basis::numbered("try", 3).at("100mbit".parse().unwrap());
         for topology in [hub(&basis), star(&basis, Between::Isolated)] {
             let connection = Ways::of(&topology).between(0, 2);
-            let uses = uses(&topology, &[connection]).remove(0).unwrap();
+            let uses = uses(&topology, &[connection], Placing::Even).remove(0).unwrap();
             let rates = uses.iter().map(|(resource, weight)| resource.capacity(&topology) / weight);
             let least = rates.fold(f64::INFINITY, f64::min);
             assert!((least / max_min(&topology, &[(0, 2)])[0] - 1.0).abs() < 1e-9);
         }
         let alone = star(&basis, Between::Isolated);
-        let lost = uses(&alone, &[Ways::of(&alone).between(1, 2)]);
+        let lost = uses(&alone, &[Ways::of(&alone).between(1, 2)], Placing::Even);
         assert_eq!(lost, [None]);
     }
 }
