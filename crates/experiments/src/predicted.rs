@@ -1,8 +1,10 @@
-//! Predictions by the simulator, in which wires and disks are shared fairly and nothing else delays
-//! bytes. The start-up time is not simulated but measured, with a file of one byte.
+//! Predictions by the simulator, in which wires, disks and processors are shared fairly and nothing
+//! else delays bytes. The start-up time is not simulated but measured, with a file of one byte.
 
 use garland_core::plan::{Layout, Plan};
-use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, Wires, copy, transfers};
+use garland_predict::{
+    CopyTry, Costs, Network, NoWay, Processors, Transfer, Use, Wires, copy, transfers,
+};
 use garland_topology::{NodeId, Topology};
 use serde::Serialize;
 
@@ -12,13 +14,18 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub const NEXT_TO_NOTHING: u64 = 1;
 
 /// Returns the simulated seconds of a copy of a file of `length` bytes along a chain of nodes;
-/// `places` are these nodes, the head first.
-pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64, Failure> {
+/// `places` are these nodes, the head first. `processors` are those that all nodes share; `None` if
+/// they do not limit the copy.
+pub fn chain(
+    (topology, processors): (&Topology, Option<Processors>),
+    places: &[NodeId],
+    length: u64,
+) -> Result<f64, Failure> {
     let receivers = places.iter().skip(1);
     let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
     let plan = Plan::broadcast(Layout::fitting(length), &names, 1)
         .or_nothing("failed to plan the copy to simulate")?;
-    let costs = Costs::default();
+    let costs = Costs { processors, ..Costs::default() };
     copy(&CopyTry { wires: Wires::Drawn(topology), plan: &plan, places, costs })
         .map(|run| run.seconds)
         .map_err(|way| no_way(topology, &way))
@@ -106,6 +113,7 @@ impl Agreement {
 
 #[cfg(test)]
 mod tests {
+    use garland_predict::CpuCosts;
     use garland_topology::shapes::{Basis, hub, switch};
 
     use super::*;
@@ -130,9 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_takes_what_its_wire_takes() {
-        let seconds = chain(&switch(&basis(4), None), &[0, 1, 2, 4], 10_000_000).unwrap();
+    fn a_chain_takes_what_its_wire_or_its_processors_take() {
+        let topology = switch(&basis(4), None);
+        let seconds = chain((&topology, None), &[0, 1, 2, 4], 10_000_000).unwrap();
         assert!((1.06..1.12).contains(&seconds), "{seconds}");
+        // A second for each of the 10 MB, at least.
+        let costs = CpuCosts { copy: 1e-7, hash: 0.0, seal: 0.0, stream: 0.0 };
+        let processors = Some(Processors { costs, count: 1.0, is_shared: true });
+        let slow = chain((&topology, processors), &[0, 1, 2, 4], 10_000_000).unwrap();
+        assert!(slow > 2.0 * seconds, "{slow}");
     }
 
     #[test]

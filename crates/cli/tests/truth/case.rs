@@ -138,9 +138,10 @@ impl Case {
         self.shape == Shape::Trunk && is_far(from) != is_far(to)
     }
 
-    /// Returns the first node on the second switch of a copy over a trunk; the head is on the first one.
+    /// Returns the first node on the second switch of a copy over a trunk; the head is on the first one,
+    /// and the node that other traffic comes from and goes to on the second.
     fn first_far(&self) -> u32 {
-        self.nodes / 2 + 1
+        (self.nodes + 2).div_ceil(2)
     }
 
     /// Returns the length of the source in bytes; of a gather, that of each node's file.
@@ -162,8 +163,10 @@ impl Case {
         let order: Vec<String> = match self.shape {
             Shape::Trunk => {
                 let (near, far) = (1..self.first_far(), self.first_far()..=self.nodes);
-                let turns = far.map(Some).zip(near.map(Some).chain(std::iter::repeat(None)));
-                let turns = turns.flat_map(|(far, near)| [far, near]).flatten();
+                let [near, far] = [near.collect::<Vec<_>>(), far.collect()];
+                let turns =
+                    (0..near.len().max(far.len())).flat_map(|at| [far.get(at), near.get(at)]);
+                let turns = turns.flatten();
                 turns.map(|node| format!("lab:n{node}")).collect()
             }
             _ => vec![format!("lab:n[1-{}]", self.nodes)],
@@ -194,6 +197,10 @@ fn a_seed_gives_the_same_cases_of_all_kinds() {
         let [case, again] = [0, 1].map(|_| Case::draw(7, number));
         assert_eq!(case.to_string(), again.to_string());
         assert!(!case.faults.is_empty() && case.faults.len() <= 2, "{case}");
+        if case.shape == Shape::Trunk {
+            let words = case.words().join(" ");
+            assert!((1..=case.nodes).all(|node| words.contains(&format!("n{node}"))), "{words}");
+        }
         kinds.extend(case.faults.iter().map(|fault| fault.kind.name()));
     }
     assert_eq!(kinds.len(), 10, "{kinds:?}");

@@ -118,9 +118,8 @@ fn topology(case: &Case) -> String {
     let mut text = match case.shape {
         Shape::Trunk => {
             let rate = trunk.map_or(4 * RATE_MBIT, |fault| fault.share * RATE_MBIT / 100);
-            let nodes = case.nodes;
             format!(
-                "version = 1\n[topology]\nshape = \"leaf-spine\"\nnodes = \"n[0-{nodes}]\"\n\
+                "version = 1\n[topology]\nshape = \"leaf-spine\"\nnodes = \"n[0-{last}]\"\n\
                  leaves = 2\nspines = 1\nrate = \"{RATE_MBIT}mbit\"\nuplink = \"{rate}mbit\"\n"
             )
         }

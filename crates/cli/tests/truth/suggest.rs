@@ -1,7 +1,8 @@
 //! Whether a suggested plan takes as long as was predicted: `cargo xtask truth suggest`.
 //!
-//! `GARLAND_TRUTH_COPIES` is the number of random networks, `GARLAND_TRUTH_SEED` their seed. Without
-//! it, one network is judged whose trunk a copy as listed would cross five times.
+//! `GARLAND_TRUTH_COPIES` is the number of random networks, `GARLAND_TRUTH_SEED` their seed, and
+//! `GARLAND_TRUTH_RUN` the only one that is tried. Without the number, one network is judged whose
+//! trunk a copy as listed would cross five times.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -47,6 +48,8 @@ struct Compared {
     idle: f64,
     options: String,
     handled: Handled,
+    /// What `explain` says of the copy.
+    explained: String,
 }
 
 impl Handled {
@@ -146,6 +149,7 @@ fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String
     let before = processors();
     let copied = lab.garland.run(&words).with_code(0).json();
     let idle = idle_since(before);
+    let explained = lab.garland.run(&["explain"]).out;
     let _ = lab.garland.run(&["down", &nodes]);
     lab.down();
     let phases = copied["phases"].as_array().expect("a copy has phases").iter();
@@ -153,7 +157,7 @@ fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String
         ["first byte", "stream", "drain"].contains(&it["name"].as_str().unwrap_or(""))
     });
     let ns: u64 = moved.map(|phase| phase["ns"].as_u64().expect("a time")).sum();
-    Compared { predicted, measured: ns as f64 / 1e9, idle, options, handled }
+    Compared { predicted, measured: ns as f64 / 1e9, idle, options, handled, explained }
 }
 
 #[test]
@@ -161,19 +165,23 @@ fn suggested_plans_take_as_long_as_was_predicted() {
     let Some(copies) = number("GARLAND_TRUTH_COPIES") else { return one() };
     let seed = number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
     let (mut near, mut void) = (0, 0);
-    for copy in 1..=copies {
+    let only = number("GARLAND_TRUTH_RUN");
+    for copy in (1..=copies).filter(|copy| only.is_none_or(|only| only == *copy)) {
         let mut chance = Chance::new(seed, copy);
         let text = random_network(&mut chance);
         // By numbers of their own, so that networks and orders stay those of the seed.
         let handled = Handled::draw(&mut Chance::new(!seed, copy));
         let compared = compared(&text, handled, |nodes| chance.shuffle(nodes));
-        let Compared { predicted, measured, idle, options, handled } = &compared;
+        let Compared { predicted, measured, idle, options, handled, explained } = &compared;
         let shape = text.lines().nth(2).unwrap_or_default();
         println!(
             "{copy}: {shape}: predicted {predicted:.3} s, measured {measured:.3} s, {:.0} % idle, {handled:?}, {options}",
             idle * 100.0
         );
         let is_near = compared.error() <= NEAR;
+        if !is_near {
+            println!("{explained}");
+        }
         near += u64::from(is_near);
         void += u64::from(!is_near && compared.idle < IDLE);
     }

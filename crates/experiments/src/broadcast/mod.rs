@@ -78,6 +78,7 @@ impl Broadcast {
         let source = lab.random_file("source", length)?;
         let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
         let places: Vec<usize> = (0..nodes.len()).collect();
+        let on = (topology, lab.processors()?);
         phases.end("set-up");
         let with = setting.map(|setting| setting.condition().name().to_owned());
         let is_run = |tool: &&Tool| setting.is_none() || **tool == Tool::Pipes;
@@ -89,7 +90,7 @@ impl Broadcast {
                 garland_terminal::errln!("{} to {receivers}{words} ...", tool.name());
                 let used = &nodes[..=receivers as usize];
                 let (start_ns, _) = copy(lab, tool, &nothing, used)?;
-                let wires_s = predicted::chain(topology, &places[..=receivers as usize], length)?;
+                let wires_s = predicted::chain(on, &places[..=receivers as usize], length)?;
                 let ((whole_ns, stream_ns), busy) = lab.watch(|| copy(lab, tool, &source, used))?;
                 let mut equal = true;
                 for node in &used[1..] {

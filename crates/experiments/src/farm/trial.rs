@@ -132,12 +132,12 @@ impl FarmTrial<'_> {
             let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
             let length = ((whole as f64 * scaling.files) as u64).max(1);
             let source = lab.random_file("copied", length)?;
+            let predicted_s = predicted::chain((&topology, lab.processors()?), &[0, to], length)?;
             garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
             let (seconds, busy) = lab.watch(|| self.copy(lab, &source))?;
             let seconds =
                 seconds.ok_or_else(|| Failure::nothing("the copy through the mount timed out"))?;
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
-            let predicted_s = predicted::chain(&topology, &[0, to], length)?;
             phases.end("copies");
             let topology = topology.name.clone();
             let copy = CopyRow { topology, predicted_s, seconds, bound_s, bytes: length, busy };

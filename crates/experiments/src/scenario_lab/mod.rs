@@ -13,8 +13,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use garland_commands::calibration;
 use garland_core::cluster::nodelist::fold;
 use garland_lab::{Lab, Spec, StateDir, Warden};
+use garland_predict::Processors;
 use garland_sys::signal::Interrupts;
 use garland_sys::{process, random};
 use garland_topology::{NodeId, Topology};
@@ -69,6 +71,11 @@ impl<'a> ScenarioLab<'a> {
     /// Returns the state directory of commands that run in the lab.
     pub fn places(&self) -> Result<Places, Failure> {
         Places::at(&self.state)
+    }
+
+    /// Returns the processors that the nodes of the lab share; `None` if they cannot be measured.
+    pub fn processors(&self) -> Result<Option<Processors>, Failure> {
+        Ok(calibration::processors(&self.places()?, true))
     }
 
     /// Returns the lab; an error if it was removed.
