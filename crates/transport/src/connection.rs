@@ -286,6 +286,17 @@ mod tests {
 
     use super::*;
 
+    /// Asserts that connecting to an agent that ends is told as a refused connection.
+    fn assert_refused(address: SocketAddr, dying: std::thread::JoinHandle<()>) {
+        let connected =
+            connect_agent(address, &KeyPair::generate(), &[7; 32], Duration::from_secs(10));
+        dying.join().expect("it ends");
+        let Err(ConnectionError::Connect(_, error)) = connected else {
+            panic!("{:?}", connected.err());
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
     /// Linux resets a connection whose process exits with unread input.
     #[test]
     fn a_reset_by_an_ending_process_is_reported_as_a_refused_connection() {
@@ -297,13 +308,7 @@ mod tests {
             let _ = stream.peek(&mut byte).expect("the greeting has come");
             drop((listener, stream));
         });
-        let connected =
-            connect_agent(address, &KeyPair::generate(), &[7; 32], Duration::from_secs(10));
-        dying.join().expect("it ends");
-        let Err(ConnectionError::Connect(_, error)) = connected else {
-            panic!("{:?}", connected.err());
-        };
-        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        assert_refused(address, dying);
     }
 
     /// Linux also resets connections that no process has accepted yet, if the listening socket is
@@ -313,14 +318,7 @@ mod tests {
         for _ in 0..100 {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             let address = listener.local_addr().expect("its address");
-            let dying = std::thread::spawn(move || drop(listener));
-            let connected =
-                connect_agent(address, &KeyPair::generate(), &[7; 32], Duration::from_secs(10));
-            dying.join().expect("it ends");
-            let Err(ConnectionError::Connect(_, error)) = connected else {
-                panic!("{:?}", connected.err());
-            };
-            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+            assert_refused(address, std::thread::spawn(move || drop(listener)));
         }
     }
 }

@@ -35,6 +35,7 @@ reason = \"a test\"
 [[published]]
 transfer = \"1.8\"
 copy = \"1.0\"
+buffer_ms = \"4.5\"
 between_ms = \"17 - 18\"
 end_ms = \"11\"
 ";
@@ -87,7 +88,7 @@ fn operations_are_of_whole_buffers_to_a_server_that_is_there() {
         ("\"40ms\"", "\"40\"", "40"),
         (
             "[[published]]",
-            "[[published]]\ntransfer = \"1\"\ncopy = \"1\"\nbetween_ms = \"1\"\nend_ms = \"1\"\n[[published]]",
+            "[[published]]\ntransfer = \"1\"\ncopy = \"1\"\nbuffer_ms = \"1\"\nbetween_ms = \"1\"\nend_ms = \"1\"\n[[published]]",
             "not 2",
         ),
     ] {
