@@ -321,6 +321,7 @@ mod tests {
         });
         let first = refused.first();
         assert!(first.is_none(), "{} were refused, the first one: {first:?}", refused.len());
+        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
