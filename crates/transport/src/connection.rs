@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// Asserts that connecting to an agent that ends is told as a refused connection.
+    /// Asserts that connecting to an agent that exits fails with "connection refused".
     fn assert_refused(address: SocketAddr, dying: std::thread::JoinHandle<()>) {
         let connected =
             connect_agent(address, &KeyPair::generate(), &[7; 32], Duration::from_secs(10));
