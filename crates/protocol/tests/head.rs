@@ -624,3 +624,44 @@ fn no_node_fails_for_a_link_to_a_node_that_still_opens_its_file() {
     }
     assert_eq!((head.verdict(NodeId(1)), head.verdict(NodeId(2))), (None, None));
 }
+
+/// Returns the feeder of a node, and whether it is fed on the side.
+fn feeder(head: &Head, node: NodeId) -> (NodeId, bool) {
+    let near = head.routes(node).into_iter().find_map(|route| route.upstream).expect("it is fed").0;
+    let fed = head.routes(near).into_iter().flat_map(|route| route.downstreams);
+    let side_fed = fed.into_iter().find(|down| down.node == node).expect("a downstream").side_fed;
+    (near, side_fed)
+}
+
+#[test]
+fn a_node_is_fed_by_another_only_after_its_feeder_had_more_for_long() {
+    // The head's machine has run for long, and the nodes before the last get a block every so often.
+    let began = 1_000_000 * SECOND;
+    let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
+    let plan = Plan::broadcast(Layout::fitting(1 << 30), &names, 1).expect("there are nodes");
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 5];
+    let mut head = begun(Head::new(COPY, &plan, addresses, Policy::for_nodes(4), began));
+    for node in (1..=4).map(NodeId) {
+        head.handle(began, Event::From(node, FromAgent::Ready(COPY)));
+    }
+    let mut moved = None;
+    for tick in 1..700 {
+        let (seconds, now) = (tick / 10, began + tick * SECOND / 10);
+        // Nobody gets anything for 30 s, then all but the last node do.
+        let others = 1 + seconds.saturating_sub(29).min(20);
+        for node in (1..=4).map(NodeId) {
+            let held = if node == NodeId(4) { u64::from(seconds > 0) } else { others };
+            let report = Report { held, whole: held, holder: true, ..Report::default() };
+            let heartbeat = FromAgent::Heartbeat(vec![(COPY, report)]);
+            head.handle(now, Event::From(node, heartbeat));
+        }
+        head.handle(now, Event::Tick);
+        if moved.is_none() && feeder(&head, NodeId(4)) != (NodeId(3), false) {
+            moved = Some((tick, feeder(&head, NodeId(4))));
+        }
+    }
+    let (tick, to) = moved.expect("the last node is fed by another one in the end");
+    assert!((449..=451).contains(&tick), "after {tick} tenths of a second");
+    assert_eq!(to, (NodeId(2), true));
+    assert!((1..=4).all(|node| head.verdict(NodeId(node)).is_none()));
+}

@@ -180,7 +180,7 @@ fn suggested_plans_take_as_long_as_was_predicted() {
         );
         let is_near = compared.error() <= NEAR;
         if !is_near {
-            println!("{explained}");
+            println!("{text}\n{explained}");
         }
         near += u64::from(is_near);
         void += u64::from(!is_near && compared.idle < IDLE);

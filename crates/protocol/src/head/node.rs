@@ -140,33 +140,35 @@ impl Node {
     /// Creates the record of a node that joins the copy now.
     pub(super) fn new(now: u64) -> Self {
         let disk = Disk { since: now, ..Disk::default() };
-        Self { reported: now, disk, ..Self::default() }
+        let progress = Progress { since: now, ..Progress::default() };
+        Self { reported: now, disk, progress, ..Self::default() }
     }
 }
 
-/// What a node's reports said when it last made progress.
+/// What a node's reports said when it last made progress, or when its feeders had nothing for it.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     held: u64,
     /// The times for which the node waited for its own disk or reader.
     own_ns: (u64, u64),
-    /// When it last made progress, in monotonic nanoseconds.
+    /// When that was, in monotonic nanoseconds.
     since: u64,
 }
 
 impl Progress {
     /// Compares a report with the progress before. Returns whether the node has waited for others
-    /// for too long; then its time begins anew.
-    pub(super) fn is_starved(&mut self, now: u64, report: &Report) -> bool {
+    /// for too long; then its time begins anew. `could_get` is whether a feeder has what it lacks:
+    /// only then does it wait for others.
+    pub(super) fn is_starved(&mut self, now: u64, report: &Report, could_get: bool) -> bool {
         let own_ns = (report.stalled_ns, report.blocked_ns);
-        let is_waiting = report.pending.is_none() && self.own_ns == own_ns;
-        let is_starved = now.saturating_sub(self.since) >= STARVED_NS;
-        if self.held != report.held || !is_waiting || is_starved {
-            let was_waiting = self.held == report.held && is_waiting;
+        let waits = could_get
+            && report.pending.is_none()
+            && (self.held, self.own_ns) == (report.held, own_ns);
+        let is_long = now.saturating_sub(self.since) >= STARVED_NS;
+        if !waits || is_long {
             *self = Self { held: report.held, own_ns, since: now };
-            return was_waiting;
         }
-        false
+        waits && is_long
     }
 }
 

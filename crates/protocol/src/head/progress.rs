@@ -8,16 +8,21 @@ impl Head {
     /// Gives a node that is starved other feeders, in the lanes in which its feeder has more than it
     /// has. What the head feeds stays: it may be the source that has no more.
     pub(super) fn judge_progress(&mut self, now: u64, id: NodeId) {
+        let lacks = |&lane: &usize| {
+            let near = self.lanes[lane].feeders.get(&id);
+            near.is_some_and(|near| *near != HEAD && self.has_more(*near, id))
+        };
+        let lanes: Vec<usize> = (0..self.lanes.len()).filter(lacks).collect();
         let node = &mut self.nodes[id.index()];
-        let is_starved = node.progress.is_starved(now, &node.report);
         let may_move = node.state == NodeState::Ready && !node.left && !self.policy.together;
-        if !is_starved || !may_move || self.gathers {
+        let could_get = may_move && !self.gathers && !lanes.is_empty();
+        if !node.progress.is_starved(now, &node.report, could_get) {
             return;
         }
-        for lane in 0..self.lanes.len() {
-            let near = self.lanes[lane].feeders.get(&id).copied();
-            if let Some(near) = near.filter(|near| *near != HEAD && self.has_more(*near, id)) {
-                self.feed_by_another(lane, id, near);
+        for lane in lanes {
+            if let Some(&near) = self.lanes[lane].feeders.get(&id) {
+                let is_moved = self.feed_by_another(lane, id, near);
+                self.nodes[id.index()].tried |= is_moved;
             }
         }
     }

@@ -19,6 +19,10 @@ use crate::world::{NodeWorld, SinkKind, World};
 /// The identity of every simulated copy.
 pub(super) const COPY: CopyId = CopyId([0x51; 16]);
 
+/// How long the head's machine has run when a copy begins, in nanoseconds: monotonic clocks do not
+/// begin with the copy.
+const UPTIME_NS: u64 = 1_000_000_000_000_000;
+
 /// Simulates a copy of `plan` in `world` with the mishaps of `schedule`.
 ///
 /// # Panics
@@ -100,7 +104,7 @@ impl<'a> Engine<'a> {
             now: 0,
             agenda: Agenda::default(),
             random: Random::new(schedule.seed),
-            head: Head::new(COPY, plan, addresses, policy, 0),
+            head: Head::new(COPY, plan, addresses, policy, UPTIME_NS),
             news: VecDeque::new(),
             tick_at: NEVER,
             source_read: false,
@@ -237,7 +241,7 @@ impl<'a> Engine<'a> {
     /// Passes all events to the head, and executes its orders.
     fn tell_head(&mut self) {
         while let Some(event) = self.news.pop_front() {
-            let now = self.now;
+            let now = UPTIME_NS + self.now;
             self.work_of_head(|head| head.handle(now, event));
             while let Some(order) = self.work_of_head(Head::poll) {
                 match order {
@@ -273,13 +277,18 @@ impl<'a> Engine<'a> {
 
     fn tick(&mut self) {
         self.tick_at = NEVER;
-        if self.head.deadline().is_some_and(|deadline| deadline <= self.now) {
+        if self.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.news.push_back(HeadEvent::Tick);
         }
     }
 
+    /// Returns when the head must be told the time, on the simulation's clock.
+    fn deadline(&self) -> Option<u64> {
+        Some(self.head.deadline()?.saturating_sub(UPTIME_NS))
+    }
+
     fn set_tick(&mut self) {
-        let Some(deadline) = self.head.deadline() else { return };
+        let Some(deadline) = self.deadline() else { return };
         if deadline < self.tick_at {
             self.tick_at = deadline.max(self.now);
             self.agenda.add(self.tick_at, Event::Tick);
