@@ -9,6 +9,7 @@ use garland_lab::Lab;
 use garland_predict::{
     Broadcast, Costs, Measured, NoWay, OrderChoice, Payload, Processors, RouteShapes, Wires,
 };
+use garland_protocol::Encoding;
 use garland_topology::Topology;
 use garland_topology::bounds::rails;
 
@@ -23,14 +24,17 @@ use garland_terminal::failure::Failure;
 pub struct Handling {
     /// The form of the bytes on wires.
     pub payload: Payload,
+    /// The encoding of blocks that gives them this form.
+    pub encoding: Encoding,
     /// The limit of each link in bytes per second; infinite if there is none.
     pub link: f64,
 }
 
 impl Handling {
-    /// Returns how blocks in the form `payload` are handled, if each link has this limit.
-    pub fn new(payload: Payload, limit: Option<Rate>) -> Self {
-        Self { payload, link: limit.map_or(f64::INFINITY, Rate::bytes_per_second) }
+    /// Returns how blocks in the form `payload`, which is that of `encoding`, are handled, if each link has
+    /// this limit.
+    pub fn new((payload, encoding): (Payload, Encoding), limit: Option<Rate>) -> Self {
+        Self { payload, encoding, link: limit.map_or(f64::INFINITY, Rate::bytes_per_second) }
     }
 }
 
@@ -131,7 +135,7 @@ impl KnownWires {
         (lanes, block_size): (u16, u32),
         handling: Handling,
     ) -> Broadcast<'_> {
-        let Handling { payload, link } = handling;
+        let Handling { payload, link, .. } = handling;
         Broadcast {
             wires: match &self.model {
                 Model::Drawn(topology) => Wires::Drawn(topology),

@@ -178,6 +178,7 @@ pub fn find(name: &str) -> Result<Scenario, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::broadcast::Tool;
 
     #[test]
     fn every_scenario_can_be_read() {
@@ -189,7 +190,10 @@ mod tests {
             }
             if let Some(Experiment::Broadcast(broadcast)) = &scenario.experiment {
                 for receivers in &broadcast.job.receivers {
-                    assert!(broadcast.published(*receivers).is_some(), "{receivers} is published");
+                    assert!(
+                        broadcast.published(Tool::Pipes, *receivers).is_some(),
+                        "{receivers} is published"
+                    );
                 }
             }
         }

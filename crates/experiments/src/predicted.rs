@@ -79,20 +79,37 @@ pub struct Prediction {
     pub predicted: f64,
     /// The measured figure.
     pub emulated: f64,
+    /// Whether the emulation was not what it says when this was measured, so that the prediction can be
+    /// neither right nor wrong.
+    #[serde(skip_serializing_if = "is_not")]
+    pub void: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_not(void: &bool) -> bool {
+    !*void
 }
 
 impl Prediction {
     /// Creates a prediction of a time in seconds.
     pub fn seconds(what: String, predicted: f64, emulated: f64) -> Self {
-        Self { what, unit: "s", predicted, emulated }
+        Self { what, unit: "s", predicted, emulated, void: false }
+    }
+
+    /// Marks what was measured as void if the emulation was not what it says.
+    #[must_use]
+    pub fn voided(self, void: bool) -> Self {
+        Self { void: self.void || void, ..self }
     }
 }
 
 /// The absolute values of the relative errors of predictions, with respect to the emulated figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Number of predictions.
+    /// Number of predictions that count.
     pub count: usize,
+    /// Number of void ones, which are left out.
+    pub void: usize,
     /// The median of the relative errors.
     pub median: f64,
     /// The largest of the relative errors.
@@ -100,14 +117,16 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Returns the relative errors of these predictions; `None` if there are none.
+    /// Returns the relative errors of these predictions; `None` if none counts.
     pub fn of(predictions: &[Prediction]) -> Option<Self> {
         let off = |one: &Prediction| (one.predicted / one.emulated - 1.0).abs();
-        let mut all: Vec<f64> = predictions.iter().map(off).filter(|off| off.is_finite()).collect();
+        let counts = predictions.iter().filter(|one| !one.void);
+        let mut all: Vec<f64> = counts.map(off).filter(|off| off.is_finite()).collect();
+        let void = predictions.iter().filter(|one| one.void).count();
         all.sort_by(f64::total_cmp);
         let worst = *all.last()?;
         let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
-        Some(Self { count: all.len(), median: low.midpoint(high), worst })
+        Some(Self { count: all.len(), void, median: low.midpoint(high), worst })
     }
 }
 
@@ -157,5 +176,10 @@ mod tests {
         assert_eq!(told.count, 3);
         assert!((told.median - 0.1).abs() < 1e-9 && (told.worst - 0.2).abs() < 1e-9, "{told:?}");
         assert_eq!(Agreement::of(&[]), None);
+        let lagged = of((9.0, 1.0)).voided(true);
+        assert_eq!(Agreement::of(std::slice::from_ref(&lagged)), None);
+        let told = Agreement::of(&[all.to_vec(), vec![lagged]].concat()).unwrap();
+        assert_eq!((told.count, told.void), (3, 1));
+        assert!((told.worst - 0.2).abs() < 1e-9, "{told:?}");
     }
 }

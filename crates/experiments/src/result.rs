@@ -102,11 +102,12 @@ impl fmt::Display for ScenarioResult {
             }
             write!(f, "{table}")?;
         }
-        if let Some(Agreement { count, median, worst }) = self.agreement {
+        if let Some(Agreement { count, void, median, worst }) = self.agreement {
             let (median, worst) = (median * 100.0, worst * 100.0);
+            let void = if void > 0 { format!("; {void} others are void") } else { String::new() };
             writeln!(
                 f,
-                "\npredictions: {count}, off by {median:.1} % in the median and {worst:.1} % at worst"
+                "\npredictions: {count}, off by {median:.1} % in the median and {worst:.1} % at worst{void}"
             )?;
         }
         self.answer(f)?;

@@ -7,7 +7,8 @@ use garland_experiments::{Scenario, all};
 use serde_json::Value;
 
 /// The keys of `[[published]]` that identify a row and are no figures.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
+    "tool",
     "topology",
     "load",
     "wire",

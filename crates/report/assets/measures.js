@@ -113,15 +113,18 @@ function predictions(result) {
   const all = list(result.predictions).filter((one) => known(one?.predicted) && known(one?.emulated) && one.emulated > 0);
   if (all.length === 0) return "";
   const off = (one) => one.predicted / one.emulated - 1;
-  const errors = all.map((one) => Math.abs(off(one))).sort((a, b) => a - b);
+  // Where the emulation was not what it says, a prediction is neither right nor wrong.
+  const errors = all.filter((one) => !one.void).map((one) => Math.abs(off(one))).sort((a, b) => a - b);
   const median = (errors[(errors.length - 1) >> 1] + errors[errors.length >> 1]) / 2;
-  const words = `Predicted and emulated: ${all.length}, within ${percent(median)} in the median and ${percent(errors.at(-1))} at worst`;
+  const words = errors.length === 0
+    ? "Predicted and emulated: all void"
+    : `Predicted and emulated: ${errors.length}, within ${percent(median)} in the median and ${percent(errors.at(-1))} at worst`;
   return table(words, [
     ["what", (one) => one.what, "text"],
     ["unit", (one) => one.unit, "text"],
     ["predicted", (one) => number(one.predicted)],
     ["emulated", (one) => number(one.emulated)],
-    ["off by", (one) => percent(off(one))],
+    ["off by", (one) => (one.void ? "void" : percent(off(one)))],
   ], all);
 }
 

@@ -47,6 +47,15 @@ impl Published {
             if least < most { format!("{least:.3} - {most:.3}") } else { format!("{least:.3}") };
         Some(Self { text, least, most })
     }
+
+    /// Returns this figure less `other`, from the least to the largest difference that the two allow.
+    #[must_use]
+    pub fn less(&self, other: &Self) -> Self {
+        let (least, most) = (self.least - other.most, self.most - other.least);
+        let text =
+            if least < most { format!("{least:.3} - {most:.3}") } else { format!("{least:.3}") };
+        Self { text, least, most }
+    }
 }
 
 impl FromStr for Published {

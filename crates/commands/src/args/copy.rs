@@ -13,7 +13,7 @@ use garland_core::cluster::parse_dead_after;
 use garland_core::plan::RouteShape;
 use garland_core::units::Nanos;
 use garland_dataplane::Packing;
-use garland_protocol::SlowNodes;
+use garland_protocol::{Encoding, SlowNodes};
 
 use super::checks::Checks;
 use super::words::words;
@@ -31,7 +31,7 @@ const COMPRESSION: &[(&str, Packing, &str)] = &[
     ("none", Packing::None, "Do not compress"),
     ("lz4", Packing::Lz4, "Fast"),
     ("zstd", Packing::Zstd, "Better ratio"),
-    ("auto", Packing::Auto, "Measure and choose"),
+    ("auto", Packing::Auto(Encoding::Plain), "Measure and choose"),
 ];
 
 /// The values of `--on-slow`.

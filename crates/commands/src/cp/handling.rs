@@ -47,21 +47,24 @@ pub fn handlings(request: &CopyRequest<'_>, given: &CopySource) -> Vec<Handling>
         Packing::None => &[][..],
         Packing::Lz4 => &[Encoding::Lz4],
         Packing::Zstd => &[Encoding::Zstd],
-        Packing::Auto => &[Encoding::Lz4, Encoding::Zstd],
+        Packing::Auto(_) => &[Encoding::Lz4, Encoding::Zstd],
     };
     let pieces = if encodings.is_empty() { None } else { Pieces::of(given) };
     let packed = |encoding: &Encoding| {
-        pieces.as_ref().map_or(plain, |pieces| pieces.encoded(*encoding).payload(plain.sealed))
+        let pieces = pieces.as_ref();
+        let form = pieces.map_or(plain, |pieces| pieces.encoded(*encoding).payload(plain.sealed));
+        (form, *encoding)
     };
-    let may_be_plain = matches!(request.args.compress, Packing::None | Packing::Auto);
-    let payloads = may_be_plain.then_some(plain).into_iter().chain(encodings.iter().map(packed));
-    payloads.map(|payload| Handling::new(payload, request.args.checks.bwlimit)).collect()
+    let may_be_plain = matches!(request.args.compress, Packing::None | Packing::Auto(_));
+    let unpacked = may_be_plain.then_some((plain, Encoding::Plain));
+    let forms = unpacked.into_iter().chain(encodings.iter().map(packed));
+    forms.map(|form| Handling::new(form, request.args.checks.bwlimit)).collect()
 }
 
 /// Returns the form of a request's blocks before the copy has measured anything.
 pub fn usual(request: &CopyRequest<'_>, given: &CopySource) -> Payload {
     match request.args.compress {
-        Packing::None | Packing::Auto => plain(request),
+        Packing::None | Packing::Auto(_) => plain(request),
         Packing::Lz4 | Packing::Zstd => handlings(request, given)[0].payload,
     }
 }

@@ -43,7 +43,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = open(request, &interrupts, disk)?;
     let near = (&inventory, &places, lab.as_ref());
-    let Planned { nodes, plan, stripes, why, payload } =
+    let Planned { nodes, plan, stripes, why, payload, encoding } =
         planning::plan(request, (&given, &path), &nodes, near)?;
     let injections = Injections::parse(&args.inject, &plan)?;
     save(request, &plan)?;
@@ -77,7 +77,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         pipeline: request.pipeline,
         read_back: request.read_back(),
         sealed: !args.no_encrypt,
-        packing: args.compress,
+        packing: args.compress.beginning_with(encoding),
         congestion: request.congestion(),
         transport,
         policy: request.policy(&before.plan, stripes.is_some(), inventory.cluster()),

@@ -5,6 +5,7 @@ use garland_core::plan::{Plan, Stripes};
 use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_predict::Payload;
+use garland_protocol::Encoding;
 
 use super::chain::Chain;
 use super::handling::{handlings, plain, usual};
@@ -32,6 +33,8 @@ pub struct Planned {
     pub why: Option<String>,
     /// The form in which the bytes are expected to be sent.
     pub payload: Payload,
+    /// The encoding of blocks that a copy that measures begins with.
+    pub encoding: Encoding,
 }
 
 /// Plans the copy of the source `given` to `path` on `nodes`. The usual number of lanes is that of
@@ -48,12 +51,12 @@ pub fn plan(
     let block = request.block_size;
     let rails = request.args.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let payload = plain(request);
+    let (payload, encoding) = (plain(request), Encoding::Plain);
     if request.args.shared {
         refuse_unshareable(given, path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
-        return Ok(Planned { nodes, plan, stripes: None, why, payload });
+        return Ok(Planned { nodes, plan, stripes: None, why, payload, encoding });
     }
     let Some(unit) = &request.args.stripe else {
         let known = KnownWires::between(&nodes, places, (lab, request.args.launch.sender()))?;
@@ -67,7 +70,7 @@ pub fn plan(
     };
     let layout = layout?;
     let plan = Plan::striped(layout, stripes, &names, rails)?;
-    Ok(Planned { nodes, plan, stripes: Some(stripes), why, payload })
+    Ok(Planned { nodes, plan, stripes: Some(stripes), why, payload, encoding })
 }
 
 /// Plans a copy of the whole source to each node: as fast as is known, or else as the nodes are
@@ -86,14 +89,15 @@ fn broadcast(
     let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     let Some(fastest) = fastest else {
         let plan = shaped(request, Plan::broadcast(layout, &names(&listed), rails)?)?;
-        let payload = usual(request, given);
-        return Ok(Planned { nodes: listed, plan, stripes: None, why, payload });
+        let (payload, encoding) = (usual(request, given), Encoding::Plain);
+        return Ok(Planned { nodes: listed, plan, stripes: None, why, payload, encoding });
     };
     let layout = given.layout(fastest.block_size.or(request.block_size))?;
     let nodes: Vec<Node> = fastest.order.iter().map(|&at| listed[at].clone()).collect();
     let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?)?;
-    let (why, payload) = (why.or(Some(fastest.why)), fastest.payload);
-    Ok(Planned { nodes, plan, stripes: None, why, payload })
+    let FastestPlan { payload, encoding, .. } = fastest;
+    let why = why.or(Some(fastest.why));
+    Ok(Planned { nodes, plan, stripes: None, why, payload, encoding })
 }
 
 /// Returns an error for a shared copy unless the source is a regular file and the destination is a

@@ -7,6 +7,7 @@ use std::time::Duration;
 use garland_core::plan::{Layout, Pace, Plan, PlanError, RouteShape, Shape};
 use garland_core::units::Nanos;
 use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
+use garland_protocol::Encoding;
 
 use crate::args::ShapeChoice;
 use crate::cp::request::CopyRequest;
@@ -38,6 +39,8 @@ pub struct FastestPlan {
     pub why: String,
     /// The form of the bytes on wires.
     pub payload: Payload,
+    /// The encoding of blocks that gives them this form.
+    pub encoding: Encoding,
     route: RouteShape,
     reason: Option<String>,
 }
@@ -52,7 +55,7 @@ impl FastestPlan {
         (wires, handlings): (&KnownWires, &[Handling]),
     ) -> Option<Self> {
         let searches = handlings.iter().map(|&handling| search(request, layout, (wires, handling)));
-        let broadcast = fastest(searches.collect())?;
+        let (number, broadcast) = fastest(searches.collect())?;
         let layout = layout.0;
         let plans = broadcast.suggest().ok()?;
         let best = &plans[0];
@@ -68,6 +71,7 @@ impl FastestPlan {
             block_size: (best.block_size != layout.block_size).then_some(best.block_size),
             why: why(best, listed, wires.source()),
             payload: broadcast.costs.payload,
+            encoding: handlings[number].encoding,
             route: best.route,
             reason,
         })
@@ -104,18 +108,19 @@ fn search<'a>(
     broadcast
 }
 
-/// Returns the search whose nodes, as listed, are reached fastest; one that is not the first only if
-/// it is much faster, as a copy chooses.
-fn fastest(searches: Vec<Broadcast<'_>>) -> Option<Broadcast<'_>> {
+/// Returns the search whose nodes, as listed, are reached fastest, with its number; one that is not the
+/// first only if it is much faster, as a copy chooses.
+fn fastest(searches: Vec<Broadcast<'_>>) -> Option<(usize, Broadcast<'_>)> {
     let listed = |search: &Broadcast<'_>| {
         let search = Broadcast { order: OrderChoice::Listed, ..search.clone() };
         search.suggest().map_or(f64::INFINITY, |plans| plans[0].run.seconds)
     };
-    let mut searches = searches.into_iter();
+    let mut searches = searches.into_iter().enumerate();
     let first = searches.next()?;
-    let usual = listed(&first) * CHOSEN;
-    let best = searches.map(|search| (listed(&search), search)).min_by(|a, b| a.0.total_cmp(&b.0));
-    Some(best.filter(|(seconds, _)| *seconds < usual).map_or(first, |(_, search)| search))
+    let usual = listed(&first.1) * CHOSEN;
+    let times = searches.map(|search| (listed(&search.1), search));
+    let best = times.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(seconds, _)| *seconds < usual);
+    Some(best.map_or(first, |(_, search)| search))
 }
 
 /// The order that stands for the fastest one.

@@ -6,6 +6,7 @@ use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, RouteShape};
 use garland_core::units::bytes;
 use garland_predict::{Payload, Suggestion};
+use garland_protocol::Encoding;
 use garland_topology::Topology;
 use serde::Serialize;
 
@@ -156,7 +157,7 @@ fn in_order(names: &[&str]) -> String {
 /// Returns how the options of the copy that is asked about handle its bytes.
 fn handling(asked: &PlanSuggest) -> Handling {
     let payload = Payload { sealed: !asked.no_encrypt, ..Payload::USUAL };
-    Handling::new(payload, asked.bwlimit)
+    Handling::new((payload, Encoding::Plain), asked.bwlimit)
 }
 
 /// Returns the options for `garland cp` that select a plan.

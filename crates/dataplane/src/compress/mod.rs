@@ -27,8 +27,17 @@ pub enum Packing {
     /// Blocks are compressed with Zstandard, which is slower and compresses more.
     Zstd,
     /// Blocks are compressed with LZ4, with Zstandard, or not at all: whichever makes the copy
-    /// fastest, as measured during the copy.
-    Auto,
+    /// fastest, as measured during the copy. Until then they have this encoding.
+    Auto(Encoding),
+}
+
+impl Packing {
+    /// Returns the same way of compressing; if it depends on measurements, blocks have the encoding
+    /// `first` until there are any.
+    #[must_use]
+    pub fn beginning_with(self, first: Encoding) -> Self {
+        if matches!(self, Self::Auto(_)) { Self::Auto(first) } else { self }
+    }
 }
 
 /// Compresses blocks, one at a time.

@@ -63,7 +63,7 @@ impl PackingPace {
 
     /// Returns whether the encoding of a block depends on measurements.
     pub fn measures(&self) -> bool {
-        self.packing == Packing::Auto
+        matches!(self.packing, Packing::Auto(_))
     }
 
     /// Records the counters of links downstream: the lane, the index in the plan of the node at the
@@ -85,7 +85,7 @@ impl PackingPace {
     /// Records that one of `threads` threads took `ns` nanoseconds to compress `bytes` bytes to
     /// `packed` bytes.
     pub fn packed(&self, form: Encoding, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
-        if self.packing != Packing::Auto || bytes == 0 {
+        if !self.measures() || bytes == 0 {
             return;
         }
         let took = ns as f64 / bytes as f64 / threads.max(1) as f64;
@@ -115,7 +115,7 @@ impl PackingPace {
             Packing::None => Encoding::Plain,
             Packing::Lz4 => Encoding::Lz4,
             Packing::Zstd => Encoding::Zstd,
-            Packing::Auto => self.state.lock().choose(self.lanes),
+            Packing::Auto(first) => self.state.lock().choose(self.lanes, first),
         }
     }
 
@@ -130,9 +130,9 @@ impl PackingPace {
         threads: usize,
         clock: impl Fn() -> u64,
     ) {
-        if self.packing != Packing::Auto {
+        let Packing::Auto(first) = self.packing else {
             return;
-        }
+        };
         let chosen = {
             let mut state = self.state.lock();
             let due = state.blocks.is_multiple_of(EVERY);
@@ -140,7 +140,7 @@ impl PackingPace {
             if !due {
                 return;
             }
-            state.choose(self.lanes)
+            state.choose(self.lanes, first)
         };
         let middle = bytes.len().saturating_sub(SAMPLE) / 2;
         let piece = &bytes[middle..bytes.len().min(middle + SAMPLE)];
@@ -161,8 +161,9 @@ impl State {
         }
     }
 
-    fn choose(&self, lanes: usize) -> Encoding {
-        let Some(wire) = self.wires.byte_ns(lanes) else { return Encoding::Plain };
+    /// Returns the fastest encoding over `lanes` lanes; `first` while their rate is unknown.
+    fn choose(&self, lanes: usize, first: Encoding) -> Encoding {
+        let Some(wire) = self.wires.byte_ns(lanes) else { return first };
         let time = |figures: Figures| figures.0.map(|(took, left)| took.max(left * wire));
         let packings = [(Encoding::Lz4, time(self.lz4)), (Encoding::Zstd, time(self.zstd))];
         let known = packings.into_iter().filter_map(|(form, time)| Some((form, time?)));
@@ -175,10 +176,12 @@ impl State {
 mod tests {
     use super::*;
 
+    const AUTO: Packing = Packing::Auto(Encoding::Plain);
+
     /// A wire with `wire` ns per byte. LZ4 halves in 1 ns per byte, Zstandard leaves `left`
     /// permille in 3.
     fn pace(wire: u64, left: usize) -> PackingPace {
-        let pace = PackingPace::new(Packing::Auto, 1);
+        let pace = PackingPace::new(AUTO, 1);
         for _ in 0..50 {
             pace.sent(0, 1000, wire * 1000);
             pace.packed(Encoding::Lz4, (1000, 500.max(left)), 2000, 2);
@@ -210,17 +213,18 @@ mod tests {
     #[test]
     fn what_does_not_get_smaller_is_left_as_it_is() {
         assert_eq!(pace(80, 990).choose(), Encoding::Plain);
-        assert_eq!(
-            PackingPace::new(Packing::Auto, 1).choose(),
-            Encoding::Plain,
-            "nothing is known"
-        );
+        assert_eq!(PackingPace::new(AUTO, 1).choose(), Encoding::Plain, "nothing is known");
+        let expected = PackingPace::new(Packing::Auto(Encoding::Zstd), 1);
+        assert_eq!(expected.choose(), Encoding::Zstd, "nothing is known but what was expected");
+        expected.packed(Encoding::Zstd, (1000, 990), 6000, 2);
+        expected.sent(0, 1000, 80_000);
+        assert_eq!(expected.choose(), Encoding::Plain, "it does not get smaller");
         assert_eq!(PackingPace::new(Packing::Lz4, 1).choose(), Encoding::Lz4);
     }
 
     #[test]
     fn what_is_not_in_use_is_tried_now_and_then() {
-        let pace = PackingPace::new(Packing::Auto, 1);
+        let pace = PackingPace::new(AUTO, 1);
         let (text, mut room) = (b"again and ".repeat(10_000), vec![0; 200_000]);
         for number in 0..40 {
             let clock = std::cell::Cell::new(0);

@@ -111,8 +111,11 @@ impl Table {
             unit: "MB/s",
             predicted: predicted / 1e6,
             emulated: emulated / 1e6,
+            void: false,
         };
-        let rows = self.rows.iter().map(|row| rate(place(row), row.predicted, row.rate));
+        let rows = self.rows.iter();
+        let rows =
+            rows.map(|row| rate(place(row), row.predicted, row.rate).voided(row.busy.lags()));
         let upgrades = self.common.upgrades.iter().map(|tried| {
             let what = format!("{} twice as fast, {} remote", tried.faster.name(), tried.remote);
             rate(what, tried.forecast, tried.rate)

@@ -1,15 +1,17 @@
 //! Conditions of the time, which are put into the lab's nodes.
 
 use garland_analysis::grade::Condition;
-use garland_core::units::bytes;
+use garland_core::units::{Rate, bytes};
 use garland_topology::{Topology, Vintage};
 use serde::{Deserialize, Serialize};
 
+use super::job::Tool;
 use crate::sections::refuse;
 use garland_terminal::failure::Failure;
 
 /// Entry of `[[job.condition]]`: a condition of the time at all nodes. The keys other than its name and its
-/// source are those of `[[topology.node]]`.
+/// source are those of `[[topology.node]]`. `disk` changes only dolly's chain, which ends with a `sync`, and
+/// the others only the script.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeCondition {
@@ -21,6 +23,7 @@ pub struct TimeCondition {
     pipe: Option<String>,
     block: Option<String>,
     start: Option<String>,
+    disk: Option<String>,
 }
 
 impl TimeCondition {
@@ -33,11 +36,22 @@ impl TimeCondition {
         };
         match vintage.fault() {
             Some((key, reason)) => refuse(format!("{}: `{key}`: {reason}", self.name)),
-            None if vintage == Vintage::default() => {
-                refuse(format!("{} changes nothing: set copies, pipe, block or start", self.name))
-            }
+            None if vintage == Vintage::default() && self.disk.is_none() => refuse(format!(
+                "{} changes nothing: set copies, pipe, block, start or disk",
+                self.name
+            )),
             None => Ok(vintage),
         }
+    }
+
+    /// Returns the rate at which disks take what was written before, if this sets it.
+    fn disk(&self) -> Result<Option<Rate>, Failure> {
+        read(self.disk.as_deref(), str::parse)
+    }
+
+    /// Whether this changes dolly's chain, and not the script.
+    pub fn is_disk(&self) -> bool {
+        self.disk.is_some()
     }
 }
 
@@ -53,6 +67,7 @@ fn read<T, E: ToString>(
 pub struct Setting {
     condition: Condition,
     vintage: Vintage,
+    disk: Option<Rate>,
     /// The number of conditions.
     count: usize,
 }
@@ -60,16 +75,17 @@ pub struct Setting {
 impl Setting {
     /// Puts `conditions` together. Their source is known if that of each is.
     pub fn of(conditions: &[TimeCondition]) -> Result<Self, Failure> {
-        let mut vintage = Vintage::default();
+        let (mut vintage, mut disk) = (Vintage::default(), None);
         for one in conditions {
             vintage = vintage.or(one.vintage()?);
+            disk = disk.or(one.disk()?);
         }
         let names: Vec<&str> = conditions.iter().map(|one| one.name.as_str()).collect();
         let sources: Option<Vec<&str>> =
             conditions.iter().map(|one| one.source.as_deref()).collect();
         let condition =
             Condition::new(names.join(" + "), sources.map(|sources| sources.join("; ")));
-        Ok(Self { condition, vintage, count: conditions.len() })
+        Ok(Self { condition, vintage, disk, count: conditions.len() })
     }
 
     /// Returns the conditions as one, for grades.
@@ -82,11 +98,17 @@ impl Setting {
         self.count == 1
     }
 
+    /// Returns the tool that is run with these conditions.
+    pub fn tool(&self) -> Tool {
+        if self.disk.is_some() { Tool::Dolly } else { Tool::Pipes }
+    }
+
     /// Returns `topology` with these conditions at all nodes.
     pub fn applied(&self, topology: &Topology) -> Topology {
         let mut topology = topology.clone();
         for node in &mut topology.nodes {
             node.vintage = self.vintage.or(node.vintage);
+            node.disk = self.disk.or(node.disk);
         }
         topology
     }

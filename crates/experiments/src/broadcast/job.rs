@@ -24,7 +24,8 @@ pub struct Job {
     pub receivers: Vec<u32>,
     /// The tools, in the table's order.
     pub steps: Vec<Tool>,
-    /// The conditions of the time: the script runs with each of them alone, and with all together.
+    /// The conditions of the time: the script runs with each of them alone, and with all together; dolly's
+    /// chain runs with disks of the time.
     #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<TimeCondition>,
 }
@@ -35,6 +36,8 @@ pub struct Job {
 pub enum Tool {
     /// A chain of named pipes, tee and netcat, like the script of 2005.
     Pipes,
+    /// A chain that begins and ends as dolly 0.57 does, to the published numbers of nodes only.
+    Dolly,
     /// Garland with agents that are started by the copy itself.
     Cold,
     /// Garland with agents that were started before the copy.
@@ -46,6 +49,7 @@ impl Tool {
     pub fn name(self) -> &'static str {
         match self {
             Self::Pipes => "pipe script",
+            Self::Dolly => "dolly's chain",
             Self::Cold => "garland, cold",
             Self::Up => "garland, up",
         }
@@ -56,21 +60,33 @@ impl Tool {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedRow {
+    /// The tool that copied; by default the script.
+    #[serde(default = "script")]
+    pub tool: Tool,
     /// Number of nodes that receive the file.
     pub receivers: u32,
     /// Seconds of the whole command.
     pub seconds: Published,
     /// Rate in MB/s.
     pub rate: Published,
+    /// Seconds of the transfer, as the tool reported them; `None` if it reports none.
+    pub transfer: Option<Published>,
+    /// Rate in MB/s, as the tool reported it.
+    pub transfer_rate: Option<Published>,
+}
+
+fn script() -> Tool {
+    Tool::Pipes
 }
 
 impl Broadcast {
     /// Returns the conditions that are put into the lab one after the other: each alone, and, if there are
-    /// several, all together.
+    /// several that change the script, all of these together.
     pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let all = &self.job.conditions;
         let alone = all.iter().map(|one| Setting::of(std::slice::from_ref(one)));
-        let together = (all.len() > 1).then(|| Setting::of(all));
+        let of_script: Vec<_> = all.iter().filter(|one| !one.is_disk()).cloned().collect();
+        let together = (of_script.len() > 1).then(|| Setting::of(&of_script));
         alone.chain(together).collect()
     }
 
@@ -90,8 +106,15 @@ impl Broadcast {
         }
     }
 
-    /// Returns the published row for this number of receivers; `None` if there is none.
-    pub fn published(&self, receivers: u32) -> Option<&PublishedRow> {
-        self.published.iter().find(|row| row.receivers == receivers)
+    /// Returns the published row of a tool for this number of receivers; `None` if there is none.
+    pub fn published(&self, tool: Tool, receivers: u32) -> Option<&PublishedRow> {
+        self.published.iter().find(|row| row.tool == tool && row.receivers == receivers)
+    }
+
+    /// Returns the numbers of nodes that a tool copies to.
+    pub fn receivers(&self, tool: Tool) -> Vec<u32> {
+        let is_run =
+            |receivers: &u32| tool != Tool::Dolly || self.published(tool, *receivers).is_some();
+        self.job.receivers.iter().copied().filter(is_run).collect()
     }
 }

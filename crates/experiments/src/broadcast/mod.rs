@@ -1,7 +1,9 @@
 //! One file to several nodes of one topology, by several tools: the table of 2005.
 
 mod condition;
+mod dolly;
 mod job;
+mod parts;
 mod pipes;
 mod shares;
 mod table;
@@ -19,8 +21,7 @@ use crate::scenario_lab::ScenarioLab;
 use condition::Setting;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-pub use job::Broadcast;
-use job::Tool;
+pub use job::{Broadcast, Tool};
 pub use table::Table;
 use table::{Common, Row};
 #[cfg(test)]
@@ -66,7 +67,8 @@ impl Broadcast {
         Ok(Table::new(self, common, rows))
     }
 
-    /// Copies in a lab of a topology: with every tool, or only the script if a condition of the time is in it.
+    /// Copies in a lab of a topology: with every tool, or only the one that a condition of the
+    /// time changes, if one is in it.
     fn rows(
         &self,
         lab: &ScenarioLab<'_>,
@@ -81,10 +83,10 @@ impl Broadcast {
         let on = (topology, lab.processors()?);
         phases.end("set-up");
         let with = setting.map(|setting| setting.condition().name().to_owned());
-        let is_run = |tool: &&Tool| setting.is_none() || **tool == Tool::Pipes;
+        let is_run = |tool: &&Tool| setting.is_none_or(|setting| setting.tool() == **tool);
         let mut rows = Vec::new();
         for &tool in self.job.steps.iter().filter(is_run) {
-            for &receivers in &self.job.receivers {
+            for receivers in self.receivers(tool) {
                 lab.go_on()?;
                 let words = with.as_ref().map_or_else(String::new, |with| format!(", {with}"));
                 garland_terminal::errln!("{} to {receivers}{words} ...", tool.name());
@@ -97,7 +99,8 @@ impl Broadcast {
                     equal &= lab.verify(node, NAME, &source)?;
                 }
                 let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
-                let predicted_s = start_ns as f64 / 1e9 + wires_s;
+                let synced_s = synced_s(tool, topology, length);
+                let predicted_s = start_ns as f64 / 1e9 + wires_s + synced_s;
                 let with = with.clone();
                 let row =
                     Row { tool, receivers, with, predicted_s, whole_s, stream_s, busy, equal };
@@ -127,6 +130,7 @@ fn copy(
     };
     match tool {
         Tool::Pipes => pipes::copy_by_pipes(lab, source, NAME, nodes),
+        Tool::Dolly => dolly::copy_by_dolly(lab, source, NAME, nodes),
         Tool::Cold => measure(),
         Tool::Up => {
             lab.garland(&["up", &receivers])?;
@@ -135,6 +139,13 @@ fn copy(
             measured
         }
     }
+}
+
+/// Returns the seconds that the slowest disk needs for a `sync` of the file, which ends dolly's chain.
+fn synced_s(tool: Tool, topology: &Topology, length: u64) -> f64 {
+    let disks = topology.nodes.iter().skip(1).filter_map(|node| node.disk);
+    let seconds = disks.map(|rate| length as f64 / rate.bytes_per_second());
+    if tool == Tool::Dolly { seconds.fold(0.0, f64::max) } else { 0.0 }
 }
 
 /// Returns a short description of the network, such as `switch at 12.5 MB/s (0.100 Gbit/s)` or `8

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
 
+use super::parts::{await_end, await_listener};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -14,9 +14,6 @@ use garland_terminal::failure::{Failure, OrFailure};
 const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
 
 const PORT: &str = "7002";
-
-/// The timeout of the chain, in nanoseconds: if a byte is lost, the script would wait forever.
-const PATIENCE_NS: u64 = 300_000_000_000;
 
 /// Copies `source` from the first of `nodes`, the head, to all others, where the file is named
 /// `name`. Returns the nanoseconds of the whole command, and those of the transfer alone.
@@ -42,32 +39,13 @@ pub fn copy_by_pipes(
         }
         inner.await_start(node).map_err(Failure::nothing)?;
         parts.push(start(inner, node, "node", &file, &next)?);
-        await_listener(inner, node)?;
+        await_listener(inner, node, PORT)?;
     }
     inner.pace(true).map_err(Failure::nothing)?;
     let stream = clock::now_ns();
     parts.push(start(inner, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
-    let deadline = stream + PATIENCE_NS;
-    for mut child in parts {
-        loop {
-            match child.try_wait().or_nothing("failed to wait for the pipe script")? {
-                Some(status) if status.success() => break,
-                Some(status) => {
-                    return Err(Failure::nothing(format!("the pipe script failed: {status}")));
-                }
-                None if lab.interrupted() => {
-                    // The other processes lose their connection, or end with the lab.
-                    let _ = child.kill();
-                    lab.go_on()?;
-                }
-                None if clock::now_ns() > deadline => {
-                    // The process may have ended just now; the error below is reported anyway.
-                    let _ = child.kill();
-                    return Err(Failure::nothing("the pipe script timed out after 300 s"));
-                }
-                None => garland_sys::threads::sleep(Duration::from_millis(5)),
-            }
-        }
+    for child in parts {
+        await_end(lab, child, "the pipe script", stream)?;
     }
     let ended = clock::now_ns();
     Ok((ended - started, ended - stream))
@@ -81,20 +59,4 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.stdin(Stdio::null());
     signal::release_in(&mut command);
     command.spawn().or_nothing("failed to start the pipe script")
-}
-
-/// Waits up to 10 s until netcat listens on a node; netcat itself does not report this.
-fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
-    let deadline = clock::now_ns() + 10_000_000_000;
-    let pattern = format!("sport = :{PORT}");
-    while clock::now_ns() < deadline {
-        let mut sockets = lab.command(node, "ss").map_err(Failure::nothing)?;
-        let output = sockets.args(["-Htln", &pattern]).output().or_nothing("failed to run ss")?;
-        if !output.stdout.is_empty() {
-            return Ok(());
-        }
-        garland_sys::threads::sleep(Duration::from_millis(5));
-    }
-    Err(Failure::nothing(format!("timed out after 10 s waiting for netcat on {node} to listen"))
-        .hint("if netcat is not installed, run apt-get install netcat-openbsd"))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_analysis::grade::Sample;
+use garland_analysis::grade::{Published, Sample};
 use serde::Serialize;
 
 use super::condition::Setting;
@@ -50,7 +50,8 @@ pub struct Row {
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds from the first byte until the last node has received its last byte.
+    /// Seconds from the first byte until the last node has received its last byte; of dolly's chain, those
+    /// that it reports.
     pub stream_s: f64,
     /// The share of this machine's processor time that was in use during the copy.
     pub busy: Busy,
@@ -63,6 +64,11 @@ impl Row {
         self.sample(self.whole_s)
     }
 
+    /// Returns the seconds of the whole command that are not in what the tool reports.
+    fn uncounted_s(&self) -> f64 {
+        self.whole_s - self.stream_s
+    }
+
     /// Returns the sample of a value from this row, which is void if the emulator lagged.
     fn sample(&self, value: f64) -> Sample {
         Sample::new(value).voided(self.busy.lags())
@@ -70,11 +76,11 @@ impl Row {
 }
 
 impl Table {
-    /// Returns the published times, rates and orders of the script, each with what was measured, and
-    /// whether standing agents save what they were proposed for.
+    /// Returns the published times, rates and orders of the script and of dolly, each with what was
+    /// measured, and whether standing agents save what they were proposed for.
     pub fn claims(&self) -> Vec<Claim> {
-        let published = |row: &Row| self.experiment.published(row.receivers);
-        let pipes = self.script(None);
+        let published = |row: &Row| self.experiment.published(row.tool, row.receivers);
+        let pipes = self.by(Tool::Pipes, None);
         let rows: Vec<_> = pipes.filter_map(|row| Some((row, published(row)?))).collect();
         let mut claims = Vec::new();
         for (row, then) in &rows {
@@ -82,7 +88,7 @@ impl Table {
             let rate = |row: &Row| row.sample(self.rate(row.whole_s));
             let seconds = Claim::figure(format!("{what}, time"), "s", &then.seconds, row.seconds());
             let rates = Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate(row));
-            let of = |with: &str| self.of(with, row.receivers);
+            let of = |with: &str| self.of(row.tool, with, row.receivers);
             claims.push(self.conditioned(seconds, |with| Some(of(with)?.seconds())));
             claims.push(self.conditioned(rates, |with| of(with).map(rate)));
         }
@@ -98,25 +104,57 @@ impl Table {
                 let claim = Claim::order(what, both, quotient(later, first));
                 claims.extend(claim.map(|claim| {
                     self.conditioned(claim, |with| {
-                        let of = |row: &Row| self.of(with, row.receivers);
+                        let of = |row: &Row| self.of(row.tool, with, row.receivers);
                         Some(quotient(of(later)?, of(first)?))
                     })
                 }));
             }
         }
+        claims.extend(self.by(Tool::Dolly, None).flat_map(|row| self.of_dolly(row)));
         claims.extend(self.standing());
         claims
     }
 
-    /// Returns the rows of the script with these conditions in the lab.
-    fn script(&self, with: Option<&str>) -> impl Iterator<Item = &Row> {
-        let is_one = move |row: &&Row| row.tool == Tool::Pipes && row.with.as_deref() == with;
-        self.rows.iter().filter(is_one)
+    /// Returns what dolly took and reported, and the difference, which it does not count.
+    fn of_dolly(&self, row: &Row) -> Vec<Claim> {
+        let Some(then) = self.experiment.published(row.tool, row.receivers) else {
+            return Vec::new();
+        };
+        let to = format!("dolly to {}", row.receivers);
+        let claim = |what: &str, unit, published: &Published, value: &dyn Fn(&Row) -> f64| {
+            let sample = row.sample(value(row));
+            let claim = Claim::figure(format!("{to}, {what}"), unit, published, sample);
+            self.conditioned(claim, |with| {
+                let row = self.of(row.tool, with, row.receivers)?;
+                Some(row.sample(value(row)))
+            })
+        };
+        let whole_s = |row: &Row| row.whole_s;
+        let whole_rate = |row: &Row| self.rate(row.whole_s);
+        let mut claims = vec![
+            claim("whole command", "s", &then.seconds, &whole_s),
+            claim("rate of the whole command", "MB/s", &then.rate, &whole_rate),
+        ];
+        if let Some(transfer) = &then.transfer {
+            let left = then.seconds.less(transfer);
+            claims.push(claim("transfer as it reports it", "s", transfer, &|row| row.stream_s));
+            claims.push(claim("what it does not count", "s", &left, &Row::uncounted_s));
+        }
+        if let Some(rate) = &then.transfer_rate {
+            let reported = |row: &Row| self.rate(row.stream_s);
+            claims.push(claim("rate as it reports it", "MB/s", rate, &reported));
+        }
+        claims
     }
 
-    /// Returns the row of the script to so many receivers with these conditions in the lab.
-    fn of(&self, with: &str, receivers: u32) -> Option<&Row> {
-        self.script(Some(with)).find(|row| row.receivers == receivers)
+    /// Returns the rows of a tool with these conditions in the lab.
+    fn by(&self, tool: Tool, with: Option<&str>) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.tool == tool && row.with.as_deref() == with)
+    }
+
+    /// Returns the row of a tool to so many receivers with these conditions in the lab.
+    fn of(&self, tool: Tool, with: &str, receivers: u32) -> Option<&Row> {
+        self.by(tool, Some(with)).find(|row| row.receivers == receivers)
     }
 
     /// Returns all conditions of the time, each alone and all together.
@@ -138,20 +176,50 @@ impl Table {
     /// Writes what each condition of the time adds to the script's time to the most receivers. Void rows are
     /// left out.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = self.settings();
-        let most = self.script(None).max_by_key(|row| row.receivers);
+        let mut settings = self.settings();
+        settings.retain(|setting| setting.tool() == Tool::Pipes);
+        let most = self.by(Tool::Pipes, None).max_by_key(|row| row.receivers);
         let Some(row) = most.filter(|_| !settings.is_empty()) else { return Ok(()) };
-        let Some(then) = self.experiment.published(row.receivers) else { return Ok(()) };
+        let Some(then) = self.experiment.published(row.tool, row.receivers) else { return Ok(()) };
         if row.busy.lags() {
             return writeln!(f, "\nto {}: void, the emulator lagged", row.receivers);
         }
         let with = settings.iter().filter_map(|setting| {
             let name = setting.condition().name();
-            let row = self.of(name, row.receivers).filter(|row| !row.busy.lags())?;
+            let row = self.of(row.tool, name, row.receivers).filter(|row| !row.busy.lags())?;
             Some((name, row.whole_s, setting.is_alone()))
         });
         let with = with.collect();
         write!(f, "{}", Shares::new(row.receivers, &then.seconds, row.whole_s, with))
+    }
+
+    /// Writes where the time is that dolly does not count: what it took less what it reported, then, in the
+    /// lab as it is, and with disks of the time. Void rows are left out.
+    fn write_uncounted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in self.by(Tool::Dolly, None).filter(|row| !row.busy.lags()) {
+            let then = self.experiment.published(row.tool, row.receivers);
+            let Some((then, transfer)) =
+                then.and_then(|then| Some((then, then.transfer.as_ref()?)))
+            else {
+                continue;
+            };
+            let (to, left) = (row.receivers, then.seconds.less(transfer));
+            writeln!(
+                f,
+                "\ndolly to {to}, not counted by it: {left} s then, {:.2} s in the lab as it is",
+                row.uncounted_s()
+            )?;
+            for setting in self.settings() {
+                let name = setting.condition().name();
+                let with = self.of(row.tool, name, to).filter(|row| !row.busy.lags());
+                if let Some(with) = with {
+                    let share = with.uncounted_s() - row.uncounted_s();
+                    let percent = share / left.middle() * 100.0;
+                    writeln!(f, "  {share:+7.2} s ({percent:.0} %)   {name}")?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the claims that a chain of standing agents takes less time than one that is started for
@@ -181,7 +249,7 @@ impl Table {
         let of = |row: &Row| {
             let with = row.with.as_ref().map_or_else(String::new, |with| format!(", {with}"));
             let what = format!("{} to {}{with}", row.tool.name(), row.receivers);
-            Prediction::seconds(what, row.predicted_s, row.whole_s)
+            Prediction::seconds(what, row.predicted_s, row.whole_s).voided(row.busy.lags())
         };
         self.rows.iter().map(of).collect()
     }
@@ -217,21 +285,21 @@ impl fmt::Display for Table {
         }
         for setting in self.settings() {
             let with = setting.condition().name();
-            let mut rows = self.script(Some(with)).peekable();
+            let mut rows = self.by(setting.tool(), Some(with)).peekable();
             if rows.peek().is_some() {
                 writeln!(f, "with {with}:")?;
             }
             rows.try_for_each(|row| self.write_row(f, row))?;
         }
         self.common.refused.iter().try_for_each(|refused| writeln!(f, "{refused}"))?;
-        self.write_shares(f)
+        self.write_shares(f)?;
+        self.write_uncounted(f)
     }
 }
 
 impl Table {
     fn write_row(&self, f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
-        let then = (row.tool == Tool::Pipes).then(|| self.experiment.published(row.receivers));
-        let (seconds, rate) = match then.flatten() {
+        let (seconds, rate) = match self.experiment.published(row.tool, row.receivers) {
             Some(then) => (then.seconds.to_string(), then.rate.to_string()),
             None => ("-".to_owned(), "-".to_owned()),
         };

@@ -1,6 +1,6 @@
 //! A table in which everything came out as published, for tests of grades.
 
-use garland_analysis::grade::{Grade, RUNS, Why};
+use garland_analysis::grade::{Grade, Published, RUNS, Why};
 use garland_core::units::Nanos;
 use garland_topology::shapes::{Basis, switch};
 
@@ -25,8 +25,13 @@ pub fn ideal(shape: &Broadcast, own: &Broadcast) -> Table {
     };
     let rows = shape.published.iter().flat_map(|then| {
         let whole_s = then.seconds.middle();
+        if then.tool == Tool::Dolly {
+            let stream_s = then.transfer.as_ref().map_or(whole_s, Published::middle);
+            return vec![Row { stream_s, ..row(Tool::Dolly, then.receivers, whole_s) }];
+        }
         [(Tool::Pipes, whole_s), (Tool::Cold, 9.0), (Tool::Up, 7.5)]
             .map(|(tool, whole_s)| row(tool, then.receivers, whole_s))
+            .to_vec()
     });
     let size = Size { scale: 1.0, bytes: 86_400_000 };
     let common = Common { media: String::new(), size, limit_s: 7.34, refused: Vec::new() };
@@ -79,6 +84,31 @@ fn a_condition_explains_what_is_so_with_it_and_not_without() {
     assert_eq!(graded(20.0, "small pipes", 9.0).0, Grade::Reproduced);
     let (grade, _) = graded(8.0, "slow starts", 20.0);
     assert!(matches!(grade, Grade::Open(Why::Unsourced { .. })), "{grade}");
+}
+
+#[test]
+fn the_time_that_dolly_does_not_count_is_explained_by_disks_that_sync_at_the_end() {
+    let own = garland_commands::topology::text("dolly-2005").unwrap();
+    let own: Broadcast = toml::from_str(own).unwrap();
+    let disk = own.settings().unwrap().into_iter().find(|one| one.tool() == Tool::Dolly).unwrap();
+    let (name, source) = (disk.condition().name().to_owned(), disk.condition().source());
+    assert!(source.is_some(), "a condition without a source explains nothing");
+    let graded = |bare_s: f64, with_s: f64| {
+        let mut table = ideal(&own, &own);
+        let row = table.rows.iter_mut().find(|row| row.tool == Tool::Dolly).unwrap();
+        row.whole_s = row.stream_s + bare_s;
+        let more = Row { with: Some(name.clone()), whole_s: row.stream_s + with_s, ..row.clone() };
+        table.rows.push(more);
+        let judged = judge(&vec![table.claims(); RUNS], &[], &own.emulation);
+        let left = judged.iter().find(|one| one.what == "dolly to 20, what it does not count");
+        (left.unwrap().grade.clone().unwrap(), table.to_string())
+    };
+    let (grade, text) = graded(0.1, 7.05);
+    assert_eq!(grade, Grade::Explained { by: name.clone() });
+    assert!(text.contains("not counted by it: 7.064 s then, 0.10 s in the lab as it is"), "{text}");
+    assert!(text.contains("+6.95 s (98 %)"), "{text}");
+    assert!(graded(0.1, 3.0).0.is_open(), "slow disks that are too fast explain nothing");
+    assert_eq!(graded(7.05, 7.05).0, Grade::Reproduced);
 }
 
 #[test]

@@ -81,7 +81,10 @@ impl Table {
 
     /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let of = |row: &Row| Prediction::seconds(row.label(), row.predicted_s, row.whole_s);
+        let of = |row: &Row| {
+            let one = Prediction::seconds(row.label(), row.predicted_s, row.whole_s);
+            one.voided(row.busy.lags())
+        };
         self.rows.iter().map(of).collect()
     }
 

@@ -39,11 +39,11 @@ impl Table {
         let jobs = &self.experiment.job;
         let encodes = self.rows.iter().filter_map(|row| {
             let what = format!("{} {}, {}, {}", jobs.jobs, jobs.called, row.load, row.topology);
-            Some(Prediction::seconds(what, row.predicted_s?, row.seconds))
+            Some(Prediction::seconds(what, row.predicted_s?, row.seconds).voided(row.busy.lags()))
         });
         let copies = self.common.copies.iter().map(|copy| {
             let what = format!("the copy, {}", copy.topology);
-            Prediction::seconds(what, copy.predicted_s, copy.seconds)
+            Prediction::seconds(what, copy.predicted_s, copy.seconds).voided(copy.busy.lags())
         });
         encodes.chain(copies).collect()
     }

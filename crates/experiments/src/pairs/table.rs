@@ -81,7 +81,7 @@ impl Table {
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name());
-            Prediction::seconds(what, row.predicted_s, row.whole_s)
+            Prediction::seconds(what, row.predicted_s, row.whole_s).voided(row.busy.lags())
         };
         self.rows.iter().map(of).collect()
     }

@@ -55,7 +55,9 @@ impl Table {
         let of = |row: &Row| {
             let what = format!("{}, {} in flight", row.transport.name(), row.point.in_flight);
             let emulated = row.point.each_ns / 1000.0;
-            Some(Prediction { what, unit: "us", predicted: row.predicted_ns? / 1000.0, emulated })
+            let predicted = row.predicted_ns? / 1000.0;
+            let void = row.waited.is_long();
+            Some(Prediction { what, unit: "us", predicted, emulated, void })
         };
         self.rows.iter().filter_map(of).collect()
     }

@@ -43,7 +43,7 @@ impl Table {
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |(row, at): (&Row, &At)| {
             let what = format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes);
-            Prediction::seconds(what, self.predicted(at), row.seconds)
+            Prediction::seconds(what, self.predicted(at), row.seconds).voided(row.busy.lags())
         };
         self.tried().map(of).collect()
     }

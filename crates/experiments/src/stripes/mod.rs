@@ -43,13 +43,14 @@ impl Stripes {
             let source = lab.random_file("source", length)?;
             let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
             let bytes_s = predicted::chain((topology, lab.processors()?), &[0, place], length)?;
-            let trial = Trial { experiment: self, lab, source, nothing, sizes, bytes_s };
+            let trial = Trial { experiment: self, lab, source, sizes, bytes_s };
             let node = format!("lab:{}", self.job.to);
             lab.garland(&["up", &node])?;
             lab.check(0, place)?;
             phases.end("set-up");
-            let copies = trial.copies()?;
-            let varied = trial.varied(&copies)?;
+            let start_s = trial.start_s(&nothing)?;
+            let copies = trial.copies(start_s)?;
+            let varied = trial.varied(start_s)?;
             phases.end("copies");
             let answers = trial.answers(&copies)?;
             phases.end("explained copies");

@@ -135,13 +135,15 @@ impl Table {
 
     /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let of = |row: &Row| Prediction::seconds(row.words(), row.predicted_s, row.whole_s);
-        let rows = self.rows.iter().map(of);
-        let varied = self.common.varied.iter();
-        rows.chain(
-            varied.map(|row| Prediction::seconds(row.to_string(), row.predicted_s, row.whole_s)),
-        )
-        .collect()
+        let rows = self.rows.iter().map(|row| {
+            let one = Prediction::seconds(row.words(), row.predicted_s, row.whole_s);
+            one.voided(row.busy.lags())
+        });
+        let varied = self.common.varied.iter().map(|row| {
+            let one = Prediction::seconds(row.to_string(), row.predicted_s, row.whole_s);
+            one.voided(row.busy.lags())
+        });
+        rows.chain(varied).collect()
     }
 
     /// Returns how many parts of `part` bytes the file has.

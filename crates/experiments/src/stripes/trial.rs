@@ -26,8 +26,6 @@ pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub lab: &'a ScenarioLab<'a>,
     pub source: PathBuf,
-    /// The path of a file of one byte, whose copy measures the start-up time.
-    pub nothing: PathBuf,
     pub sizes: Sizes,
     /// Simulated seconds of the file's bytes.
     pub bytes_s: f64,
@@ -40,24 +38,19 @@ pub struct StripedCopy {
 }
 
 impl Trial<'_> {
+    /// Returns the seconds of starting: those of a copy of the file `nothing`, which has one byte.
+    pub fn start_s(&self, nothing: &Path) -> Result<f64, Failure> {
+        Ok(self.copy(nothing, false, &[])?.whole_ns as f64 / 1e9)
+    }
+
     /// Makes four copies: in operations and without them, each without pauses and with those of the
-    /// suspects.
-    pub fn copies(&self) -> Result<Vec<StripedCopy>, Failure> {
+    /// suspects. Starting takes `start_s`.
+    pub fn copies(&self, start_s: f64) -> Result<Vec<StripedCopy>, Failure> {
         let mut copies = Vec::new();
-        let start_s = self.copy(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
         for paused in [false, true] {
             for held in [true, false] {
                 let suspects = self.experiment.job.suspects.iter().filter(|_| paused);
-                let pauses: Vec<&Pause> = suspects.collect();
-                let put_in = pauses.iter().map(|pause| self.put_in_ns(pause));
-                let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
-                let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
-                // Without operations, pauses overlap with the stream, except for one pause of each
-                // maker, at the start or the end of the stream.
-                let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
-                let pauses_s = if held { waits_s } else { ends_s };
-                let predicted_s = start_s + self.bytes_s + pauses_s;
-                copies.push(self.measure(held, &pauses, predicted_s)?);
+                copies.push(self.measure(held, &suspects.collect::<Vec<_>>(), start_s)?);
             }
         }
         Ok(copies)
@@ -84,11 +77,8 @@ impl Trial<'_> {
         Ok(answers)
     }
 
-    /// Makes the varied copies, each with the suspects' pauses and a prediction that is made before.
-    /// `copies` are those of [`Trial::copies`], which know the start-up time.
-    pub fn varied(&self, copies: &[StripedCopy]) -> Result<Vec<Varied>, Failure> {
-        let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
-        let start_s = healthy.map_or(0.0, |copy| copy.row.predicted_s - self.bytes_s);
+    /// Makes the varied copies, each with the suspects' pauses. Starting takes `start_s`.
+    pub fn varied(&self, start_s: f64) -> Result<Vec<Varied>, Failure> {
         let job = &self.experiment.job;
         let mut varied = Vec::new();
         for variation in &job.varied {
@@ -97,16 +87,9 @@ impl Trial<'_> {
             let pauses: Vec<Pause> = pauses
                 .map(|pause| variation.pause(pause, sizes, self.sizes.operation))
                 .collect::<Result<_, _>>()?;
-            let (mut before_s, mut after_s) = (0.0, 0.0);
-            for pause in &pauses {
-                let of = if pause.maker.is_the_clients() { &mut before_s } else { &mut after_s };
-                *of += pause.seconds()?;
-            }
-            let predicted_s = start_s + sizes.seconds(self.bytes_s, (before_s, after_s));
-            let (source, nothing) = (self.source.clone(), self.nothing.clone());
-            let trial = Trial { source, nothing, sizes, ..*self };
-            let row = trial.measure(true, &pauses.iter().collect::<Vec<_>>(), predicted_s)?.row;
-            let Row { whole_s, busy, equal, .. } = row;
+            let trial = Trial { source: self.source.clone(), sizes, ..*self };
+            let row = trial.measure(true, &pauses.iter().collect::<Vec<_>>(), start_s)?.row;
+            let Row { predicted_s, whole_s, busy, equal, .. } = row;
             let grows = variation.grows;
             varied.push(Varied { sizes, grows, predicted_s, whole_s, busy, equal });
         }
@@ -124,13 +107,18 @@ impl Trial<'_> {
         pauses.iter().map(answer).collect()
     }
 
-    /// Makes a copy of the whole file, whose prediction is `predicted_s`.
-    fn measure(
-        &self,
-        held: bool,
-        pauses: &[&Pause],
-        predicted_s: f64,
-    ) -> Result<StripedCopy, Failure> {
+    /// Predicts a copy of the whole file, and makes it. Starting takes `start_s`.
+    fn measure(&self, held: bool, pauses: &[&Pause], start_s: f64) -> Result<StripedCopy, Failure> {
+        let (mut before_s, mut after_s) = (0.0, 0.0);
+        for pause in pauses {
+            let of = if pause.maker.is_the_clients() { &mut before_s } else { &mut after_s };
+            *of += pause.seconds()?;
+        }
+        // Without operations, the file is one of them: pauses overlap with the stream, except for one of
+        // each maker, at its start or its end.
+        let whole = Sizes { operation: self.sizes.length, ..self.sizes };
+        let sizes = if held { self.sizes } else { whole };
+        let predicted_s = start_s + sizes.seconds(self.bytes_s, (before_s, after_s));
         let (copied, busy) = self.lab.watch(|| self.copy(&self.source, held, pauses))?;
         let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
         let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);

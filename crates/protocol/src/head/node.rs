@@ -223,12 +223,15 @@ mod tests {
         let second = 1_000_000_000;
         let mut progress = Progress::default();
         let report = |held, stalled_ns| Report { held, stalled_ns, ..Report::default() };
-        assert!(!progress.is_starved(second, &report(1, 0)), "it has made progress");
-        assert!(!progress.is_starved(15 * second, &report(1, 0)));
-        assert!(progress.is_starved(16 * second, &report(1, 0)));
-        assert!(!progress.is_starved(17 * second, &report(1, 0)), "its time begins anew");
-        assert!(!progress.is_starved(32 * second, &report(1, 7)), "it waited for its disk");
-        assert!(!progress.is_starved(46 * second, &report(2, 7)), "it has made progress");
-        assert!(progress.is_starved(61 * second, &report(2, 7)));
+        assert!(!progress.is_starved(second, &report(1, 0), true), "it has made progress");
+        assert!(!progress.is_starved(15 * second, &report(1, 0), true));
+        assert!(progress.is_starved(16 * second, &report(1, 0), true));
+        assert!(!progress.is_starved(17 * second, &report(1, 0), true), "its time begins anew");
+        assert!(!progress.is_starved(32 * second, &report(1, 7), true), "it waited for its disk");
+        assert!(!progress.is_starved(46 * second, &report(2, 7), true), "it has made progress");
+        assert!(progress.is_starved(61 * second, &report(2, 7), true));
+        assert!(!progress.is_starved(75 * second, &report(2, 7), false), "nobody has more");
+        assert!(!progress.is_starved(89 * second, &report(2, 7), true), "somebody has, for 14 s");
+        assert!(progress.is_starved(90 * second, &report(2, 7), true));
     }
 }
