@@ -5,7 +5,6 @@ use garland_core::units::{Rate, bytes};
 use garland_topology::{Topology, Vintage};
 use serde::{Deserialize, Serialize};
 
-use super::job::Tool;
 use crate::sections::refuse;
 use garland_terminal::failure::Failure;
 
@@ -98,9 +97,9 @@ impl Setting {
         self.count == 1
     }
 
-    /// Returns the tool that is run with these conditions.
-    pub fn tool(&self) -> Tool {
-        if self.disk.is_some() { Tool::Dolly } else { Tool::Pipes }
+    /// Whether this is the disk of dolly's chain.
+    pub fn is_disk(&self) -> bool {
+        self.disk.is_some()
     }
 
     /// Returns `topology` with these conditions at all nodes.

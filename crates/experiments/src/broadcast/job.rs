@@ -45,6 +45,11 @@ pub enum Tool {
 }
 
 impl Tool {
+    /// Returns the tool that is run with conditions of the time.
+    pub fn with(setting: &Setting) -> Self {
+        if setting.is_disk() { Self::Dolly } else { Self::Pipes }
+    }
+
     /// Returns the tool's name for the table.
     pub fn name(self) -> &'static str {
         match self {

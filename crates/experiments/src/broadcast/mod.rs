@@ -83,7 +83,7 @@ impl Broadcast {
         let on = (topology, lab.processors()?);
         phases.end("set-up");
         let with = setting.map(|setting| setting.condition().name().to_owned());
-        let is_run = |tool: &&Tool| setting.is_none_or(|setting| setting.tool() == **tool);
+        let is_run = |tool: &&Tool| setting.is_none_or(|setting| Tool::with(setting) == **tool);
         let mut rows = Vec::new();
         for &tool in self.job.steps.iter().filter(is_run) {
             for receivers in self.receivers(tool) {

@@ -177,7 +177,7 @@ impl Table {
     /// left out.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut settings = self.settings();
-        settings.retain(|setting| setting.tool() == Tool::Pipes);
+        settings.retain(|setting| Tool::with(setting) == Tool::Pipes);
         let most = self.by(Tool::Pipes, None).max_by_key(|row| row.receivers);
         let Some(row) = most.filter(|_| !settings.is_empty()) else { return Ok(()) };
         let Some(then) = self.experiment.published(row.tool, row.receivers) else { return Ok(()) };
@@ -285,7 +285,7 @@ impl fmt::Display for Table {
         }
         for setting in self.settings() {
             let with = setting.condition().name();
-            let mut rows = self.by(setting.tool(), Some(with)).peekable();
+            let mut rows = self.by(Tool::with(&setting), Some(with)).peekable();
             if rows.peek().is_some() {
                 writeln!(f, "with {with}:")?;
             }

@@ -90,7 +90,8 @@ fn a_condition_explains_what_is_so_with_it_and_not_without() {
 fn the_time_that_dolly_does_not_count_is_explained_by_disks_that_sync_at_the_end() {
     let own = garland_commands::topology::text("dolly-2005").unwrap();
     let own: Broadcast = toml::from_str(own).unwrap();
-    let disk = own.settings().unwrap().into_iter().find(|one| one.tool() == Tool::Dolly).unwrap();
+    let disk =
+        own.settings().unwrap().into_iter().find(|one| Tool::with(one) == Tool::Dolly).unwrap();
     let (name, source) = (disk.condition().name().to_owned(), disk.condition().source());
     assert!(source.is_some(), "a condition without a source explains nothing");
     let graded = |bare_s: f64, with_s: f64| {
