@@ -24,6 +24,16 @@ impl Claim {
         Self::new(what, unit, Statement::Figure(published.clone()), sample)
     }
 
+    /// Claims that `what` is at least a published figure, in `unit`.
+    pub fn at_least(
+        what: impl Into<String>,
+        unit: &'static str,
+        published: &Published,
+        sample: Sample,
+    ) -> Self {
+        Self::new(what, unit, Statement::AtLeast(published.clone()), sample)
+    }
+
     /// Claims the order of two published figures, of which `sample` is the measured quotient. `None` if
     /// the published figures have no order.
     pub fn order(

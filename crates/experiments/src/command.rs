@@ -104,8 +104,13 @@ fn rerun(
     let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
     let places = Places::open()?;
     let run = Run::begin(&places, "scenario")?;
-    let stage =
-        Stage { run: &run, topologies: &scenario.topologies, scale, interrupts: &interrupts };
+    let stage = Stage {
+        run: &run,
+        file: &scenario.file,
+        topologies: &scenario.topologies,
+        scale,
+        interrupts: &interrupts,
+    };
     let mut tables = Vec::new();
     for at in 1..=repetitions {
         garland_terminal::errln!("{}, repetition {at} of {repetitions}:", scenario.name);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::Experiment;
 use garland_commands::topology;
-use garland_terminal::failure::Failure;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// A question about topologies, its answer, and the experiment behind it.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +25,9 @@ pub struct Scenario {
     /// The answer to the question; `None` if the scenario has an experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// The file, or the name of a built-in scenario, by which other commands find the topology.
+    #[serde(skip)]
+    pub file: String,
     /// The topologies, in the order in which they are emulated; at least one.
     #[serde(serialize_with = "outlines")]
     pub topologies: Vec<Topology>,
@@ -92,6 +95,7 @@ impl Scenario {
             question: wanted("question", question)?,
             source: wanted("source", source)?,
             answer,
+            file: path.to_owned(),
             topologies,
             experiment,
         };
@@ -156,7 +160,10 @@ fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::
 pub fn all() -> Result<Vec<Scenario>, Failure> {
     topology::OWN
         .iter()
-        .map(|(name, text)| Scenario::parse(text, &format!("{name}.toml")))
+        .map(|(name, text)| {
+            let scenario = Scenario::parse(text, &format!("{name}.toml"))?;
+            Ok(Scenario { file: (*name).to_owned(), ..scenario })
+        })
         .collect()
 }
 
@@ -172,7 +179,10 @@ pub fn find(name: &str) -> Result<Scenario, Failure> {
         ))
         .hint("to list the scenarios, run garland scenario list")
     })?;
-    Scenario::parse(&text, name)
+    let scenario = Scenario::parse(&text, name)?;
+    // An absolute path is that of a file for certain, whatever its name is.
+    let file = std::path::absolute(name).or_nothing(format!("failed to find {name}"))?;
+    Ok(Scenario { file: file.to_string_lossy().into_owned(), ..scenario })
 }
 
 #[cfg(test)]
@@ -232,6 +242,7 @@ mod tests {
         let copy = topology::text("openmosix-copy-2004").unwrap();
         let pairs = topology::text("beowulf-pairs-1996").unwrap();
         let balance = topology::text("beowulf-1996").unwrap();
+        let farm = topology::text("openmosix-2004").unwrap();
         assert!(Scenario::parse(copy, "x.toml").is_ok());
         for (text, from, to, problem) in [
             (copy, "to = \"n2\"", "to = \"n9\"", "hub10 has no node n9"),
@@ -249,6 +260,10 @@ mod tests {
             (balance, "\"2MB\", ", "", "2MB are published, but not in `sizes`"),
             (balance, "best = 1", "best = 9", "has 9, which is not in `remote`"),
             (balance, "block = \"", "block = \"x", "x16KiB"),
+            (farm, "measured = [1, 2, 3]", "measured = [2, 3]", "must list 1 node"),
+            (farm, "measured = [1, 2, 3]", "measured = [1, 5]", "there are only 4 in `nodes`"),
+            (farm, "forecast = [4]", "forecast = [3]", "4 nodes of p2p-star are published, but"),
+            (farm, "\"n3\", \"n4\"]", "\"n3\", \"n5\"]", "p2p-star has no node n5"),
         ] {
             assert!(text.contains(from), "{from}");
             let failure = Scenario::parse(&text.replacen(from, to, 1), "x.toml").unwrap_err();

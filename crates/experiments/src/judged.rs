@@ -114,6 +114,7 @@ impl Judged {
     pub fn published(&self) -> String {
         match &self.statement {
             Statement::Figure(published) | Statement::Order(published) => published.to_string(),
+            Statement::AtLeast(published) => format!("at least {published}"),
             Statement::Below => "below 1".to_owned(),
             Statement::Peak(place) => format!("peak at {place}"),
             Statement::Answer => "yes".to_owned(),

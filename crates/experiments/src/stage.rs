@@ -14,6 +14,8 @@ use garland_terminal::failure::Failure;
 pub struct Stage<'a> {
     /// The run that records the experiment.
     pub run: &'a Run,
+    /// The scenario's file, or the name of a built-in scenario.
+    pub file: &'a str,
     /// The topologies, in the order in which they are emulated.
     pub topologies: &'a [Topology],
     /// The scale that the user asked for: the length of files as a share of the published length.

@@ -79,12 +79,18 @@ fn open(judged: &[Judged]) -> Vec<&str> {
 /// published, and 1.27 % where 1.3 are.
 const SLIPS: [&str; 2] = ["heavy, switch100, DIFF", "heavy, switch100, DIFF %"];
 
+/// A statement whose condition no source gives, so that it is open also if it comes out.
+const UNSOURCED: (&str, &str) = ("power of 20 nodes", "17");
+
 #[test]
 fn what_came_out_as_published_is_reproduced() {
     for name in ALL.into_iter().chain(["beowulf-pairs-1996"]) {
         let experiment = parse(topology::text(name).unwrap());
         let judged = judged(&experiment, &experiment);
-        let open: Vec<_> = open(&judged).into_iter().filter(|what| !SLIPS.contains(what)).collect();
+        let open: Vec<_> = open(&judged)
+            .into_iter()
+            .filter(|what| !SLIPS.contains(what) && *what != UNSOURCED.0)
+            .collect();
         assert_eq!(open, Vec::<&str>::new(), "{name}");
         assert!(judged.len() > 1 && judged.iter().all(|one| one.grade.is_some()), "{name}");
     }
@@ -136,7 +142,8 @@ fn a_wrong_published_figure_makes_the_grade_open() {
             let after = judged(&right, &parse(&changed));
             let more = open(&after).into_iter().filter(|what| !known.contains(what)).count();
             let is_slip = name == "openmosix-2004" && ["0m31s", "1.3"].contains(&figure.as_str());
-            assert!(more > 0 || is_slip, "{name}: {figure} became {}", wrong(&figure));
+            let is_open = name == "fifteen-of-24" && figure == UNSOURCED.1;
+            assert!(more > 0 || is_slip || is_open, "{name}: {figure} became {}", wrong(&figure));
             tried += 1;
         }
     }
@@ -229,7 +236,10 @@ fn shuffled(text: &str, seed: u64) -> String {
 /// Counts the figures and orders that count, and those of them that are not open.
 fn settled(judged: &[Judged]) -> [usize; 2] {
     let counts = |one: &&Judged| {
-        let is_figure = matches!(one.statement, Statement::Figure(_) | Statement::Order(_));
+        let is_figure = matches!(
+            one.statement,
+            Statement::Figure(_) | Statement::AtLeast(_) | Statement::Order(_)
+        );
         is_figure && one.calibrated.is_none()
     };
     let all = judged.iter().filter(counts);

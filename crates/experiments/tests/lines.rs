@@ -108,7 +108,7 @@ fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
                 }
             }
             None => {
-                writeln!(page, "\n{command}: no run is kept. Its figures are not graded here:\n")?;
+                let mut figures = String::new();
                 let scenario = find(name).expect("a scenario");
                 let experiment = scenario.experiment().expect("it can be run");
                 let value = serde_json::to_value(experiment).expect("it can be serialized");
@@ -123,8 +123,14 @@ fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
                             Value::Object(all) if !all.is_empty() => Some(format!("{key} {value}")),
                             _ => None,
                         });
-                        writeln!(page, "- {}", texts.collect::<Vec<_>>().join(", "))?;
+                        writeln!(figures, "- {}", texts.collect::<Vec<_>>().join(", "))?;
                     }
+                }
+                if figures.is_empty() {
+                    writeln!(page, "\n{command}: no run is kept; no figure was published.")?;
+                } else {
+                    let why = "no run is kept. Its figures are not graded here";
+                    write!(page, "\n{command}: {why}:\n\n{figures}")?;
                 }
             }
         }

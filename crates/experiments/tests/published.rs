@@ -29,7 +29,7 @@ fn figures(key: &str, value: &Value, found: &mut Vec<String>) {
             fields.for_each(|(key, value)| figures(key, value, found));
         }
         Value::Array(all) => all.iter().for_each(|value| figures(key, value, found)),
-        Value::String(text) if !["calibrated", "what", "unit"].contains(&key) => {
+        Value::String(text) if !["calibrated", "unsourced", "what", "unit"].contains(&key) => {
             found.push(text.clone());
         }
         Value::Number(number) => panic!("{key} = {number}: a number loses digits; write a text"),

@@ -17,6 +17,8 @@ pub enum Statement {
     /// One of two is larger than the other, by this quotient of the first and the second; runs measure
     /// the quotient.
     Order(Published),
+    /// A figure is at least this one; runs measure it in the unit of the publication.
+    AtLeast(Published),
     /// The first of two is smaller than the second, by an unpublished quotient; runs measure the quotient.
     Below,
     /// A curve has its peak at this place; runs measure the [`lead`](super::lead) of that place.
@@ -65,6 +67,7 @@ impl Statement {
                 let interval = interval.against(published, runs, error);
                 if interval.meets(published) { Ok(()) } else { Err(Why::OtherSize) }
             }
+            Self::AtLeast(published) => runs.interval(error)?.reaches(published),
             Self::Below => runs.interval(error)?.is_on_side(true),
             Self::Peak(_) => runs.interval(error)?.is_on_side(false).map_err(|why| match why {
                 Why::NoOrder => Why::Flat,
@@ -96,6 +99,15 @@ impl Interval {
     /// Returns whether the interval has the published figure, or a part of the published range.
     fn meets(self, published: &Published) -> bool {
         self.least <= published.most() && published.least() <= self.most
+    }
+
+    /// Checks that all values are at least the published figure.
+    fn reaches(self, published: &Published) -> Result<(), Why> {
+        match published.least() {
+            bound if self.least >= bound => Ok(()),
+            bound if self.most < bound => Err(Why::Less),
+            _ => Err(Why::NoOrder),
+        }
     }
 
     /// Checks that all quotients are below 1, or above 1 if not `smaller`.

@@ -129,6 +129,16 @@ fn an_order_counts_with_its_factor_and_never_the_other_way() {
 }
 
 #[test]
+fn a_bound_needs_every_run_above_it_with_the_error_of_the_emulation() {
+    let statement = Statement::AtLeast(figure("1095"));
+    assert_eq!(grade(&statement, &[1110.0, 1120.0, 1115.0]), Grade::Reproduced);
+    assert_eq!(grade(&statement, &[1190.0, 1195.0, 1200.0]), Grade::Reproduced, "more is as well");
+    assert_eq!(grade(&statement, &[1100.0, 1110.0, 1105.0]), Grade::Open(Why::NoOrder));
+    assert_eq!(grade(&statement, &[940.0, 945.0, 950.0]), Grade::Open(Why::Less));
+    assert!(matches!(grade(&statement, &[1100.0, 1300.0, 1500.0]), Grade::Open(Why::Wide { .. })));
+}
+
+#[test]
 fn a_flat_curve_is_no_peak() {
     let of = |curve: [f64; 4]| {
         let curve: Vec<(usize, f64)> = curve.into_iter().enumerate().collect();

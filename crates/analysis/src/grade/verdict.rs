@@ -41,6 +41,8 @@ pub enum Why {
     },
     /// The published figure is outside of the interval.
     Outside,
+    /// The figure is less than the least that was published.
+    Less,
     /// The order is that of the publication, but the quotient is another one.
     OtherSize,
     /// The order came out the other way.
@@ -93,6 +95,7 @@ impl fmt::Display for Why {
                 write!(f, "half-width {half:.1} %, above {widest:.0} %")
             }
             Self::Outside => write!(f, "another figure"),
+            Self::Less => write!(f, "less"),
             Self::OtherSize => write!(f, "the same order, by another factor"),
             Self::OtherWay => write!(f, "the other way round"),
             Self::NoOrder => write!(f, "neither is ahead"),

@@ -51,6 +51,21 @@ fn the_hub_of_a_topology_is_as_busy_as_its_bytes_make_it() {
 }
 
 #[test]
+fn a_topology_of_one_size_is_simulated_up_to_its_nodes() {
+    let scratch = Scratch::new("forecast-one-size");
+    for name in ["p2p-joined", "routed-mesh"] {
+        let words = ["forecast", "--points", "1=48,2=24.1,4=12.2", "--topology", name];
+        let more = ["--in", "30MB", "--out", "6MB", "--jobs", "120", "--nodes", "3,15,16"];
+        let result = told(&scratch, &[&words[..], &more].concat());
+        let simulated = result["simulated"].as_array().unwrap();
+        let nodes: Vec<_> = simulated.iter().map(|one| one["nodes"].as_u64().unwrap()).collect();
+        assert!(nodes.starts_with(&[3, 15]), "{name}: {result}");
+        // A mesh has no other size; joined stars have, if the second one has a node.
+        assert_eq!(nodes.contains(&16), name == "p2p-joined", "{name}");
+    }
+}
+
+#[test]
 fn prices_make_a_cost_curve() {
     let scratch = Scratch::new("forecast-prices");
     let given = points(&[1, 2, 4, 8]);

@@ -35,6 +35,12 @@ bytes = \"200kB\"
 settings = [\"net.ipv4.tcp_congestion_control=reno\"]
 [[job.riddle.suspect]]
 what = \"duplex\"
+[job.growth]
+topology = \"switch100\"
+load = \"light\"
+nodes = [\"srv\", \"n2\", \"n3\"]
+measured = [1, 2]
+forecast = [3]
 [emulation]
 error = 0.01
 reason = \"a test\"
@@ -79,8 +85,13 @@ fn jobs_over_two_networks_stand_beside_one_machine() {
         let [seconds, bound] = ["seconds", "bound_s"].map(|key| copy[key].as_f64().unwrap());
         assert!(bound > 0.0 && seconds > 0.9 * bound, "no copy beats its wires: {copy}");
     }
-    // The encodes, and the copy.
-    predictions(&result, 4);
+    let grown = &table["growth"];
+    assert_eq!(grown["equal"], true, "{grown}");
+    let counts: Vec<_> =
+        grown["rows"].as_array().unwrap().iter().map(|row| &row["nodes"]).collect();
+    assert_eq!(counts, [1, 2, 3]);
+    // The encodes, the copy, and the third node, unless jobs that short refuse a forecast.
+    predictions(&result, 4 + usize::from(!grown["prediction"].is_null()));
     let suspects = table["suspects"].as_array().unwrap();
     assert_eq!(suspects.len(), 2);
     assert!(suspects[0]["suspect"].is_null() && suspects[0]["slow"].as_f64() > Some(0.0));
@@ -199,7 +210,7 @@ fn few_nodes_tell_of_more_which_are_then_tried() {
             "forecast = [6]",
             "6 nodes are wanted, but there are only 5 besides the head",
         ),
-        ("shape = \"hub\"", "shape = \"star\"", "not a single hub or switch with a rate"),
+        ("rate = \"10mbit\"\n", "", "no wire with a rate from its head to n1"),
         ("nodes = 5\npower", "nodes = 4\npower", "4 nodes are published, but not in"),
     ] {
         assert!(SCALING.contains(from), "{from}");
@@ -207,4 +218,45 @@ fn few_nodes_tell_of_more_which_are_then_tried() {
         let said = garland.run(&["scenario", "run", &path]).with_code(2);
         assert!(said.err.contains(why), "{why}: {}", said.err);
     }
+}
+
+/// Two stars; the second one's server works, too.
+const JOINED: &str = "\
+version = 1
+name = \"joined\"
+question = \"Does it run?\"
+source = \"a test\"
+[topology]
+shape = \"joined\"
+nodes = \"srv1,a[2-3],srv2,b2\"
+first = 3
+rate = \"100mbit\"
+trunk = \"1gbit\"
+[job]
+kind = \"scaling\"
+jobs = 12
+bytes_in = \"60kB\"
+bytes_out = \"5kB\"
+lengths = [0.2, 0.24]
+measured = [1, 2, 3]
+forecast = [4]
+unlimited = \"no knee up to 4 nodes\"
+[emulation]
+error = 0.01
+reason = \"a test\"
+";
+
+#[test]
+fn joined_stars_are_forecast_over_their_own_topology_and_say_their_knee() {
+    let scratch = Scratch::new("scenario-joined");
+    let result = run(&scratch, JOINED);
+    let table = only(&result);
+    let seconds = |at: usize| table["rows"][at]["seconds"].as_f64().unwrap();
+    assert!(seconds(0) > 12.0 * 0.2 && seconds(3) < seconds(0), "{table}");
+    assert_eq!(predictions(&result, 1)[0][1], seconds(3));
+    let statements = result["statements"].as_array().unwrap();
+    let knee = statements.iter().find(|one| one["what"] == "no knee up to 4 nodes");
+    // A fourth node gains more than a twentieth, unless the machine is busy.
+    let gained = (0..3).all(|at| seconds(at) > seconds(3) / 0.95);
+    assert_eq!(knee.expect("a claim")["runs"][0]["value"].is_number(), gained, "{result}");
 }

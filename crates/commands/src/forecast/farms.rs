@@ -75,8 +75,8 @@ impl Jobs {
         if nodes > NODES.min(MOST) {
             return None;
         }
-        let topology = drawn.with(nodes).ok()?;
-        self.over(topology, nodes as usize).ok()
+        let topology = drawn.holding(nodes).ok()?;
+        self.over(&topology, nodes as usize).ok()
     }
 
     fn over(&self, topology: &Topology, nodes: usize) -> Result<Floor, NoWay> {

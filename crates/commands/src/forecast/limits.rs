@@ -34,8 +34,8 @@ pub fn demands(
     if let Some(drawn) = drawn
         && bytes_in + bytes_out > 0.0
     {
-        let topology = drawn.with(MANY)?;
-        demands.extend(of_wires(topology, bytes_in, bytes_out).map_err(|way| no_way(&way))?);
+        let topology = drawn.with(MANY).cloned().or_else(|_| drawn.as_written())?;
+        demands.extend(of_wires(&topology, bytes_in, bytes_out).map_err(|way| no_way(&way))?);
     }
     let shared = processors.map(|known| of_processors(known, bytes_in + bytes_out, measured.cpu));
     let shortest = measured.points.iter().map(|point| point.seconds).fold(f64::INFINITY, f64::min);

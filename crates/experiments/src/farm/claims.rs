@@ -37,7 +37,24 @@ impl Table {
             }
         }
         claims.extend(self.copied());
+        claims.extend(self.more_nodes());
         claims
+    }
+
+    /// Returns the claims about growing numbers of nodes: their least power, and whether few of them could have
+    /// told their time.
+    fn more_nodes(&self) -> Vec<Claim> {
+        let Some((growth, grown)) = self.grown() else { return Vec::new() };
+        let (curve, of) = (grown.curve(growth), format!("{}, {}", growth.load, growth.topology));
+        let (one, _) = self.experiment.power();
+        let figures = grown.rows.iter().filter_map(|row| {
+            let then = self.least_of(growth, row.nodes)?;
+            let power =
+                curve.power(row).map_or_else(Sample::none, |power| Sample::new(power * one));
+            let what = format!("{of}, power of {} PCs", row.nodes);
+            Some(Claim::at_least(what, "MHz", then, power.voided(curve.lags(row))))
+        });
+        figures.chain(curve.told(&format!("{of}: "))).collect()
     }
 
     /// Returns the claims about one load over one topology.

@@ -8,6 +8,7 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::riddle::Suspect;
+use crate::scaling::check_counts;
 use crate::sections::{Kind, Sections, place, reached, refuse};
 use garland_farm::result::Unit;
 use garland_terminal::failure::Failure;
@@ -46,6 +47,25 @@ pub struct Job {
     pub copy: CopyJob,
     /// The network that was slower than expected, and the faults that may explain it.
     pub riddle: Riddle,
+    /// A load on growing numbers of nodes; `None` if their numbers do not grow.
+    pub growth: Option<Growth>,
+}
+
+/// A load on growing numbers of nodes of one topology: small numbers are measured, and the times on larger ones
+/// are forecast from them and then tried.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Growth {
+    /// The name of the topology. Its nodes share no wire.
+    pub topology: String,
+    /// The name of the load.
+    pub load: String,
+    /// The nodes in the order in which they are added; the first one has the files.
+    pub nodes: Vec<String>,
+    /// The numbers of nodes that are measured first.
+    pub measured: Vec<u32>,
+    /// The numbers of nodes that are forecast from these measurements, and then tried.
+    pub forecast: Vec<u32>,
 }
 
 /// A load: one way to call the encoder.
@@ -112,6 +132,10 @@ pub struct PublishedRow {
     pub power: Option<Published>,
     /// The difference of `power` from that of all machines together, in percent.
     pub of_all: Option<Published>,
+    /// The least power of one machine that is as fast as other numbers of nodes, in the job's unit, by these
+    /// numbers.
+    #[serde(default)]
+    pub at_least: BTreeMap<String, Published>,
     /// The rate of the copy in MiB/s.
     pub rate: Option<Published>,
     /// Why the emulation was fitted to `slowest`; `None` if it was not.
@@ -156,6 +180,7 @@ impl Farm {
                 row.topology
             ));
         }
+        self.check_growth(topologies)?;
         let is_missing = |load: &LoadKind| self.published(ONE, Some(&load.name)).is_none();
         match job.load.iter().find(|load| is_missing(load)) {
             Some(load) => {
@@ -166,21 +191,71 @@ impl Farm {
     }
 
     fn check_nodes(&self, topology: &Topology) -> Result<(), Failure> {
-        let name = &topology.name;
-        let places = self.job.nodes.iter().map(|node| place(topology, node));
-        let places = places.collect::<Result<Vec<_>, _>>()?;
-        if places[0] != 0 {
-            return refuse(format!(
-                "the first of `nodes` has the files, so it must be the head of {name}, but is {}",
-                self.job.nodes[0]
-            ));
-        }
+        has_nodes(topology, &self.job.nodes)?;
         reached(topology, &self.job.copy.to).map(drop)
+    }
+
+    /// Checks that growing numbers of nodes are run as they are published.
+    fn check_growth(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        let growth = self.job.growth.as_ref();
+        for row in &self.published {
+            for nodes in row.at_least.keys() {
+                let is_tried = growth.is_some_and(|growth| {
+                    let mut tried = growth.forecast.iter();
+                    let is_same = growth.topology == row.topology;
+                    is_same
+                        && row.load.as_ref() == Some(&growth.load)
+                        && tried.any(|count| count.to_string() == *nodes)
+                });
+                if !is_tried {
+                    let topology = &row.topology;
+                    return refuse(format!(
+                        "{nodes} nodes of {topology} are published, but not in `forecast` of `growth`"
+                    ));
+                }
+            }
+        }
+        let Some(growth) = growth else { return Ok(()) };
+        let topology = topologies.iter().find(|topology| topology.name == growth.topology);
+        let Some(topology) = topology else {
+            return refuse(format!("{} grows, but is not in `topologies`", growth.topology));
+        };
+        if self.load(&growth.load).is_none() {
+            return refuse(format!("load {} grows, but is not in `load`", growth.load));
+        }
+        check_counts(&growth.measured, &growth.forecast, (growth.nodes.len(), "in `nodes`"))?;
+        has_nodes(topology, &growth.nodes)
+    }
+
+    /// Returns the load `name`; `None` if there is none.
+    pub fn load(&self, name: &str) -> Option<&LoadKind> {
+        self.job.load.iter().find(|load| load.name == name)
+    }
+
+    /// Returns this experiment on other nodes.
+    pub fn on(&self, nodes: &[String]) -> Self {
+        let mut other = self.clone();
+        other.job.nodes = nodes.to_vec();
+        other
     }
 
     /// Returns the published figure of a topology: that of a load, or that of the copy if `load` is
     /// `None`.
     pub fn published(&self, topology: &str, load: Option<&str>) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.topology == topology && row.load.as_deref() == load)
+    }
+}
+
+/// Checks that a topology has these nodes, and that the first one is its head, which has the files.
+fn has_nodes(topology: &Topology, nodes: &[String]) -> Result<(), Failure> {
+    let places = nodes.iter().map(|node| place(topology, node));
+    let places = places.collect::<Result<Vec<_>, _>>()?;
+    match places.first() {
+        Some(0) => Ok(()),
+        _ => refuse(format!(
+            "the first of `nodes` has the files, so it must be the head of {}, but is {}",
+            topology.name,
+            nodes.first().map_or("none", String::as_str)
+        )),
     }
 }

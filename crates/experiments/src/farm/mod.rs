@@ -1,8 +1,9 @@
 //! Many jobs on a few nodes, over several topologies: the heavy and the light encodes of 2004, a copy through
-//! the mount, and faults that may have slowed one of the networks down.
+//! the mount, faults that may have slowed one of the networks down, and more nodes than were published.
 
 mod claims;
 mod faults;
+mod growth;
 mod job;
 mod prediction;
 mod riddle;
@@ -29,7 +30,7 @@ use trial::FarmTrial;
 
 impl Farm {
     /// Runs the experiment: encodes on one machine and over every topology, copies through the
-    /// mount, and tests the suspects.
+    /// mount, tests the suspects, and tries more nodes.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         wave::find_encoder(&self.job.program)?;
         let Size { scale, bytes: length } = stage.scaled(&self.job.bytes, self.job.scale)?;
@@ -44,7 +45,8 @@ impl Farm {
         }
         let faults = course.with_faults(&scaling, &ones, phases)?;
         let suspects = course.suspects(phases)?;
-        Ok(Table::new(self, Common { scaling, copies, faults, suspects }, rows))
+        let growth = course.growth(&scaling, phases)?;
+        Ok(Table::new(self, Common { scaling, copies, faults, suspects, growth }, rows))
     }
 
     /// Returns the scaling of the emulation: files are scaled by `scale`, and wires so that they

@@ -7,10 +7,12 @@ use garland_analysis::grade::{Condition, Published};
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::job::{Farm, ONE};
+use super::growth::Grown;
+use super::job::{Farm, Growth, ONE, PublishedRow};
 use super::row::{CopyRow, FaultRow, Row, Scaling, SuspectRow, share_of_one};
 use super::words;
 use crate::predicted::Prediction;
+use crate::scaling::Columns;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
@@ -31,6 +33,8 @@ pub struct Common {
     pub faults: Vec<FaultRow>,
     /// The suspects of the riddle; the first row is without a fault.
     pub suspects: Vec<SuspectRow>,
+    /// A load on growing numbers of nodes; `None` if the job has none.
+    pub growth: Option<Grown>,
 }
 
 impl Table {
@@ -45,14 +49,20 @@ impl Table {
             let what = format!("the copy, {}", copy.topology);
             Prediction::seconds(what, copy.predicted_s, copy.seconds).voided(copy.busy.lags())
         });
-        encodes.chain(copies).collect()
+        let grown = self.grown().into_iter().flat_map(|(growth, grown)| {
+            let (load, topology) = (&growth.load, &growth.topology);
+            let what = format!("{} {}, {load}, {topology},", jobs.jobs, jobs.called);
+            grown.curve(growth).predictions(&what)
+        });
+        encodes.chain(copies).chain(grown).collect()
     }
 
     /// Describes the first load whose outputs differ; `None` if there is none.
     pub fn broken(&self) -> Option<String> {
         let mut rows = self.rows.iter().chain(self.common.faults.iter().map(|one| &one.row));
-        let row = rows.find(|row| !row.equal)?;
-        let (topology, load) = (&row.topology, &row.load);
+        let row = rows.find(|row| !row.equal).map(|row| (&row.topology, &row.load));
+        let grown = self.grown().filter(|(_, grown)| !grown.equal);
+        let (topology, load) = row.or(grown.map(|(growth, _)| (&growth.topology, &growth.load)))?;
         Some(format!("{topology}, {load}: outputs differ, although their sources are equal"))
     }
 }
@@ -74,6 +84,7 @@ impl fmt::Display for Table {
         self.losses(f)?;
         self.copies(f)?;
         self.riddle(f)?;
+        self.growth(f)?;
         writeln!(f)?;
         words::losses(&self.rows).try_for_each(|line| writeln!(f, "{line}"))?;
         let last = self.experiment.job.load.last().map(|load| &load.name);
@@ -260,6 +271,30 @@ impl Table {
             writeln!(f, "{name:<40}{slow:>12}{fast:>12}{by:>10}")?;
         }
         Ok(())
+    }
+
+    fn growth(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some((growth, grown)) = self.grown() else { return Ok(()) };
+        let job = &self.experiment.job;
+        let Growth { load, topology, .. } = growth;
+        writeln!(f, "\nmore nodes: {} {}, {load}, over {topology}", job.jobs, job.called)?;
+        let (one, unit) = self.experiment.power();
+        let published =
+            |nodes| or_dash(self.least_of(growth, nodes).map(|figure| format!(">= {figure}")));
+        let seconds = self.common.scaling.seconds;
+        let columns = Columns { published: &published, seconds, unit: (&unit, one) };
+        grown.curve(growth).write(f, &columns)
+    }
+
+    /// Returns what the job says of growing numbers of nodes, and their times.
+    pub(super) fn grown(&self) -> Option<(&Growth, &Grown)> {
+        self.experiment.job.growth.as_ref().zip(self.common.growth.as_ref())
+    }
+
+    /// Returns the published least power of a number of nodes; `None` if there is none.
+    pub(super) fn least_of(&self, growth: &Growth, nodes: u32) -> Option<&Published> {
+        let row: &PublishedRow = self.experiment.published(&growth.topology, Some(&growth.load))?;
+        row.at_least.get(&nodes.to_string())
     }
 
     /// Returns the rate of a copy in bytes per second of the publication.

@@ -3,11 +3,13 @@
 use garland_analysis::farm::{Power, spread, standing};
 use garland_analysis::grade::{Condition, Grade, RUNS, Why};
 
-use super::job::{Farm, ONE, PublishedRow};
+use super::growth::Grown;
+use super::job::{Farm, Growth, ONE, PublishedRow};
 use super::row::{CopyRow, FaultRow, Row, Scaling, SuspectRow};
 use super::table::{Common, Table};
 use crate::Experiment;
 use crate::judged::judge;
+use crate::scaling::{Answer, At, CountRow, ScalingForecast};
 use crate::scenario_lab::Busy;
 
 /// Seconds of the publication in one second of the lab.
@@ -28,9 +30,33 @@ pub fn ideal(shape: &Farm, own: &Farm) -> Table {
         busy: Busy::default(),
     });
     let scaling = Scaling::new(1.0, SECONDS);
-    let common =
-        Common { scaling, copies: copies.collect(), faults: Vec::new(), suspects: Vec::new() };
+    let common = Common {
+        scaling,
+        copies: copies.collect(),
+        faults: Vec::new(),
+        suspects: Vec::new(),
+        growth: shape.job.growth.as_ref().map(|growth| grown(shape, growth)),
+    };
     Table::new(own, common, rows.collect())
+}
+
+/// Returns powers of a tenth more than the least that was published, and forecasts that held.
+fn grown(shape: &Farm, growth: &Growth) -> Grown {
+    let published = shape.published(&growth.topology, Some(&growth.load));
+    let row = |&nodes: &u32| {
+        let least = published.and_then(|then| then.at_least.get(&nodes.to_string()));
+        let power = least.map_or(f64::from(nodes), |least| least.middle() * 1.1 / 300.0);
+        CountRow { nodes, seconds: 60.0 / power, busy: Busy::default(), run: String::new() }
+    };
+    let rows: Vec<CountRow> = growth.measured.iter().chain(&growth.forecast).map(row).collect();
+    let at = |row: &CountRow| At {
+        nodes: row.nodes,
+        seconds: row.seconds * 0.9,
+        interval: Some((0.0, 60.0)),
+    };
+    let forecast = Answer { curve: rows.iter().map(at).collect(), knee: None };
+    let prediction = Some(ScalingForecast { forecast, simulated: Vec::new() });
+    Grown { rows, prediction, equal: true }
 }
 
 fn row(shape: &Farm, then: &PublishedRow) -> Option<Row> {
@@ -112,4 +138,34 @@ fn a_switch_with_a_fault_stands_beside_the_published_switch() {
         assert_eq!(graded(None, what), Grade::Open(Why::Unsourced { condition: by }), "{what}");
     }
     assert_eq!(graded(None, "heavy: p2p-star over switch100"), Grade::Reproduced);
+}
+
+#[test]
+fn a_fourth_pc_is_judged_by_what_was_tried_beside_its_forecast() {
+    let farm = own();
+    let (power, told) = (
+        "light, p2p-star, power of 4 PCs",
+        "light, p2p-star: time on 4 nodes is within its forecast's interval",
+    );
+    let of = |power_of_four: f64| {
+        let mut table = ideal(&farm, &farm);
+        let grown = table.common.growth.as_mut().unwrap();
+        grown.rows.last_mut().unwrap().seconds = 60.0 / (power_of_four / 300.0);
+        table
+    };
+    assert_eq!(grade(&farm, &of(1110.0), power), Grade::Reproduced);
+    assert_eq!(grade(&farm, &of(1190.0), power), Grade::Reproduced);
+    assert_eq!(grade(&farm, &of(1095.0), power), Grade::Open(Why::NoOrder), "the lab errs by 1 %");
+    // The forecast is as ever; only what was tried counts.
+    let less = of(940.0);
+    assert_eq!(grade(&farm, &less, power), Grade::Open(Why::Less));
+    assert_eq!(grade(&farm, &less, told), Grade::Reproduced);
+    let text = less.to_string();
+    let line = text.lines().find(|line| line.contains(">= 1095")).unwrap();
+    assert!(line.trim_end().ends_with("940") && line.contains(" %"), "{line}");
+    let predictions = less.predictions();
+    assert_eq!(predictions.last().unwrap().what, "24 encodes, light, p2p-star, on 4 nodes");
+    let mut wrong = of(1190.0);
+    wrong.common.growth.as_mut().unwrap().equal = false;
+    assert!(wrong.broken().is_some());
 }

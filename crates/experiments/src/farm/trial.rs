@@ -68,6 +68,24 @@ impl FarmTrial<'_> {
         load: &LoadKind,
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
+        let row = self.each_alone(lab, load, sounds)?;
+        // The same number of jobs on each node; all nodes except the first read and write through the mount.
+        let some = &sounds[..sounds.len().div_ceil(PART)];
+        let mounted = ask(lab, &self.mounted(load, "turns", some))?;
+        are_equal(some, MADE)?;
+        let rounds = some.len().div_ceil(self.experiment.job.nodes.len());
+        let start_s = self.starting(lab, sounds)?;
+        let each_s = (mounted.summary.total - start_s) / rounds as f64;
+        Ok(Row { mounted_s: Some([start_s, each_s]), ..row })
+    }
+
+    /// Measures a load on each node alone, on all at the same time; the time is their mean.
+    pub(super) fn each_alone(
+        &self,
+        lab: &ScenarioLab<'_>,
+        load: &LoadKind,
+        sounds: &[PathBuf],
+    ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{ONE}, {} {} ...", load.name, job.called);
         let command = |node: &String| {
@@ -85,19 +103,11 @@ impl FarmTrial<'_> {
         let first = reports.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("no node encoded a file"))?;
         let made = made(&first);
-        // The same number of jobs on each node; all nodes except the first read and write through the mount.
-        let some = &sounds[..sounds.len().div_ceil(PART)];
-        let mounted = ask(lab, &self.mounted(load, "turns", some))?;
-        are_equal(some, MADE)?;
-        let rounds = some.len().div_ceil(job.nodes.len());
-        let start_s = self.starting(lab, sounds)?;
-        let each_s = (mounted.summary.total - start_s) / rounds as f64;
         let FarmResult { head, summary, .. } = first;
         let run = head.run.unwrap_or_default();
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
-            mounted_s: Some([start_s, each_s]),
             seconds,
             losses: summary.losses,
             made,

@@ -5,8 +5,7 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use super::shape::shape;
-use crate::sections::{Kind, Sections, only, refuse};
+use crate::sections::{Kind, Sections, only, reached, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of a scaling scenario's file.
@@ -30,6 +29,9 @@ pub struct Job {
     pub measured: Vec<u32>,
     /// The numbers of nodes that are forecast from these measurements, and then tested.
     pub forecast: Vec<u32>,
+    /// The claim that the most nodes still gain power, in words; `None` if the claim is that a shared resource
+    /// limits the speed.
+    pub unlimited: Option<String>,
 }
 
 /// Entry of `[[published]]`: a published figure.
@@ -40,28 +42,25 @@ pub struct PublishedRow {
     pub nodes: u32,
     /// The power of these nodes: the number of nodes that would be as fast without any losses.
     pub power: Published,
+    /// The condition of the lab whose size no source gives, so that the figure stays open; `None` if there is
+    /// none.
+    pub unsourced: Option<String>,
 }
 
 impl Scaling {
-    /// Checks that all nodes share one medium and that there are enough of them.
+    /// Checks that the head reaches all nodes and that there are enough of them.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let topology = only(topologies, "a scaling experiment")?;
         let job = &self.job;
         for text in [&job.bytes_in, &job.bytes_out] {
             bytes::parse(text).map_err(Failure::usage)?;
         }
-        shape(topology)?;
         let most = topology.nodes.len() - 1;
         let counts = || job.measured.iter().chain(&job.forecast);
-        if let Some(beyond) = counts().find(|nodes| !(1..=most).contains(&(**nodes as usize))) {
-            return refuse(format!(
-                "{beyond} nodes are wanted, but there are only {most} besides the head"
-            ));
-        }
-        if job.measured.len() < 2 || job.forecast.is_empty() || !job.measured.contains(&1) {
-            return refuse(
-                "`measured` must list 1 node and at least one more count, and `forecast` at least one",
-            );
+        check_counts(&job.measured, &job.forecast, (most, "besides the head"))?;
+        let most = counts().max().map_or(0, |nodes| *nodes as usize);
+        for node in &topology.nodes[1..=most] {
+            reached(topology, &node.name)?;
         }
         let sound = |seconds: &f64| (0.0..3600.0).contains(seconds);
         if job.jobs == 0 || job.lengths.is_empty() || !job.lengths.iter().all(sound) {
@@ -80,4 +79,23 @@ impl Scaling {
     pub fn published(&self, nodes: u32) -> Option<&PublishedRow> {
         self.published.iter().find(|row| row.nodes == nodes)
     }
+}
+
+/// Checks numbers of nodes that are measured, and those that are forecast from them. There are `most` nodes, as
+/// `place` says.
+pub fn check_counts(
+    measured: &[u32],
+    forecast: &[u32],
+    (most, place): (usize, &str),
+) -> Result<(), Failure> {
+    let is_beyond = |nodes: &&u32| !(1..=most).contains(&(**nodes as usize));
+    if let Some(beyond) = measured.iter().chain(forecast).find(is_beyond) {
+        return refuse(format!("{beyond} nodes are wanted, but there are only {most} {place}"));
+    }
+    if measured.len() < 2 || forecast.is_empty() || !measured.contains(&1) {
+        return refuse(
+            "`measured` must list 1 node and at least one more count, and `forecast` at least one",
+        );
+    }
+    Ok(())
 }

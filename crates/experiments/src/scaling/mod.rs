@@ -1,9 +1,9 @@
-//! One list of jobs on a growing number of nodes that share a wire. Small numbers of nodes are
-//! measured; the times on larger ones are forecast from them, and then tested.
+//! One list of jobs on a growing number of nodes. Small numbers of nodes are measured; the times on larger
+//! ones are forecast from them, and then tested.
 
+mod curve;
 mod forecast;
 mod job;
-mod shape;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,14 +15,16 @@ use garland_topology::Topology;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
-use forecast::ScalingForecast;
+pub use curve::{Columns, CountRow, Curve, forecast};
+pub use forecast::ScalingForecast;
+#[cfg(test)]
+pub use forecast::{Answer, At};
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
-pub use job::Scaling;
-use shape::shape;
+pub use job::{Scaling, check_counts};
+use table::Common;
 pub use table::Table;
-use table::{Common, Row};
 #[cfg(test)]
 pub use tests::ideal;
 
@@ -41,7 +43,8 @@ impl Scaling {
                 rows.push(self.farm(lab, topology, nodes, &list)?);
             }
             phases.end("measured");
-            let prediction = self.forecast(lab, topology, &rows)?;
+            let counts = [&self.job.measured[..], &self.job.forecast].concat();
+            let prediction = forecast(lab, Some(stage.file), &counts, &rows)?;
             phases.end("forecast");
             for &nodes in &self.job.forecast {
                 rows.push(self.farm(lab, topology, nodes, &list)?);
@@ -82,27 +85,12 @@ impl Scaling {
         topology: &Topology,
         nodes: u32,
         list: &str,
-    ) -> Result<Row, Failure> {
+    ) -> Result<CountRow, Failure> {
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
         let words = [list, &names, "--data", "mount", "--slots", "1", "--overwrite"];
         let (FarmResult { head, summary, .. }, busy) = lab.watch(|| lab.farm_done(&words))?;
-        Ok(Row { nodes, seconds: summary.total, busy, run: head.run.unwrap_or_default() })
-    }
-
-    fn forecast(
-        &self,
-        lab: &ScenarioLab<'_>,
-        topology: &Topology,
-        rows: &[Row],
-    ) -> Result<ScalingForecast, Failure> {
-        let (shape, rate) = shape(topology)?;
-        let counts = self.job.measured.iter().chain(&self.job.forecast);
-        let counts: Vec<String> = counts.map(u32::to_string).collect();
-        let counts = counts.join(",");
-        let mut words = vec!["forecast", "--topology", shape, "--rate", &rate, "--nodes", &counts];
-        words.extend(rows.iter().map(|row| row.run.as_str()));
-        lab.ask(&words)
+        Ok(CountRow { nodes, seconds: summary.total, busy, run: head.run.unwrap_or_default() })
     }
 }

@@ -36,6 +36,16 @@ impl ScenarioLab<'_> {
         parse(&self.garland_tolerating(tolerated, &[&["--json"], words].concat())?)
     }
 
+    /// Runs a command as [`ScenarioLab::ask`] does; `None` if it refuses, and prints why.
+    pub fn ask_or_refused<T: DeserializeOwned>(
+        &self,
+        words: &[&str],
+    ) -> Result<Option<T>, Failure> {
+        let words = [&["--json"], words].concat();
+        let output = self.garland_tolerating(&[Exit::Usage], &words)?;
+        if output.is_empty() { Ok(None) } else { parse(&output).map(Some) }
+    }
+
     /// Runs `garland farm run` with `words`. Returns its result even if jobs failed.
     pub fn farm(&self, words: &[&str]) -> Result<FarmResult, Failure> {
         let tolerated = [Exit::SomeFailed, Exit::Nothing];
