@@ -1,6 +1,7 @@
 //! The tools that `bench chain` compares, one per file.
 
 mod clush;
+mod dolly;
 mod garland;
 mod garland_ssh;
 mod mpi;
@@ -15,7 +16,7 @@ use super::peer::Peer;
 
 pub(crate) use garland::program as garland_program;
 
-/// Returns all tools: the floor first, Garland last.
+/// Returns all tools that can be had: the floor first, Garland last.
 pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
     let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(relay::Relay::default()),
@@ -26,6 +27,9 @@ pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
         Box::new(rsync::Rsync),
         Box::new(clush::Clush),
     ];
+    if let Some(dolly) = dolly::Dolly::found() {
+        peers.push(Box::new(dolly));
+    }
     for way in garland::Garland::ways(congestion) {
         peers.push(Box::new(way));
     }
