@@ -212,7 +212,9 @@ impl Dispatcher {
         let left = self.queue.len();
         let alive = self.nodes.iter().filter(|node| node.sight.is_alive).count();
         let ahead = left / (2 * alive.max(1));
-        let moves = self.placement.may_move();
+        // No node gets jobs in advance while another one could start them.
+        let has_room = || self.nodes.iter().any(|node| node.room(wanted).is_some());
+        let moves = self.placement.may_move() && !has_room();
         let mut sights: Vec<Candidate> =
             self.nodes.iter().map(|node| node.seen(moves, ahead, self.rules.staged)).collect();
         let has = |at: usize| sights[at].is_alive && sights[at].can_hold(wanted);
