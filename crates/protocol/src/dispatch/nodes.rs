@@ -175,6 +175,11 @@ impl Node {
         self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
     }
 
+    /// Whether the node has jobs that cannot be running, or will be sent some.
+    pub fn has_waiting(&self) -> bool {
+        !self.assigned.is_empty() || self.given.len() > self.running()
+    }
+
     /// Returns the number of processors that are free for the job now; `None` if there are not
     /// enough, or too little memory.
     pub fn room(&self, wanted: &Job) -> Option<u32> {
