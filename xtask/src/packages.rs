@@ -34,6 +34,8 @@ pub const TESTS: &[Need] = &[
     ("ed", "ed"),
     ("vim", "vim"),
     ("lame", "lame"),
+    // A program that saves its work and goes on from it.
+    ("john", "/usr/sbin/john"),
     // A library that a test suite for file systems is linked with.
     ("libacl1-dev", "/usr/include/sys/acl.h"),
     // A terminal, for tests of full-screen output.

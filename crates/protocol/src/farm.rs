@@ -24,6 +24,8 @@ pub enum FarmOrder {
         /// The name of the directory, below the agent's own directory, that holds the jobs'
         /// directories.
         folder: Text,
+        /// Whether to report the CPU time of running jobs once a second.
+        metered: bool,
     },
     /// Run these jobs in order, as processors become free.
     Run(Vec<Task>),
@@ -35,6 +37,9 @@ pub enum FarmOrder {
     Clear(u32),
     /// Mount the files of the machine that serves the jobs' files.
     Mount(Opening),
+    /// End this running job, so that it can go on elsewhere: run its checkpoint command, if it has
+    /// one, and kill the job if that succeeds.
+    Leave(u32),
 }
 
 /// The address and keys with which a node mounts the files of the machine that serves them.
@@ -94,6 +99,11 @@ pub struct Task {
     pub cores: u32,
     /// The time limit in nanoseconds; `None` if unlimited.
     pub timeout_ns: Option<u64>,
+    /// The command line for `sh -c` that saves the job's work before it leaves the node; `None` if
+    /// the job is just killed.
+    pub checkpoint: Option<Text>,
+    /// The files in the job's own directory that the checkpoint creates.
+    pub state: Vec<Text>,
 }
 
 /// An agent's message about jobs.
@@ -113,8 +123,20 @@ pub enum FarmEvent {
     /// These jobs were returned without being started.
     Returned(Vec<u32>),
     /// The next output files, in the job's order, of a successful job that ran in a directory of
-    /// its own; sent before the job's end.
+    /// its own, or the next state files of one that leaves; sent before the job's end.
     Results(u32, Vec<OutputFile>),
+    /// The CPU time of each running job so far.
+    Used {
+        /// The time of the measurement, in nanoseconds of the node's clock.
+        at_ns: u64,
+        /// The numbers of the jobs, each with the CPU time of its processes in nanoseconds.
+        jobs: Vec<(u32, u64)>,
+    },
+    /// A job has left the node, as ordered: its processes were ended, and its work is saved if it
+    /// has a checkpoint. Sent in place of the job's end.
+    Left(TaskEnd),
+    /// A job that was ordered to leave goes on, since its checkpoint has failed for this reason.
+    Stays(u32, String),
 }
 
 /// An output file in a job's own directory.

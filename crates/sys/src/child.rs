@@ -2,7 +2,7 @@
 //! Kernels without pidfd_open(2) (before 5.3) cost a thread for each child that is watched.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
@@ -33,6 +33,16 @@ pub fn watch(child: &Child) -> io::Result<OwnedFd> {
         Err(Errno::NOSYS | Errno::PERM) => watch_by_thread(pid),
         opened => Ok(opened?),
     }
+}
+
+/// Returns the number of the process that `watched` belongs to, a descriptor of [`watch`], as `/proc`
+/// names it: another number than [`Child::id`] if `/proc` belongs to another PID namespace. `None` if
+/// the descriptor is not a pidfd.
+#[must_use]
+pub fn number_in_proc(watched: &OwnedFd) -> Option<u32> {
+    let path = format!("/proc/self/fdinfo/{}", watched.as_raw_fd());
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())
 }
 
 /// Returns the reading end of a pipe whose writing end belongs to a thread that waits for the child
@@ -92,6 +102,7 @@ mod tests {
         let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3";
         let mut child = Command::new("sh").args(["-c", work]).spawn().unwrap();
         let watch = super::watch(&child).unwrap();
+        assert_eq!(super::number_in_proc(&watch), Some(child.id()));
         let ready = crate::event::wait_readable(&[watch.as_fd()], Some(Duration::from_secs(60)));
         assert_eq!(ready.unwrap(), [true]);
         let ended = super::reap(&child).unwrap();
@@ -106,6 +117,7 @@ mod tests {
         let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let pid = rustix::process::Pid::from_child(&child);
         let watch = super::watch_by_thread(pid).unwrap();
+        assert_eq!(super::number_in_proc(&watch), None);
         let ready = |limit| crate::event::wait_readable(&[watch.as_fd()], Some(limit)).unwrap();
         assert_eq!(ready(Duration::from_millis(20)), [false]);
         drop(child.stdin.take());

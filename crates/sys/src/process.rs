@@ -1,5 +1,6 @@
 //! Properties of this process and its host, and functions for the processes that it starts.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
@@ -7,6 +8,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// The unit of times in `/proc/PID/stat`, in nanoseconds.
+const TICK_NS: u64 = 10_000_000;
 
 /// Returns the peak resident memory of this process in bytes; 0 if `/proc` cannot be read.
 #[must_use]
@@ -79,6 +83,32 @@ pub fn kill_group(leader: u32) {
     }
 }
 
+/// Returns the CPU time of each process group of this host, by its leader: that of its processes
+/// which still exist, and of those which they have waited for, in nanoseconds.
+#[must_use]
+pub fn group_cpu_ns() -> HashMap<u32, u64> {
+    let mut groups = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let is_process = entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        // A process may have ended since it was listed.
+        let stat = is_process.then(|| std::fs::read_to_string(entry.path().join("stat")).ok());
+        if let Some((group, cpu_ns)) = stat.flatten().and_then(|stat| group_and_cpu(&stat)) {
+            *groups.entry(group).or_default() += cpu_ns;
+        }
+    }
+    groups
+}
+
+/// Returns the process group and the CPU time in nanoseconds from the text of `/proc/PID/stat`.
+fn group_and_cpu(stat: &str) -> Option<(u32, u64)> {
+    // The name in parentheses may contain anything. After it, the third field is the group; the
+    // 12th to 15th are times: user, system, and both of the children that were waited for.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().map(|ticks| ticks.parse::<u64>().ok());
+    let ticks = ticks.sum::<Option<u64>>()?;
+    Some((fields[2].parse().ok()?, ticks * TICK_NS))
+}
+
 /// Moves this process to a new session without a terminal (setsid(2)). A standing agent must not
 /// receive the Ctrl-C of the terminal that it was started from.
 ///
@@ -112,7 +142,6 @@ pub fn machine() -> String {
 /// resolution of 10 ms. If that is unknown, returns the current time.
 #[must_use]
 pub fn start_ns() -> u64 {
-    const TICK_NS: u64 = 10_000_000;
     let now = crate::clock::now_ns();
     let boot = crate::clock::boot_ns();
     let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return now };
@@ -152,5 +181,14 @@ mod tests {
         assert!(super::peak_memory() > 100_000);
         assert!(!super::boot_id().is_empty());
         assert!(!super::host_name().is_empty());
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_group_counts_its_children() {
+        let stat = "7 (a) b) c) S 1 5 7 0 -1 4194560 161 0 0 0 1 20 300 4000 20 0 1 0 99 5 6";
+        assert_eq!(super::group_and_cpu(stat), Some((5, 43_210_000_000)));
+        assert_eq!(super::group_and_cpu("7 (a) S 1 5"), None);
+        let group = rustix::process::getpgrp().as_raw_pid().unsigned_abs();
+        assert!(super::group_cpu_ns().contains_key(&group));
     }
 }

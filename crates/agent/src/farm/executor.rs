@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use garland_core::farm::Outcome;
 use garland_protocol::{FarmEvent, FarmTask, OUTPUT_FILES_MAX, TaskEnd};
@@ -13,7 +14,8 @@ use garland_sys::{clock, threads};
 
 use super::batcher::{EventBatcher, Tell};
 use super::guard::Guard;
-use super::run::{self, Place};
+use super::meter;
+use super::run::{self, JobEnd, Place, Supervision};
 
 /// The maximum number of jobs that run at the same time: each needs a thread and file descriptors.
 const AT_ONCE: usize = 2000;
@@ -25,6 +27,8 @@ const STACK: usize = 128 << 10;
 pub struct JobExecutor {
     pub(super) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// The thread that measures the CPU time of jobs.
+    meter: Option<JoinHandle<()>>,
 }
 
 /// The state that an executor shares with its threads.
@@ -42,13 +46,25 @@ pub(super) struct Shared {
 struct State {
     /// Jobs that have not been started.
     waiting: VecDeque<FarmTask>,
-    /// Running jobs, each with its start in monotonic nanoseconds.
-    running: Vec<(Arc<FarmTask>, u64)>,
+    running: Vec<Arc<RunningJob>>,
     /// The number of processors that are not in use.
     free: u32,
     /// The number of threads that wait for a job.
     idle: usize,
+    /// Whether jobs can be ordered to leave.
+    metered: bool,
     over: bool,
+}
+
+/// A running job.
+pub(super) struct RunningJob {
+    pub task: FarmTask,
+    /// Its start in monotonic nanoseconds.
+    pub since_ns: u64,
+    /// Raised when the job is to leave this node; `None` if it cannot leave.
+    leave: Option<Wake>,
+    /// The leader of its process group, as `/proc` names it; 0 before its start and after its end.
+    leader: AtomicU32,
 }
 
 impl JobExecutor {
@@ -66,7 +82,29 @@ impl JobExecutor {
             state: Mutex::new(State { free: slots, ..State::default() }),
             changed: Condvar::new(),
         };
-        Ok(Self { shared: Arc::new(shared), threads: Vec::new() })
+        Ok(Self { shared: Arc::new(shared), threads: Vec::new(), meter: None })
+    }
+
+    /// Reports the CPU time of running jobs from now on, and lets them leave.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn meter(&mut self) -> io::Result<()> {
+        self.shared.state.lock().metered = true;
+        let shared = Arc::clone(&self.shared);
+        let measure = move || {
+            let tell = |event| shared.events.tell(event);
+            meter::measure(&shared.stop, || shared.leaders(), tell);
+        };
+        self.meter = Some(threads::spawn_small("meter", STACK, measure)?);
+        Ok(())
+    }
+
+    /// Orders a running job to leave this node. Nothing happens if it does not run.
+    pub fn leave(&self, job: u32) {
+        let state = self.shared.state.lock();
+        let running = state.running.iter().find(|running| running.task.job == job);
+        running.and_then(|running| running.leave.as_ref()).into_iter().for_each(Wake::raise);
     }
 
     /// Queues `tasks`; they are started in order as processors become free.
@@ -109,7 +147,7 @@ impl Drop for JobExecutor {
         drop(state);
         self.shared.stop.raise();
         self.shared.changed.notify_all();
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).chain(self.meter.take()) {
             // A panic has been printed already.
             let _ = thread.join();
         }
@@ -131,27 +169,37 @@ impl State {
 
     /// Takes the next job from the queue; `None` if the queue is empty, or if too few processors
     /// are free for the job.
-    fn next(&mut self) -> Option<Arc<FarmTask>> {
+    fn next(&mut self) -> Option<Arc<RunningJob>> {
         self.free = self.free.checked_sub(self.waiting.front()?.cores)?;
-        let task = Arc::new(self.waiting.pop_front()?);
-        self.running.push((Arc::clone(&task), clock::now_ns()));
-        Some(task)
+        let task = self.waiting.pop_front()?;
+        // Without descriptors, the job stays where it is.
+        let leave = self.metered.then(Wake::new).and_then(Result::ok);
+        let (since_ns, leader) = (clock::now_ns(), AtomicU32::new(0));
+        let job = Arc::new(RunningJob { task, since_ns, leave, leader });
+        self.running.push(Arc::clone(&job));
+        Some(job)
     }
 }
 
 impl Shared {
-    /// Returns the running jobs, each with its start in monotonic nanoseconds, and the number of
-    /// waiting ones.
-    pub(super) fn jobs(&self) -> (Vec<(Arc<FarmTask>, u64)>, usize) {
+    /// Returns the running jobs, and the number of waiting ones.
+    pub(super) fn jobs(&self) -> (Vec<Arc<RunningJob>>, usize) {
         let state = self.state.lock();
         (state.running.clone(), state.waiting.len())
+    }
+
+    /// Returns the numbers of the running jobs, each with the leader of its process group, as
+    /// `/proc` names it.
+    fn leaders(&self) -> Vec<(u32, u32)> {
+        let of = |job: &Arc<RunningJob>| (job.task.job, job.leader.load(Ordering::Relaxed));
+        self.state.lock().running.iter().map(of).filter(|(_, leader)| *leader > 0).collect()
     }
 
     /// The body of a job thread: runs jobs until the executor is stopped.
     fn work(&self) {
         let mut state = self.state.lock();
         loop {
-            let Some(task) = state.next() else {
+            let Some(job) = state.next() else {
                 if state.over {
                     return;
                 }
@@ -161,7 +209,15 @@ impl Shared {
                 continue;
             };
             drop(state);
-            let (end, said, files) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
+            let task = &job.task;
+            let supervision = Supervision {
+                guard: self.guard.as_ref(),
+                stop: &self.stop,
+                leave: job.leave.as_ref(),
+                leader: &|leader| job.leader.store(leader.unwrap_or(0), Ordering::Relaxed),
+                stays: &|why| self.events.tell(FarmEvent::Stays(task.job, why)),
+            };
+            let JobEnd { end, said, files, has_left } = run::run(task, &self.place, &supervision);
             if !said.is_empty() {
                 self.events.tell(FarmEvent::Output(task.job, said));
             }
@@ -170,10 +226,13 @@ impl Shared {
             }
             state = self.state.lock();
             state.free += task.cores;
-            state.running.retain(|(running, _)| !Arc::ptr_eq(running, &task));
+            state.running.retain(|running| !Arc::ptr_eq(running, &job));
             let is_last = state.waiting.is_empty();
             drop(state);
-            self.events.ended(end, is_last);
+            match has_left {
+                true => self.events.tell(FarmEvent::Left(end)),
+                false => self.events.ended(end, is_last),
+            }
             // The free processors may suffice for a job that waits for several.
             self.changed.notify_all();
             state = self.state.lock();

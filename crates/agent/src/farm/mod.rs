@@ -1,9 +1,11 @@
 //! Runs the jobs of a farm on a node.
 
 mod batcher;
+mod departure;
 mod executor;
 mod facts;
 mod guard;
+mod meter;
 mod output;
 mod remover;
 mod run;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use garland_protocol::{FarmTask, OutputFile, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::{child, clock, limits, process};
 
+use super::departure::Departure;
 use super::guard::{Guard, MARK};
 use super::output::{JobOutput, Pipes};
 use crate::error::{OrderError, cannot};
@@ -39,34 +40,59 @@ impl Place {
     }
 }
 
-/// Runs a task until it ends or `stop` is raised. Returns the report of its end, its output, and,
-/// if it has succeeded, its output files.
-pub fn run(
-    task: &FarmTask,
-    place: &Place,
-    guard: Option<&Guard>,
-    stop: &Wake,
-) -> (TaskEnd, Vec<u8>, Vec<OutputFile>) {
+/// What those who run a job have to do with it.
+pub struct Supervision<'a> {
+    /// Kills the job if this process is killed.
+    pub guard: Option<&'a Guard>,
+    /// Raised when all jobs are to be killed.
+    pub stop: &'a Wake,
+    /// Raised when the job is to leave the node; `None` if it cannot leave.
+    pub leave: Option<&'a Wake>,
+    /// Gets the leader of the job's process group, as `/proc` names it, when the job has begun, and
+    /// `None` when it is about to end.
+    pub leader: &'a dyn Fn(Option<u32>),
+    /// Gets the reason if a job that was to leave stays.
+    pub stays: &'a dyn Fn(String),
+}
+
+/// The result of a job on this node.
+pub struct JobEnd {
+    /// The report of its end.
+    pub end: TaskEnd,
+    /// Its output.
+    pub said: Vec<u8>,
+    /// Its output files if it has succeeded, or its state files if it has left.
+    pub files: Vec<OutputFile>,
+    /// Whether the job has left the node, as ordered; then it has no outcome.
+    pub has_left: bool,
+}
+
+/// Runs a task until it ends, leaves, or is stopped.
+pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> JobEnd {
     let folder = place.of(task);
     let started_ns = clock::now_ns();
     let mut output = JobOutput::default();
-    let result = start(task, folder.as_deref(), guard)
+    let Supervision { guard, leave, .. } = supervision;
+    let departure = Departure::new(task, folder.as_deref(), *guard, *leave);
+    let result = start(task, folder.as_deref(), *guard)
         .map_err(cannot("start its command"))
         .and_then(|started| {
             let group = started.0.id();
-            if let Some(guard) = guard {
-                guard.begun(group);
-            }
-            let about_to_end = || guard.iter().for_each(|guard| guard.ended(group));
-            watch(started, task, stop, &mut output, &about_to_end)
+            guard.iter().for_each(|guard| guard.begun(group));
+            watch(started, task, supervision, departure, &mut output)
                 .map_err(cannot("wait for its command"))
         });
     let ended_ns = clock::now_ns();
-    let (mut outcome, cpu_ns, memory) = match result {
-        Ok((outcome, ended)) => (outcome, ended.cpu_ns, ended.memory),
-        Err(error) => (Outcome::Failed(error.to_string()), 0, 0),
+    let (mut outcome, cpu_ns, memory, has_left) = match result {
+        Ok((outcome, ended, has_left)) => (outcome, ended.cpu_ns, ended.memory, has_left),
+        Err(error) => (Outcome::Failed(error.to_string()), 0, 0, false),
     };
-    let files = name_outputs(task, folder.as_deref(), outcome.is_done());
+    let files = if has_left && task.checkpoint.is_some() {
+        // The job goes on with them. If one is missing, the head has the job start anew.
+        Ok(task.state.iter().flat_map(|name| describe(name, folder.as_deref())).collect())
+    } else {
+        name_outputs(task, folder.as_deref(), outcome.is_done())
+    };
     let files = files.unwrap_or_else(|error| {
         outcome = Outcome::Failed(error.to_string());
         Vec::new()
@@ -75,7 +101,7 @@ pub fn run(
     let (job, is_done) = (task.job, outcome.is_done());
     let last_words = if is_done { Vec::new() } else { output.last_words() };
     let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
-    (end, output.all.into_bytes(), files)
+    JobEnd { end, said: output.all.into_bytes(), files, has_left }
 }
 
 fn start(
@@ -110,25 +136,31 @@ fn start(
     Ok((command.spawn()?, pipes))
 }
 
-/// Reads the output of a job until the job has ended, `stop` is raised, or the job's time limit is
-/// exceeded.
+/// Reads the output of a job until the job has ended, is to leave or to be stopped, or exceeds its
+/// time limit. Returns how it ended, and whether it has left the node.
 fn watch(
     (job, mut pipes): (Child, Pipes),
     task: &FarmTask,
-    stop: &Wake,
+    supervision: &Supervision<'_>,
+    mut departure: Departure<'_>,
     output: &mut JobOutput,
-    about_to_end: &dyn Fn(),
-) -> io::Result<(Outcome, child::Ended)> {
+) -> io::Result<(Outcome, child::Ended, bool)> {
+    let stop = supervision.stop;
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
     let (mut late, mut stopped) = (false, false);
     let mut watched = child::watch(&job);
+    let leader = watched.as_ref().ok().and_then(child::number_in_proc);
+    (supervision.leader)(leader.or_else(|| Some(job.id())));
     while let Ok(pid) = &watched {
         let mut interests = vec![
             Interest { fd: pid.as_fd(), write: false },
             Interest { fd: stop.as_fd(), write: false },
         ];
+        interests.extend(departure.fd().map(|fd| Interest { fd, write: false }));
+        let first_pipe = interests.len();
         interests.extend(pipes.open().map(|pipe| Interest { fd: pipe.as_fd(), write: false }));
-        let left: Option<Duration> = deadline_ns.map(clock::until);
+        let next_ns = deadline_ns.into_iter().chain(departure.deadline_ns()).min();
+        let left: Option<Duration> = next_ns.map(clock::until);
         let ready = match event::wait(&interests, left) {
             Ok(ready) => ready,
             // The job is killed first: it must not go on without anybody who watches it.
@@ -137,7 +169,7 @@ fn watch(
                 break;
             }
         };
-        if ready[2..].iter().any(|pipe| pipe.read) {
+        if ready[first_pipe..].iter().any(|pipe| pipe.read) {
             pipes.read(|is_error, bytes| output.add(is_error, bytes));
         }
         if ready[0].read {
@@ -148,23 +180,40 @@ fn watch(
         if stopped || late {
             break;
         }
+        match departure.proceed(job.id()) {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err(error) => (supervision.stays)(error.to_string()),
+        }
     }
     // Kill the whole group, since no job may leave processes behind. The number of the group is not
     // reused before its leader is reaped.
     process::kill_group(job.id());
-    about_to_end();
+    (supervision.leader)(None);
+    supervision.guard.iter().for_each(|guard| guard.ended(job.id()));
     let ended = child::reap(&job)?;
     pipes.read(|is_error, bytes| output.add(is_error, bytes));
     watched?;
-    let status = ended.status;
     let outcome = match (late, stopped) {
         (true, _) => Outcome::Timeout,
         (_, true) => Outcome::Failed("killed because the run ended".to_owned()),
-        _ => status
-            .signal()
-            .map_or_else(|| Outcome::Exit(status.code().unwrap_or(-1)), Outcome::Signal),
+        _ => Outcome::from(ended.status),
     };
-    Ok((outcome, ended))
+    let has_left = departure.end(late || stopped || outcome.is_done(), stop);
+    Ok((outcome, ended, has_left))
+}
+
+/// Returns the path of a job's file.
+fn path_of(name: &Text, folder: Option<&Path>) -> PathBuf {
+    let name = Path::new(OsStr::from_bytes(name.bytes()));
+    folder.map_or_else(|| name.to_owned(), |folder| folder.join(name))
+}
+
+/// Describes a file of a job.
+fn describe(name: &Text, folder: Option<&Path>) -> io::Result<OutputFile> {
+    let found = fs::metadata(path_of(name, folder))?;
+    let modified = (found.mtime(), u32::try_from(found.mtime_nsec()).unwrap_or(0));
+    Ok(OutputFile { length: found.len(), modified, mode: found.mode() & 0o7777 })
 }
 
 /// Renames outputs to their final names and returns them if the job succeeded, else removes them.
@@ -173,17 +222,13 @@ fn name_outputs(
     folder: Option<&Path>,
     is_done: bool,
 ) -> Result<Vec<OutputFile>, OrderError> {
-    let path = |name: &Text| {
-        let name = Path::new(OsStr::from_bytes(name.bytes()));
-        folder.map_or_else(|| name.to_owned(), |folder| folder.join(name))
-    };
+    let path = |name: &Text| path_of(name, folder);
     let mut files = Vec::new();
     if is_done {
         for (made, name) in &task.outputs {
             let found =
-                fs::metadata(path(made)).map_err(cannot(format!("find its output {name}")))?;
-            let modified = (found.mtime(), u32::try_from(found.mtime_nsec()).unwrap_or(0));
-            files.push(OutputFile { length: found.len(), modified, mode: found.mode() & 0o7777 });
+                describe(made, folder).map_err(cannot(format!("find its output {name}")))?;
+            files.push(found);
         }
     }
     for (made, name) in &task.outputs {

@@ -41,7 +41,7 @@ impl JobService {
     /// Executes an order.
     pub fn obey(&mut self, order: FarmOrder) {
         match order {
-            FarmOrder::Open { slots, folder } => self.open(slots, &folder),
+            FarmOrder::Open { slots, folder, metered } => self.open(slots, &folder, metered),
             FarmOrder::Run(tasks) => {
                 if let Some(executor) = &mut self.executor {
                     executor.take(tasks);
@@ -54,6 +54,11 @@ impl JobService {
             FarmOrder::Recall(jobs) => {
                 if let Some(executor) = &self.executor {
                     executor.give_back(&jobs);
+                }
+            }
+            FarmOrder::Leave(job) => {
+                if let Some(executor) = &self.executor {
+                    executor.leave(job);
                 }
             }
             FarmOrder::Mount(opening) => {
@@ -74,13 +79,17 @@ impl JobService {
         self.controller.session.send(&FromAgent::Farm(Box::new(event)));
     }
 
-    fn open(&mut self, slots: Option<u32>, folder: &Text) {
+    fn open(&mut self, slots: Option<u32>, folder: &Text, metered: bool) {
         let facts = facts();
         let own = self.path(folder);
         let Controller { agent, session } = self.controller.clone();
         let place = Place { folder: agent.config.root.clone(), own: Some(own.clone()) };
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
-        match JobExecutor::new(slots.unwrap_or(facts.cores), place, true, tell) {
+        let executor = JobExecutor::new(slots.unwrap_or(facts.cores), place, true, tell);
+        let metered = |mut executor: JobExecutor| {
+            if metered { executor.meter() } else { Ok(()) }.map(|()| executor)
+        };
+        match executor.and_then(metered) {
             Ok(executor) => {
                 agent.activity.add_executor(JobsSnapshot::of(&executor));
                 self.executor = Some(executor);

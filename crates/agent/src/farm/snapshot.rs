@@ -28,11 +28,11 @@ impl JobsSnapshot {
         let Some(executor) = self.0.upgrade() else { return };
         let (running, waiting) = executor.jobs();
         let now = clock::now_ns();
-        account.jobs.extend(running.iter().map(|(task, since_ns)| JobView {
-            job: task.job,
-            command: shown(&task.command),
-            cores: task.cores,
-            running_ns: now.saturating_sub(*since_ns),
+        account.jobs.extend(running.iter().map(|job| JobView {
+            job: job.task.job,
+            command: shown(&job.task.command),
+            cores: job.task.cores,
+            running_ns: now.saturating_sub(job.since_ns),
         }));
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
         account.waiting = account.waiting.saturating_add(waiting);
@@ -82,6 +82,8 @@ mod tests {
             outputs: Vec::new(),
             cores: 1,
             timeout_ns: None,
+            checkpoint: None,
+            state: Vec::new(),
         };
         executor.take(vec![task(1), task(2)]);
         let seen = loop {

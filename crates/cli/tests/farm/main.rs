@@ -4,6 +4,7 @@ mod bad;
 mod deaths;
 mod figures;
 mod files;
+mod moves;
 mod parallel;
 mod placements;
 mod runs;

@@ -37,18 +37,21 @@ pub struct Stager {
     at_nodes: PathBuf,
     /// The directory on this machine to which the paths of files are relative.
     here: PathBuf,
+    /// The directory on this machine for the state files of jobs that move.
+    states: PathBuf,
     /// The rate of this machine's disk in bytes per second, if a lab limits it.
     disk: Option<u64>,
 }
 
 impl Stager {
-    /// Creates a stager between the directory `here` on this machine and `at_nodes` on nodes.
+    /// Creates a stager between the directory `here` on this machine and `at_nodes` on nodes. State
+    /// files of jobs that move are in `states` on this machine, which must exist if jobs have some.
     pub fn new(
         keys: KeyPair,
         agents: &[Result<Agent, String>],
         names: &[String],
         at_nodes: &Text,
-        here: &Path,
+        [here, states]: [&Path; 2],
         disk: Option<u64>,
     ) -> Self {
         let address_and_key = |agent: &Result<Agent, String>| {
@@ -61,6 +64,7 @@ impl Stager {
             names: names.to_vec(),
             at_nodes: path(at_nodes).to_owned(),
             here: here.to_owned(),
+            states: states.to_owned(),
             disk,
         }
     }
@@ -77,15 +81,17 @@ impl Stager {
     /// Returns the files of a transfer.
     fn files(&self, transfer: &Transfer) -> Vec<StagedFile> {
         let folder = self.at_nodes.join(transfer.number.to_string());
-        let file = |(at, name): (usize, &Text)| {
-            let here = self.here.join(path(name));
+        let own = transfer.names.iter().map(|name| (self.here.join(path(name)), name));
+        let state = |at: usize| self.states.join(format!("{}-{at}", transfer.number));
+        let saved = transfer.state.iter().enumerate().map(|(at, name)| (state(at), name));
+        let file = |(at, (here, name)): (usize, (PathBuf, &Text))| {
             let there = folder.join(path(&path_inside(name))).into_os_string().into_encoded_bytes();
             let output = transfer.outputs.get(at).copied();
             let length = output.map(|output| output.length);
             let length = length.or_else(|| Some(fs::metadata(&here).ok()?.len())).unwrap_or(0);
             StagedFile { here, there, length, output }
         };
-        transfer.names.iter().enumerate().map(file).collect()
+        own.chain(saved).enumerate().map(file).collect()
     }
 }
 

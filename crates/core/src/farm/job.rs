@@ -15,6 +15,19 @@ pub enum Command {
     Line(Text),
 }
 
+/// How a running job moves to another node without losing its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The command line for `sh -c` that saves the work of the job while the job runs.
+    pub command: Text,
+    /// The command line for `sh -c` that goes on from what was saved, in place of the job's command.
+    pub restore: Text,
+    /// The paths of the saved files in the job's own directory; without one, they are reached under
+    /// the same names from all nodes.
+    #[serde(default)]
+    pub state: Vec<Text>,
+}
+
 /// A job of a job list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -37,13 +50,17 @@ pub struct Job {
     pub memory: Option<u64>,
     /// The maximum run time, after which the job's processes are killed; `None` for no limit.
     pub timeout: Option<Nanos>,
+    /// How the job moves to another node while it runs; if `None`, it starts anew there.
+    #[serde(default)]
+    pub checkpoint: Option<Checkpoint>,
 }
 
 impl Job {
     /// Returns a job with a command, without files, for one CPU.
     pub fn new(number: u32, name: Text, command: Command) -> Self {
         let (inputs, outputs) = (Vec::new(), Vec::new());
-        Self { number, name, command, inputs, outputs, cores: 1, memory: None, timeout: None }
+        let (memory, timeout, checkpoint) = (None, None, None);
+        Self { number, name, command, inputs, outputs, cores: 1, memory, timeout, checkpoint }
     }
 
     /// Returns whether `memory` bytes are enough for the job.
@@ -63,6 +80,22 @@ impl Job {
             }
             Command::Line(line) => Command::Line(fill(line, true)),
         }
+    }
+
+    /// Returns the commands and the state files of the job's checkpoint, with the placeholders
+    /// replaced as in [`Self::command_with`]; in the paths of state files they are not quoted.
+    pub fn checkpoint_with(&self, inputs: &[Text], outputs: &[Text]) -> Option<Checkpoint> {
+        let checkpoint = self.checkpoint.as_ref()?;
+        if inputs.is_empty() && outputs.is_empty() {
+            return Some(checkpoint.clone());
+        }
+        let line = |text: &Text| fill(text, inputs, outputs, true);
+        let file = |name: &Text| fill(name, inputs, outputs, false);
+        Some(Checkpoint {
+            command: line(&checkpoint.command),
+            restore: line(&checkpoint.restore),
+            state: checkpoint.state.iter().map(file).collect(),
+        })
     }
 
     /// Returns whether the command has a placeholder for the output with the index `at`, from 0.
@@ -178,6 +211,21 @@ mod tests {
         let command = job.command_with(&["it's $x".into()], &["y".into()]);
         assert_eq!(command, Command::Line(r"cat 'it'\''s $x' >'y'".into()));
         assert!(job.names_output(0) && !job.names_output(1));
+    }
+
+    #[test]
+    fn a_checkpoint_has_the_names_of_the_jobs_files() {
+        let saved = Checkpoint {
+            command: "save {in}".into(),
+            restore: "go {out}".into(),
+            state: vec!["{out}".into(), "{in}.map".into()],
+        };
+        let command = Command::Line("x".into());
+        let job = Job { checkpoint: Some(saved), ..Job::new(1, "x".into(), command) };
+        let with = job.checkpoint_with(&["a b".into()], &["o".into()]).unwrap();
+        assert_eq!((with.command, with.restore), ("save 'a b'".into(), "go 'o'".into()));
+        assert_eq!(with.state, ["o".into(), "a b.map".into()]);
+        assert_eq!(job.checkpoint_with(&[], &[]), job.checkpoint);
     }
 
     #[test]

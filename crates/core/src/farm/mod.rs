@@ -11,7 +11,7 @@ pub mod record;
 pub mod staging;
 mod text;
 
-pub use job::{Command, Job};
+pub use job::{Checkpoint, Command, Job};
 pub use journal::Journal;
-pub use record::{Engine, Outcome, Record};
+pub use record::{Engine, Move, MoveKind, Outcome, Record};
 pub use text::Text;

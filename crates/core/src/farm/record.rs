@@ -1,6 +1,8 @@
 //! The record of a job, in the same form from every engine.
 
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,12 @@ impl Outcome {
     }
 }
 
+impl From<ExitStatus> for Outcome {
+    fn from(status: ExitStatus) -> Self {
+        status.signal().map_or_else(|| Self::Exit(status.code().unwrap_or(-1)), Self::Signal)
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,7 +76,46 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The record of a job's last attempt. Times are seconds since the start of the run, by the
+/// What became of a running job's work when the job was moved to another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MoveKind {
+    /// The job went on from its checkpoint.
+    Migrated,
+    /// The job started anew.
+    Restart,
+}
+
+impl fmt::Display for MoveKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Migrated => "migrated",
+            Self::Restart => "restart",
+        })
+    }
+}
+
+/// A move of a running job to another node. Times are in seconds, as those of [`Record`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Move {
+    /// The number of the attempt that was moved, from 1.
+    pub tries: u32,
+    /// The node that the job left.
+    pub from: String,
+    /// The node to which the job was moved; `None` if no node was left for it.
+    pub to: Option<String>,
+    /// When the job's processes had ended on the node that it left.
+    pub at: f64,
+    /// Whether the job went on or started anew.
+    pub kind: MoveKind,
+    /// When the job's command was started on the node that it left.
+    pub started: f64,
+    /// The CPU time of the job's processes on that node, in seconds.
+    pub cpu: f64,
+}
+
+/// The record of a job's last attempt. If the job was moved, its values are those of the last node,
+/// and those of the nodes before are in `moves`. Times are seconds since the start of the run, by the
 /// controller's clock; `None` if the event did not happen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -106,11 +153,28 @@ pub struct Record {
     /// error if the node was lost.
     #[serde(default)]
     pub last_words: Vec<Text>,
+    /// The moves of the running job to other nodes, in order, also those of earlier attempts.
+    #[serde(default)]
+    pub moves: Vec<Move>,
 }
 
 impl Record {
-    /// Returns the run time of the command in seconds; `None` if it did not start or end.
+    /// Returns the run time of the command in seconds, on all nodes from which it migrated; `None`
+    /// if it did not start or end.
     pub fn ran(&self) -> Option<f64> {
-        Some(self.ended? - self.started?)
+        let before: f64 = self.migrations().map(|one| one.at - one.started).sum();
+        Some(self.ended? - self.started? + before)
+    }
+
+    /// Returns the CPU time of the command in seconds, on all nodes from which it migrated; `None`
+    /// if it is unknown.
+    pub fn worked(&self) -> Option<f64> {
+        Some(self.cpu? + self.migrations().map(|one| one.cpu).sum::<f64>())
+    }
+
+    /// Returns the moves of this attempt since its command was last started from the beginning.
+    pub fn migrations(&self) -> impl Iterator<Item = &Move> {
+        let since = self.moves.rsplit(|one| one.kind == MoveKind::Restart).take(1).flatten();
+        since.filter(|one| one.tries == self.tries)
     }
 }

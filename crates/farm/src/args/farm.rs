@@ -102,6 +102,19 @@ pub struct FarmRun {
     /// Time limit of jobs for which the list has none, such as 90s.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
+    /// Move running jobs to idle nodes on which they end much earlier. A job with a checkpoint goes
+    /// on there; others restart.
+    #[arg(long)]
+    pub migrate: bool,
+    /// Command for sh -c that saves the work of a running job, of jobs for which the list has none.
+    #[arg(long, value_name = "COMMAND", requires_all = ["migrate", "restore"])]
+    pub checkpoint: Option<OsString>,
+    /// Command for sh -c that goes on from what --checkpoint has saved.
+    #[arg(long, value_name = "COMMAND", requires = "checkpoint")]
+    pub restore: Option<OsString>,
+    /// File that --checkpoint saves in the job's own directory, with --data stage; may be repeated.
+    #[arg(long, value_name = "FILE", requires = "checkpoint")]
+    pub state: Vec<OsString>,
     /// Resume a run whose controller has died or was interrupted: its name, its directory, or last.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last", conflicts_with_all = ["what", "command"])]
     pub resume: Option<String>,

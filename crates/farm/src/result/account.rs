@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use garland_analysis::farm::{
     Files, Power, Task, Worker, losses, rounds, slowdown, spread, standing,
 };
-use garland_core::farm::{Engine, Record};
+use garland_core::farm::{Engine, Move, Record};
 
 use super::node::NodeAccount;
 use super::power::{Powers, Unit};
@@ -68,7 +68,8 @@ impl FarmResult {
 
 impl Farmed {
     fn summary(&self, powers: &Powers) -> Summary {
-        let (workers, tasks) = (self.workers(), self.tasks());
+        let (workers, tasks) = (self.workers(), self.tasks(Record::worked));
+        let parts = [self.tasks(|record| record.cpu), self.parts()].concat();
         let RunConditions { engine, placement, data, at_once, network, price, .. } =
             self.how.clone();
         let ran: Vec<(u32, f64)> =
@@ -102,7 +103,7 @@ impl Farmed {
                 .and_then(|one| standing(one.seconds, self.seconds, power(one))),
             one,
             unit: powers.unit.clone(),
-            losses: losses(&tasks, &workers, self.seconds, files),
+            losses: losses(&parts, &workers, self.seconds, files),
             price,
         }
     }
@@ -154,10 +155,9 @@ impl Farmed {
     }
 
     /// Returns the jobs that are done as tasks for the analysis; omits jobs whose node or times are
-    /// unknown.
-    fn tasks(&self) -> Vec<Task> {
-        let places: HashMap<&str, usize> =
-            self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();
+    /// unknown. `cpu` returns the CPU time that counts.
+    fn tasks(&self, cpu: impl Fn(&Record) -> Option<f64>) -> Vec<Task> {
+        let places = self.places();
         let task = |record: &Record| {
             let staged = self.how.data == DataName::Stage;
             Some(Task {
@@ -167,10 +167,32 @@ impl Farmed {
                 started: record.started?,
                 ended: record.ended?,
                 staged_out: record.staged_out.filter(|_| staged && record.bytes_out > 0),
-                cpu: record.cpu,
+                cpu: cpu(record),
             })
         };
         self.done().filter_map(task).collect()
+    }
+
+    /// Returns what jobs that are done did on the nodes from which they migrated.
+    fn parts(&self) -> Vec<Task> {
+        let places = self.places();
+        let part = |one: &Move| {
+            Some(Task {
+                worker: *places.get(one.from.as_str())?,
+                queued: one.started,
+                staged_in: None,
+                started: one.started,
+                ended: one.at,
+                staged_out: None,
+                cpu: Some(one.cpu),
+            })
+        };
+        self.done().flat_map(Record::migrations).filter_map(part).collect()
+    }
+
+    /// Returns the index of each node, by its name.
+    fn places(&self) -> HashMap<&str, usize> {
+        self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect()
     }
 
     fn nodes(&self, powers: &Powers) -> Vec<NodeResult> {
@@ -191,10 +213,10 @@ impl Farmed {
                 nics: member.nics.clone(),
             })
             .collect();
-        for task in self.tasks() {
-            let node = &mut nodes[task.worker];
-            node.done += 1;
-            node.cpu += task.cpu.unwrap_or(0.0);
+        let (tasks, parts) = (self.tasks(|record| record.cpu), self.parts());
+        tasks.iter().for_each(|task| nodes[task.worker].done += 1);
+        for task in tasks.iter().chain(&parts) {
+            nodes[task.worker].cpu += task.cpu.unwrap_or(0.0);
         }
         nodes
     }

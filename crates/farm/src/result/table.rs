@@ -3,7 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::{Loss, Losses, Spread, bar};
-use garland_core::farm::Record;
+use garland_core::farm::{Move, Record};
 use garland_core::units::bytes;
 
 use super::summary::{Failed, Summary};
@@ -39,6 +39,7 @@ impl fmt::Display for FarmResult {
             how(&self.summary)
         )?;
         self.jobs(f)?;
+        self.moves(f)?;
         if let Some(spread) = spread {
             self.spread(f, spread)?;
         }
@@ -96,6 +97,24 @@ impl FarmResult {
         )?;
         records.into_iter().try_for_each(|record| show_job(f, record))?;
         writeln!(f)
+    }
+
+    fn moves(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let records = self.records.iter();
+        let moves = records.flat_map(|record| record.moves.iter().map(move |one| (record, one)));
+        let moves: Vec<(&Record, &Move)> = moves.collect();
+        for (record, Move { from, to, at, kind, cpu, .. }) in moves.iter().take(SHOWN) {
+            let (to, kind) = (to.as_deref().unwrap_or("no node"), kind.to_string());
+            let (at, cpu, job) = (took(*at), took(*cpu), record.job);
+            writeln!(f, "{kind:<9} job {job}, from {from} to {to} at {at}, after {cpu} of CPU")?;
+        }
+        match moves.len() {
+            0 => Ok(()),
+            many if many > SHOWN => {
+                writeln!(f, "{} more moves are in the run's records.jsonl\n", many - SHOWN)
+            }
+            _ => writeln!(f),
+        }
     }
 
     fn spread(&self, f: &mut Formatter<'_>, spread: &Spread) -> fmt::Result {
@@ -213,7 +232,7 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
         record.node.as_deref().unwrap_or("-"),
         time(record.started),
         time(record.ran()),
-        time(record.cpu),
+        time(record.worked()),
         record.tries
     )
 }

@@ -1,6 +1,8 @@
 //! How jobs on agents access their files.
 
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use garland_control::{Agent, Stager};
 use garland_core::farm::Text;
@@ -11,7 +13,10 @@ use super::driver::Work;
 use super::task::JobFiles;
 use super::window::{Server, files_in};
 use crate::args::DataName;
-use garland_terminal::failure::Failure;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// The name of the directory for state files, in the run's directory while the run lasts.
+const STATES: &str = "states";
 
 /// The access of a run's jobs to their files.
 pub struct Access {
@@ -23,6 +28,8 @@ pub struct Access {
     pub stager: Option<Stager>,
     /// For each node, the order to mount this machine's files; none for nodes without a mount.
     pub openings: Vec<Option<Opening>>,
+    /// The directory for the state files of jobs that move, if they have some.
+    states: PathBuf,
     /// Serves files to the nodes' mounts until it is dropped; none without mounts.
     _server: Option<Server>,
 }
@@ -38,13 +45,19 @@ impl Access {
         let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
         let windows = Text([folder.bytes(), b"-files"].concat());
         let here = &work.settings.folder;
+        let states = work.run.folder().join(STATES);
         let (mut stager, mut server) = (None, None);
         let place = match work.settings.data {
             DataName::There => JobFiles::There,
             DataName::Stage => {
                 let keys = work.places.controller_keys()?;
                 let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
-                stager = Some(Stager::new(keys, agents, names, &folder, here, disk));
+                if work.settings.migrate {
+                    let making = || format!("cannot create the directory {}", states.display());
+                    fs::create_dir_all(&states).or_nothing(making())?;
+                }
+                let folders = [here.as_path(), &states];
+                stager = Some(Stager::new(keys, agents, names, &folder, folders, disk));
                 JobFiles::Inside
             }
             DataName::Mount => {
@@ -56,6 +69,13 @@ impl Access {
             server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
         };
         let openings = agents.iter().map(opening).collect();
-        Ok(Self { folder, place, stager, openings, _server: server })
+        Ok(Self { folder, place, stager, openings, states, _server: server })
+    }
+}
+
+impl Drop for Access {
+    fn drop(&mut self) {
+        // It exists only if jobs may move with files.
+        let _ = fs::remove_dir_all(&self.states);
     }
 }

@@ -66,16 +66,12 @@ impl Driver for Agents {
         let farm = FarmWork {
             jobs,
             names: names.clone(),
-            rules: Rules {
-                tries: settings.tries,
-                at_once: settings.all_at_once,
-                staged: settings.data == DataName::Stage,
-                engine: self.engine,
-            },
+            rules: self.rules(settings),
             placement: placement(settings.placement),
             slots: settings.slots,
             folder: access.folder.clone(),
-            task: &|job, tries| access.place.task(job, tries),
+            task: &|job, tries, restored| access.place.task(job, tries, restored),
+            migrate: settings.migrate,
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
@@ -97,6 +93,9 @@ impl Driver for Agents {
             FarmNews::Lost(node, reason) => {
                 garland_terminal::errln!("lost    {}: {reason}", names[node]);
                 last_words(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
+            }
+            FarmNews::NotMoved(job, node, what) => {
+                garland_terminal::errln!("note    job {job} on {}: {what}", names[node]);
             }
             FarmNews::Turn(open) => {
                 if let Err(failure) = ledger.commit(open) {
@@ -163,6 +162,15 @@ fn ending(
 }
 
 impl Agents {
+    fn rules(&self, settings: &Settings) -> Rules {
+        Rules {
+            tries: settings.tries,
+            at_once: settings.all_at_once,
+            staged: settings.data == DataName::Stage,
+            engine: self.engine,
+        }
+    }
+
     fn nodes(&self, work: &Work<'_>) -> Result<Vec<Node>, Failure> {
         match &work.settings.nodes {
             Some(list) if self.engine == Engine::Agents => work.inventory.nodes(list),

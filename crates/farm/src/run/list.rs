@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::farm::list::{Pattern, expand, parse_lines, parse_tables};
-use garland_core::farm::{Job, Text};
+use garland_core::farm::{Checkpoint, Job, Text};
 use garland_core::units::Nanos;
 
 use crate::args::FarmRun;
@@ -35,8 +35,18 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     };
     let timeout = asked.timeout.as_ref().map(|text| text.parse::<Nanos>()).transpose();
     let timeout = timeout.map_err(Failure::usage)?;
-    let limited = |job: Job| Job { timeout: job.timeout.or(timeout), ..job };
-    let jobs = jobs.into_iter().map(limited).collect();
+    let commands = asked.checkpoint.as_ref().zip(asked.restore.as_ref());
+    let checkpoint = commands.map(|(command, restore)| Checkpoint {
+        command: text(command),
+        restore: text(restore),
+        state: asked.state.iter().map(text).collect(),
+    });
+    let with_defaults = |job: Job| Job {
+        timeout: job.timeout.or(timeout),
+        checkpoint: job.checkpoint.or_else(|| checkpoint.clone()),
+        ..job
+    };
+    let jobs = jobs.into_iter().map(with_defaults).collect();
     Ok((jobs, nodes.map(|nodes| nodes.to_string_lossy().into_owned())))
 }
 

@@ -147,7 +147,7 @@ fn start(
     let list = work.run.folder().join(format!("round-{}", round.tries));
     let mut lines = String::new();
     for job in &round.jobs {
-        lines.push_str(&word_of(&JobFiles::There.task(job, round.tries))?);
+        lines.push_str(&word_of(&JobFiles::There.task(job, round.tries, false))?);
         lines.push('\n');
     }
     fs::write(&list, lines).or_nothing(format!("cannot write {}", list.display()))?;

@@ -8,7 +8,7 @@ use garland_core::farm::Job;
 use serde::{Deserialize, Serialize};
 
 use super::json_lines;
-use crate::args::{DataName, EngineName, FarmRun, PlacementName};
+use crate::args::{DataName, EngineName, FarmRun, PlacementName, word};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -43,6 +43,9 @@ pub struct Settings {
     pub tries: u32,
     /// Whether existing outputs are replaced.
     pub overwrite: bool,
+    /// Whether running jobs move to idle nodes.
+    #[serde(default)]
+    pub migrate: bool,
     /// The directory to which the paths of files are relative.
     pub folder: PathBuf,
     /// Number of jobs.
@@ -72,6 +75,19 @@ impl Settings {
             (EngineName::Agents | EngineName::Parallel, None) => {
                 return Err(Failure::usage("the engines agents and parallel need a node list"));
             }
+            (EngineName::Slurm | EngineName::Parallel | EngineName::Local, _) if asked.migrate => {
+                return Err(Failure::usage(format!(
+                    "the engine {} starts jobs where they stay: --migrate has no effect",
+                    word(engine)
+                ))
+                .hint("omit --migrate, or use --engine agents with nodes"));
+            }
+            _ if !asked.state.is_empty() && asked.data != DataName::Stage => {
+                return Err(Failure::usage(
+                    "--state names files in a job's own directory, which jobs have only with --data stage",
+                )
+                .hint("omit --state: all nodes reach the files of other jobs"));
+            }
             _ => {}
         }
         let folder =
@@ -86,6 +102,7 @@ impl Settings {
             slots: asked.slots,
             tries: asked.tries,
             overwrite: asked.overwrite,
+            migrate: asked.migrate,
             folder,
             jobs,
             lab: asked.launch.lab.clone(),

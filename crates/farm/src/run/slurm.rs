@@ -151,7 +151,7 @@ impl Array {
             fs::create_dir_all(folder)?;
             for part in 0..parts {
                 let jobs = round.jobs.iter().skip(part).step_by(parts);
-                let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries));
+                let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries, false));
                 json_lines::write(&part_file(folder, part), tasks)?;
             }
             Ok(())

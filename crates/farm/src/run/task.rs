@@ -1,7 +1,7 @@
 //! Makes the task that a node gets for a job, with the paths of the job's files on that node.
 
 use garland_core::farm::staging::{path_inside, temporary};
-use garland_core::farm::{Job, Text};
+use garland_core::farm::{Command, Job, Text};
 use garland_protocol::FarmTask;
 
 /// The paths of jobs' files on nodes.
@@ -17,9 +17,11 @@ pub enum JobFiles {
 }
 
 impl JobFiles {
-    /// Makes the task for try `tries` of a job, counted from 1.
-    pub fn task(&self, job: &Job, tries: u32) -> FarmTask {
-        let has_files = !job.inputs.is_empty() || !job.outputs.is_empty();
+    /// Makes the task for try `tries` of a job, counted from 1. If it is `restored`, the job goes on
+    /// from its checkpoint.
+    pub fn task(&self, job: &Job, tries: u32, restored: bool) -> FarmTask {
+        let has_state = job.checkpoint.as_ref().is_some_and(|saved| !saved.state.is_empty());
+        let has_files = !job.inputs.is_empty() || !job.outputs.is_empty() || has_state;
         let path = |name: &Text| match self {
             Self::There => name.clone(),
             Self::Inside => path_inside(name),
@@ -39,10 +41,17 @@ impl JobFiles {
             .collect();
         let inputs: Vec<Text> = job.inputs.iter().map(path).collect();
         let made: Vec<Text> = outputs.iter().map(|(made, _)| made.clone()).collect();
+        let saved = job.checkpoint_with(&inputs, &made);
+        let restore = saved.as_ref().filter(|_| restored).map(|saved| saved.restore.clone());
+        let (checkpoint, state) = saved.map(|saved| (saved.command, saved.state)).unzip();
+        // Elsewhere all nodes reach them under the same names.
+        let state = state.filter(|_| *self == Self::Inside).unwrap_or_default();
         FarmTask {
             job: job.number,
-            command: job.command_with(&inputs, &made),
+            command: restore.map_or_else(|| job.command_with(&inputs, &made), Command::Line),
             own_folder: *self == Self::Inside && has_files,
+            checkpoint,
+            state: state.iter().map(path_inside).collect(),
             outputs,
             cores: job.cores,
             timeout_ns: job.timeout.map(|timeout| timeout.0),
@@ -60,7 +69,7 @@ fn under(mount: &Text, folder: &Text, name: &Text) -> Text {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::farm::Command;
+    use garland_core::farm::Checkpoint;
 
     use super::*;
 
@@ -80,13 +89,32 @@ mod tests {
 
     #[test]
     fn files_are_where_the_node_has_them() {
-        let there = JobFiles::There.task(&job(), 2);
+        let there = JobFiles::There.task(&job(), 2, false);
         assert_eq!(words(&there), "lame /w/a.wav o/.garland-3-2-a.mp3");
         assert_eq!(there.outputs, [("o/.garland-3-2-a.mp3".into(), "o/a.mp3".into())]);
-        let inside = JobFiles::Inside.task(&job(), 2);
+        let inside = JobFiles::Inside.task(&job(), 2, false);
         assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
         assert!(inside.own_folder);
-        let under = JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), 1);
+        let under = JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), 1, false);
         assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-a.mp3");
+    }
+
+    #[test]
+    fn a_restored_job_goes_on_with_its_files_under_the_same_names() {
+        let command = "save {out}".into();
+        let state = vec!["{out}".into(), "../map".into()];
+        let saved = Checkpoint { command, restore: "go {in} {out}".into(), state };
+        let job = Job { checkpoint: Some(saved), ..job() };
+        let inside = JobFiles::Inside.task(&job, 1, true);
+        assert_eq!(inside.command, Command::Line("go 'w/a.wav' 'o/a.mp3'".into()));
+        assert_eq!(inside.state, ["o/a.mp3".into(), "_/map".into()]);
+        let there = JobFiles::There.task(&job, 1, true);
+        assert_eq!(there.command, Command::Line("go '/w/a.wav' 'o/.garland-3-1-a.mp3'".into()));
+        assert_eq!(there.checkpoint, Some("save 'o/.garland-3-1-a.mp3'".into()));
+        assert!(there.state.is_empty() && !there.own_folder);
+        assert_eq!(
+            words(&JobFiles::There.task(&job, 1, false)),
+            words(&JobFiles::There.task(&self::job(), 1, false))
+        );
     }
 }

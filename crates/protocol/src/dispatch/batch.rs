@@ -32,11 +32,11 @@ pub struct Batch {
 impl Batch {
     /// Creates a batch of `first` and as many transfers of `rest` as have enough files for a copy.
     pub fn new(first: Transfer, mut rest: impl Iterator<Item = Transfer>) -> Self {
-        let (mut files, mut transfers) = (first.names.len(), Vec::from([first]));
+        let (mut files, mut transfers) = (first.count(), Vec::from([first]));
         while files < FILES_MAX
             && let Some(next) = rest.next()
         {
-            files += next.names.len();
+            files += next.count();
             transfers.push(next);
         }
         let all = 0..transfers.len();

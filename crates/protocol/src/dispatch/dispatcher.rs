@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::nodes::Node;
 use super::tried::Try;
 use crate::placement::{Candidate, Placement, PlacementRequest};
-use garland_core::farm::{Engine, Job, Outcome, Record};
+use garland_core::farm::{Engine, Job, Move, MoveKind, Outcome, Record};
 
 /// The number of queued jobs that are considered if no node can run the first one.
 const LOOK_PAST: usize = 64;
@@ -56,6 +56,13 @@ struct Tally {
     failed_at: Vec<usize>,
     /// When the job entered the queue, in seconds since the run began.
     queued: f64,
+    /// The moves of the job while it ran.
+    moves: Vec<Move>,
+    /// Whether the job has moved in its present try.
+    has_moved: bool,
+    /// The CPU time of the work that the job's checkpoint has saved, in seconds; `None` if the job
+    /// starts from its beginning.
+    saved: Option<f64>,
 }
 
 /// The dispatcher of a run.
@@ -115,6 +122,55 @@ impl Dispatcher {
         self.tallies[job].tries
     }
 
+    /// Returns the CPU time of the work that a job's checkpoint has saved, in seconds; `None` if the
+    /// job starts from its beginning.
+    pub fn saved(&self, job: usize) -> Option<f64> {
+        self.tallies[job].saved
+    }
+
+    /// Returns how often a job was moved while it ran.
+    pub fn moves(&self, job: usize) -> usize {
+        self.tallies[job].moves.len()
+    }
+
+    /// Whether jobs wait for a node, or for other jobs on their node.
+    pub fn has_waiting(&self) -> bool {
+        !self.queue.is_empty() || self.nodes.iter().any(Node::has_waiting)
+    }
+
+    /// Returns the nodes that could start a job now, each with the number of free processors;
+    /// without those on which the job has failed.
+    pub fn room_for(&self, job: usize) -> Vec<(usize, u32)> {
+        let (wanted, failed) = (&self.jobs[job], &self.tallies[job].failed_at);
+        let nodes = self.nodes.iter().enumerate().filter(|(at, _)| !failed.contains(at));
+        nodes.filter_map(|(at, node)| Some((at, node.room(wanted)?))).collect()
+    }
+
+    /// Notes that a running job has left its node for the node `target`; `left` has all but the
+    /// new node. If the target cannot start the job now, the job is queued first. This uses up no
+    /// try.
+    pub fn left(&mut self, node: usize, job: usize, target: Option<usize>, left: Move) {
+        if self.tallies[job].node != Some(node) {
+            return;
+        }
+        self.nodes[node].freed(job, None);
+        let tally = &mut self.tallies[job];
+        tally.saved = match left.kind {
+            MoveKind::Migrated => Some(tally.saved.unwrap_or(0.0) + left.cpu),
+            MoveKind::Restart => None,
+        };
+        tally.moves.push(left);
+        tally.has_moved = true;
+        self.give_back(job);
+        let wanted = &self.jobs[job];
+        let has_room = |&target: &usize| self.nodes[target].room(wanted).is_some();
+        if let Some(target) = target.filter(has_room) {
+            self.queue.pop_front();
+            self.nodes[target].assign(job, wanted);
+            self.tallies[job].node = Some(target);
+        }
+    }
+
     /// Notes that the command of a job ended after `took` seconds, so its processors are free. The
     /// result comes later; if the node is lost before that, the attempt counts.
     pub fn freed(&mut self, node: usize, job: usize, took: f64) {
@@ -165,7 +221,11 @@ impl Dispatcher {
         let mut steps = Vec::new();
         for (at, node) in self.nodes.iter_mut().enumerate() {
             while let Some(job) = node.next(self.rules.staged) {
-                self.tallies[job].tries += 1;
+                let tally = &mut self.tallies[job];
+                tally.tries += 1;
+                if let Some(last) = tally.moves.last_mut().filter(|_| tally.has_moved) {
+                    last.to = Some(node.sight.name.clone());
+                }
                 steps.push(Step::Give { node: at, job });
             }
         }
@@ -212,7 +272,9 @@ impl Dispatcher {
         let left = self.queue.len();
         let alive = self.nodes.iter().filter(|node| node.sight.is_alive).count();
         let ahead = left / (2 * alive.max(1));
-        let moves = self.placement.may_move();
+        // No node gets jobs in advance while another one could start them.
+        let has_room = || self.nodes.iter().any(|node| node.room(wanted).is_some());
+        let moves = self.placement.may_move() && !has_room();
         let mut sights: Vec<Candidate> =
             self.nodes.iter().map(|node| node.seen(moves, ahead, self.rules.staged)).collect();
         let has = |at: usize| sights[at].is_alive && sights[at].can_hold(wanted);
@@ -275,6 +337,7 @@ impl Dispatcher {
         }
         tally.failed_at.push(node);
         (tally.node, tally.queued) = (None, now);
+        (tally.has_moved, tally.saved) = (false, None);
         self.queue.push_back(job);
     }
 
@@ -285,7 +348,9 @@ impl Dispatcher {
         let not_before = |time: Option<f64>| time.map(|time| time.max(tally.queued));
         let (started, ended) = (not_before(tried.started), not_before(tried.ended));
         let (tried, engine) = (Try { started, ended, ..tried }, self.rules.engine);
-        self.over.push(tried.record(&self.jobs[job], engine, node, tally.queued, tally.tries));
+        let (queued, tries, moves) = (tally.queued, tally.tries, std::mem::take(&mut tally.moves));
+        let record = tried.record(&self.jobs[job], engine, node, queued, tries);
+        self.over.push(Record { moves, ..record });
         self.open -= 1;
     }
 }

@@ -5,15 +5,17 @@ use std::collections::HashMap;
 
 use super::clock::NodeClock;
 use super::dispatcher::{Dispatcher, Rules, Step};
+use super::moves::Mover;
 use super::readiness::{FarmNode, Readiness};
 use super::running::{JobStep, RunningJob, directories};
 use super::tasks::{orders_of, size};
 use super::transfer::{Direction, Transfer};
 use super::tried::Try;
+use super::work::Work;
 use crate::farm::{COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, Opening, Task, TaskEnd};
 use crate::message::FromAgent;
 use crate::placement::{Candidate, Placement};
-use garland_core::farm::{Job, Record, Text};
+use garland_core::farm::{Job, Move, MoveKind, Record, Text};
 
 /// The number of clock probes per node.
 const CLOCK_PROBES: usize = 3;
@@ -32,8 +34,11 @@ pub struct FarmWork<'a> {
     pub slots: Option<u32>,
     /// The name of the directory on nodes that contains the jobs' own directories.
     pub folder: Text,
-    /// Makes the task for a try of a job; tries are numbered from 1.
-    pub task: &'a dyn Fn(&Job, u32) -> Task,
+    /// Makes the task for a try of a job; tries are numbered from 1. The last argument says whether
+    /// the job goes on from its checkpoint.
+    pub task: &'a dyn Fn(&Job, u32, bool) -> Task,
+    /// Whether running jobs move to other nodes.
+    pub migrate: bool,
     /// The address and keys of each node's mount; `None` for a node that needs no mount.
     pub openings: Vec<Option<Opening>>,
     /// The beginning of the run, in monotonic nanoseconds.
@@ -62,6 +67,9 @@ pub enum FarmNews {
     Output(u32, Vec<u8>),
     /// A node gets no more jobs: its index, and the reason.
     Lost(usize, String),
+    /// The work of a running job could not be moved to another node: the number of the job, the
+    /// index of its node, and what happened to the job.
+    NotMoved(u32, usize, String),
     /// The end of a turn: all events so far are reported. Contains the number of jobs that have not
     /// ended.
     Turn(usize),
@@ -84,7 +92,9 @@ pub struct FarmHead<'a> {
     live: HashMap<usize, RunningJob>,
     /// The index of each job, by the job's number.
     places: HashMap<u32, usize>,
-    task: &'a dyn Fn(&Job, u32) -> Task,
+    task: &'a dyn Fn(&Job, u32, bool) -> Task,
+    /// Moves running jobs; `None` if jobs stay where they were started.
+    mover: Option<Mover>,
     began_ns: u64,
     orders: Vec<FarmHeadOrder>,
 }
@@ -101,7 +111,8 @@ impl<'a> FarmHead<'a> {
         let mut orders = Vec::new();
         for (node, opening) in openings.into_iter().enumerate() {
             orders.extend((0..CLOCK_PROBES).map(|_| FarmHeadOrder::Probe(node)));
-            let open = FarmOrder::Open { slots, folder: work.folder.clone() };
+            let open =
+                FarmOrder::Open { slots, folder: work.folder.clone(), metered: work.migrate };
             let both = std::iter::once(open).chain(opening.map(FarmOrder::Mount));
             orders.extend(both.map(|order| FarmHeadOrder::Send(node, order)));
         }
@@ -117,6 +128,7 @@ impl<'a> FarmHead<'a> {
             live: HashMap::new(),
             places,
             task: work.task,
+            mover: work.migrate.then(Mover::default),
             began_ns: work.began_ns,
             orders,
         }
@@ -141,6 +153,7 @@ impl<'a> FarmHead<'a> {
             for step in self.farm.steps(self.seconds(now_ns)) {
                 self.take(step, now_ns);
             }
+            self.move_jobs();
             for (node, tasks) in self.tasks.iter_mut().enumerate() {
                 let orders = orders_of(std::mem::take(tasks)).into_iter();
                 self.orders.extend(orders.map(|order| FarmHeadOrder::Send(node, order)));
@@ -188,11 +201,19 @@ impl<'a> FarmHead<'a> {
             return;
         }
         match (way, moved) {
+            (Direction::Back, Ok(_)) if live.target.is_some() => {
+                self.depart(job, MoveKind::Migrated);
+            }
+            (Direction::Back, Err(why)) if live.target.is_some() => {
+                self.not_moved(job, format!("starts anew on another node: {why}"));
+                self.depart(job, MoveKind::Restart);
+            }
             (_, Err(why)) => self.fail(job, why, now_ns),
             (Direction::There, Ok(bytes)) => {
                 live.step = JobStep::Run;
                 (live.tried.staged_in, live.tried.bytes_in) = (Some(now), bytes);
-                self.tasks[node].push((self.task)(&self.farm.jobs()[job], tries));
+                let is_saved = self.farm.saved(job).is_some();
+                self.tasks[node].push((self.task)(&self.farm.jobs()[job], tries, is_saved));
             }
             (Direction::Back, Ok(bytes)) => {
                 (live.tried.staged_out, live.tried.bytes_out) = (Some(now), bytes);
@@ -247,21 +268,27 @@ impl<'a> FarmHead<'a> {
 
     fn give(&mut self, node: usize, job: usize, now_ns: u64) {
         let (wanted, tries) = (&self.farm.jobs()[job], self.farm.tries(job));
-        let task = (self.task)(wanted, tries);
+        let saved = self.farm.saved(job);
+        let task = (self.task)(wanted, tries, saved.is_some());
         let step = if task.own_folder { JobStep::Make } else { JobStep::Run };
-        self.live.insert(job, RunningJob::new(node, tries, step));
+        let live = RunningJob::new(node, tries, step, &task, saved.unwrap_or(0.0));
+        self.live.insert(job, live);
         if size(&task) > COMMAND_MAX {
             let why = format!("its command is longer than {COMMAND_MAX} bytes");
             return self.fail(job, why, now_ns);
         }
         match step {
-            JobStep::Make => self.order(node, FarmOrder::Make(task.job, directories(wanted))),
+            JobStep::Make => {
+                self.order(node, FarmOrder::Make(task.job, directories(wanted, &task.state)))
+            }
             _ => self.tasks[node].push(task),
         }
     }
 
     fn heard_jobs(&mut self, node: usize, event: FarmEvent, now_ns: u64) {
-        let running = |number: u32| self.job_at(node, number, JobStep::Run);
+        let waits_or_runs = |number: u32| self.job_at(node, number, JobStep::Run);
+        let leaves = |number: u32| self.job_at(node, number, JobStep::Leave);
+        let running = |number: u32| waits_or_runs(number).or_else(|| leaves(number));
         match event {
             FarmEvent::Opened(facts) => self.readiness.opened(node, facts),
             FarmEvent::Mounted(wrong) => self.readiness.mounted(node, wrong),
@@ -278,7 +305,7 @@ impl<'a> FarmHead<'a> {
                 }
             }
             FarmEvent::Returned(numbers) => {
-                let jobs: Vec<usize> = numbers.into_iter().filter_map(running).collect();
+                let jobs: Vec<usize> = numbers.into_iter().filter_map(waits_or_runs).collect();
                 jobs.iter().for_each(|job| drop(self.live.remove(job)));
                 self.farm.returned(node, &jobs);
             }
@@ -289,6 +316,22 @@ impl<'a> FarmHead<'a> {
             }
             FarmEvent::Ended(ends) => {
                 ends.into_iter().for_each(|end| self.ended(node, end, now_ns));
+            }
+            FarmEvent::Used { at_ns, jobs } => {
+                for (number, used_ns) in jobs {
+                    let live = self.places.get(&number).and_then(|job| self.live.get_mut(job));
+                    live.filter(|live| live.node == node)
+                        .into_iter()
+                        .for_each(|live| live.cpu.note(at_ns, used_ns));
+                }
+                self.mover.iter_mut().for_each(Mover::measured);
+            }
+            FarmEvent::Left(end) => self.left(node, end, now_ns),
+            FarmEvent::Stays(number, why) => {
+                if let Some(live) = leaves(number).and_then(|job| self.live.get_mut(&job)) {
+                    (live.step, live.target, live.stays) = (JobStep::Run, None, true);
+                    self.tell(FarmNews::NotMoved(number, node, format!("stays there: {why}")));
+                }
             }
         }
     }
@@ -301,13 +344,22 @@ impl<'a> FarmHead<'a> {
     }
 
     fn ended(&mut self, node: usize, end: TaskEnd, now_ns: u64) {
-        let Some(job) = self.job_at(node, end.job, JobStep::Run) else { return };
-        let Some(live) = self.live.get_mut(&job) else { return };
-        let (clock, began_ns) = (self.clocks[node], self.began_ns);
-        let seconds = |ns: u64| clock.head_ns(ns).saturating_sub(began_ns) as f64 / 1e9;
-        let took = seconds(end.ended_ns) - seconds(end.started_ns);
+        let at = |step| self.job_at(node, end.job, step);
+        let Some(job) = at(JobStep::Run).or_else(|| at(JobStep::Leave)) else { return };
         let is_done = end.outcome.is_done();
-        live.ended(Try::ended(end, seconds));
+        let ended = Try::ended(end, self.seconds_of(node));
+        let took = ended.ended.zip(ended.started).map_or(0.0, |(end, start)| end - start);
+        if let (Some(mover), Some(cpu), true) = (&mut self.mover, ended.cpu, is_done) {
+            let cores = self.farm.jobs()[job].cores;
+            let efficiency =
+                cpu / took / f64::from(cores) / share(&self.readiness, self.slots, node);
+            let cpu = cpu + self.farm.saved(job).unwrap_or(0.0);
+            mover.finished(cores, Work { cpu, efficiency });
+        }
+        let Some(live) = self.live.get_mut(&job) else { return };
+        // A job that has ended does not move any more.
+        live.target = None;
+        live.ended(ended);
         if is_done && self.staged && !self.farm.jobs()[job].outputs.is_empty() {
             self.farm.freed(node, job, took);
             return self.transfer(job, Direction::Back, now_ns);
@@ -315,16 +367,84 @@ impl<'a> FarmHead<'a> {
         self.over(job, |live| live.tried, now_ns);
     }
 
-    /// Begins the transfer of a job's files.
+    /// Returns the function that converts a time in nanoseconds of a node's clock to seconds since
+    /// the beginning of the run.
+    fn seconds_of(&self, node: usize) -> impl Fn(u64) -> f64 + use<> {
+        let (clock, began_ns) = (self.clocks[node], self.began_ns);
+        move |ns| clock.head_ns(ns).saturating_sub(began_ns) as f64 / 1e9
+    }
+
+    /// Orders the jobs to leave that are to move now.
+    fn move_jobs(&mut self) {
+        let Some(mover) = &mut self.mover else { return };
+        let share = |node| share(&self.readiness, self.slots, node);
+        for (job, target) in mover.due(&self.live, &self.farm, share) {
+            let Some(live) = self.live.get_mut(&job) else { continue };
+            (live.step, live.target) = (JobStep::Leave, Some(target));
+            let (node, number) = (live.node, self.farm.jobs()[job].number);
+            self.order(node, FarmOrder::Leave(number));
+        }
+    }
+
+    /// Handles the end of a job that was ordered to leave its node: what it has saved follows.
+    fn left(&mut self, node: usize, end: TaskEnd, now_ns: u64) {
+        let Some(job) = self.job_at(node, end.job, JobStep::Leave) else { return };
+        let ended = Try::ended(end, self.seconds_of(node));
+        let Some(live) = self.live.get_mut(&job) else { return };
+        live.ended(ended);
+        match (live.saves, live.outputs.len() == live.state.len()) {
+            (true, true) if live.state.is_empty() => self.depart(job, MoveKind::Migrated),
+            (true, true) => self.transfer(job, Direction::Back, now_ns),
+            (true, false) => {
+                let why = "starts anew on another node: its agent cannot read its state files";
+                self.not_moved(job, why.to_owned());
+                self.depart(job, MoveKind::Restart);
+            }
+            (false, _) => self.depart(job, MoveKind::Restart),
+        }
+    }
+
+    /// Gives a job that has left its node to another one.
+    fn depart(&mut self, job: usize, kind: MoveKind) {
+        let Some(live) = self.live.remove(&job) else { return };
+        if self.staged {
+            self.order(live.node, FarmOrder::Clear(self.farm.jobs()[job].number));
+        }
+        let left = Move {
+            tries: live.tries,
+            from: self.names[live.node].clone(),
+            to: None,
+            at: live.tried.ended.unwrap_or(0.0),
+            kind,
+            started: live.tried.started.unwrap_or(0.0),
+            cpu: live.tried.cpu.unwrap_or(0.0),
+        };
+        self.farm.left(live.node, job, live.target, left);
+    }
+
+    /// Reports that the work of a job cannot be moved.
+    fn not_moved(&mut self, job: usize, what: String) {
+        let node = self.live.get(&job).map(|live| live.node);
+        let number = self.farm.jobs()[job].number;
+        node.into_iter().for_each(|node| self.tell(FarmNews::NotMoved(number, node, what.clone())));
+    }
+
+    /// Begins the transfer of a job's files; those of a job that has left its node are its state
+    /// files.
     fn transfer(&mut self, job: usize, way: Direction, now_ns: u64) {
         let Some(live) = self.live.get_mut(&job) else { return };
         live.step = JobStep::Stage(way);
         let (node, tries, outputs) = (live.node, live.tries, std::mem::take(&mut live.outputs));
         let wanted = &self.farm.jobs()[job];
-        let names = if way == Direction::There { &wanted.inputs } else { &wanted.outputs };
-        let (number, names) = (wanted.number, names.clone());
-        let transfer = Transfer { node, job, number, tries, way, names, outputs };
-        if way == Direction::Back && transfer.outputs.len() < transfer.names.len() {
+        let (number, is_saved) = (wanted.number, self.farm.saved(job).is_some());
+        let (names, state) = match way {
+            Direction::There if is_saved => (wanted.inputs.clone(), live.state.clone()),
+            Direction::There => (wanted.inputs.clone(), Vec::new()),
+            Direction::Back if live.target.is_some() => (Vec::new(), live.state.clone()),
+            Direction::Back => (wanted.outputs.clone(), Vec::new()),
+        };
+        let transfer = Transfer { node, job, number, tries, way, names, state, outputs };
+        if way == Direction::Back && transfer.outputs.len() < transfer.count() {
             let why = transfer.failed("protocol error: its agent did not describe the file");
             return self.fail(job, why, now_ns);
         }
@@ -345,6 +465,12 @@ impl<'a> FarmHead<'a> {
         }
         self.farm.tried(node, job, tried(live), self.seconds(now_ns));
     }
+}
+
+/// Returns the part of a processor that a node gives each of its jobs.
+fn share(readiness: &Readiness, slots: Option<u32>, node: usize) -> f64 {
+    let facts = readiness.nodes()[node].facts;
+    facts.map_or(1.0, |facts| facts.share_of(slots.unwrap_or(facts.cores)))
 }
 
 #[cfg(test)]

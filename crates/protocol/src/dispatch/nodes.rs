@@ -175,6 +175,24 @@ impl Node {
         self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
     }
 
+    /// Whether the node has jobs that cannot be running, or will be sent some.
+    pub fn has_waiting(&self) -> bool {
+        !self.assigned.is_empty() || self.given.len() > self.running()
+    }
+
+    /// Returns the number of processors that are free for the job now; `None` if there are not
+    /// enough, or too little memory.
+    pub fn room(&self, wanted: &Job) -> Option<u32> {
+        let used = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
+        let free = self.sight.cores.saturating_sub(used);
+        let has_memory = self
+            .sight
+            .memory_free
+            .is_none_or(|free| wanted.fits_in(free.saturating_sub(self.asked())));
+        let has_room = self.sight.is_alive && self.sight.can_hold(wanted) && has_memory;
+        (has_room && wanted.cores <= free).then_some(free)
+    }
+
     /// Returns the jobs that wait on the node, if jobs have waited there for `STUCK` seconds; then
     /// the time starts again.
     pub fn stuck(&mut self, now: f64) -> Vec<usize> {

@@ -2,7 +2,8 @@
 
 use super::transfer::Direction;
 use super::tried::Try;
-use crate::farm::OutputFile;
+use super::work::CpuUse;
+use crate::farm::{OutputFile, Task};
 use garland_core::farm::staging::path_inside;
 use garland_core::farm::{Job, Outcome, Text};
 
@@ -15,6 +16,8 @@ pub enum JobStep {
     Stage(Direction),
     /// The job waits on the node for free processors, or runs.
     Run,
+    /// The job was ordered to leave the node.
+    Leave,
 }
 
 /// A try of a job on a node.
@@ -26,16 +29,38 @@ pub struct RunningJob {
     pub tries: u32,
     /// The present step.
     pub step: JobStep,
-    /// The output files of the command, as its node described them.
+    /// The output files of the command, or its state files, as its node described them.
     pub outputs: Vec<OutputFile>,
     /// The result of the try, as far as it is known.
     pub tried: Try,
+    /// The CPU time of the job so far.
+    pub cpu: CpuUse,
+    /// Whether the job has a checkpoint.
+    pub saves: bool,
+    /// The files of the checkpoint that are copied if the job moves.
+    pub state: Vec<Text>,
+    /// The index of the node to which the job is about to move.
+    pub target: Option<usize>,
+    /// Whether the job's checkpoint has failed, so that it stays.
+    pub stays: bool,
 }
 
 impl RunningJob {
-    /// Creates the state of a try that begins with `step`.
-    pub fn new(node: usize, tries: u32, step: JobStep) -> Self {
-        Self { node, tries, step, outputs: Vec::new(), tried: Try::default() }
+    /// Creates the state of a try with this number, which begins with `step`. `before` is the CPU
+    /// time of the work that earlier nodes have saved, in seconds.
+    pub fn new(node: usize, tries: u32, step: JobStep, task: &Task, before: f64) -> Self {
+        Self {
+            node,
+            tries,
+            step,
+            outputs: Vec::new(),
+            tried: Try::default(),
+            cpu: CpuUse::new(before),
+            saves: task.checkpoint.is_some(),
+            state: task.state.clone(),
+            target: None,
+            stays: false,
+        }
     }
 
     /// Sets the result of the command, which has ended.
@@ -51,14 +76,16 @@ impl RunningJob {
     }
 }
 
-/// Returns the subdirectories of a job's directory that its files need, without duplicates.
-pub fn directories(job: &Job) -> Vec<Text> {
+/// Returns the subdirectories of a job's directory that its files need, without duplicates. `state`
+/// are the job's state files.
+pub fn directories(job: &Job, state: &[Text]) -> Vec<Text> {
     let directory = |path: &Text| {
         let path = path_inside(path);
         let at = path.bytes().iter().rposition(|&byte| byte == b'/')?;
         Some(Text::from(&path.bytes()[..at]))
     };
-    let mut all: Vec<Text> = job.inputs.iter().chain(&job.outputs).filter_map(directory).collect();
+    let names = job.inputs.iter().chain(&job.outputs).chain(state);
+    let mut all: Vec<Text> = names.filter_map(directory).collect();
     all.sort_unstable();
     all.dedup();
     all

@@ -6,7 +6,7 @@ use garland_core::farm::Command;
 /// The maximum size of the tasks in one message, in bytes.
 const MESSAGE: usize = 48 << 10;
 
-/// An upper bound for the size of a task without its command and outputs, in bytes.
+/// An upper bound for the size of a task without its texts, in bytes.
 const TASK: usize = 64;
 
 /// Returns the orders to run tasks, in their order: as few orders as possible.
@@ -25,14 +25,16 @@ pub fn orders_of(tasks: Vec<Task>) -> Vec<FarmOrder> {
     orders
 }
 
-/// Returns an upper bound for the size of a task's command and outputs in a message, in bytes.
+/// Returns an upper bound for the size of a task's texts in a message, in bytes: its commands, and
+/// the names of its files.
 pub fn size(task: &Task) -> usize {
     let command = match &task.command {
         Command::Words(words) => words.iter().map(|word| word.bytes().len() + 3).sum(),
         Command::Line(line) => line.bytes().len(),
     };
     let outputs = task.outputs.iter().map(|(one, two)| one.bytes().len() + two.bytes().len() + 6);
-    command + outputs.sum::<usize>()
+    let saved = task.checkpoint.iter().chain(&task.state).map(|text| text.bytes().len() + 3);
+    command + outputs.sum::<usize>() + saved.sum::<usize>()
 }
 
 #[cfg(test)]

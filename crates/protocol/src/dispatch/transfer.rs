@@ -27,14 +27,24 @@ pub struct Transfer {
     pub way: Direction,
     /// The paths of the files, relative to the stager's directory on this machine.
     pub names: Vec<Text>,
-    /// The node's descriptions of the output files, in the order of `names`; empty for inputs.
+    /// The paths of the state files of a job that moves, relative to the job's directory on the
+    /// node; on this machine, the stager stores them until the job goes on.
+    pub state: Vec<Text>,
+    /// The node's descriptions of the files, in the order of `names` and then of `state`, if they
+    /// come from the node; otherwise empty.
     pub outputs: Vec<OutputFile>,
 }
 
 impl Transfer {
+    /// Returns the number of files.
+    pub fn count(&self) -> usize {
+        self.names.len() + self.state.len()
+    }
+
     /// Returns the error message for a transfer that failed for the reason `why`.
     pub fn failed(&self, why: &str) -> String {
-        let names: Vec<String> = self.names.iter().map(Text::to_string).collect();
+        let names: Vec<String> =
+            self.names.iter().chain(&self.state).map(Text::to_string).collect();
         let (all, end) = (names.join(", "), if names.len() == 1 { "" } else { "s" });
         match self.way {
             Direction::There => format!("cannot copy input{end} {all} to the node: {why}"),

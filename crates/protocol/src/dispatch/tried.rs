@@ -76,6 +76,7 @@ impl Try {
             bytes_in: self.bytes_in,
             bytes_out: self.bytes_out,
             last_words: self.last_words,
+            moves: Vec::new(),
         }
     }
 }

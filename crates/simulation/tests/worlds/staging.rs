@@ -92,7 +92,8 @@ fn stage(
     let agent = connection.map(|connection| Agent { connection, addresses: vec![address] });
     let agents = [agent.map_err(|error| error.to_string())];
     let names = ["n1".to_owned()];
-    let stager = Stager::new(ours.clone(), &agents, &names, &Text::from(&b"jobs"[..]), here, None);
+    let (jobs, folders) = (Text::from(&b"jobs"[..]), [here; 2]);
+    let stager = Stager::new(ours.clone(), &agents, &names, &jobs, folders, None);
     [Direction::There, Direction::Back].map(|way| {
         let mut transfers = (1..=JOBS).map(|job| transfer(job, way, node));
         let first = transfers.next().expect("a job");
@@ -115,7 +116,16 @@ fn transfer(job: u32, way: Direction, node: &Path) -> Transfer {
         }
     };
     let names = vec![Text::from(name.as_bytes())];
-    Transfer { node: 0, job: job as usize, number: job, tries: 1, way, names, outputs }
+    Transfer {
+        node: 0,
+        job: job as usize,
+        number: job,
+        tries: 1,
+        way,
+        names,
+        state: Vec::new(),
+        outputs,
+    }
 }
 
 fn input(job: u32) -> String {

@@ -8,12 +8,15 @@
 //! outputs = ["a.mp3"]
 //! memory = "200MB"
 //! timeout = "300s"
+//! checkpoint = "kill -HUP $GARLAND_JOB_PID"   # saves the job's work, for `--migrate`
+//! restore = "lame --resume {in} {out}"        # goes on from it
+//! state = ["a.saved"]                         # the files with the work, in the job's own directory
 //! ```
 
 use serde::Deserialize;
 
 use super::{ListError, joined, numbered};
-use crate::farm::{Command, Job, Text};
+use crate::farm::{Checkpoint, Command, Job, Text};
 use crate::units::{Nanos, bytes};
 
 #[derive(Deserialize)]
@@ -38,6 +41,10 @@ struct Entry {
     cores: Option<u32>,
     memory: Option<String>,
     timeout: Option<String>,
+    checkpoint: Option<Text>,
+    restore: Option<Text>,
+    #[serde(default)]
+    state: Vec<Text>,
 }
 
 #[derive(Deserialize)]
@@ -73,6 +80,17 @@ pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
         if cores == 0 {
             return Err(wrong("`cores` must be at least 1".to_owned()));
         }
+        let checkpoint = match (entry.checkpoint, entry.restore) {
+            (Some(command), Some(restore)) => {
+                Some(Checkpoint { command, restore, state: entry.state })
+            }
+            (None, None) if entry.state.is_empty() => None,
+            _ => {
+                return Err(wrong(
+                    "`checkpoint` and `restore` need each other, and `state` needs both".to_owned(),
+                ));
+            }
+        };
         let memory = entry.memory.as_ref().or(memory.as_ref());
         let memory = memory.map(|text| bytes::parse(text)).transpose();
         let timeout = entry.timeout.as_ref().or(timeout.as_ref());
@@ -83,6 +101,7 @@ pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
             cores,
             memory: memory.map_err(|error| wrong(format!("memory: {error}")))?,
             timeout: timeout.map_err(|error| wrong(format!("timeout: {error}")))?,
+            checkpoint,
             ..Job::new(0, name, command)
         })
     };
@@ -116,5 +135,18 @@ mod tests {
         assert_eq!(why("[[job]]\ncommand = ' '"), "job 1: the command is empty");
         assert!(why("[[job]]\ncommand = 'x'\ntimeout = '5 moons'").starts_with("job 1: timeout: "));
         assert_eq!(why("cores = 1"), "the list has no jobs");
+        let wanted = "job 1: `checkpoint` and `restore` need each other, and `state` needs both";
+        for alone in ["checkpoint = 'x'", "restore = 'x'", "state = ['x']"] {
+            assert_eq!(why(&format!("[[job]]\ncommand = 'x'\n{alone}")), wanted);
+        }
+    }
+
+    #[test]
+    fn a_job_may_have_a_checkpoint() {
+        let text = "[[job]]\ncommand = 'x'\ncheckpoint = 's'\nrestore = 'r'\nstate = ['f']";
+        let saved = parse_tables(text).unwrap().remove(0).checkpoint;
+        let state = vec!["f".into()];
+        let wanted = Checkpoint { command: "s".into(), restore: "r".into(), state };
+        assert_eq!(saved, Some(wanted));
     }
 }

@@ -9,6 +9,7 @@ fn transfer(job: usize, files: usize) -> Transfer {
         tries: 1,
         way: Direction::There,
         names: (0..files).map(|file| format!("{job}-{file}").as_str().into()).collect(),
+        state: Vec::new(),
         outputs: Vec::new(),
     }
 }

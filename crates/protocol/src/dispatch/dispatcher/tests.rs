@@ -46,6 +46,14 @@ fn over(steps: Vec<Step>) -> Vec<Record> {
 }
 
 #[test]
+fn no_node_gets_a_job_in_advance_while_another_is_idle() {
+    let rules = Rules { staged: true, ..rules() };
+    let nodes = vec![node("a", 1), node("b", 1)];
+    let mut farm = Dispatcher::new(jobs(4), nodes, Box::new(Pull), rules);
+    assert_eq!(given(&farm.steps(0.0)), [(0, 0), (0, 2), (1, 1), (1, 3)]);
+}
+
+#[test]
 fn long_jobs_are_pulled_one_by_one() {
     let mut farm =
         Dispatcher::new(jobs(5), vec![node("a", 1), node("b", 2)], Box::new(Pull), rules());

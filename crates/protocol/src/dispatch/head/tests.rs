@@ -1,7 +1,9 @@
 use super::*;
 use crate::farm::OutputFile;
 use crate::placement::Pull;
-use garland_core::farm::{Command, Engine, Outcome};
+use garland_core::farm::{Checkpoint, Command, Engine, Outcome};
+
+mod moves;
 
 const MS: u64 = 1_000_000;
 
@@ -24,14 +26,20 @@ fn plain_job(number: u32) -> Job {
     Job::new(number, Text::from("x"), Command::Line("x".into()))
 }
 
-fn task(job: &Job, _: u32) -> Task {
+/// The task of a job; its command is `restore` if it goes on from its checkpoint.
+fn task(job: &Job, _: u32, restored: bool) -> Task {
+    let saved = job.checkpoint.as_ref();
+    let restore = saved.filter(|_| restored).map(|saved| Command::Line(saved.restore.clone()));
+    let state = saved.filter(|_| !job.inputs.is_empty()).map(|saved| saved.state.clone());
     Task {
         job: job.number,
-        command: job.command.clone(),
+        command: restore.unwrap_or_else(|| job.command.clone()),
         own_folder: !job.inputs.is_empty(),
         outputs: Vec::new(),
         cores: job.cores,
         timeout_ns: None,
+        checkpoint: saved.map(|saved| saved.command.clone()),
+        state: state.unwrap_or_default(),
     }
 }
 
@@ -45,6 +53,7 @@ fn work(jobs: Vec<Job>, nodes: usize) -> FarmWork<'static> {
         slots: None,
         folder: "own".into(),
         task: &task,
+        migrate: false,
         openings: vec![None; nodes],
         began_ns: BEGAN,
     }
@@ -64,7 +73,12 @@ impl Run {
 
     /// A run whose nodes are ready; returns it with the orders of the first turn with jobs.
     fn ready(jobs: Vec<Job>, nodes: usize) -> (Self, Vec<FarmHeadOrder>) {
-        let mut run = Self::new(work(jobs, nodes));
+        Self::ready_for(work(jobs, nodes))
+    }
+
+    fn ready_for(work: FarmWork<'static>) -> (Self, Vec<FarmHeadOrder>) {
+        let nodes = work.names.len();
+        let mut run = Self::new(work);
         run.turn();
         (0..nodes).for_each(|node| run.event(node, FarmEvent::Opened(FACTS)));
         let orders = run.turn();
@@ -160,7 +174,10 @@ fn jobs_wait_until_each_node_is_ready_or_gone_and_late_nodes_get_none() {
     let gone = vec![Some("unreachable".to_owned()), None, None, None];
     let mut run = Run { head: FarmHead::new(work, gone, BEGAN), now_ns: BEGAN };
     let first = run.turn();
-    let open = FarmHeadOrder::Send(3, FarmOrder::Open { slots: None, folder: "own".into() });
+    let open = FarmHeadOrder::Send(
+        3,
+        FarmOrder::Open { slots: None, folder: "own".into(), metered: false },
+    );
     assert!(first.contains(&open) && first.contains(&FarmHeadOrder::Probe(3)), "{first:?}");
     let mounts = first
         .iter()
@@ -253,8 +270,9 @@ fn late(run: &mut Run) {
     run.ended(0, 1, Outcome::Exit(9));
     run.event(0, FarmEvent::Returned(vec![1]));
     for way in [Direction::There, Direction::Back] {
-        let (names, outputs) = (Vec::new(), Vec::new());
-        let transfer = Transfer { node: 0, job: 0, number: 1, tries: 1, way, names, outputs };
+        let (names, state, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let transfer =
+            Transfer { node: 0, job: 0, number: 1, tries: 1, way, names, state, outputs };
         run.head.moved(&transfer, Err("late".to_owned()), run.now_ns);
     }
 }

@@ -11,6 +11,8 @@ fn tasks_are_sent_in_order_and_no_message_is_too_long() {
         outputs: vec![("a".into(), "b".into())],
         cores: 1,
         timeout_ns: Some(u64::MAX),
+        checkpoint: Some("c".into()),
+        state: vec!["s".into()],
     };
     let messages = orders_of((1..=32).map(task).collect());
     let sizes = messages.iter().map(|order| ToAgent::Farm(order.clone()).to_bytes().len());

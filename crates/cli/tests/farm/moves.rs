@@ -1,0 +1,151 @@
+//! Running jobs move from a slow node to an idle one.
+
+use std::fs;
+
+use garland_testkit::{Scratch, TestLab};
+use serde_json::Value;
+
+use super::{assert_sound, garland, list, only_run, output, records};
+
+/// The first node has a tenth of a processor.
+const LAB: &str = "version = 1
+[topology]
+shape = \"switch\"
+nodes = \"srv,n[1-2]\"
+rate = \"100mbit\"
+[[topology.node]]
+names = \"n1\"
+cpu = 0.1
+[[topology.node]]
+names = \"n2\"
+cpu = 0.8
+";
+
+const RUN: [&str; 6] = ["farm", "run", "jobs.toml", "lab:n[1-2]", "--slots", "1"];
+
+/// Asserts that one of two jobs has moved from the slow node, and returns its record.
+fn moved(records: &[Value], kind: &str) -> Value {
+    records.iter().for_each(|record| assert_sound(record, "agents"));
+    let moved: Vec<&Value> =
+        records.iter().filter(|record| record["moves"] != serde_json::json!([])).collect();
+    let [record] = &moved[..] else { panic!("{records:?}") };
+    let one = &record["moves"][0];
+    assert_eq!((&record["tries"], &record["node"]), (&1.into(), &"lab:n2".into()), "{record}");
+    assert_eq!((&one["from"], &one["to"]), (&"lab:n1".into(), &"lab:n2".into()), "{record}");
+    assert_eq!((&one["kind"], &one["tries"]), (&kind.into(), &1.into()), "{record}");
+    let time = |value: &Value| value.as_f64().expect("a time");
+    assert!(time(&one["at"]) <= time(&record["started"]) + 0.05, "{record}");
+    (*record).clone()
+}
+
+/// The words that John the Ripper tries: some seconds of work.
+const WORDS: u32 = 6_000;
+
+/// No word has this hash, so that all words are tried.
+const HASH: &str = "u:$2b$05$abcdefghijklmnopqrstuurJy28QSuQq.txKmxqDYIk.s6in47Dx6\n";
+
+/// A real program with checkpoints: when John is ended, it saves how far it has come, and goes on
+/// from there with `--restore`. It runs with a home directory of its own, since it looks for its
+/// configuration there, and usually yields to all other programs.
+#[test]
+fn john_goes_on_where_another_node_has_stopped_it() {
+    let scratch = Scratch::new("farm-john");
+    fs::create_dir(scratch.path("home")).unwrap();
+    fs::create_dir(scratch.path("home/.john")).unwrap();
+    fs::write(scratch.path("home/.john/john.conf"), "[Options]\nIdle = N\n").unwrap();
+    fs::write(scratch.path("hash"), HASH).unwrap();
+    fs::write(
+        scratch.path("words"),
+        (1..=WORDS).map(|word| format!("w{word}\n")).collect::<String>(),
+    )
+    .unwrap();
+    let john = |words: &str| {
+        let own = "mount --bind home ~root && exec env OMP_NUM_THREADS=1 john";
+        format!("exec unshare --mount sh -c '{own} {words}'")
+    };
+    let job = |name: &str| {
+        let first = john(&format!("--session={name} --wordlist=words --format=bcrypt hash"));
+        let again = john(&format!("--restore={name}"));
+        let save = format!(
+            "kill -TERM $GARLAND_JOB_PID && while kill -0 $GARLAND_JOB_PID; do sleep 0.05; done; test -s {name}.rec"
+        );
+        format!(
+            "[[job]]\nname = '{name}'\ninputs = ['hash', 'words', 'home/.john/john.conf']\n\
+             outputs = ['{name}.log']\nstate = ['{name}.rec', '{name}.log']\n\
+             command = \"{first}\"\nrestore = \"{again}\"\ncheckpoint = \"{save}\"\n"
+        )
+    };
+    list(&scratch, "jobs.toml", &["one", "two"].map(job).concat());
+    let lab = TestLab::of(garland(&scratch), &scratch, LAB);
+    let more = ["--data", "stage", "--migrate", "--json"];
+    let said = lab.garland.run(&[&RUN[..], &more].concat()).with_code(0);
+    let record = moved(&records(&said), "migrated");
+    let log = |name: &str| fs::read_to_string(scratch.path(format!("{name}.log"))).unwrap();
+    for name in ["one", "two"] {
+        let log = log(name);
+        let goes_on = log.contains("Continuing an interrupted session");
+        assert_eq!(goes_on, record["name"] == name, "{log}");
+        assert!(log.contains("Session completed"), "{log}");
+    }
+    let states = only_run(&lab.garland).join("states");
+    assert!(!states.exists(), "the state is removed with the end of the run");
+    lab.down();
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_job_without_a_checkpoint_restarts() {
+    let scratch = Scratch::new("farm-restart");
+    let loop_ = "echo begun; i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done; echo done";
+    list(&scratch, "jobs.toml", &format!("[[job]]\ncommand = '{loop_}'\n").repeat(2));
+    let lab = TestLab::of(garland(&scratch), &scratch, LAB);
+    let said = lab.garland.run(&[&RUN[..], &["--migrate", "--json"]].concat()).with_code(0);
+    let record = moved(&records(&said), "restart");
+    let run = only_run(&lab.garland);
+    let job = u32::try_from(record["job"].as_u64().unwrap()).unwrap();
+    assert_eq!(output(&run, job), "begun\ndone\n", "of its last start");
+    lab.down();
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_checkpoint_that_fails_leaves_the_job_where_it_is() {
+    let scratch = Scratch::new("farm-stays");
+    let job = "[[job]]\ncommand = 'i=0; while [ $i -lt 900000 ]; do i=$((i+1)); done'\n\
+               checkpoint = 'exit 7'\nrestore = 'exit 1'\n";
+    list(&scratch, "jobs.toml", &job.repeat(2));
+    let lab = TestLab::of(garland(&scratch), &scratch, LAB);
+    let said = lab.garland.run(&[&RUN[..], &["--migrate", "--json"]].concat()).with_code(0);
+    for record in records(&said) {
+        assert_sound(&record, "agents");
+        assert_eq!(record["moves"], serde_json::json!([]), "{record}");
+    }
+    let note = "on lab:n1: stays there: its checkpoint command failed: exit code 7";
+    assert_eq!(said.err.matches(note).count(), 1, "{}", said.err);
+    lab.down();
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_has_no_effect_is_refused() {
+    let scratch = Scratch::new("farm-move-options");
+    list(&scratch, "jobs", "true\n");
+    let garland = garland(&scratch);
+    let said =
+        |more: &[&str]| garland.run(&[&["farm", "run", "jobs"], more].concat()).with_code(2).err;
+    for engine in ["slurm", "local"] {
+        let err = said(&["--engine", engine, "--migrate"]);
+        assert!(
+            err.contains("--migrate has no effect") && err.contains("--engine agents"),
+            "{err}"
+        );
+    }
+    let err = said(&["local1", "--engine", "parallel", "--migrate"]);
+    assert!(err.contains("the engine parallel"), "{err}");
+    let commands = ["--checkpoint", "x", "--restore", "y"];
+    let err = said(&[&["local1"], &commands[..]].concat());
+    assert!(err.contains("--migrate"), "{err}");
+    let err = said(&[&["local1", "--migrate", "--state", "f"], &commands[..]].concat());
+    assert!(err.contains("--data stage"), "{err}");
+    let _ = said(&["local1", "--migrate", "--checkpoint", "x"]);
+}
