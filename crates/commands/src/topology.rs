@@ -9,13 +9,14 @@ use serde::Deserialize;
 use garland_terminal::failure::Failure;
 
 /// The built-in scenarios by name: the files in `scenarios/`.
-pub const OWN: [(&str, &str); 19] = [
+pub const OWN: [(&str, &str); 20] = [
     ("dolly-2005", include_str!("../../../scenarios/dolly-2005.toml")),
     ("openmosix-2004", include_str!("../../../scenarios/openmosix-2004.toml")),
     ("openmosix-copy-2004", include_str!("../../../scenarios/openmosix-copy-2004.toml")),
     ("beowulf-1996", include_str!("../../../scenarios/beowulf-1996.toml")),
     ("beowulf-pairs-1996", include_str!("../../../scenarios/beowulf-pairs-1996.toml")),
     ("placements", include_str!("../../../scenarios/placements.toml")),
+    ("migration", include_str!("../../../scenarios/migration.toml")),
     ("fifteen-of-24", include_str!("../../../scenarios/fifteen-of-24.toml")),
     ("elan4-2005", include_str!("../../../scenarios/elan4-2005.toml")),
     ("pvfs2-cp-2007", include_str!("../../../scenarios/pvfs2-cp-2007.toml")),

@@ -10,7 +10,7 @@ use super::predicted::Prediction;
 use super::sections::Kind;
 use super::sections::Unmeasured;
 use super::stage::Stage;
-use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
+use super::{balance, broadcast, copy, farm, moves, pairs, ping, placements, scaling, stripes};
 use garland_analysis::grade::EmulationError;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
@@ -130,6 +130,8 @@ kinds! {
     Copy: copy::CopyExperiment,
     /// Many jobs on a few nodes, over several topologies.
     Farm: farm::Farm,
+    /// Equal jobs that stay or move, with a node that gets slow.
+    Moves: moves::Moves,
     /// Several copies at once between pairs of nodes, over several topologies.
     Pairs: pairs::Pairs,
     /// Small gets between two nodes.

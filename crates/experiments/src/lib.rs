@@ -16,6 +16,7 @@ mod experiment;
 mod farm;
 mod file;
 mod judged;
+mod moves;
 mod pairs;
 mod ping;
 mod placements;

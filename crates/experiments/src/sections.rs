@@ -15,6 +15,7 @@ pub enum Kind {
     Broadcast,
     Copy,
     Farm,
+    Moves,
     Pairs,
     Ping,
     Placements,

@@ -7,7 +7,7 @@ use garland_commands::topology;
 use crate::claim::Claim;
 use crate::judged::{Judged, Tally, judge};
 use crate::{
-    Experiment, balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes,
+    Experiment, balance, broadcast, copy, farm, moves, pairs, ping, placements, scaling, stripes,
 };
 
 /// The scenarios with published figures.
@@ -37,6 +37,7 @@ fn claims(shape: &Experiment, experiment: &Experiment) -> Vec<Claim> {
         }
         (Experiment::Copy(shape), Experiment::Copy(own)) => copy::ideal(shape, own).claims(),
         (Experiment::Farm(shape), Experiment::Farm(own)) => farm::ideal(shape, own).claims(),
+        (Experiment::Moves(_), Experiment::Moves(own)) => moves::ideal(own).claims(),
         (Experiment::Pairs(_), Experiment::Pairs(own)) => pairs::ideal(own).claims(),
         (Experiment::Ping(shape), Experiment::Ping(own)) => ping::ideal(shape, own).claims(),
         (Experiment::Placements(shape), Experiment::Placements(own)) => {
