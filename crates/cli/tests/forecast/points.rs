@@ -55,7 +55,7 @@ fn a_topology_of_one_size_is_simulated_up_to_its_nodes() {
     let scratch = Scratch::new("forecast-one-size");
     for name in ["p2p-joined", "routed-mesh"] {
         let words = ["forecast", "--points", "1=48,2=24.1,4=12.2", "--topology", name];
-        let more = ["--in", "30MB", "--out", "6MB", "--jobs", "120", "--nodes", "3,15,16"];
+        let more = ["--in", "3MB", "--out", "600kB", "--jobs", "120", "--nodes", "3,15,16"];
         let result = told(&scratch, &[&words[..], &more].concat());
         let simulated = result["simulated"].as_array().unwrap();
         let nodes: Vec<_> = simulated.iter().map(|one| one["nodes"].as_u64().unwrap()).collect();
