@@ -27,13 +27,15 @@ const NEEDS: &[Need] = &[
 pub(crate) struct Forecasts;
 
 /// The scenarios, and the subject of each.
-const ALL: [Scenario; 6] = [
+const ALL: [Scenario; 8] = [
     ("dolly-2005", "a chain to 1, 2, 5, 10 and 20 nodes"),
     ("openmosix-copy-2004", "a copy over a hub, a switch and a star"),
     ("beowulf-pairs-1996", "pairs over bonded, routed and switched hubs"),
     ("pvfs2-cp-2007", "a stripe in operations, with pauses"),
-    ("openmosix-2004", "a farm of 24 jobs over a hub, a switch and a star"),
-    ("fifteen-of-24", "a farm on 16 and 24 nodes, from 1, 2, 4 and 8"),
+    ("openmosix-2004", "a farm of 24 jobs over a hub, a switch and a star, and on a fourth node"),
+    ("fifteen-of-24", "a farm on 16, 20 and 24 nodes, from 1, 2, 4 and 8"),
+    ("p2p-16", "a farm on 8 and 15 nodes of a star, from 1, 2 and 4"),
+    ("p2p-joined", "the same on two joined stars"),
 ];
 
 /// Upper limits of the median and of the largest error, as shares of the emulated figure.
