@@ -211,8 +211,8 @@ fn few_nodes_tell_of_more_which_are_then_tried() {
             "6 nodes are wanted, but there are only 5 besides the head",
         ),
         (
-            "shape = \"hub\"\nnodes = 5\nrate = \"10mbit\"\n",
-            "shape = \"switch\"\nnodes = 5\n",
+            "shape = \"hub\"\nnodes = 5\nrate = \"10mbit\"",
+            "shape = \"star\"\nnodes = 5",
             "no wire with a rate from its head to n1",
         ),
         ("nodes = 5\npower", "nodes = 4\npower", "4 nodes are published, but not in"),
