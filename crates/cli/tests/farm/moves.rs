@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{assert_sound, garland, list, only_run, output, records};
 
-/// The first node has a tenth of a processor.
+/// The first node has a twentieth of a processor.
 const LAB: &str = "version = 1
 [topology]
 shape = \"switch\"
@@ -15,23 +15,26 @@ nodes = \"srv,n[1-2]\"
 rate = \"100mbit\"
 [[topology.node]]
 names = \"n1\"
-cpu = 0.1
+cpu = 0.05
 [[topology.node]]
 names = \"n2\"
 cpu = 0.8
 ";
 
-const RUN: [&str; 6] = ["farm", "run", "jobs.toml", "lab:n[1-2]", "--slots", "1"];
+const RUN: [&str; 7] = ["farm", "run", "jobs.toml", "--slots", "1", "--migrate", "--json"];
 
-/// Asserts that one of two jobs has moved from the slow node, and returns its record.
-fn moved(records: &[Value], kind: &str) -> Value {
+/// A job that takes about a second of a processor.
+const WORK: &str = "i=0; while [ $i -lt 900000 ]; do i=$((i+1)); done";
+
+/// Asserts that one of two jobs has moved from the first node to the second, and returns its record.
+fn moved(records: &[Value], [from, to]: [&str; 2], kind: &str) -> Value {
     records.iter().for_each(|record| assert_sound(record, "agents"));
-    let moved: Vec<&Value> =
-        records.iter().filter(|record| record["moves"] != serde_json::json!([])).collect();
+    let has_moved = |record: &&Value| record["moves"] != serde_json::json!([]);
+    let moved: Vec<&Value> = records.iter().filter(has_moved).collect();
     let [record] = &moved[..] else { panic!("{records:?}") };
     let one = &record["moves"][0];
-    assert_eq!((&record["tries"], &record["node"]), (&1.into(), &"lab:n2".into()), "{record}");
-    assert_eq!((&one["from"], &one["to"]), (&"lab:n1".into(), &"lab:n2".into()), "{record}");
+    assert_eq!((&record["tries"], &record["node"]), (&1.into(), &to.into()), "{record}");
+    assert_eq!((&one["from"], &one["to"]), (&from.into(), &to.into()), "{record}");
     assert_eq!((&one["kind"], &one["tries"]), (&kind.into(), &1.into()), "{record}");
     let time = |value: &Value| value.as_f64().expect("a time");
     assert!(time(&one["at"]) <= time(&record["started"]) + 0.05, "{record}");
@@ -77,9 +80,8 @@ fn john_goes_on_where_another_node_has_stopped_it() {
     };
     list(&scratch, "jobs.toml", &["one", "two"].map(job).concat());
     let lab = TestLab::of(garland(&scratch), &scratch, LAB);
-    let more = ["--data", "stage", "--migrate", "--json"];
-    let said = lab.garland.run(&[&RUN[..], &more].concat()).with_code(0);
-    let record = moved(&records(&said), "migrated");
+    let said = lab.garland.run(&[&RUN[..], &["lab:n[1-2]", "--data", "stage"]].concat());
+    let record = moved(&records(&said.with_code(0)), ["lab:n1", "lab:n2"], "migrated");
     let log = |name: &str| fs::read_to_string(scratch.path(format!("{name}.log"))).unwrap();
     for name in ["one", "two"] {
         let log = log(name);
@@ -93,36 +95,45 @@ fn john_goes_on_where_another_node_has_stopped_it() {
     scratch.assert_nothing_left();
 }
 
+/// The first job waits for ever, unless it is started again.
 #[test]
 fn a_job_without_a_checkpoint_restarts() {
     let scratch = Scratch::new("farm-restart");
-    let loop_ = "echo begun; i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done; echo done";
-    list(&scratch, "jobs.toml", &format!("[[job]]\ncommand = '{loop_}'\n").repeat(2));
-    let lab = TestLab::of(garland(&scratch), &scratch, LAB);
-    let said = lab.garland.run(&[&RUN[..], &["--migrate", "--json"]].concat()).with_code(0);
-    let record = moved(&records(&said), "restart");
-    let run = only_run(&lab.garland);
-    let job = u32::try_from(record["job"].as_u64().unwrap()).unwrap();
-    assert_eq!(output(&run, job), "begun\ndone\n", "of its last start");
-    lab.down();
+    let note = scratch.path("note");
+    let again = format!("[ -e {0} ] || {{ echo >{0}; exec sleep 1000; }}", note.display());
+    let job = |line: &str| format!("[[job]]\ncommand = 'echo begun; {line}; echo done'\n");
+    list(&scratch, "jobs.toml", &[job(&again), job(WORK)].concat());
+    let garland = garland(&scratch);
+    let said = garland.run(&[&RUN[..], &["local[1-2]"]].concat()).with_code(0);
+    let record = moved(&records(&said), ["local1", "local2"], "restart");
+    assert_eq!(record["job"], 1);
+    assert_eq!(output(&only_run(&garland), 1), "begun\ndone\n", "of its last start");
+    // The table of the same run.
+    let said = garland.run(&["farm", "run", "--resume", "last"]).with_code(0);
+    assert!(said.out.contains("\nrestart   job 1, from local1 to local2 at "), "{}", said.out);
     scratch.assert_nothing_left();
 }
 
+/// The first job ends only because its checkpoint is tried.
 #[test]
 fn a_checkpoint_that_fails_leaves_the_job_where_it_is() {
     let scratch = Scratch::new("farm-stays");
-    let job = "[[job]]\ncommand = 'i=0; while [ $i -lt 900000 ]; do i=$((i+1)); done'\n\
-               checkpoint = 'exit 7'\nrestore = 'exit 1'\n";
-    list(&scratch, "jobs.toml", &job.repeat(2));
-    let lab = TestLab::of(garland(&scratch), &scratch, LAB);
-    let said = lab.garland.run(&[&RUN[..], &["--migrate", "--json"]].concat()).with_code(0);
+    let pipe = scratch.path("pipe");
+    let status = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let jobs = format!(
+        "[[job]]\ncommand = 'read line <{0}'\ncheckpoint = 'echo x >{0}; exit 7'\n\
+         restore = 'exit 1'\n[[job]]\ncommand = '{WORK}'\n",
+        pipe.display()
+    );
+    list(&scratch, "jobs.toml", &jobs);
+    let said = garland(&scratch).run(&[&RUN[..], &["local[1-2]"]].concat()).with_code(0);
     for record in records(&said) {
         assert_sound(&record, "agents");
         assert_eq!(record["moves"], serde_json::json!([]), "{record}");
     }
-    let note = "on lab:n1: stays there: its checkpoint command failed: exit code 7";
-    assert_eq!(said.err.matches(note).count(), 1, "{}", said.err);
-    lab.down();
+    let note = "note    job 1 on local1: stays there: its checkpoint command failed: exit code 7\n";
+    assert!(said.err.contains(note), "{}", said.err);
     scratch.assert_nothing_left();
 }
 

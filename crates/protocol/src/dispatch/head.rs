@@ -153,7 +153,7 @@ impl<'a> FarmHead<'a> {
             for step in self.farm.steps(self.seconds(now_ns)) {
                 self.take(step, now_ns);
             }
-            self.move_jobs();
+            self.move_jobs(now_ns);
             for (node, tasks) in self.tasks.iter_mut().enumerate() {
                 let orders = orders_of(std::mem::take(tasks)).into_iter();
                 self.orders.extend(orders.map(|order| FarmHeadOrder::Send(node, order)));
@@ -375,10 +375,11 @@ impl<'a> FarmHead<'a> {
     }
 
     /// Orders the jobs to leave that are to move now.
-    fn move_jobs(&mut self) {
+    fn move_jobs(&mut self, now_ns: u64) {
+        let now = self.seconds(now_ns);
         let Some(mover) = &mut self.mover else { return };
         let share = |node| share(&self.readiness, self.slots, node);
-        for (job, target) in mover.due(&self.live, &self.farm, share) {
+        for (job, target) in mover.due(&self.live, &self.farm, share, now) {
             let Some(live) = self.live.get_mut(&job) else { continue };
             (live.step, live.target) = (JobStep::Leave, Some(target));
             let (node, number) = (live.node, self.farm.jobs()[job].number);

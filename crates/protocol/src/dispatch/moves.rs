@@ -16,12 +16,17 @@ const GAIN: f64 = 1.5;
 /// The time that a move takes, in seconds.
 const COST: f64 = 1.0;
 
+/// The least time between two decisions, in seconds: agents report once a second.
+const INTERVAL: f64 = 0.5;
+
 /// Decides which running jobs move, from the CPU time of finished and of running jobs.
 #[derive(Debug, Default)]
 pub struct Mover {
     finished: FinishedWork,
     /// Whether anything was measured since the last decision.
     has_news: bool,
+    /// The time of the next decision, in seconds since the run began.
+    next: f64,
 }
 
 impl Mover {
@@ -36,17 +41,20 @@ impl Mover {
         self.has_news = true;
     }
 
-    /// Returns the jobs that are to move now, each with its new node. `share` returns the part of a
+    /// Returns the jobs that are to move at `now`, in seconds since the run began, each with its new
+    /// node. `share` returns the part of a
     /// processor that a node gives a job on it.
     pub fn due(
         &mut self,
         live: &HashMap<usize, RunningJob>,
         farm: &Dispatcher,
         share: impl Fn(usize) -> f64,
+        now: f64,
     ) -> Vec<(usize, usize)> {
-        if !std::mem::take(&mut self.has_news) || farm.has_waiting() {
+        if !self.has_news || now < self.next || farm.has_waiting() {
             return Vec::new();
         }
+        (self.has_news, self.next) = (false, now + INTERVAL);
         let mut coming: HashMap<usize, u32> = HashMap::new();
         for (&job, one) in live {
             one.target

@@ -55,6 +55,8 @@ pub struct Work {
 #[derive(Debug, Default)]
 pub struct FinishedWork {
     done: HashMap<u32, Vec<Work>>,
+    /// Medians of `done`, as far as they are known.
+    medians: HashMap<u32, Work>,
 }
 
 impl FinishedWork {
@@ -63,18 +65,25 @@ impl FinishedWork {
         let is_known = work.cpu.is_finite() && work.efficiency.is_finite();
         let efficiency = work.efficiency.clamp(0.0, 1.0);
         self.done.entry(cores).or_default().extend(is_known.then_some(Work { efficiency, ..work }));
+        self.medians.remove(&cores);
     }
 
     /// Returns the median of finished jobs that requested `cores` processors; `None` if there are
     /// none.
-    pub fn median(&self, cores: u32) -> Option<Work> {
+    pub fn median(&mut self, cores: u32) -> Option<Work> {
+        if let Some(&known) = self.medians.get(&cores) {
+            return Some(known);
+        }
         let done = self.done.get(&cores).filter(|done| !done.is_empty())?;
         let middle = |value: fn(&Work) -> f64| {
             let mut values: Vec<f64> = done.iter().map(value).collect();
             let at = values.len() / 2;
             *values.select_nth_unstable_by(at, f64::total_cmp).1
         };
-        Some(Work { cpu: middle(|work| work.cpu), efficiency: middle(|work| work.efficiency) })
+        let median =
+            Work { cpu: middle(|work| work.cpu), efficiency: middle(|work| work.efficiency) };
+        self.medians.insert(cores, median);
+        Some(median)
     }
 }
 

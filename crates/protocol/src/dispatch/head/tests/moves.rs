@@ -18,16 +18,20 @@ impl Run {
     /// A job of `kind` is slow on node 0, from which it is ordered to move to node 1: the second job
     /// needed 10 s of a processor, and the first one got a tenth of it. Further nodes are idle, too.
     fn moving(kind: impl Fn(u32) -> Job, nodes: usize) -> Self {
-        let mut run = Self::slow(kind, nodes);
+        Self::moving_with_tries(kind, nodes, 1)
+    }
+
+    fn moving_with_tries(kind: impl Fn(u32) -> Job, nodes: usize, tries: u32) -> Self {
+        let mut run = Self::slow(kind, nodes, tries);
         run.report(0, &[(1, 300), (1, 400), (1, 500)]);
         assert_eq!(run.turn(), [leave(0, 1)]);
         run
     }
 
     /// As [`Self::moving`], before the last reports of the CPU time.
-    fn slow(kind: impl Fn(u32) -> Job, nodes: usize) -> Self {
+    fn slow(kind: impl Fn(u32) -> Job, nodes: usize, tries: u32) -> Self {
         let mut work = work((1..=2).map(kind).collect(), nodes);
-        (work.migrate, work.rules.tries) = (true, 1);
+        (work.migrate, work.rules.tries) = (true, tries);
         // One job for each node, also in advance.
         work.placement = Box::new(Turns::default());
         let (mut run, mut orders) = Self::ready_for(work);
@@ -252,6 +256,20 @@ fn a_job_whose_node_is_lost_while_it_leaves_is_tried_elsewhere_from_its_beginnin
 }
 
 #[test]
+fn a_restored_job_that_fails_is_tried_again_from_its_beginning() {
+    let kind = |number| with_checkpoint(plain_job(number));
+    let mut run = Run::moving_with_tries(kind, 2, 2);
+    run.leave(0);
+    assert_eq!(commands(&run.turn()), [(1, "restore".to_owned())]);
+    run.ended(1, 1, Outcome::Exit(1));
+    assert_eq!(commands(&run.turn()), [(0, "x".to_owned())], "the move was no try");
+    run.finish(0, 1, 10 * SECOND);
+    let record = records(run.turn()).remove(0);
+    assert_eq!((record.tries, record.moves[0].tries, record.worked()), (2, 1, Some(10.0)));
+    assert_eq!(record.moves[0].to.as_deref(), Some("n1"));
+}
+
+#[test]
 fn a_job_moves_twice_at_most_and_what_is_returned_is_still_saved() {
     let mut run = Run::moving(|number| with_checkpoint(plain_job(number)), 2);
     run.leave(0);
@@ -276,9 +294,9 @@ fn a_job_moves_twice_at_most_and_what_is_returned_is_still_saved() {
 #[test]
 fn a_job_that_is_nearly_done_or_runs_fast_stays() {
     // 9 s of 10 s are done, and the rest takes 2 s at half a processor: less than 1.5 s and 1 s.
-    let mut run = Run::slow(|number| with_checkpoint(plain_job(number)), 2);
+    let mut run = Run::slow(|number| with_checkpoint(plain_job(number)), 2, 1);
     run.report(0, &[(1, 8_000), (1, 8_500), (1, 9_000)]);
-    let mut late = Run::slow(plain_job, 2);
+    let mut late = Run::slow(plain_job, 2, 1);
     late.report(0, &[(1, 2_000), (1, 3_000), (1, 4_000)]);
     for run in [&mut run, &mut late] {
         let of =
