@@ -17,12 +17,12 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Moves;
 use slow::Slow;
 pub use table::Table;
-use table::{Row, Way};
+use table::{Row, Treatment};
 #[cfg(test)]
 pub use tests::ideal;
 
 impl Moves {
-    /// Runs the experiment: the jobs in each way, with a node that gets slow.
+    /// Runs the experiment: the jobs with each treatment, with a node that gets slow.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         let scale = stage.scale.unwrap_or(1.0);
@@ -32,17 +32,17 @@ impl Moves {
             lab.garland(&["up", &nodes])?;
             phases.end("set-up");
             let mut rows = Vec::new();
-            for way in Way::ALL {
-                garland_terminal::errln!("{} ...", way.words());
+            for treatment in Treatment::ALL {
+                garland_terminal::errln!("{} ...", treatment.words());
                 let list = lab.files().join("jobs.toml");
-                std::fs::write(&list, self.list(way, loops, lab.files()))
+                std::fs::write(&list, self.list(treatment, loops, lab.files()))
                     .or_nothing(format!("failed to write {}", list.display()))?;
                 let slow = Slow::begin(lab, &self.job, self.after_s()? * scale)?;
                 let words = [&list.to_string_lossy(), &*nodes, "--data", "stage", "--slots", "1"];
-                let words = [&words[..], &["--overwrite"], way.options()].concat();
+                let words = [&words[..], &["--overwrite"], treatment.options()].concat();
                 let (result, busy) = lab.watch(|| lab.farm_done(&words))?;
                 slow.end();
-                rows.push(Row::new(way, &result, busy, self.is_whole(loops, lab.files())));
+                rows.push(Row::new(treatment, &result, busy, self.is_whole(loops, lab.files())));
             }
             phases.end("jobs");
             lab.garland(&["down", &nodes])?;
@@ -52,7 +52,7 @@ impl Moves {
 
     /// Returns the list of the jobs: shell loops that write how far they have come when they are asked to.
     /// Only those that go on elsewhere have a checkpoint.
-    fn list(&self, way: Way, loops: u64, folder: &Path) -> String {
+    fn list(&self, treatment: Treatment, loops: u64, folder: &Path) -> String {
         let line = format!(
             "i=0; [ ! -e count ] || read i <count; \
              trap 'echo $i >count.new; mv count.new count; exit 1' USR1; \
@@ -63,7 +63,7 @@ impl Moves {
             let output = output(folder, job);
             // Writing to a String cannot fail.
             let _ = writeln!(text, "[[job]]\ncommand = \"{line}\"\noutputs = [\"{output}\"]");
-            if way == Way::Migrate {
+            if treatment == Treatment::Migrate {
                 let save = "rm -f count; kill -USR1 $GARLAND_JOB_PID; \
                      until [ -e count ]; do sleep 0.02; done";
                 let _ = writeln!(
@@ -88,10 +88,10 @@ fn output(folder: &Path, job: usize) -> String {
 }
 
 impl Row {
-    fn new(way: Way, result: &FarmResult, busy: Busy, whole: bool) -> Self {
+    fn new(treatment: Treatment, result: &FarmResult, busy: Busy, whole: bool) -> Self {
         let moves: Vec<_> = result.records.iter().flat_map(|record| &record.moves).collect();
         Self {
-            way,
+            treatment,
             seconds: result.summary.total,
             moves: moves.len(),
             moved_cpu_s: moves.iter().fold(0.0, |all, one| all + one.cpu),

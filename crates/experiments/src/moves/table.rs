@@ -1,4 +1,4 @@
-//! The table of moving jobs: what each way takes.
+//! The table of moving jobs: what each treatment takes.
 
 use std::fmt::{self, Formatter};
 
@@ -12,13 +12,13 @@ use crate::scenario_lab::Busy;
 use crate::table;
 use garland_farm::result::took;
 
-/// The table: a row for each way.
+/// The table: a row for each treatment.
 pub type Table = table::Table<Moves, Row>;
 
 /// What becomes of the jobs of a node that gets slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum Treatment {
     /// They stay.
     Stay,
     /// They begin anew on another node.
@@ -27,11 +27,11 @@ pub enum Way {
     Migrate,
 }
 
-impl Way {
-    /// All ways, in the table's order.
+impl Treatment {
+    /// All treatments, in the table's order.
     pub const ALL: [Self; 3] = [Self::Stay, Self::Restart, Self::Migrate];
 
-    /// Returns the way in words.
+    /// Returns the treatment in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Stay => "stay",
@@ -49,11 +49,11 @@ impl Way {
     }
 }
 
-/// The time of all jobs in one way.
+/// The time of all jobs with one treatment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// What became of the jobs of the slow node.
-    pub way: Way,
+    pub treatment: Treatment,
     /// Seconds until the last job was done.
     pub seconds: f64,
     /// How often a running job was moved.
@@ -76,8 +76,8 @@ impl Table {
 
     /// Returns the claims that moving is worth it, and that it is worth more with a checkpoint.
     pub fn claims(&self) -> Vec<Claim> {
-        let row = |way: Way| self.rows.iter().find(|row| row.way == way);
-        let claim = |one: Way, other: Way| {
+        let row = |treatment: Treatment| self.rows.iter().find(|row| row.treatment == treatment);
+        let claim = |one: Treatment, other: Treatment| {
             let what = format!("jobs of a slow node {} over {}", one.words(), other.words());
             let sample = row(one).zip(row(other)).map_or_else(Sample::none, |(one, other)| {
                 let lags = one.busy.lags() || other.busy.lags();
@@ -86,16 +86,16 @@ impl Table {
             Claim::below(what, sample)
         };
         vec![
-            claim(Way::Restart, Way::Stay),
-            claim(Way::Migrate, Way::Stay),
-            claim(Way::Migrate, Way::Restart),
+            claim(Treatment::Restart, Treatment::Stay),
+            claim(Treatment::Migrate, Treatment::Stay),
+            claim(Treatment::Migrate, Treatment::Restart),
         ]
     }
 
-    /// Describes the first way in which jobs did not do all of their work; `None` if there is none.
+    /// Describes the first treatment with which jobs did not do all of their work; `None` if there is none.
     pub fn broken(&self) -> Option<String> {
         let row = self.rows.iter().find(|row| !row.whole)?;
-        Some(format!("jobs {}: not all did all of their work", row.way.words()))
+        Some(format!("jobs {}: not all did all of their work", row.treatment.words()))
     }
 }
 
@@ -116,16 +116,20 @@ impl fmt::Display for Table {
             "{:<26}{:>10}{:>10}{:>24}",
             "jobs of the slow node", "time", "moves", "CPU they had used"
         )?;
-        for Row { way, seconds, moves, moved_cpu_s, .. } in &self.rows {
+        for Row { treatment, seconds, moves, moved_cpu_s, .. } in &self.rows {
             let (time, used) = (took(*seconds), took(*moved_cpu_s));
-            writeln!(f, "{:<26}{time:>10}{moves:>10}{used:>24}", way.words())?;
+            writeln!(f, "{:<26}{time:>10}{moves:>10}{used:>24}", treatment.words())?;
         }
-        if let Some(stay) = self.rows.iter().find(|row| row.way == Way::Stay) {
-            for row in self.rows.iter().filter(|row| row.way != Way::Stay) {
+        if let Some(stay) = self.rows.iter().find(|row| row.treatment == Treatment::Stay) {
+            for row in self.rows.iter().filter(|row| row.treatment != Treatment::Stay) {
                 let saved = stay.seconds - row.seconds;
                 let percent = saved / stay.seconds * 100.0;
-                let way = row.way.words();
-                writeln!(f, "to {way} saves {saved:.1} of {:.1} s ({percent:.0} %)", stay.seconds)?;
+                let treatment = row.treatment.words();
+                writeln!(
+                    f,
+                    "to {treatment} saves {saved:.1} of {:.1} s ({percent:.0} %)",
+                    stay.seconds
+                )?;
             }
         }
         Ok(())

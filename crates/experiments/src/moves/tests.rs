@@ -1,13 +1,13 @@
 //! A table in which moving was worth it, for tests of grades.
 
 use super::job::Moves;
-use super::table::{Row, Table, Way};
+use super::table::{Row, Table, Treatment};
 use crate::scenario_lab::Busy;
 
 /// Returns a table of `own` in which jobs are done earlier the less of their work is lost.
 pub fn ideal(own: &Moves) -> Table {
-    let row = |(way, seconds, moves): (Way, f64, usize)| Row {
-        way,
+    let row = |(treatment, seconds, moves): (Treatment, f64, usize)| Row {
+        treatment,
         seconds,
         moves,
         moved_cpu_s: moves as f64,
@@ -15,7 +15,9 @@ pub fn ideal(own: &Moves) -> Table {
         whole: true,
         run: String::new(),
     };
-    let rows = [(Way::Stay, 25.0, 0), (Way::Restart, 16.0, 1), (Way::Migrate, 14.0, 1)].map(row);
+    let rows =
+        [(Treatment::Stay, 25.0, 0), (Treatment::Restart, 16.0, 1), (Treatment::Migrate, 14.0, 1)]
+            .map(row);
     Table::new(own, (), rows.to_vec())
 }
 
