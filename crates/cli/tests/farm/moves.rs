@@ -114,7 +114,7 @@ fn a_job_without_a_checkpoint_restarts() {
     scratch.assert_nothing_left();
 }
 
-/// The first job ends only because its checkpoint is tried.
+/// The first job ends only because its checkpoint is tried, and after that has ended.
 #[test]
 fn a_checkpoint_that_fails_leaves_the_job_where_it_is() {
     let scratch = Scratch::new("farm-stays");
@@ -122,7 +122,8 @@ fn a_checkpoint_that_fails_leaves_the_job_where_it_is() {
     let status = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(status.is_ok_and(|status| status.success()));
     let jobs = format!(
-        "[[job]]\ncommand = 'read line <{0}'\ncheckpoint = 'echo x >{0}; exit 7'\n\
+        "[[job]]\ncommand = 'read saver <{0}; while kill -0 $saver; do sleep 0.05; done; true'\n\
+         checkpoint = 'echo $$ >{0}; exit 7'\n\
          restore = 'exit 1'\n[[job]]\ncommand = '{WORK}'\n",
         pipe.display()
     );
