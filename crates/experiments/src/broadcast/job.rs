@@ -75,8 +75,10 @@ pub struct PublishedRow {
     /// Rate in MB/s.
     pub rate: Published,
     /// Seconds of the transfer, as the tool reported them; `None` if it reports none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Published>,
     /// Rate in MB/s, as the tool reported it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_rate: Option<Published>,
 }
 
