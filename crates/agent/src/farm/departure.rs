@@ -1,20 +1,18 @@
 //! The departure of a running job: its checkpoint command runs beside it; then the job is killed.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use garland_core::farm::{Outcome, Text};
 use garland_protocol::FarmTask;
 use garland_sys::event::{self, Wake};
-use garland_sys::{child, clock, limits, process};
+use garland_sys::{child, clock, process};
 
-use super::guard::{Guard, MARK};
+use super::guard::Guard;
+use super::launch;
 use crate::error::{OrderError, cannot};
 
 /// The time limit of checkpoint commands.
@@ -128,18 +126,10 @@ impl<'a> Departure<'a> {
     }
 
     fn start(&self, command: &Text, leader: u32) -> io::Result<Checkpoint> {
-        let mut shell = Command::new("/bin/sh");
-        shell.arg("-c").arg(OsStr::from_bytes(command.bytes()));
-        shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        shell.env("GARLAND_JOB", self.task.job.to_string());
+        let mut shell = launch::shell(command);
+        shell.stdout(Stdio::null()).stderr(Stdio::null());
+        launch::prepare(&mut shell, self.task.job, self.folder.as_deref(), self.guard);
         shell.env("GARLAND_JOB_PID", leader.to_string());
-        if let Some(guard) = self.guard {
-            shell.env(MARK, &guard.mark);
-        }
-        if let Some(folder) = &self.folder {
-            shell.current_dir(folder);
-        }
-        limits::restore_open_files_in(&mut shell);
         let child = shell.spawn()?;
         if let Some(guard) = self.guard {
             guard.begun(child.id());
@@ -167,11 +157,8 @@ impl<'a> Departure<'a> {
         if !outcome.is_done() {
             return Err(format!("its checkpoint command failed: {outcome}").into());
         }
-        let path = |name: &&Text| {
-            let name = Path::new(OsStr::from_bytes(name.bytes()));
-            self.folder.as_deref().map_or_else(|| name.to_owned(), |folder| folder.join(name))
-        };
-        match self.task.state.iter().find(|name| !path(name).is_file()) {
+        let is_there = |name: &Text| launch::path_of(name, self.folder.as_deref()).is_file();
+        match self.task.state.iter().find(|name| !is_there(name)) {
             Some(name) => {
                 Err(format!("its checkpoint did not create the state file {name}").into())
             }

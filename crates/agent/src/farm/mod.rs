@@ -5,6 +5,7 @@ mod departure;
 mod executor;
 mod facts;
 mod guard;
+mod launch;
 mod meter;
 mod output;
 mod remover;

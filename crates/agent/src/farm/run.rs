@@ -6,18 +6,18 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use garland_core::farm::{self, Outcome, Text};
 use garland_protocol::{FarmTask, OutputFile, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
-use garland_sys::{child, clock, limits, process};
+use garland_sys::{child, clock, process};
 
 use super::departure::Departure;
-use super::guard::{Guard, MARK};
+use super::guard::Guard;
+use super::launch::{self, path_of};
 use super::output::{JobOutput, Pipes};
 use crate::error::{OrderError, cannot};
 
@@ -117,22 +117,10 @@ fn start(
             command.args(words);
             command
         }
-        farm::Command::Line(line) => {
-            let mut command = Command::new("/bin/sh");
-            command.arg("-c").arg(OsStr::from_bytes(line.bytes()));
-            command
-        }
+        farm::Command::Line(line) => launch::shell(line),
     };
-    command.stdin(Stdio::null()).stdout(to_output).stderr(to_errors);
-    // A process group of its own, so that all its processes can be killed together.
-    command.process_group(0).env("GARLAND_JOB", task.job.to_string());
-    if let Some(guard) = guard {
-        command.env(MARK, &guard.mark);
-    }
-    if let Some(folder) = folder {
-        command.current_dir(folder);
-    }
-    limits::restore_open_files_in(&mut command);
+    command.stdout(to_output).stderr(to_errors);
+    launch::prepare(&mut command, task.job, folder, guard);
     Ok((command.spawn()?, pipes))
 }
 
@@ -201,12 +189,6 @@ fn watch(
     };
     let has_left = departure.end(late || stopped || outcome.is_done(), stop);
     Ok((outcome, ended, has_left))
-}
-
-/// Returns the path of a job's file.
-fn path_of(name: &Text, folder: Option<&Path>) -> PathBuf {
-    let name = Path::new(OsStr::from_bytes(name.bytes()));
-    folder.map_or_else(|| name.to_owned(), |folder| folder.join(name))
 }
 
 /// Describes a file of a job.

@@ -42,16 +42,17 @@ impl Published {
         if self.least <= 0.0 || other.least <= 0.0 {
             return None;
         }
-        let (least, most) = (self.least / other.most, self.most / other.least);
-        let text =
-            if least < most { format!("{least:.3} - {most:.3}") } else { format!("{least:.3}") };
-        Some(Self { text, least, most })
+        Some(Self::between(self.least / other.most, self.most / other.least))
     }
 
     /// Returns this figure less `other`, from the least to the largest difference that the two allow.
     #[must_use]
     pub fn less(&self, other: &Self) -> Self {
-        let (least, most) = (self.least - other.most, self.most - other.least);
+        Self::between(self.least - other.most, self.most - other.least)
+    }
+
+    /// Creates a figure that follows from published ones.
+    fn between(least: f64, most: f64) -> Self {
         let text =
             if least < most { format!("{least:.3} - {most:.3}") } else { format!("{least:.3}") };
         Self { text, least, most }
