@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
 
-use super::parts::{await_end, await_listener};
+use super::parts::{await_end, start_from_tail};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -29,18 +29,12 @@ pub fn copy_by_dolly(
     nodes: &[String],
 ) -> Result<(u64, u64), Failure> {
     let inner = lab.lab()?;
-    let address = |node: &str| inner.address(node).map_err(Failure::nothing);
-    let mut parts = Vec::new();
-    for (at, node) in nodes.iter().enumerate().skip(1).rev() {
-        let next = nodes.get(at + 1).map(|next| address(next)).transpose()?;
-        let next = next.map_or_else(|| "-".to_owned(), |next| next.to_string());
-        let file = inner.root(node).map_err(Failure::nothing)?.join(name);
-        inner.await_start(node).map_err(Failure::nothing)?;
-        parts.push(start(inner, node, "node", &file, &next)?);
-        await_listener(inner, node, CONTROL_PORT)?;
-    }
+    let parts = start_from_tail(inner, nodes, (name, CONTROL_PORT), |node, file, next| {
+        start(inner, node, "node", file, next)
+    })?;
+    let first = inner.address(&nodes[1]).map_err(Failure::nothing)?.to_string();
     let began = clock::now_ns();
-    let mut head = start(inner, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?;
+    let mut head = start(inner, &nodes[0], "head", source, &first)?;
     let told = head.stdout.take();
     await_end(lab, head, "dolly's chain", began)?;
     let whole_ns = clock::now_ns() - began;

@@ -1,5 +1,6 @@
 //! The programs of a chain that are no part of Garland, one on each node: their start and their end.
 
+use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
@@ -11,6 +12,27 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// The timeout of a chain, in nanoseconds: if a byte is lost, its programs would wait forever.
 const PATIENCE_NS: u64 = 300_000_000_000;
+
+/// Starts the programs of all `nodes` but the first, from the tail: each listens on `port` before the one
+/// ahead of it starts. `start` starts that of a node, with its file `name` and the address of the next node,
+/// which is `-` for the last.
+pub fn start_from_tail(
+    lab: &Lab,
+    nodes: &[String],
+    (name, port): (&str, &str),
+    mut start: impl FnMut(&str, &Path, &str) -> Result<Child, Failure>,
+) -> Result<Vec<Child>, Failure> {
+    let mut parts = Vec::new();
+    let mut next = "-".to_owned();
+    for node in nodes.iter().skip(1).rev() {
+        let file = lab.root(node).map_err(Failure::nothing)?.join(name);
+        lab.await_start(node).map_err(Failure::nothing)?;
+        parts.push(start(node, &file, &next)?);
+        await_listener(lab, node, port)?;
+        next = lab.address(node).map_err(Failure::nothing)?.to_string();
+    }
+    Ok(parts)
+}
 
 /// Waits until one program of a chain that began at `began_ns` has ended with success; `whose` names the
 /// chain.
@@ -41,7 +63,7 @@ pub fn await_end(
 
 /// Waits up to 10 s until a program listens on `port` of a node; programs of 2005 do not report this
 /// themselves.
-pub fn await_listener(lab: &Lab, node: &str, port: &str) -> Result<(), Failure> {
+fn await_listener(lab: &Lab, node: &str, port: &str) -> Result<(), Failure> {
     let deadline = clock::now_ns() + 10_000_000_000;
     let pattern = format!("sport = :{port}");
     while clock::now_ns() < deadline {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
 
-use super::parts::{await_end, await_listener};
+use super::parts::{await_end, start_from_tail};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -26,24 +26,19 @@ pub fn copy_by_pipes(
     let inner = lab.lab()?;
     inner.pace(false).map_err(Failure::nothing)?;
     let started = clock::now_ns();
-    let address = |node: &str| inner.address(node).map_err(Failure::nothing);
-    let (mut parts, mut pipes) = (Vec::new(), Vec::new());
-    // Start at the tail: netcat connects as soon as it starts, so its successor must listen by then.
-    for (at, node) in nodes.iter().enumerate().skip(1).rev() {
-        let next = nodes.get(at + 1).map(|next| address(next)).transpose()?;
-        let next = next.map_or_else(|| "-".to_owned(), |next| next.to_string());
-        let file = inner.root(node).map_err(Failure::nothing)?.join(name);
-        if at + 1 < nodes.len() {
+    let mut pipes = Vec::new();
+    // netcat connects as soon as it starts, so its successor must listen by then.
+    let mut parts = start_from_tail(inner, nodes, (name, PORT), |node, file, next| {
+        if next != "-" {
             let pipe = file.with_extension("pipe");
             pipes.push(inner.pipe(node, &pipe).map_err(Failure::nothing)?);
         }
-        inner.await_start(node).map_err(Failure::nothing)?;
-        parts.push(start(inner, node, "node", &file, &next)?);
-        await_listener(inner, node, PORT)?;
-    }
+        start(inner, node, "node", file, next)
+    })?;
     inner.pace(true).map_err(Failure::nothing)?;
+    let first = inner.address(&nodes[1]).map_err(Failure::nothing)?.to_string();
     let stream = clock::now_ns();
-    parts.push(start(inner, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
+    parts.push(start(inner, &nodes[0], "head", source, &first)?);
     for child in parts {
         await_end(lab, child, "the pipe script", stream)?;
     }
