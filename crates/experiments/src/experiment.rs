@@ -94,6 +94,13 @@ macro_rules! kinds {
                 }
             }
 
+            /// Returns what these figures were predicted from, and where each input came from.
+            pub fn predicted_from(&self) -> Vec<String> {
+                match self {
+                    $(Self::$kind(table) => table.predicted_from(),)*
+                }
+            }
+
             /// Returns the published statements, each with what was measured for it. Tables of one
             /// experiment return them in one order.
             pub fn claims(&self) -> Vec<Claim> {

@@ -1,6 +1,8 @@
 //! Predictions by the simulator, in which wires, disks and processors are shared fairly and nothing
 //! else delays bytes. The start-up time is not simulated but measured, with a file of one byte.
 
+use std::fmt::{self, Display, Formatter};
+
 use garland_core::plan::{Layout, Plan};
 use garland_predict::{
     CopyTry, Costs, Network, NoWay, Processors, Transfer, Use, Wires, copy, transfers,
@@ -8,6 +10,7 @@ use garland_predict::{
 use garland_topology::{NodeId, Topology};
 use serde::Serialize;
 
+use crate::pairs::Wire;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The length of the file whose copy measures the start-up time, in bytes.
@@ -32,26 +35,47 @@ pub fn chain(
 }
 
 /// Returns the simulated seconds until each of `flows` has carried a file of `bytes` bytes; all
-/// start at the same time.
-pub fn pairs(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
-    balance(topology, flows, flows.len(), bytes)
+/// start at the same time. `overtaking` is the measured factor of [`Network::with_overtaking`].
+pub fn pairs(
+    on: (&Topology, Option<f64>),
+    flows: &[(NodeId, NodeId)],
+    bytes: u64,
+) -> Result<f64, Failure> {
+    balance(on, flows, flows.len(), bytes)
 }
 
 /// Returns the simulated seconds until the copies of all `flows` are done, each of `bytes` bytes.
 /// The first `remote` copies go from sender to receiver; the others stay on the sender, whose disk
-/// is then both read and written.
+/// is then both read and written. Packets overtake each other only where queues form: where wires
+/// are the limit, and not disks.
 pub fn balance(
-    topology: &Topology,
+    (topology, overtaking): (&Topology, Option<f64>),
     flows: &[(NodeId, NodeId)],
     remote: usize,
     bytes: u64,
 ) -> Result<f64, Failure> {
-    let mut network = Network::new();
+    let simulated = |with_disks, overtaking| {
+        slowest((topology, overtaking), flows, (remote, with_disks), bytes)
+    };
+    let without = simulated(true, None)?;
+    let by_wires = simulated(false, None)? >= without * (1.0 - 1e-6);
+    if overtaking.is_some() && by_wires { simulated(true, overtaking) } else { Ok(without) }
+}
+
+fn slowest(
+    (topology, overtaking): (&Topology, Option<f64>),
+    flows: &[(NodeId, NodeId)],
+    (remote, with_disks): (usize, bool),
+    bytes: u64,
+) -> Result<f64, Failure> {
+    let mut network = Network::new().with_overtaking(overtaking);
     let ways = network.between(topology, &flows[..remote]).map_err(|way| no_way(topology, &way))?;
     let stay = std::iter::repeat_with(Vec::new).take(flows.len() - remote);
     let mut of_flow = |(&(from, to), mut uses): (&(NodeId, NodeId), Vec<Use>), stays: bool| {
-        uses.extend(network.disk(topology, from));
-        uses.extend(network.disk(topology, if stays { from } else { to }));
+        if with_disks {
+            uses.extend(network.disk(topology, from));
+            uses.extend(network.disk(topology, if stays { from } else { to }));
+        }
         Transfer { bytes: bytes as f64, uses }
     };
     let all: Vec<Transfer> = flows
@@ -66,6 +90,53 @@ pub fn balance(
 /// Returns the failure for a node that the simulator cannot reach in a topology.
 pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
     Failure::usage(format!("in {} {way}", topology.name))
+}
+
+/// Inputs of predictions that several experiments have.
+pub mod inputs {
+    pub const WIRES: &str =
+        "wires: the rates of the topology's file, less the headers of Ethernet, IP and TCP";
+    pub const PROCESSORS: &str =
+        "processors: what a byte costs, measured on this machine without any copy, at first use";
+    pub const SET_UP: &str = "set-up: the same commands with a file of one byte, before the copies";
+    pub const FORECAST: &str = "forecast: the times of all jobs on the smaller numbers of nodes, which were measured before";
+}
+
+/// What it costs that packets of connections over several routes overtake each other: measured with half of the
+/// pairs and with all, each the other way. Predictions use it for copies that are not these.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overtaking {
+    /// The topology's name.
+    pub topology: String,
+    /// The kind of wire between the nodes of a pair.
+    pub wire: Wire,
+    /// The measured times as multiples of the simulated ones: their mean, at least 1.
+    pub factor: f64,
+}
+
+impl Overtaking {
+    /// Returns the numbers of pairs that are measured.
+    pub fn counts(pairs: usize) -> [usize; 2] {
+        [pairs.div_ceil(2), pairs]
+    }
+
+    /// Creates the factor of copies of which each took so many times as long as expected.
+    pub fn new(topology: &Topology, wire: Wire, longer: &[f64]) -> Self {
+        let mean = longer.iter().sum::<f64>() / longer.len().max(1) as f64;
+        Self { topology: topology.name.clone(), wire, factor: mean.max(1.0) }
+    }
+}
+
+impl Display for Overtaking {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { topology, wire, factor } = self;
+        let wire = wire.name();
+        write!(
+            f,
+            "{topology}, {wire} wire: packets that overtake each other cost {factor:.2} times their bytes, as \
+             copies the other way took"
+        )
+    }
 }
 
 /// A predicted figure, and the figure that was measured in the lab.
@@ -145,14 +216,14 @@ mod tests {
     fn copies_that_stay_take_the_disk_twice_and_others_the_wires() {
         let mut topology = switch(&basis(4), None);
         let flows = [(0, 1), (2, 3)];
-        let wire = pairs(&topology, &flows, 10_000_000).unwrap();
+        let wire = pairs((&topology, None), &flows, 10_000_000).unwrap();
         assert!((wire - 10.0 / 9.41).abs() < 0.01, "{wire}");
         topology.nodes.iter_mut().for_each(|node| node.disk = Some("5MB/s".parse().unwrap()));
         for (remote, wanted) in [(0, 4.0), (1, 4.0), (2, 2.0)] {
-            let seconds = balance(&topology, &flows, remote, 10_000_000).unwrap();
+            let seconds = balance((&topology, None), &flows, remote, 10_000_000).unwrap();
             assert!((seconds - wanted).abs() < 1e-6, "{remote}: {seconds}");
         }
-        let shared = pairs(&hub(&basis(4)), &flows, 10_000_000).unwrap();
+        let shared = pairs((&hub(&basis(4)), None), &flows, 10_000_000).unwrap();
         assert!(shared > 2.0 * wire, "{shared}");
     }
 

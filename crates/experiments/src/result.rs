@@ -1,5 +1,6 @@
 //! The result of a scenario: its question, the published and the emulated figures, and the grades.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -19,6 +20,8 @@ pub struct ScenarioResult {
     repetitions: Vec<Table>,
     /// The predicted figures of all repetitions, each with the figure measured in the lab.
     predictions: Vec<Prediction>,
+    /// What they were predicted from, and where each input came from.
+    predicted_from: Vec<String>,
     /// The relative errors of the predictions; `None` if there are none.
     agreement: Option<Agreement>,
     /// A description of the first result that is wrong, whatever was published; `None` if there is none.
@@ -62,10 +65,24 @@ impl ScenarioResult {
         let is_graded = statements.iter().any(|one| one.grade.is_some());
         let grades = is_graded.then(|| Tally::of(&statements));
         let predictions: Vec<_> = tables.iter().flat_map(Table::predictions).collect();
+        let mut predicted_from: Vec<_> = tables.iter().flat_map(Table::predicted_from).collect();
+        // Repetitions have the same inputs, but for what each calibrates.
+        let mut known = HashSet::new();
+        predicted_from.retain(|input| known.insert(input.clone()));
         let agreement = Agreement::of(&predictions);
         let broken = tables.iter().find_map(Table::broken);
         let (scenario, repetitions) = (scenario.clone(), tables);
-        Self { head, scenario, repetitions, predictions, agreement, broken, statements, grades }
+        Self {
+            head,
+            scenario,
+            repetitions,
+            predictions,
+            predicted_from,
+            agreement,
+            broken,
+            statements,
+            grades,
+        }
     }
 
     /// Returns whether nothing is wrong, and no statement that counts is open.
@@ -107,8 +124,9 @@ impl fmt::Display for ScenarioResult {
             let void = if void > 0 { format!("; {void} others are void") } else { String::new() };
             writeln!(
                 f,
-                "\npredictions: {count}, off by {median:.1} % in the median and {worst:.1} % at worst{void}"
+                "\npredictions: {count}, off by {median:.1} % in the median and {worst:.1} % at worst{void}; from"
             )?;
+            self.predicted_from.iter().try_for_each(|input| writeln!(f, "- {input}"))?;
         }
         self.answer(f)?;
         if let Some(broken) = &self.broken {

@@ -275,7 +275,7 @@ fn shuffled_figures_are_open_even_if_the_emulation_is_perfect() {
 /// Returns the statements of the kept run of a scenario, from the `statements` of its `result.json`; `None` if
 /// no run of it is kept.
 fn kept(name: &str) -> Option<Vec<Judged>> {
-    let path = format!("{}/tests/runs/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/roots/runs/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).ok()?;
     Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
 }

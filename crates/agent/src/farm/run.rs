@@ -88,7 +88,7 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
         Err(error) => (Outcome::Failed(error.to_string()), 0, 0, false),
     };
     let files = if has_left && task.checkpoint.is_some() {
-        // The job goes on with them. If one is missing, the head has the job start anew.
+        // The job goes on with them. If one is missing, the head has the job start over.
         Ok(task.state.iter().flat_map(|name| describe(name, folder.as_deref())).collect())
     } else {
         name_outputs(task, folder.as_deref(), outcome.is_done())

@@ -50,7 +50,7 @@ pub struct Job {
     pub memory: Option<u64>,
     /// The maximum run time, after which the job's processes are killed; `None` for no limit.
     pub timeout: Option<Nanos>,
-    /// How the job moves to another node while it runs; if `None`, it starts anew there.
+    /// How the job moves to another node while it runs; if `None`, it starts over there.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
 }

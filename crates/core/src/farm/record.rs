@@ -82,7 +82,7 @@ impl fmt::Display for Outcome {
 pub enum MoveKind {
     /// The job went on from its checkpoint.
     Migrated,
-    /// The job started anew.
+    /// The job started over.
     Restart,
 }
 
@@ -106,7 +106,7 @@ pub struct Move {
     pub to: Option<String>,
     /// When the job's processes had ended on the node that it left.
     pub at: f64,
-    /// Whether the job went on or started anew.
+    /// Whether the job went on or started over.
     pub kind: MoveKind,
     /// When the job's command was started on the node that it left.
     pub started: f64,

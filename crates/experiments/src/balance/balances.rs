@@ -1,10 +1,12 @@
 //! Balance tests in one lab.
 
+use garland_predict::Network;
 use garland_topology::{NodeId, Topology};
 
 use super::job::Balance;
 use super::row::{Report, Row};
 use crate::pairs::Group;
+use crate::predicted::Overtaking;
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::Failure;
 
@@ -26,7 +28,8 @@ impl Balance {
         for group in &self.job.wire {
             let flows = group.flows(topology)?;
             if group.fits(topology, &flows) {
-                tests.push(Balances { experiment: self, lab, topology, group, flows });
+                let group = group.clone();
+                tests.push(Balances { experiment: self, lab, on: (topology, None), group, flows });
             }
         }
         Ok(tests)
@@ -37,12 +40,30 @@ impl Balance {
 pub struct Balances<'a> {
     pub experiment: &'a Balance,
     pub lab: &'a ScenarioLab<'a>,
-    pub topology: &'a Topology,
-    pub group: &'a Group,
+    /// The topology, and the factor of overtaking packets if it is known.
+    on: (&'a Topology, Option<f64>),
+    pub group: Group,
     pub flows: Vec<(NodeId, NodeId)>,
 }
 
 impl Balances<'_> {
+    /// Measures what overtaking packets cost, with remote copies the other way, and predicts with it from now on;
+    /// `None` if none overtakes another.
+    pub fn calibrate(&mut self, size: u64) -> Result<Option<Overtaking>, Failure> {
+        let (topology, wire) = (self.on.0, self.group.name);
+        if !Network::overtakes(topology, &self.flows) {
+            return Ok(None);
+        }
+        garland_terminal::errln!("{}: copies the other way ...", topology.name);
+        let flows = self.flows.iter().map(|&(from, to)| (to, from)).collect();
+        let back = Balances { group: self.group.reversed(), flows, ..*self };
+        let rows = back.once(&[size], &Overtaking::counts(back.flows.len()))?;
+        let longer: Vec<f64> = rows.iter().map(|row| row.predicted / row.rate).collect();
+        let found = Overtaking::new(topology, wire, &longer);
+        self.on.1 = Some(found.factor);
+        Ok(Some(found))
+    }
+
     /// Measures the rates with each number of remote copies in the job; with no remote copies only
     /// if `with_none`.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
@@ -50,7 +71,7 @@ impl Balances<'_> {
         let remote: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
         garland_terminal::errln!(
             "{}: {remote:?} remote copies on {} wire ...",
-            self.topology.name,
+            self.on.0.name,
             self.group.name.name()
         );
         self.once(sizes, &remote)
@@ -67,7 +88,7 @@ impl Balances<'_> {
         let more = ["--block-size", &self.experiment.job.block, "--no-fsync"];
         let ask = || self.lab.ask::<Report>(&[&words[..], &more[..]].concat());
         let (report, busy) = self.lab.watch(ask)?;
-        let row = |point| Row::new(self.topology, self.group.name, &self.flows, (point, busy));
+        let row = |point| Row::new(self.on, self.group.name, &self.flows, (point, busy));
         report.points.into_iter().map(row).collect()
     }
 }

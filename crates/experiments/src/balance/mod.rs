@@ -11,6 +11,7 @@ mod upgrade;
 
 use garland_topology::Topology;
 
+use super::predicted::Overtaking;
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use balances::room;
@@ -28,32 +29,37 @@ impl Balance {
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let scale = stage.scale.unwrap_or(self.job.scale);
         let sizes = self.sizes(scale)?;
-        let mut rows: Vec<Row> = Vec::new();
+        let (mut rows, mut overtaking): (Vec<Row>, Vec<Overtaking>) = (Vec::new(), Vec::new());
         for topology in stage.topologies {
             let topology = self.with_disks(topology)?;
             let room = room(&topology, &sizes);
-            rows.extend(stage.in_lab(&topology, room, phases, |lab, phases| {
+            let (found, calibrated) = stage.in_lab(&topology, room, phases, |lab, phases| {
                 phases.end("set-up");
-                let rows = self.measure(lab, &topology, &sizes)?;
+                let found = self.measure(lab, &topology, &sizes)?;
                 phases.end("copies");
-                Ok(rows)
-            })?);
+                Ok(found)
+            })?;
+            rows.extend(found);
+            overtaking.extend(calibrated);
         }
         let upgrades = self.try_upgrades(stage, &sizes, &rows)?;
         phases.end("upgrades");
-        Ok(Table::new(self, Common { scale, sizes, upgrades }, rows))
+        Ok(Table::new(self, Common { scale, sizes, upgrades, overtaking }, rows))
     }
 
-    /// Measures one topology. Returns the rows by kind of wire, size and number of remote copies.
+    /// Measures one topology. Returns the rows by kind of wire, size and number of remote copies, and what
+    /// overtaking packets cost.
     fn measure(
         &self,
         lab: &ScenarioLab<'_>,
         topology: &Topology,
         sizes: &[u64],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<(Vec<Row>, Vec<Overtaking>), Failure> {
+        let mut overtaking = Vec::new();
         // Without remote copies the kind of wire makes no difference: measure that point once.
         let (mut rows, mut local): (Vec<Row>, Vec<Row>) = (Vec::new(), Vec::new());
-        for test in self.tests(lab, topology)? {
+        for mut test in self.tests(lab, topology)? {
+            overtaking.extend(test.calibrate(sizes[0])?);
             let mut found = test.measure(sizes, local.is_empty())?;
             match local.is_empty() {
                 true => local = found.iter().filter(|row| row.remote == 0).cloned().collect(),
@@ -65,6 +71,6 @@ impl Balance {
             found.sort_by_key(|row| (row.size, row.remote));
             rows.extend(found);
         }
-        Ok(rows)
+        Ok((rows, overtaking))
     }
 }

@@ -68,11 +68,11 @@ impl Row {
         self.rate / self.bound
     }
 
-    /// Creates the row of a measured point, during which the machine was so busy; `flows` are the sender and receiver of each copy. The
-    /// bound assumes that a local copy is read and written on one disk, and that all remote copies
-    /// share the wires.
+    /// Creates the row of a measured point, during which the machine was so busy; `flows` are the sender and
+    /// receiver of each copy, and `overtaking` is the factor of overtaking packets. The bound assumes that a local
+    /// copy is read and written on one disk, and that all remote copies share the wires.
     pub fn new(
-        topology: &Topology,
+        (topology, overtaking): (&Topology, Option<f64>),
         wire: Wire,
         flows: &[(NodeId, NodeId)],
         (point, busy): (Point, Busy),
@@ -91,7 +91,7 @@ impl Row {
             size,
             remote,
             rate,
-            predicted: all / predicted::balance(topology, flows, remote, size)?,
+            predicted: all / predicted::balance((topology, overtaking), flows, remote, size)?,
             bound: all / longest,
             wires: wires_s.map(|seconds| all / seconds),
             resource,

@@ -12,7 +12,7 @@ use super::row::Row;
 use super::upgrade::Tried;
 use crate::claim::Claim;
 use crate::pairs::Wire;
-use crate::predicted::Prediction;
+use crate::predicted::{Overtaking, Prediction, inputs};
 use crate::table::{self, write_line};
 
 /// The table: a row for each topology, kind of wire, size, and number of remote copies.
@@ -27,6 +27,8 @@ pub struct Common {
     pub sizes: Vec<u64>,
     /// The tested forecasts.
     pub upgrades: Vec<Tried>,
+    /// What overtaking packets cost, of each topology and kind of wire where they do.
+    pub overtaking: Vec<Overtaking>,
 }
 
 impl Table {
@@ -121,6 +123,19 @@ impl Table {
             rate(what, tried.forecast, tried.rate)
         });
         rows.chain(upgrades).collect()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        let overtaking = self.common.overtaking.iter().map(ToString::to_string);
+        [
+            inputs::WIRES.to_owned(),
+            "disks: their rate in the scenario's file".to_owned(),
+            "twice as fast: what the rows at their own rates measured".to_owned(),
+        ]
+        .into_iter()
+        .chain(overtaking)
+        .collect()
     }
 
     /// Returns the rows of a topology and a kind of wire with files of a length in `sizes`.

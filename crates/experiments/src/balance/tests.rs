@@ -46,7 +46,11 @@ pub fn ideal(shape: &Balance, own: &Balance) -> Table {
         }
     }
     let sizes = vec![2_000_000, 16_000_000];
-    Table::new(own, Common { scale: 1.0, sizes, upgrades: Vec::new() }, rows)
+    Table::new(
+        own,
+        Common { scale: 1.0, sizes, upgrades: Vec::new(), overtaking: Vec::new() },
+        rows,
+    )
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::condition::Setting;
 use super::job::{Broadcast, Tool};
 use super::shares::Shares;
 use crate::claim::Claim;
-use crate::predicted::Prediction;
+use crate::predicted::{Prediction, inputs};
 use crate::scenario_lab::Busy;
 use crate::table::{self, Size};
 
@@ -252,6 +252,12 @@ impl Table {
             Prediction::seconds(what, row.predicted_s, row.whole_s).voided(row.busy.lags())
         };
         self.rows.iter().map(of).collect()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        let synced = "dolly's sync: the file's length by the rate of the condition's disk";
+        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP, synced].map(str::to_owned).to_vec()
     }
 
     fn rate(&self, seconds: f64) -> f64 {

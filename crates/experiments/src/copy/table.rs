@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::job::{CopyExperiment, CopyTool};
 use crate::claim::Claim;
-use crate::predicted::Prediction;
+use crate::predicted::{Prediction, inputs};
 use crate::scenario_lab::Busy;
 use crate::table::{self, Size, or_dash};
 
@@ -86,6 +86,11 @@ impl Table {
             one.voided(row.busy.lags())
         };
         self.rows.iter().map(of).collect()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP].map(str::to_owned).to_vec()
     }
 
     /// Returns the rate in MiB/s of a copy of the file that takes `seconds`.

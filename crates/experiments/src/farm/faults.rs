@@ -11,7 +11,7 @@ use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
 /// The number of copies that are made with each suspect.
-const TRIES: usize = 5;
+const TRIES: usize = 3;
 
 /// The minimum timeout of a retransmission in milliseconds, in Linux 2.4 as today (`TCP_RTO_MIN`).
 const TIMEOUT_MS: f64 = 200.0;

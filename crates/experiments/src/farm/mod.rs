@@ -39,9 +39,8 @@ impl Farm {
         let scaling = self.scaling(scale, &ones)?;
         let (mut rows, mut copies) = (ones.clone(), Vec::new());
         for topology in stage.topologies {
-            let found = course.together(topology, &scaling, &ones, phases)?;
-            rows.extend(found.0);
-            copies.push(found.1);
+            rows.extend(course.together(topology, &scaling, &ones, phases)?);
+            copies.push(course.copied(topology, &scaling, phases)?);
         }
         let faults = course.with_faults(&scaling, &ones, phases)?;
         let suspects = course.suspects(phases)?;

@@ -1,5 +1,5 @@
 //! Simulated encodes: jobs that read and write while they compute. Their speed is measured first,
-//! with some of the jobs and fast wires.
+//! over fast wires.
 
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
 use garland_topology::Topology;

@@ -48,7 +48,7 @@ pub struct Row {
     /// The simulated seconds, computed from the times on one machine alone; `None` for that
     /// machine.
     pub predicted_s: Option<f64>,
-    /// The times of jobs that read through a mount, with some of the jobs and fast wires: seconds
+    /// The times of jobs that read through a mount, with wires that delay no job: seconds
     /// until they start, and seconds per job. `None` for topologies.
     pub mounted_s: Option<[f64; 2]>,
     /// Seconds until the last job was done.

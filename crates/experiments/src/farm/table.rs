@@ -11,7 +11,7 @@ use super::growth::Grown;
 use super::job::{Farm, Growth, ONE, PublishedRow};
 use super::row::{CopyRow, FaultRow, Row, Scaling, SuspectRow, share_of_one};
 use super::words;
-use crate::predicted::Prediction;
+use crate::predicted::{Prediction, inputs};
 use crate::scaling::Columns;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
@@ -55,6 +55,12 @@ impl Table {
             grown.curve(growth).predictions(&what)
         });
         encodes.chain(copies).chain(grown).collect()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        let jobs = "jobs: their times over wires that never are the bottleneck, a third of them on each PC";
+        [inputs::WIRES, jobs, inputs::PROCESSORS, inputs::FORECAST].map(str::to_owned).to_vec()
     }
 
     /// Describes the first load whose outputs differ; `None` if there is none.

@@ -21,9 +21,6 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The rate of wires that do not slow down any encoder, in bits per second.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// One in this many of the jobs is run through the mount, to predict the time of all jobs.
-const PART: usize = 2;
-
 /// The timeout of a copy, in seconds. A copy that reaches it has no figure.
 const LONGEST_S: u64 = 15;
 
@@ -70,10 +67,9 @@ impl FarmTrial<'_> {
     ) -> Result<Row, Failure> {
         let row = self.each_alone(lab, load, sounds)?;
         // The same number of jobs on each node; all nodes except the first read and write through the mount.
-        let some = &sounds[..sounds.len().div_ceil(PART)];
-        let mounted = ask(lab, &self.mounted(load, "turns", some))?;
-        are_equal(some, MADE)?;
-        let rounds = some.len().div_ceil(self.experiment.job.nodes.len());
+        let mounted = ask(lab, &self.mounted(load, "turns", sounds))?;
+        are_equal(sounds, MADE)?;
+        let rounds = sounds.len().div_ceil(self.experiment.job.nodes.len());
         let start_s = self.starting(lab, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
         Ok(Row { mounted_s: Some([start_s, each_s]), ..row })
@@ -118,19 +114,18 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Runs each load on all nodes, with all jobs at once, and then the copy.
+    /// Runs each load on all nodes, with all jobs at once.
     pub fn together(
         &self,
         topology: &Topology,
         scaling: &Scaling,
         ones: &[Row],
         phases: &mut Phases,
-    ) -> Result<(Vec<Row>, CopyRow), Failure> {
+    ) -> Result<Vec<Row>, Failure> {
         let topology = scaling.of(&self.with_shares(topology));
         self.stage.in_lab(&topology, self.room(), phases, |lab, phases| {
             let sounds = self.sounds(lab)?;
-            let to = self.reader(&topology);
-            lab.check(0, to)?;
+            lab.check(0, self.reader(&topology))?;
             phases.end("set-up");
             let mut rows = Vec::new();
             for (load, one) in self.experiment.job.load.iter().zip(ones) {
@@ -139,8 +134,25 @@ impl FarmTrial<'_> {
                 rows.push(Row { predicted_s: Some(predicted_s), ..row });
             }
             phases.end("encodes");
-            let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
-            let length = ((whole as f64 * scaling.files) as u64).max(1);
+            Ok(rows)
+        })
+    }
+
+    /// Copies a file through the mount. Processors have no limit, unlike for the encodes: a quarter of a second at the
+    /// processors' limit would be half of a copy.
+    pub fn copied(
+        &self,
+        topology: &Topology,
+        scaling: &Scaling,
+        phases: &mut Phases,
+    ) -> Result<CopyRow, Failure> {
+        let topology = scaling.of(topology);
+        let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
+        let length = ((whole as f64 * scaling.files) as u64).max(1);
+        self.stage.in_lab(&topology, length.saturating_mul(2), phases, |lab, phases| {
+            let to = self.reader(&topology);
+            lab.check(0, to)?;
+            phases.end("set-up");
             let source = lab.random_file("copied", length)?;
             let predicted_s = predicted::chain((&topology, lab.processors()?), &[0, to], length)?;
             garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
@@ -150,8 +162,7 @@ impl FarmTrial<'_> {
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
             phases.end("copies");
             let topology = topology.name.clone();
-            let copy = CopyRow { topology, predicted_s, seconds, bound_s, bytes: length, busy };
-            Ok((rows, copy))
+            Ok(CopyRow { topology, predicted_s, seconds, bound_s, bytes: length, busy })
         })
     }
 

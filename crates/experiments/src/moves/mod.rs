@@ -1,4 +1,4 @@
-//! Equal jobs on a few nodes of which one gets slow: they stay, begin anew on other nodes, or go on there.
+//! Equal jobs on a few nodes of which one gets slow: they stay, start over on other nodes, or go on there.
 
 mod job;
 mod slow;

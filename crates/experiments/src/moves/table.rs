@@ -21,7 +21,7 @@ pub type Table = table::Table<Moves, Row>;
 pub enum Treatment {
     /// They stay.
     Stay,
-    /// They begin anew on another node.
+    /// They start over on another node.
     Restart,
     /// They go on from their checkpoints on another node.
     Migrate,
@@ -35,7 +35,7 @@ impl Treatment {
     pub fn words(self) -> &'static str {
         match self {
             Self::Stay => "stay",
-            Self::Restart => "begin anew elsewhere",
+            Self::Restart => "start over elsewhere",
             Self::Migrate => "go on elsewhere",
         }
     }
@@ -71,6 +71,11 @@ pub struct Row {
 impl Table {
     /// Returns no predictions: the time of a shell loop cannot be predicted.
     pub fn predictions(&self) -> Vec<Prediction> {
+        Vec::new()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
         Vec::new()
     }
 

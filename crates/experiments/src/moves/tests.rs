@@ -27,7 +27,7 @@ fn what_moving_saves_is_said_and_lost_work_is_wrong() {
     let own: Moves = toml::from_str(own).unwrap();
     let mut table = ideal(&own);
     let text = table.to_string();
-    assert!(text.contains("to begin anew elsewhere saves 9.0 of 25.0 s (36 %)"), "{text}");
+    assert!(text.contains("to start over elsewhere saves 9.0 of 25.0 s (36 %)"), "{text}");
     assert!(text.contains("to go on elsewhere saves 11.0 of 25.0 s (44 %)"), "{text}");
     assert_eq!(table.broken(), None);
     table.rows[2].whole = false;

@@ -57,6 +57,12 @@ impl Group {
         Ok(())
     }
 
+    /// Returns the group with every pair the other way.
+    pub fn reversed(&self) -> Self {
+        let pairs = self.pairs.iter().map(|[from, to]| [to.clone(), from.clone()]);
+        Self { name: self.name, pairs: pairs.collect() }
+    }
+
     /// Returns the sender and the receiver of each pair in a topology.
     pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, Failure> {
         let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));

@@ -7,17 +7,18 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use garland_predict::Network;
 use garland_topology::{NodeId, Topology, bounds};
 
-use super::predicted::{self, NEXT_TO_NOTHING};
+use super::predicted::{self, NEXT_TO_NOTHING, Overtaking};
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use group::{Group, Wire};
 pub use job::Pairs;
-use table::Row;
 pub use table::Table;
+use table::{Common, Row};
 #[cfg(test)]
 pub use tests::ideal;
 
@@ -25,7 +26,7 @@ impl Pairs {
     /// Runs the experiment: copies over every topology with every group of pairs that fits it.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let size = stage.scaled(&self.job.bytes, 1.0)?;
-        let mut rows = Vec::new();
+        let (mut rows, mut overtaking) = (Vec::new(), Vec::new());
         for topology in stage.topologies {
             stage.in_lab(topology, size.bytes, phases, |lab, phases| {
                 let file = |name, length| {
@@ -40,14 +41,16 @@ impl Pairs {
                 for group in &self.job.wire {
                     let flows = group.flows(topology)?;
                     if group.fits(topology, &flows) {
-                        copies.make(group, &flows, &mut rows)?;
+                        let calibrated = copies.calibrate(group, &flows)?;
+                        rows.extend(copies.make(group, &flows, calibrated.as_ref())?);
+                        overtaking.extend(calibrated);
                     }
                 }
                 phases.end("copies");
                 Ok(())
             })?;
         }
-        Ok(Table::new(self, size, rows))
+        Ok(Table::new(self, Common { size, overtaking }, rows))
     }
 }
 
@@ -63,30 +66,69 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Copies between the pairs of a group, with agents that run already, and appends a row to
-    /// `rows` for each number of pairs.
+    /// Measures what overtaking packets cost, with pairs of a group the other way; `None` if none overtakes
+    /// another.
+    fn calibrate(
+        &self,
+        group: &Group,
+        flows: &[(NodeId, NodeId)],
+    ) -> Result<Option<Overtaking>, Failure> {
+        if !Network::overtakes(self.topology, flows) {
+            return Ok(None);
+        }
+        garland_terminal::errln!("{}: pairs the other way ...", self.topology.name);
+        let back = group.reversed();
+        let flows = back.flows(self.topology)?;
+        let longer = |count: usize| {
+            let pairs = &back.pairs[..count];
+            let nothing = self.at_once(&self.nothing, pairs)?;
+            let measured = self.at_once(&self.source, pairs)? - nothing;
+            let simulated = predicted::pairs((self.topology, None), &flows[..count], self.length)?;
+            Ok(measured / simulated)
+        };
+        let longer = self.with_agents(&back, || {
+            Overtaking::counts(flows.len()).into_iter().map(longer).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(Some(Overtaking::new(self.topology, group.name, &longer)))
+    }
+
+    /// Copies between the pairs of a group. Returns a row for each number of pairs.
     fn make(
         &self,
         group: &Group,
         flows: &[(NodeId, NodeId)],
-        rows: &mut Vec<Row>,
-    ) -> Result<(), Failure> {
+        overtaking: Option<&Overtaking>,
+    ) -> Result<Vec<Row>, Failure> {
         let topology = &self.topology.name;
-        let receivers: Vec<_> = group.pairs.iter().map(|[_, to]| format!("lab:{to}")).collect();
-        let receivers = receivers.join(",");
-        self.lab.garland(&["up", &receivers])?;
-        self.lab.check(flows[0].0, flows[0].1)?;
-        for &count in &self.experiment.job.counts {
+        let on = (self.topology, overtaking.map(|one| one.factor));
+        let row = |&count: &usize| {
             garland_terminal::errln!("{topology}: {count} pairs on {} wire ...", group.name.name());
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
-            let wires_s = predicted::pairs(self.topology, &flows[..count], self.length)?;
+            let wires_s = predicted::pairs(on, &flows[..count], self.length)?;
             let pairs = &group.pairs[..count];
             let predicted_s = wires_s + self.at_once(&self.nothing, pairs)?;
             let (whole_s, busy) = self.lab.watch(|| self.at_once(&self.source, pairs))?;
             let (topology, wire) = (topology.clone(), group.name);
-            rows.push(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s, busy });
-        }
-        self.lab.garland(&["down", &receivers]).map(drop)
+            Ok(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s, busy })
+        };
+        self.with_agents(group, || {
+            self.lab.check(flows[0].0, flows[0].1)?;
+            self.experiment.job.counts.iter().map(row).collect()
+        })
+    }
+
+    /// Does something while agents run on the receivers of a group.
+    fn with_agents<T>(
+        &self,
+        group: &Group,
+        work: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let receivers: Vec<_> = group.pairs.iter().map(|[_, to]| format!("lab:{to}")).collect();
+        let receivers = receivers.join(",");
+        self.lab.garland(&["up", &receivers])?;
+        let done = work()?;
+        self.lab.garland(&["down", &receivers])?;
+        Ok(done)
     }
 
     /// Copies `source` between all `pairs` at the same time. Returns the seconds from the start of

@@ -10,12 +10,21 @@ use serde::Serialize;
 use super::group::Wire;
 use super::job::Pairs;
 use crate::claim::Claim;
-use crate::predicted::Prediction;
+use crate::predicted::{Overtaking, Prediction, inputs};
 use crate::scenario_lab::Busy;
 use crate::table::{self, Size, write_line};
 
-/// The copies between pairs; the common field is the length of each pair's file.
-pub type Table = table::Table<Pairs, Row, Size>;
+/// The copies between pairs.
+pub type Table = table::Table<Pairs, Row, Common>;
+
+/// The length of each pair's file, and the calibration of the predictions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Common {
+    #[serde(flatten)]
+    pub size: Size,
+    /// What overtaking packets cost, of each topology and kind of wire where they do.
+    pub overtaking: Vec<Overtaking>,
+}
 
 /// Copies of several pairs at the same time.
 #[derive(Clone, Debug, Serialize)]
@@ -86,15 +95,24 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        let overtaking = self.common.overtaking.iter().map(ToString::to_string);
+        [inputs::WIRES.to_owned(), inputs::SET_UP.to_owned()]
+            .into_iter()
+            .chain(overtaking)
+            .collect()
+    }
+
     /// Returns the rate of all files of a row together, in MB/s, if they take `seconds`.
     fn rate(&self, row: &Row, seconds: f64) -> f64 {
-        self.common.bytes as f64 * row.pairs as f64 / 1e6 / seconds
+        self.common.size.bytes as f64 * row.pairs as f64 / 1e6 / seconds
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Size { scale, bytes: length } = self.common;
+        let Size { scale, bytes: length } = self.common.size;
         let (size, share) = (bytes::format(length), scale * 100.0);
         writeln!(f, "emulated: {size} ({share:.3} % of the published files) from node to node\n")?;
         let counts = self.experiment.job.counts.iter().map(|count| format!("{count:>7}"));

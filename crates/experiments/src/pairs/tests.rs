@@ -2,7 +2,7 @@
 
 use super::group::Wire;
 use super::job::Pairs;
-use super::table::{Row, Table};
+use super::table::{Common, Row, Table};
 use crate::scenario_lab::Busy;
 use crate::table::Size;
 
@@ -22,5 +22,6 @@ pub fn ideal(own: &Pairs) -> Table {
         ("routed-mesh", Wire::Local, 2.0),
         ("routed-mesh", Wire::Remote, 4.0),
     ];
-    Table::new(own, Size { scale: 1.0, bytes: 2_000_000 }, rows.map(row).to_vec())
+    let size = Size { scale: 1.0, bytes: 2_000_000 };
+    Table::new(own, Common { size, overtaking: Vec::new() }, rows.map(row).to_vec())
 }

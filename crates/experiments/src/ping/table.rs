@@ -35,10 +35,10 @@ pub struct Row {
     pub point: Point,
 }
 
-/// Predicts, for each transport, the rows with several gets in flight. The first row (one get
-/// alone) and the last row (the most in flight) are the inputs.
+/// Predicts, for each transport with a round trip, the rows with several gets in flight. The first row
+/// (one get alone) and the last row (the most in flight) are the inputs.
 pub fn predict(experiment: &Ping, rows: &mut [Row]) {
-    for &transport in &experiment.job.transports {
+    for &transport in experiment.job.transports.iter().filter(|one| one.has_round_trip()) {
         let mut depths: Vec<&mut Row> =
             rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
         let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
@@ -60,6 +60,14 @@ impl Table {
             Some(Prediction { what, unit: "us", predicted, emulated, void })
         };
         self.rows.iter().filter_map(of).collect()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        vec![
+            "the times of a get alone and with the most in flight, which are not predicted"
+                .to_owned(),
+        ]
     }
 
     fn of(&self, transport: Transport, deep: bool) -> impl Iterator<Item = &Point> {

@@ -54,6 +54,11 @@ impl Table {
         Vec::new()
     }
 
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the published mean slowdowns and their order, each with what was measured where jobs start
     /// as slots become free.
     pub fn claims(&self) -> Vec<Claim> {

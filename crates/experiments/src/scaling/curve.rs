@@ -110,20 +110,19 @@ impl<'a> Curve<'a> {
         let time = |of: f64| took(of * seconds);
         writeln!(
             f,
-            "nodes | published |  by a law  one by one  predicted       nine times of ten |  emulated  predicted off{unit:>7}"
+            "nodes | published |  by a law  predicted       nine times of ten |  emulated  predicted off{unit:>7}"
         )?;
         for row in self.rows {
             let told = self.forecast_of(row);
             let off = told.map(|at| (self.predicted(at) / row.seconds - 1.0) * 100.0);
             let told = told.map_or_else(
-                || format!("{:>10}{:>12}{:>11}{:>24}", "", "", "-", ""),
+                || format!("{:>10}{:>11}{:>24}", "", "-", ""),
                 |at| {
                     let interval = at.interval;
                     let interval =
                         interval.map(|(low, high)| format!("{} .. {}", time(low), time(high)));
-                    let simulated = self.simulated(row.nodes).map_or_else(String::new, time);
-                    let (law, both) = (time(at.seconds), time(self.predicted(at)));
-                    format!("{law:>10}{simulated:>12}{both:>11}{:>24}", or_dash(interval))
+                    let (law, told) = (time(at.seconds), time(self.predicted(at)));
+                    format!("{law:>10}{told:>11}{:>24}", or_dash(interval))
                 },
             );
             let off = or_dash(off.map(|off| format!("{off:+.1} %")));
@@ -151,17 +150,11 @@ impl<'a> Curve<'a> {
         curve.iter().find(|at| is_tried && at.nodes == row.nodes)
     }
 
-    /// Returns the simulated seconds for a number of nodes; `None` if it was not simulated.
-    fn simulated(self, nodes: u32) -> Option<f64> {
-        let simulated = self.prediction?.simulated.iter().find(|one| one.nodes == nodes);
-        simulated.map(|one| one.seconds)
-    }
-
-    /// Returns the predicted seconds: the mean of the scaling law and the simulation, or the law
-    /// alone without a simulation. The law lets nodes use the wire at random times, so they wait
-    /// less than real ones; the simulation lets them start together and share it evenly, so they
-    /// wait more.
+    /// Returns the predicted seconds: those of the jobs simulated one by one, or of the scaling law if they cannot
+    /// be simulated.
     fn predicted(self, at: &At) -> f64 {
-        self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
+        let simulated = self.prediction.into_iter().flat_map(|one| &one.simulated);
+        let found = simulated.into_iter().find(|one| one.nodes == at.nodes);
+        found.map_or(at.seconds, |one| one.seconds)
     }
 }

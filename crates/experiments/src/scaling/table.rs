@@ -9,7 +9,7 @@ use super::curve::{Columns, CountRow, Curve};
 use super::forecast::ScalingForecast;
 use super::job::Scaling;
 use crate::claim::Claim;
-use crate::predicted::Prediction;
+use crate::predicted::{Prediction, inputs};
 use crate::table::{self, or_dash};
 
 /// The table: a row for each number of nodes.
@@ -28,6 +28,11 @@ impl Table {
     /// Returns the predicted times, each with the time measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         self.curve().predictions(&format!("{} jobs", self.experiment.job.jobs))
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        [inputs::WIRES, inputs::FORECAST].map(str::to_owned).to_vec()
     }
 
     /// Returns the published powers, and the questions whether few nodes could have told, and whether there

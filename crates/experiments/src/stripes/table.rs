@@ -12,7 +12,7 @@ use super::job::Stripes;
 use super::sizes::Sizes;
 use super::varied::Varied;
 use crate::claim::Claim;
-use crate::predicted::Prediction;
+use crate::predicted::{Prediction, inputs};
 use crate::scenario_lab::Busy;
 use crate::table::{self, Size};
 
@@ -144,6 +144,13 @@ impl Table {
             one.voided(row.busy.lags())
         });
         rows.chain(varied).collect()
+    }
+
+    /// Returns what they were predicted from, and where each input came from.
+    pub fn predicted_from(&self) -> Vec<String> {
+        let pauses =
+            "pauses and operations: the scenario's file, one after another or beside each other";
+        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP, pauses].map(str::to_owned).to_vec()
     }
 
     /// Returns how many parts of `part` bytes the file has.

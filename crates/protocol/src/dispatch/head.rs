@@ -205,7 +205,7 @@ impl<'a> FarmHead<'a> {
                 self.depart(job, MoveKind::Migrated);
             }
             (Direction::Back, Err(why)) if live.target.is_some() => {
-                self.not_moved(job, format!("starts anew on another node: {why}"));
+                self.not_moved(job, format!("starts over on another node: {why}"));
                 self.depart(job, MoveKind::Restart);
             }
             (_, Err(why)) => self.fail(job, why, now_ns),
@@ -397,7 +397,7 @@ impl<'a> FarmHead<'a> {
             (true, true) if live.state.is_empty() => self.depart(job, MoveKind::Migrated),
             (true, true) => self.transfer(job, Direction::Back, now_ns),
             (true, false) => {
-                let why = "starts anew on another node: its agent cannot read its state files";
+                let why = "starts over on another node: its agent cannot read its state files";
                 self.not_moved(job, why.to_owned());
                 self.depart(job, MoveKind::Restart);
             }

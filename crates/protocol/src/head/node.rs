@@ -157,7 +157,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Compares a report with the progress before. Returns whether the node has waited for others
-    /// for too long; then its time begins anew. `could_get` is whether a feeder has what it lacks:
+    /// for too long; then its time starts over. `could_get` is whether a feeder has what it lacks:
     /// only then does it wait for others.
     pub(super) fn is_starved(&mut self, now: u64, report: &Report, could_get: bool) -> bool {
         let own_ns = (report.stalled_ns, report.blocked_ns);
@@ -226,7 +226,7 @@ mod tests {
         assert!(!progress.is_starved(second, &report(1, 0), true), "it has made progress");
         assert!(!progress.is_starved(15 * second, &report(1, 0), true));
         assert!(progress.is_starved(16 * second, &report(1, 0), true));
-        assert!(!progress.is_starved(17 * second, &report(1, 0), true), "its time begins anew");
+        assert!(!progress.is_starved(17 * second, &report(1, 0), true), "its time starts over");
         assert!(!progress.is_starved(32 * second, &report(1, 7), true), "it waited for its disk");
         assert!(!progress.is_starved(46 * second, &report(2, 7), true), "it has made progress");
         assert!(progress.is_starved(61 * second, &report(2, 7), true));

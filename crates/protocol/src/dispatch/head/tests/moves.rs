@@ -175,7 +175,7 @@ fn a_staged_job_whose_state_is_not_there_restarts() {
             orders = run.turn();
         }
         let told = |order: &FarmHeadOrder| match order {
-            FarmHeadOrder::News(FarmNews::NotMoved(1, 0, what)) => what.starts_with("starts anew"),
+            FarmHeadOrder::News(FarmNews::NotMoved(1, 0, what)) => what.starts_with("starts over"),
             _ => false,
         };
         assert!(orders.iter().any(told), "{orders:?}");

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 
 use garland_experiments::{Judged, Tally, find};
 use serde::Deserialize;
 use serde_json::Value;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/roots/lines.md");
-const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs");
-const REFERENCE: &str = include_str!("../../../docs/reference.md");
+use crate::{kept, must_be};
+
+const REFERENCE: &str = include_str!("../../../../docs/reference.md");
 
 #[derive(Deserialize)]
 struct Lines {
@@ -36,16 +35,6 @@ struct Line {
     /// The statements that grade it.
     #[serde(default)]
     by: Vec<String>,
-}
-
-/// Returns the statements of the kept run of a scenario with their grades; `None` if no run of it is kept.
-fn kept(name: &str) -> Option<Vec<Judged>> {
-    let text = fs::read_to_string(format!("{RUNS}/{name}.json")).ok()?;
-    let all: Vec<Judged> =
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let scenario = find(name).expect("a scenario");
-    let error = scenario.experiment().expect("it can be run").emulation();
-    Some(all.into_iter().map(|one| one.graded(error)).collect())
 }
 
 /// Returns the grade of a line in words.
@@ -146,16 +135,12 @@ fn every_line_of_the_documents_is_in_the_page() {
 
 Commands, figures, claims, questions and wishes of the [five roots](README.md), in our words, each beside the command of
 Garland that answers it and its [grade](../scenarios.md#grades). This page is generated:
-`GARLAND_LINES=write cargo test -p garland-experiments --test lines` writes it, from kept runs of three repetitions each
-(`crates/experiments/tests/runs`). Where a statement has no grade, nothing measures it.
+`GARLAND_ROOTS=write cargo test -p garland-experiments --test roots` writes it, from kept runs of three repetitions each
+(`crates/experiments/tests/roots/runs`). Where a statement has no grade, nothing measures it.
 "
     .to_owned();
     for part in &lines.part {
         write_document(&mut page, part).expect("a text can be written");
     }
-    if std::env::var_os("GARLAND_LINES").is_some() {
-        fs::write(PAGE, &page).expect("the page can be written");
-    }
-    let known = fs::read_to_string(PAGE).expect("the page can be read");
-    assert!(known == page, "docs/roots/lines.md is out of date; write it with GARLAND_LINES=write");
+    must_be("lines.md", &page);
 }
