@@ -1,6 +1,6 @@
 //! The network settings of a node: kernel settings, addresses, queues of NICs.
 
-use garland_topology::{Nic, NicId, NodeId, Reach, Selector, Topology};
+use garland_topology::{Nic, NicId, NodeId, OldTcp, Reach, Selector, Topology};
 
 use crate::route::own_address;
 use crate::shaping::{self, Shaping};
@@ -31,6 +31,26 @@ pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec
     steps
 }
 
+/// Returns the steps that give a node the TCP of another time.
+fn old_tcp(tcp: OldTcp, write: &Writer) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if let Some(window) = tcp.window {
+        // Half of a buffer is offered as the window; without scaling it has 16 bits.
+        let buffer = window * 2;
+        steps.push(write.sysctl("net.ipv4.tcp_rmem", format!("4096 {buffer} {buffer}")));
+        steps.push(write.sysctl("net.ipv4.tcp_window_scaling", u8::from(window > 1 << 16)));
+    }
+    if let Some(sack) = tcp.sack {
+        steps.push(write.sysctl("net.ipv4.tcp_sack", u8::from(sack)));
+    }
+    if tcp.reno == Some(true) {
+        steps.push(write.sysctl("net.ipv4.tcp_congestion_control", "reno"));
+        steps.push(write.sysctl("net.ipv4.tcp_recovery", 0));
+        steps.push(write.sysctl("net.ipv4.tcp_early_retrans", 0));
+    }
+    steps
+}
+
 fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer) -> Vec<Step> {
     let forwards = topology.nodes[node].forwards;
     let mut steps = vec![
@@ -39,6 +59,7 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
         write.sysctl("net.ipv4.tcp_rmem", "4096 131072 33554432"),
         write.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     ];
+    steps.extend(old_tcp(topology.nodes[node].vintage.tcp, write));
     let nics: Vec<&Nic> = topology.nics_of(node).map(|(_, nic)| nic).collect();
     let devices = || ["all"].into_iter().chain(nics.iter().map(|nic| nic.name.as_str()));
     // The topology decides the routes: replies may take another route than requests, and a router

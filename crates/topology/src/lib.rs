@@ -15,6 +15,7 @@ mod crossing;
 pub mod drawing;
 pub mod file;
 mod forwarding;
+mod half_duplex;
 mod inventory;
 pub mod miswiring;
 mod nic_name;
@@ -32,7 +33,7 @@ pub use inventory::Inventory;
 pub use nic_name::NicName;
 pub use resource::Resource;
 pub use subnet::{Subnet, same_network};
-pub use vintage::Vintage;
+pub use vintage::{OldTcp, Vintage};
 
 use std::fmt;
 use std::net::Ipv4Addr;

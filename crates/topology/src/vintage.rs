@@ -24,7 +24,28 @@ pub struct Vintage {
     pub block: Option<u64>,
     /// The time that another node waits until a program that it starts here runs, as with rsh.
     pub start: Option<Nanos>,
+    /// The TCP of the node.
+    pub tcp: OldTcp,
 }
+
+/// The TCP of another time; `None` leaves this kernel's. Acknowledgements are delayed as they were then (RFC 1122,
+/// 4.2.3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OldTcp {
+    /// The largest receive window in bytes. Windows of up to 64 KiB are not scaled (RFC 1323).
+    pub window: Option<u64>,
+    /// Whether there are selective acknowledgements (RFC 2018).
+    pub sack: Option<bool>,
+    /// Whether the congestion control is that of 1990 (Reno), which finds a loss by three duplicate
+    /// acknowledgements or a timeout: neither by time (RACK, 2016) nor by probes of the tail (2012).
+    pub reno: Option<bool>,
+}
+
+/// The smallest and the largest receive window in bytes: a full segment, and half of the largest buffer of a
+/// lab's nodes.
+pub const LEAST_WINDOW: u64 = 2048;
+pub const MOST_WINDOW: u64 = 16 << 20;
 
 impl Vintage {
     /// Returns these conditions, and those of `other` where they say nothing.
@@ -35,6 +56,11 @@ impl Vintage {
             pipe: self.pipe.or(other.pipe),
             block: self.block.or(other.block),
             start: self.start.or(other.start),
+            tcp: OldTcp {
+                window: self.tcp.window.or(other.tcp.window),
+                sack: self.tcp.sack.or(other.tcp.sack),
+                reno: self.tcp.reno.or(other.tcp.reno),
+            },
         }
     }
 
@@ -51,6 +77,9 @@ impl Vintage {
         }
         if self.block.is_some_and(|size| !(1..=MOST_PIPE).contains(&size)) {
             return Some(("block", "write 1B to 1MiB".to_owned()));
+        }
+        if self.tcp.window.is_some_and(|size| !(LEAST_WINDOW..=MOST_WINDOW).contains(&size)) {
+            return Some(("window", "write 2KiB to 16MiB".to_owned()));
         }
         None
     }
@@ -79,5 +108,8 @@ mod tests {
         assert_eq!(none.fault().map(|(key, _)| key), Some("copies"));
         let block = Vintage { block: Some(0), ..Vintage::default() };
         assert_eq!(block.fault().map(|(key, _)| key), Some("block"));
+        let tcp = OldTcp { window: Some(1000), ..OldTcp::default() };
+        let window = Vintage { tcp, ..Vintage::default() };
+        assert_eq!(window.fault().map(|(key, _)| key), Some("window"));
     }
 }

@@ -32,7 +32,6 @@ to = \"n2\"
 slow = \"switch100\"
 fast = \"hub10\"
 bytes = \"200kB\"
-settings = [\"net.ipv4.tcp_congestion_control=reno\"]
 [[job.riddle.suspect]]
 what = \"duplex\"
 [job.growth]

@@ -32,6 +32,7 @@ impl TimeCondition {
             pipe: read(self.pipe.as_deref(), bytes::parse)?,
             block: read(self.block.as_deref(), bytes::parse)?,
             start: read(self.start.as_deref(), str::parse)?,
+            ..Vintage::default()
         };
         match vintage.fault() {
             Some((key, reason)) => refuse(format!("{}: `{key}`: {reason}", self.name)),

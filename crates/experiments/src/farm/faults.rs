@@ -45,13 +45,13 @@ impl FarmTrial<'_> {
     /// one are not injected; they get the rate without a fault.
     fn rates(&self, name: &str, phases: &mut Phases) -> Result<Vec<SuspectRate>, Failure> {
         let riddle = &self.experiment.job.riddle;
-        let topology = self.stage.topology(name)?;
+        let topology = self.with_old_tcp(self.stage.topology(name)?);
         let length = bytes::parse(&riddle.bytes).map_err(Failure::usage)?;
         let is_hub = name == riddle.fast;
-        self.stage.in_lab(topology, length.saturating_mul(2), phases, |lab, phases| {
+        self.stage.in_lab(&topology, length.saturating_mul(2), phases, |lab, phases| {
             let source = lab.random_file("copied", length)?;
             let to = &self.experiment.job.copy.to;
-            self.restore_tcp(lab)?;
+            self.send_single_frames(lab)?;
             phases.end("set-up");
             // Average several copies, since losses are random.
             let rate = |tries: usize| {
@@ -71,7 +71,7 @@ impl FarmTrial<'_> {
                     continue;
                 }
                 garland_terminal::errln!("{name}, {} ...", condition.name());
-                on_node(lab, to, &suspect.script(self.wire(topology)))?;
+                on_node(lab, to, &suspect.script(self.wire(&topology)))?;
                 let (rate, busy) = rate(TRIES)?;
                 rates.push(SuspectRate { suspect: Some(condition), rate, busy });
                 on_node(lab, to, &suspect.undo())?;
@@ -94,10 +94,11 @@ impl FarmTrial<'_> {
         if suspects.is_empty() {
             return Ok(Vec::new());
         }
-        let topology = scaling.of(&self.with_shares(self.stage.topology(&job.riddle.slow)?));
+        let topology = self.with_old_tcp(self.stage.topology(&job.riddle.slow)?);
+        let topology = scaling.of(&self.with_shares(&topology));
         self.stage.in_lab(&topology, self.room(), phases, |lab, phases| {
             let sounds = self.sounds(lab)?;
-            self.restore_tcp(lab)?;
+            self.send_single_frames(lab)?;
             for node in [&job.nodes[0], &job.copy.to] {
                 on_node(lab, node, &timeouts(scaling.wires))?;
             }
@@ -118,13 +119,21 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Restores the TCP of the time on the server and the copying node. They send single frames, so that
-    /// frames are lost and not the long segments of segmentation offload.
-    fn restore_tcp(&self, lab: &ScenarioLab<'_>) -> Result<(), Failure> {
+    /// Returns `topology` with the TCP of 2004 on the server and the copying node.
+    fn with_old_tcp(&self, topology: &Topology) -> Topology {
+        let mut topology = topology.clone();
+        for node in [0, self.reader(&topology)] {
+            topology.nodes[node].vintage.tcp.reno = Some(true);
+        }
+        topology
+    }
+
+    /// Lets the server and the copying node send single frames, so that frames are lost and not the long segments
+    /// of segmentation offload.
+    fn send_single_frames(&self, lab: &ScenarioLab<'_>) -> Result<(), Failure> {
         let job = &self.experiment.job;
-        let settings = job.riddle.settings.join(" ");
-        let script = format!("sysctl -qw {settings}; ip link set dev eth0 gso_max_segs 1");
-        [&job.nodes[0], &job.copy.to].into_iter().try_for_each(|node| on_node(lab, node, &script))
+        let script = "ip link set dev eth0 gso_max_segs 1";
+        [&job.nodes[0], &job.copy.to].into_iter().try_for_each(|node| on_node(lab, node, script))
     }
 
     /// Returns the rate of the copying node's wire.

@@ -98,8 +98,6 @@ pub struct Riddle {
     pub fast: String,
     /// The length of the file that is copied to find the cause.
     pub bytes: String,
-    /// The kernel settings that restore the TCP of 2004, such as `net.ipv4.tcp_recovery=0`.
-    pub settings: Vec<String>,
     /// The faults that are tested as possible causes.
     pub suspect: Vec<Suspect>,
 }

@@ -17,7 +17,7 @@ use super::{bonds, shapes, shares};
 type Case = fn(&StateDir);
 
 /// All cases.
-pub const ALL: [(&str, Case); 25] = [
+pub const ALL: [(&str, Case); 26] = [
     ("up_exec_down", up_exec_down),
     ("exit_and_signals_pass_through", exit_and_signals_pass_through),
     ("rate_100mbit", |state| rate_holds(state, 100_000_000)),
@@ -43,6 +43,7 @@ pub const ALL: [(&str, Case); 25] = [
     ("bond_on_hubs", bonds::on_hubs),
     ("cpu_share", shares::cpu),
     ("vintage", shares::vintage),
+    ("half_duplex", half_duplex),
 ];
 
 fn text(output: &Output) -> String {
@@ -101,6 +102,32 @@ fn rate_holds(state: &StateDir, rate: u64) {
     let lab = Lab::up(state, Spec::switch("lab", 2, Some(rate))).unwrap();
     let report = shapes::checked(&lab);
     assert_eq!((report.media.len(), report.pairs.len()), (1, 6));
+}
+
+/// Both directions of a half-duplex port take turns: what n1 gets and sends at the same time takes as long as one
+/// after the other.
+fn half_duplex(state: &StateDir) {
+    let text = "version = 1\n[topology]\nshape = \"switch\"\nnodes = 2\nrate = \"100mbit\"\n\
+                [[topology.node]]\nnames = \"n1\"\nduplex = \"half\"\n";
+    let topology = garland_topology::file::parse(text, "half.toml").unwrap().topology;
+    let spec = Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() };
+    let lab = Lab::up(state, spec).unwrap();
+    let report = shapes::checked(&lab);
+    assert_eq!(report.pairs.len(), 6);
+    let mut receivers = [listen(&lab, "n1"), listen(&lab, "n2")];
+    let before = now_ns();
+    let mut senders = [("n0", "n1"), ("n1", "n2")].map(|(from, to)| {
+        let address = lab.address(to).unwrap().to_string();
+        let mut sender = lab.command(from, super::own_path()).unwrap();
+        sender.args(["part", "send", &address]).spawn().unwrap()
+    });
+    for process in senders.iter_mut().chain(&mut receivers) {
+        assert!(process.wait().unwrap().success());
+    }
+    let seconds = (now_ns() - before) as f64 / 1e9;
+    let alone = super::parts::BYTES as f64 * 8.0 / 94.1e6;
+    assert!(seconds > 1.8 * alone, "{seconds} s, and one alone takes {alone}");
+    lab.down().unwrap();
 }
 
 fn two_labs(state: &StateDir) {
@@ -211,7 +238,7 @@ fn cuts_silently(state: &StateDir) {
     // On a busy machine it may take long to reach a node that can be reached; others are never
     // reached.
     let reached_within = |seconds: &str| {
-        let mut receiver = listen(&lab);
+        let mut receiver = listen(&lab, "n2");
         let address = lab.address("n2").unwrap().to_string();
         let send = lab_send(&lab, &address, seconds).output().unwrap();
         receiver.kill().unwrap();
@@ -234,7 +261,7 @@ fn lab_send(lab: &Lab, address: &str, seconds: &str) -> Command {
 }
 
 fn transfer(lab: &Lab) -> String {
-    let mut receiver = listen(lab);
+    let mut receiver = listen(lab, "n2");
     let address = lab.address("n2").unwrap().to_string();
     let mut sender = lab.command("n1", super::own_path()).unwrap();
     assert!(sender.args(["part", "send", &address]).status().unwrap().success());
@@ -243,9 +270,9 @@ fn transfer(lab: &Lab) -> String {
     line.trim().to_owned()
 }
 
-/// Starts a receiver on n2 and waits until it listens.
-fn listen(lab: &Lab) -> Child {
-    let mut receiver = lab.command("n2", super::own_path()).unwrap();
+/// Starts a receiver on a node and waits until it listens.
+fn listen(lab: &Lab, node: &str) -> Child {
+    let mut receiver = lab.command(node, super::own_path()).unwrap();
     let mut receiver = receiver.args(["part", "receive"]).stdout(Stdio::piped()).spawn().unwrap();
     assert_eq!(first_line(&mut receiver).trim(), "listening");
     receiver

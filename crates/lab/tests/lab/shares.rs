@@ -92,6 +92,8 @@ pub fn vintage(state: &StateDir) {
     let vintage = &mut spec.topology.nodes[1].vintage;
     vintage.pipe = Some(4096);
     vintage.start = Some("30ms".parse().unwrap());
+    vintage.tcp =
+        garland_topology::OldTcp { window: Some(32768), sack: Some(false), reno: Some(true) };
     if process::user_id() == 0 {
         vintage.copies = Some("40MB/s".parse().unwrap());
     }
@@ -103,6 +105,14 @@ pub fn vintage(state: &StateDir) {
         assert!((0.6..1.6).contains(&(share / wanted)), "{share} of {wanted}");
         assert_eq!(lab.spec().topology.nodes[2].cpu, None);
     }
+    let settings = "cd /proc/sys/net/ipv4; cat tcp_rmem tcp_window_scaling tcp_sack tcp_congestion_control tcp_recovery";
+    let of = |node: &str| {
+        let mut command = lab.command(node, "sh").unwrap();
+        let said = command.args(["-c", settings]).output().unwrap().stdout;
+        String::from_utf8(said).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(of("n1"), "4096 65536 65536 0 0 reno 0");
+    assert!(of("n2").starts_with("4096 131072 33554432 1 1 "), "{}", of("n2"));
     let path = lab.root("n1").unwrap().join("pipe");
     let _pipe = lab.pipe("n1", &path).unwrap();
     let mut command = lab.command("n1", "sh").unwrap();

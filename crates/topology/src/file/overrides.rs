@@ -8,9 +8,14 @@ use super::explicit;
 use super::lookup::{medium, nodes};
 use super::price::{self, price};
 use super::values::{mtu, out_of_place, rate, set_collisions, value};
-use crate::{Medium, Topology, Vintage};
+use crate::half_duplex::halve;
+use crate::{Medium, NicId, OldTcp, Topology, Vintage};
 use garland_core::form::Section;
+use garland_core::nic_facts::Duplex;
 use garland_core::units::{Nanos, Rate, bytes};
+
+/// The values of `duplex`.
+const DUPLEX: [(&str, Duplex); 2] = [("half", Duplex::Half), ("full", Duplex::Full)];
 
 /// The range of a node's CPU limit, in thousandths of one CPU.
 const CPU: std::ops::RangeInclusive<u32> = 1..=1_000_000;
@@ -62,7 +67,10 @@ fn single(
     let beside = |own: &[&'static str], explicits: &[&'static str]| {
         [own, if explicit { explicits } else { &[] }].concat()
     };
-    let keys = ["names", "cpu", "disk", "copies", "pipe", "block", "start", "price"];
+    let keys = [
+        "names", "cpu", "disk", "copies", "pipe", "block", "start", "window", "sack", "reno",
+        "duplex", "price",
+    ];
     let keys = beside(&keys, &explicit::NODE_KEYS);
     for entry in section.sections("node", "[[topology.node]]", &keys)? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
@@ -71,6 +79,16 @@ fn single(
         let disk = entry.read("disk", str::parse::<Rate>)?;
         let vintage = vintage(&entry)?;
         let price = price(&entry, "price")?;
+        let is_half = entry.word("duplex", &DUPLEX)? == Some(Duplex::Half);
+        for &id in nodes.iter().filter(|_| is_half) {
+            let nics: Vec<NicId> = topology.nics_of(id).map(|(nic, _)| nic).collect();
+            for nic in nics {
+                halve(topology, nic).map_err(|medium| {
+                    let reason = format!("{medium} has no `rate` that its directions could share");
+                    value(&entry, "duplex", &reason)
+                })?;
+            }
+        }
         for node in &nodes {
             let node = &mut topology.nodes[*node];
             (node.cpu, node.disk) = (cpu.or(node.cpu), disk.or(node.disk));
@@ -102,6 +120,11 @@ fn vintage(entry: &Section<'_>) -> Result<Vintage, Fault> {
         pipe: entry.read("pipe", bytes::parse)?,
         block: entry.read("block", bytes::parse)?,
         start: entry.read("start", str::parse::<Nanos>)?,
+        tcp: OldTcp {
+            window: entry.read("window", bytes::parse)?,
+            sack: entry.boolean("sack")?,
+            reno: entry.boolean("reno")?,
+        },
     };
     match vintage.fault() {
         Some((key, reason)) => Err(value(entry, key, &reason)),

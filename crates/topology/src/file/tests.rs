@@ -41,6 +41,9 @@ disk = "12MB/s"
 pipe = "4KiB"
 block = "8KiB"
 start = "50ms"
+window = "64KiB"
+sack = false
+duplex = "full"
 price = 99.99
 
 [[topology.medium]]
@@ -148,7 +151,9 @@ fn reads_all_of_a_shape() {
     assert_eq!(nodes, [(None, 30000), (None, 30000), (Some(500), 9999), (Some(500), 9999)]);
     assert_eq!(topology.nodes[3].disk, Some(Rate::from_bytes_per_second(12_000_000)));
     let start = Some(Nanos::from_millis(50));
-    let vintage = Vintage { copies: None, pipe: Some(4096), block: Some(8192), start };
+    let (pipe, block) = (Some(4096), Some(8192));
+    let tcp = OldTcp { window: Some(65536), sack: Some(false), reno: None };
+    let vintage = Vintage { pipe, block, start, tcp, ..Vintage::default() };
     assert_eq!(topology.nodes[2].vintage, vintage);
     assert_eq!(topology.nodes[1].vintage, Vintage::default());
     let row = &topology.media[0];
@@ -238,7 +243,7 @@ fn keys_are_those_of_the_shape() {
     den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:11: `between` cannot be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
-    den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, copies, pipe, block, start, price
+    den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, copies, pipe, block, start, window, sack, reno, duplex, price
     den.toml:6:9: n9 is not the name of a node of this topology (did you mean n0?)
     den.toml:6:8: wire is not the name of a medium of this topology (did you mean wire1?)
     den.toml:5:1: [[topology.medium]] needs `name`: write `name = "switch"`
