@@ -5,8 +5,7 @@ use std::path::PathBuf;
 /// The cluster file that the user names, and the format of results.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Context {
-    /// The cluster file: nodes, groups, racks, rails, ssh options [default: your own ./cluster.toml,
-    /// then ~/.config/garland/cluster.toml, if there].
+    /// The cluster file [default: your ./cluster.toml].
     #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     pub cluster: Option<PathBuf>,
     /// One JSON object on standard output instead of tables.

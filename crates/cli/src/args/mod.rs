@@ -1,5 +1,7 @@
 //! Parses the command line. The arguments of the commands are in the crates of the commands.
 
+mod groups;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -32,7 +34,7 @@ impl Args {
     pub fn of(
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
-        let mut command = Self::command();
+        let mut command = groups::grouped(Self::command());
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let matches =
             command.try_get_matches_from_mut(&words).map_err(|error| with_name(error, &command))?;
@@ -62,6 +64,10 @@ fn with_name(mut error: clap::Error, command: &clap::Command) -> clap::Error {
 }
 
 const NODES_HELP: &str = "\
+New here: garland demo. Each command has -h, --help and a page: garland man cp.
+Without --cluster, nodes and groups are those of your own ./cluster.toml, or of
+~/.config/garland/cluster.toml.
+
 NODES is a node list; quote it, or the shell takes the brackets:
   n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
   a,b           a list
@@ -83,9 +89,9 @@ Exit codes:
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Copy files and directories to every node, or from nodes: garland cp FILE 'n[01-20]:/path'
+    /// Copy files and directories to every node, or from nodes
     Cp(Box<Cp>),
-    /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' -- uptime
+    /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' uptime
     Exec(Exec),
     /// Measure the network between all pairs of nodes and name faults: garland wires 'n[01-20]'
     Wires(Wires),

@@ -66,43 +66,43 @@ fn help() {
 
     Usage: garland [OPTIONS] <COMMAND>
 
-    Commands:
-      cp           Copy files and directories to every node, or from nodes: garland cp FILE
-                   'n[01-20]:/path'
-      exec         Run a command on every node; equal output is folded: garland exec 'n[01-20]' --
-                   uptime
-      wires        Measure the network between all pairs of nodes and name faults: garland wires
-                   'n[01-20]'
-      ping         Time small gets, puts and messages between nodes: garland ping 'n[1-2]' 0 64
-      disk         Measure the disk under a path on every node: garland disk 'n[01-20]:/scratch'
-      balance      Find out whether disks or the network limit copies: garland balance
-                   'n[01-14]:/scratch'
-      up           Start standing agents, so that commands need no set-up
-      down         End standing agents
-      status       Show standing agents
-      top          Show NICs, disks, copies and jobs of nodes, live: garland top 'n[01-20]'
-      mount        Mount the files of all nodes below one directory: garland mount DIR 'n[01-20]'
-      farm         Run many jobs on many nodes: garland farm run JOBS 'n[01-20]'
-      explain      Show where the time of a copy went, and what would make it faster: garland explain
-      forecast     Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35
-                   --nodes 1..64
-      plan         Suggest a plan for a copy
-      report       Write runs as one HTML file, with timeline and rates: garland report -o report.html
-      trace        Export what a copy recorded: garland trace export --format perfetto
-      lab          Emulate a cluster on this machine, without root
-      net          Plan, configure and verify a network
-      scenario     Run the published experiments that Garland reproduces
-      demo         Tour: emulate a small cluster on this machine and copy a file to all of it
-      completions  Print a completion script for a shell
-      man          Print a manual page, or write all to a directory
-      help         Print this message or the help of the given subcommand(s)
+    Copy:
+      cp        Copy files and directories to every node, or from nodes
+      mount     Mount the files of all nodes below one directory
+      up        Start standing agents, so that commands need no set-up
+      down      End standing agents
+      status    Show standing agents
+
+    Run:
+      exec      Run a command on every node; equal output is folded
+      farm      Run many jobs on many nodes
+
+    Measure:
+      wires     Measure the network between all pairs of nodes and name faults
+      ping      Time small gets, puts and messages between nodes
+      disk      Measure the disk under a path on every node
+      balance   Find out whether disks or the network limit copies
+
+    Understand:
+      explain   Show where the time of a copy went, and what would make it faster
+      report    Write runs as one HTML file, with timeline and rates
+      top       Show NICs, disks, copies and jobs of nodes, live
+
+    Plan and emulate:
+      forecast  Predict what more nodes would gain
+      net       Plan, configure and verify a network
+      lab       Emulate a cluster on this machine, without root
+      scenario  Run the published experiments that Garland reproduces
 
     Options:
-          --cluster <FILE>  The cluster file: nodes, groups, racks, rails, ssh options [default: your
-                            own ./cluster.toml, then ~/.config/garland/cluster.toml, if there]
+          --cluster <FILE>  The cluster file [default: your ./cluster.toml]
           --json            One JSON object on standard output instead of tables
       -h, --help            Print help
       -V, --version         Print version
+
+    New here: garland demo. Each command has -h, --help and a page: garland man cp.
+    Without --cluster, nodes and groups are those of your own ./cluster.toml, or of
+    ~/.config/garland/cluster.toml.
 
     NODES is a node list; quote it, or the shell takes the brackets:
       n[01-20,30]   ranges, zero padding, several brackets: r[1-4]n[01-16]
@@ -129,6 +129,27 @@ fn help() {
 fn help_of_cp() {
     let scratch = Scratch::new("help-cp");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "-h"])));
+}
+
+#[test]
+fn the_short_help_of_cp_fits_on_a_terminal() {
+    let scratch = Scratch::new("help-fits");
+    let mut command = garland(&scratch).command(&["cp", "-h"]);
+    let output = command.env("COLUMNS", "80").output().expect("it runs");
+    let help = String::from_utf8(output.stdout).expect("a text");
+    let widest = help.lines().map(|line| line.chars().count()).max();
+    assert!(help.lines().count() <= 40 && widest <= Some(80), "{widest:?}\n{help}");
+}
+
+#[test]
+fn a_command_for_nodes_needs_no_dashes_before_it() {
+    let scratch = Scratch::new("exec");
+    for words in
+        [&["exec", "local1", "echo", "-n", "a"][..], &["exec", "local1", "--", "echo", "-n", "a"]]
+    {
+        let said = garland(&scratch).run(words).with_code(0).out;
+        assert_eq!(said.trim_end(), "local1: a");
+    }
 }
 
 #[test]

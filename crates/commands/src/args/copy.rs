@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
+use clap::{ArgGroup, ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::cluster::parse_dead_after;
 use garland_core::plan::RouteShape;
@@ -41,18 +41,32 @@ const ON_SLOW: &[(&str, SlowNodes, &str)] = &[
     ("fail", SlowNodes::Fail, "Fail them"),
 ];
 
+/// The headings of options in the help, besides the common ones.
+const SLOW: &str = "When nodes are slow or fail";
+const SAFETY: &str = "Safety";
+const MORE: &str = "Other kinds of copies";
+const TUNING: &str = "Tuning";
+
 const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>
        garland cp [OPTIONS] --join <RUN> <NODES>
        garland cp [OPTIONS] --resume <RUN>";
 
+/// The end of the short help.
+const MORE_HELP: &str = "\
+More: stripes, streams, gathering, compression, tuning: garland cp --help";
+
 /// The arguments of `garland cp`.
 #[derive(Clone, Debug, ClapArgs)]
-#[command(override_usage = USAGE)]
+#[command(
+    override_usage = USAGE,
+    after_help = MORE_HELP,
+    group = ArgGroup::new("tree").args(["recursive", "archive"]).multiple(true)
+)]
 pub struct Cp {
-    /// SOURCE... and, last, DESTINATION; options may stand anywhere between them.
+    /// SOURCE... and, last, DESTINATION.
     ///
-    /// SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
+    /// Options may stand anywhere between them. SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
     /// NODES:PATH to gather that path from every node, or an object or URL (s3://BUCKET/KEY, http, https), which this
     /// machine reads once for all nodes. With -r it is any number of files and directories of this machine.
     ///
@@ -80,17 +94,16 @@ pub struct Cp {
     /// All words of the command line; none if another command makes the copy.
     #[arg(skip)]
     pub words: Vec<OsString>,
-    /// Add NODES to the running copy RUN (`last`: the most recent one): garland cp --join RUN NODES.
+    /// Add NODES to the running copy RUN, or `last`.
     ///
-    /// They receive the file at the same path as the other nodes, from a node that holds it, and this command waits for the
+    /// garland cp --join RUN NODES; `last` is the most recent copy. The nodes receive the file at the same path as the other nodes, from a node that holds it, and this command waits for the
     /// end of the copy. Striped copies, pipes and gathered files cannot be joined. The options of the copy are those of its
     /// own command; only --quiet and --json may stand here.
     #[arg(long, value_name = "RUN")]
     pub join: Option<String>,
-    /// Go on with the copy RUN (`last`: the most recent one), which was interrupted, killed or failed on some nodes:
-    /// garland cp --resume RUN.
+    /// Go on with the copy RUN, or `last`.
     ///
-    /// The copy is started again with the paths and options of its own command, and in the directory where that was
+    /// RUN was interrupted, killed or failed on some nodes; `last` is the most recent copy. It is started again with the paths and options of its own command, and in the directory where that was
     /// given. Nodes keep what they have received, so that only the rest is sent; a node that has the whole file is sent
     /// nothing. Only --quiet, --progress and --json may stand here.
     #[arg(long, value_name = "RUN", conflicts_with = "join")]
@@ -99,6 +112,8 @@ pub struct Cp {
     /// them), and each node keeps its part in PATH.stripe-KofN [default unit: 1MiB].
     #[arg(
         long,
+        help_heading = MORE,
+        hide_short_help = true,
         value_name = "UNIT",
         num_args = 0..=1,
         require_equals = true,
@@ -106,33 +121,40 @@ pub struct Cp {
         conflicts_with = "min_ok"
     )]
     pub stripe: Option<String>,
-    /// Copy directories and everything in them into the directory PATH; of a source that ends in /, only its contents.
+    /// Copy directories and everything in them.
     ///
-    /// Symbolic and hard links stay links. Modes and times are kept, and owners if the agent runs as root. Each file appears
+    /// They go into the directory PATH; of a source that ends in /, only its contents. Symbolic and hard links stay links. Modes and times are kept, and owners if the agent runs as root. Each file appears
     /// whole or not at all; a file never replaces a directory, nor a directory a file. Sockets, pipes and devices are
     /// skipped. Files that cannot be read, or change during the copy, are listed, and the exit code is 1.
     #[arg(short, long, conflicts_with = "stripe")]
     pub recursive: bool,
-    /// Skip paths matching PATTERN, as in rsync: *.o anywhere, /build at the top only, cache/ directories only; `*` and `?`
-    /// stop at a slash, `**` does not. May be repeated.
-    #[arg(long, value_name = "PATTERN", requires = "recursive")]
-    pub exclude: Vec<OsString>,
-    /// Remove from directories on nodes what the source does not have.
+    /// -r -p: directories, with modes and times.
+    #[arg(short, long, conflicts_with = "stripe")]
+    archive: bool,
+    /// Skip paths matching PATTERN, as rsync does.
     ///
-    /// Only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
+    /// *.o anywhere, /build at the top only, cache/ directories only; `*` and `?` stop at a slash, `**` does not. May be
+    /// repeated.
+    #[arg(long, value_name = "PATTERN", requires = "tree")]
+    pub exclude: Vec<OsString>,
+    /// Remove what the source does not have.
+    ///
+    /// From directories on nodes: only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
     /// single source directory. Paths matching --exclude stay. A directory in which something could not be copied is left
     /// as it is, and listed.
-    #[arg(long, requires = "recursive")]
+    #[arg(long, requires = "tree")]
     pub delete: bool,
     /// Keep extended attributes, and with them access control lists and capabilities.
-    #[arg(long, requires = "recursive")]
+    #[arg(long, requires = "tree", hide_short_help = true)]
     pub xattrs: bool,
-    /// Keep the mode and modification time of the file; trees keep them without this option.
+    /// Keep the mode and time of a file.
+    ///
+    /// Trees keep them without this option.
     #[arg(short = 'p', long)]
     pub preserve: bool,
-    /// Send everything, also what nodes already have. Copies from nodes always send everything.
+    /// Send everything, also what nodes already have.
     ///
-    /// Without this option each node compares what is at PATH, and what an interrupted copy left there, and only the missing
+    /// Copies from nodes always send everything. Without this option each node compares what is at PATH, and what an interrupted copy left there, and only the missing
     /// blocks are sent.
     #[arg(long)]
     pub whole: bool,
@@ -140,30 +162,43 @@ pub struct Cp {
     /// nodes at most, and sends that to the others.
     ///
     /// This machine reads the parts of nodes that cannot see it, or that see another file.
-    #[arg(long, conflicts_with_all = ["stripe", "recursive", "whole", "shape"])]
+    #[arg(
+        long,
+        conflicts_with_all = ["stripe", "tree", "whole", "shape"],
+        help_heading = MORE,
+        hide_short_help = true
+    )]
     pub shared: bool,
     /// Do not wait for stable storage.
-    #[arg(long)]
+    #[arg(long, help_heading = SAFETY)]
     pub no_fsync: bool,
     /// Write to a block device even if it is mounted, used as swap, or part of another device.
-    #[arg(long)]
+    #[arg(long, help_heading = SAFETY, hide_short_help = true)]
     pub force_device: bool,
-    /// Do not encrypt: the data is readable on the network, and still authenticated.
-    #[arg(long, alias = "clear")]
+    /// Data readable on the network, still authenticated.
+    #[arg(long, alias = "clear", help_heading = SAFETY)]
     pub no_encrypt: bool,
     /// Compress blocks on the wire: zstd, lz4, or auto, which measures and takes the faster one, or neither.
-    #[arg(long, value_parser = words(COMPRESSION), default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
+    #[arg(
+        long,
+        value_parser = words(COMPRESSION),
+        default_value = "none",
+        value_name = "HOW",
+        conflicts_with = "stripe",
+        help_heading = MORE,
+        hide_short_help = true
+    )]
     pub compress: Packing,
     /// Print the plan and stop.
-    #[arg(long)]
+    #[arg(short = 'n', long)]
     pub dry_run: bool,
     /// Save the plan as JSON.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = TUNING, hide_short_help = true)]
     pub save_plan: Option<PathBuf>,
-    /// Order of the nodes: auto, list (as in the node list), rack, wires (as `garland wires` last measured them: the fastest
-    /// follow each other, slow ones come last), or a node list.
+    /// Order: list, rack, wires, or nodes.
     ///
-    /// With auto, the fastest plan is searched if the wires are known: by the topology of a lab, or by what `garland wires`
+    /// list is as in the node list, wires as `garland wires` last measured them: the fastest follow each other, slow ones come
+    /// last. With auto, the fastest plan is searched if the wires are known: by the topology of a lab, or by what `garland wires`
     /// measured of these nodes in the last day. --shape, --rails and --block-size are part of the search unless they are
     /// given. Otherwise auto is list. `garland plan suggest` prints the same plan, and others.
     #[arg(long, default_value = "auto", value_name = "ORDER")]
@@ -180,58 +215,105 @@ pub struct Cp {
         value_parser = shape,
         default_value = "auto",
         conflicts_with = "stripe",
-        value_name = "SHAPE"
+        value_name = "SHAPE",
+        help_heading = TUNING,
+        hide_short_help = true
     )]
     pub shape: ShapeChoice,
-    /// What to do with a node whose wire, machine or disk slows the others down: feed it on the side (detach), wait for it
-    /// (wait), or fail it (fail).
+    /// What to do with slow nodes.
     ///
-    /// Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
-    #[arg(long, alias = "slow", value_parser = words(ON_SLOW), default_value = "detach", value_name = "ACTION")]
+    /// A node whose wire, machine or disk slows the others down is fed on the side (detach), waited for (wait), or failed
+    /// (fail). Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
+    #[arg(
+        long,
+        alias = "slow",
+        value_parser = words(ON_SLOW),
+        default_value = "detach",
+        value_name = "ACTION",
+        help_heading = SLOW
+    )]
     pub on_slow: SlowNodes,
     /// A node is slow if it takes less than this share of the rate that the others reach without it.
-    #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
+    #[arg(
+        long,
+        default_value = "50%",
+        value_name = "SHARE",
+        value_parser = share,
+        help_heading = SLOW,
+        hide_short_help = true
+    )]
     pub slow_below: u16,
     /// Fail a node whose disk or file server has not answered for this long: no call returned, and the kernel shows no
     /// progress [minimum: 5s; an fsync has 1 s more for every 5 MB].
     ///
     /// After 5 s the node is named and treated like a slow one (see --on-slow).
-    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = stuck_after)]
+    #[arg(
+        long,
+        default_value = "60s",
+        value_name = "TIME",
+        value_parser = stuck_after,
+        help_heading = SLOW,
+        hide_short_help = true
+    )]
     pub stuck_after: u64,
-    /// Give a node up when nothing was heard from its agent for this long [default: dead_after of the cluster file, else 5s;
-    /// minimum: 2s].
+    /// How long a silent node is waited for [default: 5s].
     ///
-    /// After 1.2 s of silence the others are fed past the node; it is taken back in when it speaks again.
-    #[arg(long, value_name = "TIME", value_parser = parse_dead_after)]
+    /// Or dead_after of the cluster file; 2s at least. After 1.2 s of silence the others are fed past the node; it is taken back in when it speaks again.
+    #[arg(long, value_name = "TIME", value_parser = parse_dead_after, help_heading = SLOW)]
     pub dead_after: Option<Nanos>,
     /// Number of lanes, each over its own address of every node; lanes beyond the number of addresses share them [default:
     /// as many as all nodes have; 1 if the NICs of a lab are bonded].
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", help_heading = TUNING, hide_short_help = true)]
     pub rails: Option<u16>,
     /// Bytes of a block, such as 1MiB: the unit of reading, encrypting, sending and writing [default: by the size of the
     /// file].
-    #[arg(long, visible_alias = "buffer-size", value_name = "SIZE")]
+    #[arg(
+        long,
+        visible_alias = "buffer-size",
+        value_name = "SIZE",
+        help_heading = TUNING,
+        hide_short_help = true
+    )]
     pub block_size: Option<String>,
     /// Blocks that each lane may hold in memory, at each end [default: 8 MiB of them on the head and 24 MiB on a node, fewer
     /// if more would not help].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=BUFFERS_MAX))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=BUFFERS_MAX),
+        help_heading = TUNING,
+        hide_short_help = true
+    )]
     pub buffers: Option<u16>,
     /// Cut a striped copy into operations of SIZE bytes, as pvfs2-cp did with 10MiB [default: one window over the whole
     /// file].
-    #[arg(long, value_name = "SIZE", requires = "stripe")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "stripe",
+        help_heading = MORE,
+        hide_short_help = true
+    )]
     pub op_size: Option<String>,
     /// Operations in progress beyond the oldest one; an operation ends when the servers have
     /// acknowledged it as written.
-    #[arg(long, value_name = "N", requires = "op_size", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "op_size",
+        default_value_t = 0,
+        help_heading = MORE,
+        hide_short_help = true
+    )]
     pub op_overlap: u64,
     /// Congestion control of data links [default: cubic, else reno].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = TUNING, hide_short_help = true)]
     pub congestion: Option<String>,
     /// Rate limit and final checks.
     #[command(flatten)]
     pub checks: Checks,
-    /// Exit with 0 if at least N nodes have the file; N is at most the number of nodes.
-    #[arg(long, value_name = "N")]
+    /// Exit with 0 if at least N nodes have the file.
+    #[arg(long, value_name = "N", help_heading = SLOW)]
     pub min_ok: Option<usize>,
     /// Make something slow or wrong on purpose, to test diagnosis. May be repeated.
     ///
@@ -240,10 +322,10 @@ pub struct Cp {
     /// pause:17ms/10MiB stops the sender now and then; rot:n2:5MiB changes a byte of the file on the disk of n2; flip:5MiB
     /// changes a byte in the memory of the head after it was hashed; clock:n2:49s,100ppm sets the clock of n2 wrong (local
     /// and lab nodes without standing agents).
-    #[arg(long, value_name = "FAULT", hide_short_help = true)]
+    #[arg(long, value_name = "FAULT", help_heading = TUNING, hide_short_help = true)]
     pub inject: Vec<String>,
     /// Keep the traces of the last COUNT copies; older ones are removed.
-    #[arg(long, value_name = "COUNT", default_value_t = TRACED, env = TRACES_VARIABLE, hide_env_values = true, value_parser = at_least_one, hide_short_help = true)]
+    #[arg(long, value_name = "COUNT", default_value_t = TRACED, env = TRACES_VARIABLE, hide_env_values = true, value_parser = at_least_one, help_heading = TUNING, hide_short_help = true)]
     pub keep_traces: usize,
     /// Keep no trace, to measure what one costs.
     #[arg(long, hide = true)]
@@ -252,7 +334,14 @@ pub struct Cp {
     #[arg(short, long)]
     pub quiet: bool,
     /// Report progress to programs: a line of JSON on standard error about five times a second, and one at the end.
-    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        conflicts_with = "quiet",
+        help_heading = MORE,
+        hide_short_help = true
+    )]
     pub progress: Option<ProgressForm>,
     /// How agents are started.
     #[command(flatten)]
@@ -275,8 +364,11 @@ impl Cp {
         !self.paths.is_empty()
     }
 
-    /// Sets `typed` to the options that were given on the command line, and their values.
+    /// Sets `typed` to the options that were given on the command line, and their values, and the options that
+    /// others stand for.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
+        self.recursive |= self.archive;
+        self.preserve |= self.archive;
         let command = Self::augment_args(Command::new("cp"));
         let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
         let own = command.get_arguments().filter_map(|argument| {
@@ -349,8 +441,8 @@ fn stuck_after(text: &str) -> Result<u64, Box<dyn Error + Send + Sync>> {
 pub struct Exec {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
-    /// The command and its arguments.
-    #[arg(last = true, required = true)]
+    /// The command and its arguments; `--` may stand before it.
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// How agents are started.
     #[command(flatten)]

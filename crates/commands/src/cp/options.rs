@@ -97,6 +97,7 @@ const RULES: &[Rule] = &[
     rule("stripe", STRIPES | FROM_STRIPES, ""),
     // With an object, the option is refused later, by an error that names the address.
     rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
+    rule("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a"),
     rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("delete", TREE | OBJECT, "copies from nodes add and replace files, but never remove any"),
@@ -287,6 +288,15 @@ mod tests {
             cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
         assert!(cp.no_encrypt && cp.on_slow == garland_protocol::SlowNodes::Fail);
         assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
+    }
+
+    #[test]
+    fn archive_stands_for_trees_with_modes_and_times() {
+        let words: [&[&str]; 2] = [&["src", "n1:/x"], &["-an", "--delete", "--exclude", "*.o"]];
+        let known = cp(&words).expect("known options");
+        assert!(known.recursive && known.preserve && known.dry_run && known.delete);
+        assert_eq!(kind_of(&known, &Task::Out).unwrap(), Kind::Tree);
+        assert!(cp(&[&["src", "n1:/x", "--delete"]]).is_err(), "of a file");
     }
 
     #[test]

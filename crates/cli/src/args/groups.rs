@@ -1,0 +1,50 @@
+//! The help of the program itself: its commands in groups. Commands in no group are found in the manual.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Copy", &["cp", "mount", "up", "down", "status"]),
+    ("Run", &["exec", "farm"]),
+    ("Measure", &["wires", "ping", "disk", "balance"]),
+    ("Understand", &["explain", "report", "top"]),
+    ("Plan and emulate", &["forecast", "net", "lab", "scenario"]),
+];
+
+/// Returns `command` with a help that lists its subcommands in groups, each with the first sentence of its
+/// description.
+pub fn grouped(command: Command) -> Command {
+    let mut listed = String::new();
+    for (title, names) in GROUPS {
+        // Writing to a String cannot fail.
+        let _ = writeln!(listed, "{title}:");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let about = about.split(": garland").next().unwrap_or_default();
+            let _ = writeln!(listed, "  {name:<10}{about}");
+        }
+        listed.push('\n');
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}{{after-help}}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use crate::args::Args;
+
+    #[test]
+    fn every_command_of_a_group_exists_and_there_are_not_many() {
+        let command = Args::command();
+        let names: Vec<_> = super::GROUPS.iter().flat_map(|(_, names)| *names).collect();
+        for name in &names {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+        assert!(names.len() <= 18, "{}", names.len());
+    }
+}
