@@ -21,6 +21,7 @@ pub mod mount_command;
 pub mod net;
 pub mod plan;
 pub mod report;
+pub mod runs;
 pub mod status;
 pub mod topology;
 pub mod trace;

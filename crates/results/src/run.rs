@@ -1,6 +1,7 @@
 //! Runs. Every command that moves bytes stores its result, plan and traces in a directory of its
 //! own. The command prints the directory's name, and later commands read it.
 
+pub mod listed;
 mod names;
 mod retention;
 
@@ -130,6 +131,19 @@ impl Run {
     /// Returns whether the command of the run still runs.
     pub fn is_running(&self) -> bool {
         is_held(&self.folder.join(LOCK))
+    }
+
+    /// Removes the run's directory.
+    ///
+    /// # Errors
+    /// If the run's command still runs, or the directory cannot be removed.
+    pub fn remove(self) -> Result<(), Failure> {
+        if self.is_running() {
+            let failure = Failure::usage(format!("run {} is still running", self.name));
+            return Err(failure.hint("wait for its end, or interrupt its command"));
+        }
+        let what = format!("cannot remove {}", self.folder.display());
+        std::fs::remove_dir_all(&self.folder).or_nothing(what)
     }
 
     /// Returns why the run's traces were removed; `None` if they were not.

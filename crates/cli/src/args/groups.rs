@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use clap::Command;
 
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Copy", &["cp", "mount", "up", "down", "status"]),
+    ("Copy", &["cp", "mount", "up"]),
     ("Run", &["exec", "farm"]),
     ("Measure", &["wires", "ping", "disk", "balance"]),
-    ("Understand", &["explain", "report", "top"]),
+    ("Understand", &["explain", "report", "runs", "top"]),
     ("Plan and emulate", &["forecast", "net", "lab", "scenario"]),
 ];
 

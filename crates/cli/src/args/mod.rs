@@ -101,7 +101,7 @@ pub enum Command {
     Disk(Disk),
     /// Find out whether disks or the network limit copies: garland balance 'n[01-14]:/scratch'
     Balance(Balance),
-    /// Start standing agents, so that commands need no set-up
+    /// Start standing agents, so that commands need no set-up; down ends, status shows them
     ///
     /// Running agents are kept. One of an older release is replaced by one with its settings, unless a
     /// command uses it. Copies and other commands replace it, too.
@@ -125,6 +125,8 @@ pub enum Command {
     Plan(PlanCommand),
     /// Write runs as one HTML file, with timeline and rates: garland report -o report.html
     Report(Report),
+    /// List, show and remove the runs that commands have stored: garland runs show last
+    Runs(Runs),
     /// Export what a copy recorded: garland trace export --format perfetto
     #[command(subcommand)]
     Trace(TraceCommand),

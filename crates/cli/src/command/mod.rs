@@ -3,7 +3,7 @@
 use garland_commands::args::Cp;
 use garland_commands::cp::command_line::CommandLine;
 use garland_commands::{
-    cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, status,
+    cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, runs, status,
     trace, up,
 };
 use garland_experiments::{command as scenario, demo};
@@ -37,6 +37,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Balance(balance) => balance::run(context, balance),
         Command::Forecast(asked) => forecast::run(context, asked),
         Command::Report(asked) => report::run(context, asked),
+        Command::Runs(asked) => runs::run(context, asked),
         Command::Plan(plan) => plan::run(context, plan),
         Command::Up(up) => up::run(context, up),
         Command::Down(nodes) => down::run(context, nodes),

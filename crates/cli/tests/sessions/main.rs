@@ -69,9 +69,7 @@ fn help() {
     Copy:
       cp        Copy files and directories to every node, or from nodes
       mount     Mount the files of all nodes below one directory
-      up        Start standing agents, so that commands need no set-up
-      down      End standing agents
-      status    Show standing agents
+      up        Start standing agents, so that commands need no set-up; down ends, status shows them
 
     Run:
       exec      Run a command on every node; equal output is folded
@@ -86,6 +84,7 @@ fn help() {
     Understand:
       explain   Show where the time of a copy went, and what would make it faster
       report    Write runs as one HTML file, with timeline and rates
+      runs      List, show and remove the runs that commands have stored
       top       Show NICs, disks, copies and jobs of nodes, live
 
     Plan and emulate:
@@ -150,6 +149,23 @@ fn a_command_for_nodes_needs_no_dashes_before_it() {
         let said = garland(&scratch).run(words).with_code(0).out;
         assert_eq!(said.trim_end(), "local1: a");
     }
+}
+
+#[test]
+fn runs_are_listed_shown_and_removed() {
+    let scratch = Scratch::new("runs");
+    let garland = garland(&scratch);
+    assert!(garland.run(&["runs"]).with_code(0).out.starts_with("no runs yet"));
+    std::fs::write(scratch.path("file"), "x").expect("it can be written");
+    assert_eq!(garland.run(&["cp", "file", "local[1-2]:/file"]).code, 0);
+    let list = garland.run(&["runs"]).with_code(0).out;
+    let line = list.lines().nth(1).expect("one run");
+    assert!(line.contains("2 ok") && line.ends_with("cp file local[1-2]:/file"), "{list}");
+    let shown = garland.run(&["runs", "show"]).with_code(0).out;
+    assert!(shown.contains("ok      local[1-2]") && shown.contains("garland explain"), "{shown}");
+    assert_eq!(garland.run(&["runs", "rm", "last", "nope"]).code, 2);
+    assert!(garland.run(&["runs", "rm", "last"]).with_code(0).out.starts_with("removed "));
+    assert!(garland.run(&["runs"]).with_code(0).out.starts_with("no runs yet"));
 }
 
 #[test]

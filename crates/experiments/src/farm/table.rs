@@ -59,7 +59,7 @@ impl Table {
 
     /// Returns what they were predicted from, and where each input came from.
     pub fn predicted_from(&self) -> Vec<String> {
-        let jobs = "jobs: their times over wires that never are the bottleneck, a third of them on each PC";
+        let jobs = "jobs: their times on all PCs over wires that never are the bottleneck";
         [inputs::WIRES, jobs, inputs::PROCESSORS, inputs::FORECAST].map(str::to_owned).to_vec()
     }
 

@@ -66,8 +66,8 @@ impl FarmTrial<'_> {
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
         let row = self.each_alone(lab, load, sounds)?;
-        // The same number of jobs on each node; all nodes except the first read and write through the mount.
-        let mounted = ask(lab, &self.mounted(load, "turns", sounds))?;
+        // Placed as they will be; all nodes except the first read and write through the mount.
+        let mounted = ask(lab, &self.mounted(load, sounds))?;
         are_equal(sounds, MADE)?;
         let rounds = sounds.len().div_ceil(self.experiment.job.nodes.len());
         let start_s = self.starting(lab, sounds)?;
@@ -177,7 +177,7 @@ impl FarmTrial<'_> {
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
-        let words = self.mounted(load, "mosix", sounds);
+        let words = self.mounted(load, sounds);
         let (report, busy) = lab.watch(|| ask(lab, &words))?;
         let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
         let made = made(&report);
@@ -217,8 +217,8 @@ impl FarmTrial<'_> {
 
     /// Returns the arguments of a farm that starts all jobs at once and mounts the files of the
     /// first node.
-    fn mounted(&self, load: &LoadKind, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
-        let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
+    fn mounted(&self, load: &LoadKind, sounds: &[PathBuf]) -> Vec<String> {
+        let how = ["--data", "mount", "--all-at-once", "--placement", "mosix"].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 

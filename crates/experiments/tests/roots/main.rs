@@ -5,6 +5,7 @@ use std::fs;
 use garland_experiments::{Judged, find};
 
 mod lines;
+mod picture;
 
 const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/roots/runs");
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/roots");

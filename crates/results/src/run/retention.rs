@@ -62,7 +62,7 @@ pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTim
 
 /// Returns the command in a run's name: `cp` for `20261122-051040-cp-4fb7`. `None` if `name` is not
 /// the name of a run.
-fn kind_of(name: &OsStr) -> Option<&str> {
+pub fn kind_of(name: &OsStr) -> Option<&str> {
     let name = name.to_str()?;
     let (second, rest) = name.split_at_checked(SECOND)?;
     let (kind, tag) = rest.strip_prefix('-')?.rsplit_once('-')?;

@@ -1,0 +1,159 @@
+//! `garland runs`: lists, shows and removes stored runs.
+
+use std::collections::BTreeMap;
+
+use garland_core::printable;
+use garland_core::units::{Nanos, bytes};
+use serde::Serialize;
+
+use crate::args::{Runs, RunsCommand};
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases};
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_results::run::listed::{self, ListedRun};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::{output, verdicts};
+
+/// The most characters of a command line in the list.
+const WORDS: usize = 60;
+
+/// The result object `garland.runs/1`.
+#[derive(Serialize)]
+struct RunsResult {
+    #[serde(flatten)]
+    head: Head,
+    /// The runs, the last one at the end.
+    runs: Vec<ListedRun>,
+}
+
+/// Lists, shows or removes runs.
+///
+/// # Errors
+/// When the state directory cannot be read, or a named run does not exist.
+pub fn run(context: &Context, asked: &Runs) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let places = Places::open()?;
+    let find = |name: &str| Run::find_with(&places, name, &[], "a run");
+    let runs = match &asked.command {
+        None => {
+            let all = listed::all(&places)?;
+            all[all.len().saturating_sub(asked.last)..].to_vec()
+        }
+        Some(RunsCommand::Show { run }) => listed::of(&find(run)?).into_iter().collect(),
+        Some(RunsCommand::Rm { runs }) => {
+            // All of them are found before one is removed.
+            let found = runs.iter().map(|run| find(run)).collect::<Result<Vec<_>, _>>()?;
+            let listed = found.iter().filter_map(listed::of).collect();
+            found.into_iter().try_for_each(Run::remove)?;
+            listed
+        }
+    };
+    phases.end("read");
+    if context.json {
+        let head = Head::new("garland.runs/1", None, phases);
+        let text = serde_json::to_string_pretty(&RunsResult { head, runs });
+        output::print_json(&text.or_nothing("cannot encode the runs")?)?;
+        return Ok(Exit::Done);
+    }
+    match &asked.command {
+        None => output::print(list(&runs))?,
+        Some(RunsCommand::Show { .. }) => {
+            runs.iter().try_for_each(|run| output::print(show(run)))?
+        }
+        Some(RunsCommand::Rm { .. }) => {
+            runs.iter().for_each(|run| garland_terminal::outln!("removed {}", run.run));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the table of runs.
+fn list(runs: &[ListedRun]) -> String {
+    if runs.is_empty() {
+        return "no runs yet: every command that moves bytes stores one\n".to_owned();
+    }
+    let mut text =
+        format!("{:<28}{:>7}{:>10}{:>12}  {:<18}command\n", "run", "age", "took", "size", "nodes");
+    for run in runs {
+        let (age, took) = (age(run.age_s), took(run));
+        let size = run.bytes.map_or_else(|| "-".to_owned(), bytes::format);
+        let words = words(run);
+        let short: String = words.chars().take(WORDS).collect();
+        let more = if short.len() < words.len() { ".." } else { "" };
+        text.push_str(&format!(
+            "{:<28}{age:>7}{took:>10}{size:>12}  {:<18}{short}{more}\n",
+            run.run,
+            counted(run)
+        ));
+    }
+    text
+}
+
+/// Returns all that is known of a run.
+fn show(run: &ListedRun) -> String {
+    let mut text = format!(
+        "run     {}\ncommand {}\nage     {}\ntook    {}\n",
+        run.run,
+        words(run),
+        age(run.age_s),
+        took(run)
+    );
+    if let Some(size) = run.bytes {
+        text.push_str(&format!("size    {}\n", bytes::format(size)));
+    }
+    let nodes = run.nodes.iter();
+    text.push_str(&verdicts::folded(
+        nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str())),
+    ));
+    text.push_str(&format!("files   {}\n", run.folder.display()));
+    if run.has_traces {
+        text.push_str(&format!("trace   garland explain {0}, garland report {0}\n", run.run));
+    }
+    text
+}
+
+/// Returns the command line with the program's name, or the kind of command if it was not stored.
+fn words(run: &ListedRun) -> String {
+    let line = run.command.iter().skip(1).map(|word| printable::line(word)).collect::<Vec<_>>();
+    if line.is_empty() { run.kind.clone() } else { line.join(" ") }
+}
+
+/// Returns how many nodes have which verdict.
+fn counted(run: &ListedRun) -> String {
+    if run.is_running {
+        return "running".to_owned();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &run.nodes {
+        *counts.entry(node.verdict.as_str()).or_default() += 1;
+    }
+    let counts: Vec<String> =
+        counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }
+}
+
+fn took(run: &ListedRun) -> String {
+    run.elapsed_ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string())
+}
+
+/// Formats an age in seconds in its largest unit.
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_one_unit() {
+        let all = [0, 59, 60, 3599, 3600, 86399, 86400].map(age);
+        assert_eq!(all, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
+    }
+}

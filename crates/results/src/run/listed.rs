@@ -1,0 +1,126 @@
+//! What a list of runs says of each: read from the files that every command stores.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::retention::{kind_of, wall_time};
+use super::{Run, TRACES, sorted};
+use crate::head::NodeVerdict;
+use crate::places::Places;
+use garland_terminal::failure::Failure;
+
+/// A stored run, as lists show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListedRun {
+    /// The run's name.
+    pub run: String,
+    /// The kind of command: `cp`, `exec`, ...
+    pub kind: String,
+    /// The arguments of the command line, the program first; empty if none were stored.
+    pub command: Vec<String>,
+    /// Seconds since the command began.
+    pub age_s: u64,
+    /// Nanoseconds from the start of the command to its end; `None` without a result.
+    pub elapsed_ns: Option<u64>,
+    /// Bytes of what was copied; `None` if the command copies nothing.
+    pub bytes: Option<u64>,
+    /// Whether the command still runs.
+    pub is_running: bool,
+    /// The nodes with their verdicts, in order; empty without a result.
+    pub nodes: Vec<ListedNode>,
+    /// Whether traces are there, for `garland explain` and `garland report`.
+    pub has_traces: bool,
+    /// The run's directory.
+    pub folder: PathBuf,
+}
+
+/// A node of a listed run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListedNode {
+    /// The node's name.
+    pub name: String,
+    /// Its verdict.
+    pub verdict: NodeVerdict,
+    /// Why it is not `ok`.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// The fields of a result object that are read.
+#[derive(Default, Deserialize)]
+struct Stored {
+    #[serde(default)]
+    command: Vec<String>,
+    elapsed_ns: Option<u64>,
+    bytes: Option<u64>,
+    #[serde(default)]
+    nodes: Vec<Value>,
+}
+
+/// Returns all stored runs, the oldest first.
+///
+/// # Errors
+/// When the state directory cannot be opened.
+pub fn all(places: &Places) -> Result<Vec<ListedRun>, Failure> {
+    let now = wall_time();
+    let folders = sorted(&places.folder("runs")?);
+    Ok(folders.iter().filter_map(|folder| listed(folder, now)).collect())
+}
+
+/// Returns what is known of a run.
+pub fn of(run: &Run) -> Option<ListedRun> {
+    listed(run.folder(), wall_time())
+}
+
+/// Reads a run's directory; `None` if its name is not that of a run.
+fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
+    let name = folder.file_name()?;
+    let kind = kind_of(name)?.to_owned();
+    let run = name.to_string_lossy().into_owned();
+    let text = fs::read(folder.join("result.json")).unwrap_or_default();
+    // A run without a result, or with one of another release, is listed with what is known.
+    let Stored { command, elapsed_ns, bytes, nodes } =
+        serde_json::from_slice(&text).unwrap_or_default();
+    let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
+    let age_s = began.ok().and_then(|began| now.duration_since(began).ok());
+    let node = |node: Value| serde_json::from_value(node).ok();
+    let opened = Run { name: run.clone(), folder: folder.to_owned(), _lock: None };
+    Some(ListedRun {
+        run,
+        kind,
+        command,
+        age_s: age_s.map_or(0, |age| age.as_secs()),
+        elapsed_ns,
+        bytes,
+        is_running: opened.is_running(),
+        nodes: nodes.into_iter().filter_map(node).collect(),
+        has_traces: folder.join(TRACES).is_dir(),
+        folder: folder.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_a_result_is_listed_with_what_is_known() {
+        let top = std::env::temp_dir().join(format!("garland-listed-{}", std::process::id()));
+        let folder = top.join("20261122-051040-cp-4fb7");
+        fs::create_dir_all(&folder).unwrap();
+        let killed = listed(&folder, wall_time()).unwrap();
+        assert_eq!((killed.kind.as_str(), killed.elapsed_ns), ("cp", None));
+        assert!(!killed.is_running && !killed.has_traces && killed.nodes.is_empty());
+        let result = r#"{"command": ["garland", "cp"], "elapsed_ns": 5, "bytes": 7,
+            "nodes": [{"name": "n1", "verdict": "ok", "reason": null, "rate": 1}, {"odd": 1}]}"#;
+        fs::write(folder.join("result.json"), result).unwrap();
+        let done = listed(&folder, wall_time()).unwrap();
+        assert_eq!((done.bytes, done.elapsed_ns, done.nodes.len()), (Some(7), Some(5), 1));
+        assert!(listed(&top, wall_time()).is_none(), "no run's name");
+        fs::remove_dir_all(top).unwrap();
+    }
+}
