@@ -63,7 +63,9 @@ fn bars(one: &Judged) -> Vec<Bar> {
     };
     let bare = measured(one.runs.median(), "in the lab", "now");
     let with = one.with.iter().filter_map(|(condition, runs)| {
-        measured(runs.median(), &format!("with {}", condition.name()), "with")
+        // Conditions together are named by all of their names.
+        let name = if condition.name().contains(" + ") { "all of these" } else { condition.name() };
+        measured(runs.median(), &format!("with {name}"), "with")
     });
     [Some(published), bare].into_iter().flatten().chain(with).collect()
 }
