@@ -335,6 +335,7 @@ fn a_scenario() {
     agreement {"count":1,"median":"MEDIAN","void":0,"worst":"WORST"}
     broken null
     grades null
+    predicted_from ["wires: the rates of the topology's file, less the headers of Ethernet, IP and TCP","processors: what a byte costs, measured on this machine without any copy, at first use","set-up: the same commands with a file of one byte, before the copies","dolly's sync: the file's length by the rate of the condition's disk"]
     predictions[] {"emulated":"EMULATED","predicted":"PREDICTED","unit":"s","what":"garland, cold to 1"}
     repetitions[] {"bytes":1000000,"limit_s":0.008497237569060774,"refused":[],"rows":[{"busy":"BUSY","equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S","with":null}],"scale":1.0}
     scenario {"emulation":{"error":0.01,"reason":"a test"},"job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":"1.0 - 2.0","tool":"pipes"}],"question":"Does it run?","source":"a test","topologies":"TOPOLOGIES","unmeasured":[{"figure":"7m18s","unit":"","what":"a figure"}]}
