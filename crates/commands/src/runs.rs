@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::args::{Runs, RunsCommand};
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases};
+use garland_results::head::{self, Head, Phases};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_results::run::listed::{self, ListedRun};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::{output, verdicts};
 
 /// The most characters of a command line in the list.
@@ -36,10 +36,7 @@ pub fn run(context: &Context, asked: &Runs) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let find = |name: &str| Run::find_with(&places, name, &[], "a run");
     let runs = match &asked.command {
-        None => {
-            let all = listed::all(&places)?;
-            all[all.len().saturating_sub(asked.last)..].to_vec()
-        }
+        None => listed::last(&places, asked.last)?,
         Some(RunsCommand::Show { run }) => listed::of(&find(run)?).into_iter().collect(),
         Some(RunsCommand::Rm { runs }) => {
             // All of them are found before one is removed.
@@ -52,8 +49,7 @@ pub fn run(context: &Context, asked: &Runs) -> Result<Exit, Failure> {
     phases.end("read");
     if context.json {
         let head = Head::new("garland.runs/1", None, phases);
-        let text = serde_json::to_string_pretty(&RunsResult { head, runs });
-        output::print_json(&text.or_nothing("cannot encode the runs")?)?;
+        head::print_json(&RunsResult { head, runs })?;
         return Ok(Exit::Done);
     }
     match &asked.command {

@@ -61,14 +61,17 @@ struct Stored {
     nodes: Vec<Value>,
 }
 
-/// Returns all stored runs, the oldest first.
+/// Returns the last `count` stored runs, the oldest of them first. No other run's files are read.
 ///
 /// # Errors
 /// When the state directory cannot be opened.
-pub fn all(places: &Places) -> Result<Vec<ListedRun>, Failure> {
+pub fn last(places: &Places, count: usize) -> Result<Vec<ListedRun>, Failure> {
     let now = wall_time();
     let folders = sorted(&places.folder("runs")?);
-    Ok(folders.iter().filter_map(|folder| listed(folder, now)).collect())
+    let latest = folders.iter().rev().filter_map(|folder| listed(folder, now)).take(count);
+    let mut runs: Vec<ListedRun> = latest.collect();
+    runs.reverse();
+    Ok(runs)
 }
 
 /// Returns what is known of a run.
