@@ -35,7 +35,7 @@ class Copies(unittest.TestCase):
     def test_a_file_arrives_and_the_result_is_typed(self) -> None:
         data = self.fill(3_000_000)
         told: list[garland.Progress] = []
-        options = self.options(checksum="sha256", verify=True)
+        options = self.options(digest="sha256", verify=True)
         result = garland.copy(self.source, "local[1-3]:/x", options, progress=told.append)
         for number in (1, 2, 3):
             self.assertEqual((self.roots / f"local{number}" / "x").read_bytes(), data)

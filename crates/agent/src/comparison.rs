@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
+    BITMAP_MAX, Begin, Compare, CompareBy, CompareOrder, Compared, Destination, End, FromAgent,
+    TreeOutline, root_digest,
 };
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
@@ -22,10 +23,10 @@ use crate::controller::Controller;
 use crate::part_reader::read_part;
 use crate::session::Session;
 use garland_dataplane::block_index::holding::Holding;
-use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY};
+use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
 use garland_dataplane::block_index::{Existing, Reuse};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::store::{Left, remove_stale, target};
+use garland_dataplane::store::{Left, StatusCheck, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 use garland_sys::clock::after;
 use garland_sys::threads;
@@ -57,6 +58,8 @@ struct State {
     found: Option<Found>,
     /// The tree whose catalogue is being received, if any.
     coming: Option<Coming>,
+    /// The same, if its entries are to be compared by status.
+    status: Option<StatusCheck>,
     /// The files of the tree that exist at the destination, once they have been read.
     tree: Option<FoundTree>,
     /// The digests of the source's blocks, as far as they were received.
@@ -134,6 +137,9 @@ impl Comparison {
     /// or if there is not enough memory.
     fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline, digests: u64) -> Option<()> {
         self.asked.check().ok()?;
+        if let CompareBy::Status { attributes } = self.asked.by {
+            return self.look_for_status(agent, outline, attributes);
+        }
         let memory = Gathered::memory(outline);
         let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
         let share = agent.budget.take(bytes).ok().filter(|_| memory <= MEMORY)?;
@@ -145,25 +151,66 @@ impl Comparison {
         Some(())
     }
 
-    /// Adds a parcel of the catalogue. After the last parcel, reads the existing files and reports
-    /// to the head.
-    fn listen(self: &Arc<Self>, controller: &Controller, parcel: &[u8], more: bool) {
+    /// The same as [`Self::look_for_tree`] for a comparison by status.
+    fn look_for_status(
+        &self,
+        agent: &Agent,
+        outline: &TreeOutline,
+        attributes: bool,
+    ) -> Option<()> {
+        let room = usize::try_from(outline.bytes.min(MEMORY)).ok()?;
+        let share = agent.budget.take(room + outline.records.div_ceil(8) as usize).ok()?;
+        let path = Path::new(OsStr::from_bytes(&self.asked.path));
+        let folder: OwnedFd = agent.root.open_dir(path, false).ok()?;
+        let is_there = has_some(&folder, outline);
         let mut state = self.state.lock();
-        let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
+        state.status = is_there.then(|| StatusCheck::new(folder, outline, attributes, room));
+        state.share = Some(share);
+        is_there.then_some(())
+    }
+
+    /// Adds a parcel of the catalogue. After the last parcel, examines the existing files and
+    /// reports to the head.
+    fn listen(self: &Arc<Self>, controller: &Controller, parcel: Vec<u8>, more: bool) {
+        let mut state = self.state.lock();
+        let by_status = matches!(self.asked.by, CompareBy::Status { .. });
+        let took = match &mut *state {
+            State { status: Some(status), .. } if by_status => status.take(parcel),
+            State { coming: Some(coming), .. } => coming.take(&parcel),
+            State { .. } => false,
+        };
         if !took {
-            (state.coming, state.share) = (None, None);
+            (state.coming, state.status, state.share) = (None, None, None);
         }
         drop(state);
         if !more {
-            self.answer(controller, Self::read_tree);
+            self.answer(controller, if by_status { Self::check_status } else { Self::read_tree });
         }
+    }
+
+    /// Compares the entries of a tree by status. Reports the unchanged ones to the head; returns the
+    /// last part of the report.
+    fn check_status(&self, Controller { session, .. }: &Controller) -> Compared {
+        let Some(status) = self.state.lock().status.take() else { return Compared::Nothing };
+        let unchanged = status.run(progress(session), &self.stop);
+        self.state.lock().share = None;
+        let Some(unchanged) = unchanged.filter(|unchanged| !unchanged.is_empty()) else {
+            return Compared::Nothing;
+        };
+        let mut pieces = unchanged.bytes().chunks(BITMAP_MAX).map(<[u8]>::to_vec);
+        let last = pieces.next_back().unwrap_or_default();
+        for piece in pieces {
+            session.send(&FromAgent::Compared(Compared::Unchanged(piece, true)));
+        }
+        Compared::Unchanged(last, false)
     }
 
     fn read_tree(&self, Controller { agent, session }: &Controller) -> Compared {
         let Some(coming) = self.state.lock().coming.take() else { return Compared::Nothing };
         let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
-        let found = coming.read(layout, disk, progress(session), &self.stop);
-        let root = found.as_ref().and_then(|found| found.digests.root()).unwrap_or_default();
+        let trusts = self.asked.by == CompareBy::Differing;
+        let found = coming.read((layout, trusts), disk, progress(session), &self.stop);
+        let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
         let mut state = self.state.lock();
         if found.is_none() {
             state.share = None;
@@ -236,7 +283,7 @@ impl Comparison {
         }
         let State { found, told, tree, .. } = &*state;
         if let Some(tree) = tree {
-            let has = |(index, digest): &(u64, &[u8; 32])| tree.digests.has(*index, digest);
+            let has = |(index, digest): &(u64, &[u8; 32])| tree.has(*index, digest);
             let blocks = (0..).zip(told).filter(has).count() as u64;
             return Some(Compared::Has { blocks, left: None });
         }
@@ -297,7 +344,7 @@ impl Comparison {
         let Compare { path: asked, layout, .. } = &self.asked;
         let same = matches!(&begin.end, End::Sink(Destination::Tree(tree)) if tree.path == *asked);
         let known = begin.known.filter(|_| same && begin.layout == *layout)?;
-        let digests = if tree.digests.root() == Some(known) { tree.digests.all()? } else { told };
+        let digests = if tree.root() == Some(known) { tree.digests.all()? } else { told };
         let whole = digests.len() as u64 == layout.blocks() && root_digest(&digests) == known;
         whole.then_some(Reuse::Tree { digests, tree })
     }
@@ -354,7 +401,7 @@ impl Comparing {
             }
             CompareOrder::Catalogue(parcel, more) => {
                 if let Some(last) = &self.last {
-                    last.listen(&self.controller, &parcel, more);
+                    last.listen(&self.controller, parcel, more);
                 }
             }
         }

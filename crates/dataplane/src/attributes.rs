@@ -1,9 +1,10 @@
-//! Extended attributes of files and directories, including access control lists.
+//! Attributes of files and directories: times, and extended attributes including access control
+//! lists.
 
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+use rustix::fs::{Stat, XattrFlags, fgetxattr, flistxattr, fsetxattr};
 use rustix::io::Errno;
 
 /// The size in bytes of the buffers for the list of names and for one value: the kernel's limit
@@ -16,6 +17,11 @@ const FEW: usize = 128;
 /// Prefixes of the attributes that are copied: those of users and of root, access control lists,
 /// and file capabilities. All other attributes, such as SELinux labels, describe the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
+
+/// Returns the modification time of a file in seconds and nanoseconds.
+pub fn modified(stat: &Stat) -> (i64, u32) {
+    (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0))
+}
 
 /// Returns the extended attributes of an open file or directory that begin with a prefix in `KEPT`,
 /// as pairs of name and value. The list is empty if the file system does not support extended

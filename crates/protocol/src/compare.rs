@@ -9,6 +9,9 @@ use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 /// The maximum number of digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
 
+/// The maximum number of bytes of a bitmap of records in one message.
+pub const BITMAP_MAX: usize = 60_000;
+
 /// The maximum number of a catalogue's bytes in one message, before compression. Bytes that cannot
 /// be compressed get slightly longer.
 pub const CATALOGUE_MAX: usize = 60_000;
@@ -24,8 +27,26 @@ pub struct Compare {
     pub layout: Layout,
     /// The outline of the source, if the source is a tree.
     pub tree: Option<TreeOutline>,
+    /// What is compared.
+    pub by: CompareBy,
     /// The part of the source that the node may read itself, on a shared file system.
     pub shared: Option<SharedPart>,
+}
+
+/// What is compared of a file or of the entries of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CompareBy {
+    /// The bytes.
+    Contents,
+    /// Of a tree, the bytes of files whose length or modification time differs; all other files
+    /// count as equal, and are not read.
+    Differing,
+    /// Of the entries of a tree, kind, length, modification time, mode and owner, and if requested
+    /// extended attributes. No file is read.
+    Status {
+        /// Whether extended attributes are compared.
+        attributes: bool,
+    },
 }
 
 /// A part of a source on a file system that the node shares with the head. The node reads this part
@@ -110,6 +131,9 @@ pub enum Compared {
         /// The root digest of the existing bytes, in the source's block layout.
         root: [u8; 32],
     },
+    /// The records of the catalogue whose entries are unchanged by status: a piece of the bitmap of
+    /// a [`RecordSet`](garland_core::tree::RecordSet), and whether more follow.
+    Unchanged(Vec<u8>, bool),
     /// The reply to `Digests`: how many of the source's blocks the node has.
     Has {
         /// The number of blocks that the node has, of those whose digests were sent.
@@ -132,6 +156,8 @@ mod tests {
         assert!(bytes.len() <= MAX_MESSAGE);
         let part = FromAgent::Compared(Compared::Part(vec![[255; 32]; DIGESTS_MAX], true));
         assert!(part.to_bytes().len() <= MAX_MESSAGE);
+        let bitmap = FromAgent::Compared(Compared::Unchanged(vec![255; BITMAP_MAX], true));
+        assert!(bitmap.to_bytes().len() <= MAX_MESSAGE);
     }
 
     #[test]
@@ -141,6 +167,7 @@ mod tests {
             name: Vec::new(),
             layout: Layout { length, block_size, open: false },
             tree: None,
+            by: CompareBy::Contents,
             shared: None,
         };
         assert_eq!(of(5, 4096).check(), Ok(()));

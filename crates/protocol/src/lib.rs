@@ -52,7 +52,8 @@ pub use begin::{
 };
 pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Role};
 pub use compare::{
-    CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
+    BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,
+    TreeOutline,
 };
 pub use copy_id::CopyId;
 pub use cut::{Cut, Operations};

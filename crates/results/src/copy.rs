@@ -79,6 +79,9 @@ struct UnreadPart {
     reason: String,
 }
 
+/// The length in bytes below which the table shows no rates: the time is that of the set-up.
+const TINY: u64 = 1 << 20;
+
 /// The direction of a copy, as seen from this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -254,6 +257,21 @@ impl CopyResult {
         self
     }
 
+    /// Adds the bytes of a tree that all nodes had and that were not part of the stream. Set
+    /// `is_bare` if nothing else was sent: then the records that end the stream do not count.
+    pub fn with_unchanged(mut self, bytes: u64, is_bare: bool) -> Self {
+        self.bytes += bytes;
+        for node in &mut self.nodes {
+            node.already += bytes;
+            node.bytes += bytes;
+            if is_bare {
+                node.already = node.bytes;
+            }
+        }
+        self.already = self.nodes.iter().map(|node| node.already).sum();
+        self
+    }
+
     /// Sets the result of the tree; `None` if no tree was copied.
     pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
         self.tree = tree;
@@ -394,15 +412,20 @@ impl CopyResult {
     /// Writes the rates of the copy, and how much of the limit it reached.
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Rate::from_bytes_per_second;
-        let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
+        let is_measured = self.already == 0 && self.bytes >= TINY;
+        let rates = self.rate.zip(self.stream_rate).filter(|_| is_measured);
         if let Some((rate, stream)) = rates {
             writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
         }
-        if let Some(sent) = self.sent_bytes.filter(|sent| 0 < *sent && *sent < self.bytes) {
+        let at_end: u64 = self.nodes.iter().map(|node| node.bytes).sum();
+        let sends = |sent: &u64| 0 < *sent && *sent < self.bytes && self.already < at_end;
+        if let Some(sent) = self.sent_bytes.filter(sends) {
             let times = self.bytes as f64 / sent as f64;
             writeln!(f, "sent    {} on the wire, {times:.2} to 1", bytes::format(sent))?;
         }
-        if let Some(Limit { rate, source, achieved: Some(achieved), .. }) = &self.head.limit {
+        if let Some(Limit { rate, source, achieved: Some(achieved), .. }) = &self.head.limit
+            && self.bytes >= TINY
+        {
             let achieved = achieved * 100.0;
             writeln!(f, "limit   {achieved:.1} % of {}, {source}", shown(*rate))?;
         }

@@ -23,6 +23,9 @@ pub struct TreeResult {
     directories: u64,
     /// The number of symbolic and hard links.
     links: u64,
+    /// The number of files, directories and links that all nodes had, by size and time.
+    #[serde(default)]
+    unchanged: u64,
     /// The number of entries that could not be copied because of errors.
     missed: usize,
     /// The number of entries that were skipped by design, such as sockets.
@@ -61,12 +64,18 @@ impl TreeResult {
             files: tally.files,
             directories: tally.folders,
             links: tally.links,
+            unchanged: 0,
             missed,
             skipped: left_out.len() - missed,
             left_out: all.take(KEPT).map(entry).collect(),
             deletion_skipped: 0,
             deletion_skipped_in: Vec::new(),
         }
+    }
+
+    /// Sets the number of entries that all nodes had.
+    pub fn with_unchanged(self, unchanged: u64) -> Self {
+        Self { unchanged, ..self }
     }
 
     /// Sets the directories in which nodes were told to remove nothing.
@@ -157,7 +166,11 @@ impl fmt::Display for TreeResult {
         ];
         let words = words
             .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
-        writeln!(f, "tree    {}", words.join(", "))?;
+        write!(f, "tree    {}", words.join(", "))?;
+        match self.unchanged {
+            0 => writeln!(f)?,
+            unchanged => writeln!(f, "; {unchanged} unchanged by size and time")?,
+        }
         self.write_left_out(f, true)?;
         self.write_left_out(f, false)?;
         self.write_unswept(f)

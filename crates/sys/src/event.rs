@@ -85,16 +85,8 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
         .iter()
         .map(|interest| PollFd::from_borrowed_fd(interest.fd, interest.events()))
         .collect();
-    let polled = match world::inside() {
-        true => world::poll(&mut fds, |at| interests[at].events(), timeout),
-        false => poll(&mut fds, timeout.map(timespec).as_ref()).map_err(io::Error::from),
-    };
-    match polled {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            return Ok(vec![Ready::default(); interests.len()]);
-        }
-        Err(error) => return Err(error),
+    if !poll_all(&mut fds, |at| interests[at].events(), timeout)? {
+        return Ok(vec![Ready::default(); interests.len()]);
     }
     let over = PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     let ready = |fd: &PollFd<'_>| Ready {
@@ -102,6 +94,33 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
         write: fd.revents().intersects(PollFlags::OUT | PollFlags::ERR),
     };
     Ok(fds.iter().map(ready).collect())
+}
+
+/// Waits until `fd` is readable, or until a signal ends the wait. For a single descriptor this
+/// allocates nothing.
+///
+/// # Errors
+/// When the system cannot wait on the descriptor.
+pub fn wait_for(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    poll_all(&mut fds, |_| PollFlags::IN, None).map(drop)
+}
+
+/// Polls `fds`, each for its `events`. Returns whether no signal has ended the wait.
+fn poll_all(
+    fds: &mut [PollFd<'_>],
+    events: impl Fn(usize) -> PollFlags,
+    timeout: Option<Duration>,
+) -> io::Result<bool> {
+    let polled = match world::inside() {
+        true => world::poll(fds, events, timeout),
+        false => poll(fds, timeout.map(timespec).as_ref()).map_err(io::Error::from),
+    };
+    match polled {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns a duration as the kernel takes it, at most as long as it can be.

@@ -158,6 +158,14 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Returns the effective group id of this process and its supplementary groups.
+#[must_use]
+pub fn group_ids() -> Vec<u32> {
+    let others = rustix::process::getgroups().unwrap_or_default();
+    let all = others.into_iter().chain([rustix::process::getegid()]);
+    all.map(|group| group.as_raw()).collect()
+}
+
 /// Marks the descriptors that this process inherited, except the three standard ones, as
 /// close-on-exec (FD_CLOEXEC). Call this while the process has a single thread.
 pub fn keep_inherited_descriptors() {

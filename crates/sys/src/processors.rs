@@ -4,8 +4,6 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Processors {
     idle: u64,
-    /// The ticks of programs of lower priority.
-    nice: u64,
     all: u64,
 }
 
@@ -19,8 +17,7 @@ impl Processors {
             first.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
         // The fields: user, nice, system, idle, iowait, irq, softirq, steal.
         let idle = ticks.get(3..5).map_or(0, |idle| idle.iter().sum());
-        let nice = ticks.get(1).copied().unwrap_or(0);
-        Self { idle, nice, all: ticks.iter().take(8).sum() }
+        Self { idle, all: ticks.iter().take(8).sum() }
     }
 
     /// Returns the fraction of the CPU time since the snapshot in which the CPUs were not idle,
@@ -30,16 +27,6 @@ impl Processors {
         let now = Self::now();
         let all = now.all.saturating_sub(self.all).max(1) as f64;
         1.0 - now.idle.saturating_sub(self.idle) as f64 / all
-    }
-
-    /// Returns the fraction of the CPU time since the snapshot that was used by programs of usual priority
-    /// and by the kernel, from 0 to 1: those of lower priority (`nice`) yield to others.
-    #[must_use]
-    pub fn pressed_since(&self) -> f64 {
-        let now = Self::now();
-        let all = now.all.saturating_sub(self.all).max(1) as f64;
-        let free = now.idle.saturating_sub(self.idle) + now.nice.saturating_sub(self.nice);
-        1.0 - (free as f64 / all).min(1.0)
     }
 }
 
@@ -52,6 +39,5 @@ mod tests {
         let since = Processors::now();
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!((0.0..=1.0).contains(&since.busy_since()));
-        assert!((0.0..=1.0).contains(&since.pressed_since()));
     }
 }

@@ -191,7 +191,7 @@ pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     use rustix::io::Errno;
     use rustix::net::RecvFlags;
     loop {
-        crate::event::wait_readable(&[stream.as_fd()], None)?;
+        crate::event::wait_for(stream.as_fd())?;
         match rustix::net::recv(stream, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((received, _)) => return stream.ended(received),
             Err(Errno::AGAIN | Errno::INTR) => {}

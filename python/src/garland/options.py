@@ -25,7 +25,9 @@ class Options:
     block_size: str | None = None
     bwlimit: str | None = None
     verify: bool = False
-    checksum: str | None = None
+    checksum: bool = False
+    """Compare trees by contents, not by size and time."""
+    digest: str | None = None
     """"sha256" or "b3"."""
     min_ok: int | None = None
     launcher: str | None = None
@@ -43,6 +45,7 @@ class Options:
             "--no-encrypt": not self.encrypt,
             "--stripe": self.stripe is True,
             "--verify": self.verify,
+            "--checksum": self.checksum,
         }
         values = {
             "--stripe": self.stripe if isinstance(self.stripe, str) else None,
@@ -50,7 +53,7 @@ class Options:
             "--rails": self.rails,
             "--block-size": self.block_size,
             "--bwlimit": self.bwlimit,
-            "--checksum": self.checksum,
+            "--digest": self.digest,
             "--min-ok": self.min_ok,
             "--launcher": self.launcher,
         }

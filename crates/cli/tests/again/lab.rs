@@ -40,7 +40,8 @@ fn what_nodes_have_crosses_no_wire() {
     };
     let (whole, nothing) = (trees(), trees());
     let _ = garland.run(&["lab", "down"]).with_code(0);
-    assert!(nothing.1 == 0 && nothing.0 * 100 < whole.0, "{nothing:?} of {whole:?}");
+    // What is sent is the record that ends the tree.
+    assert!(nothing.1 < 100 && nothing.0 * 100 < whole.0, "{nothing:?} of {whole:?}");
     assert!(first.0 > 4 * LENGTH && first.1 == 0, "{first:?}");
     assert!(second.0 < 1 << 20 && second.1 == 4 * LENGTH, "{second:?}");
     assert!(third.0 < 4 << 20 && third.1 < 4 * LENGTH, "{third:?}");

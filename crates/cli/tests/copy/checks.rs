@@ -127,7 +127,7 @@ fn stripes_are_read_back_too_and_none_appears_without_all() {
     let scratch = Scratch::new("verify-stripes");
     let from = source(&scratch, 3_000_000);
     let garland = garland(&scratch);
-    let words = ["--json", "--verify", "--checksum=b3", "--stripe=64KiB"];
+    let words = ["--json", "--verify", "--digest=b3", "--stripe=64KiB"];
     let out = [&words[..], &["source.bin", "local[1-3]:/x"]].concat();
     let result = garland.cp(&out).with_code(0).json();
     let nodes = result["nodes"].as_array().expect("a result has nodes");
@@ -178,7 +178,7 @@ fn digests_are_lines_that_sha256sum_takes() {
     fs::copy(scratch.path("source.bin"), scratch.path("odd\\name\n")).expect("it can be copied");
     let garland = garland(&scratch);
     for name in ["source.bin", "odd\\name\n"] {
-        let said = garland.cp(&["--checksum", name, "local[1-3]:."]).with_code(0);
+        let said = garland.cp(&["--digest", name, "local[1-3]:."]).with_code(0);
         assert_eq!(said.out.lines().count(), 1, "equal ones are one line: {}", said.out);
         assert!(said.err.contains("to 3 of 3 nodes"), "{}", said.err);
         // Paths begin at the node's root.
@@ -187,7 +187,7 @@ fn digests_are_lines_that_sha256sum_takes() {
         }
     }
     fs::write(scratch.root("local2").join("source.bin"), b"other").expect("it can be written");
-    let said = garland.cp(&["--checksum=sha256", "local1:source.bin", "here"]).with_code(0);
+    let said = garland.cp(&["--digest=sha256", "local1:source.bin", "here"]).with_code(0);
     assert!(checked("sha256sum", &said.bytes, scratch.folder()));
     assert!(said.out.ends_with("  here\n"), "{}", said.out);
     scratch.assert_nothing_left();
@@ -203,7 +203,7 @@ fn what_cannot_be_read_back_is_refused() {
         let wanted = "error: data that goes to a pipe, a command or /dev/null cannot be read back";
         assert!(said.starts_with(wanted), "{said}");
     }
-    let said = refused(&["--checksum", "local1:/x", "/dev/null"]);
+    let said = refused(&["--digest", "local1:/x", "/dev/null"]);
     assert!(
         said.starts_with("error: data that goes to /dev/null or a pipe cannot be read back"),
         "{said}"

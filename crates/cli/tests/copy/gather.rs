@@ -238,7 +238,7 @@ fn ends_that_cannot_be_are_refused() {
     ");
     insta::assert_snapshot!(refused(&["--verify", "local1:/x", "-"]), @r"
     error: data that goes to /dev/null or a pipe cannot be read back
-    hint: omit --verify and --checksum
+    hint: omit --verify and --digest
     ");
     assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());
     scratch.assert_nothing_left();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +14,9 @@ use crate::compare::assert_equal;
 use crate::{await_partial, garland, locals, oddities, paths, verdict, write};
 
 const WORDS: [&str; 4] = ["--json", "-r", "t", "local[1-3]:/x"];
+
+/// The same, with files compared by their contents.
+const BY_CONTENTS: [&str; 5] = ["--json", "-r", "--checksum", "t", "local[1-3]:/x"];
 
 /// A tree of some large files and many small ones.
 fn tree(scratch: &Scratch) {
@@ -75,12 +78,15 @@ fn a_second_copy_sends_nothing_and_touches_no_file() {
     let kept =
         |scratch: &Scratch| locals(3).map(|node| inodes(&scratch.root(&node))).collect::<Vec<_>>();
     let before = kept(&scratch);
-    let second = garland.cp(&WORDS).with_code(0).json();
-    assert!(locals(3).all(|node| sent(&second, &node) == 0), "{second}");
-    assert_eq!(second["sent_bytes"], 0);
-    assert!(kept(&scratch) == before, "files were touched");
-    let said = garland.cp(&WORDS[1..]).with_code(0).out;
-    assert!(said.contains("\nnothing to send: all local[1-3] have it\n"), "{said}");
+    for (words, records) in [(&WORDS[..], 100), (&BY_CONTENTS, 0)] {
+        let second = garland.cp(words).with_code(0).json();
+        assert!(locals(3).all(|node| sent(&second, &node) == 0), "{second}");
+        assert_eq!(second["bytes"], first["bytes"]);
+        assert!(second["sent_bytes"].as_u64().unwrap() <= records, "{second}");
+        assert!(kept(&scratch) == before, "files were touched");
+        let said = garland.cp(&words[1..]).with_code(0).out;
+        assert!(said.contains("\nnothing to send: all local[1-3] have it\n"), "{said}");
+    }
     // What they have besides their bytes is brought all the same.
     let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 5);
     for path in ["t/small/1/1", "t/large/2"] {
@@ -110,7 +116,7 @@ fn what_changed_at_either_end_is_sent_and_nothing_else() {
     let at = |node: &str, path: &str| scratch.root(node).join("x/t").join(path);
     let before = inodes(&scratch.root("local2"));
     change_secretly(&at("local2", "large/1"), 1_500_000);
-    let result = garland.cp(&WORDS).with_code(0).json();
+    let result = garland.cp(&BY_CONTENTS).with_code(0).json();
     assert_eq!(["local1", "local3"].map(|node| sent(&result, node)), [0, 0]);
     let late = sent(&result, "local2");
     assert!(0 < late && late < 2 << 20, "{late} bytes");
@@ -133,7 +139,7 @@ fn what_changed_at_either_end_is_sent_and_nothing_else() {
     // On one node a name of another file, and of that a time that isn't the source's.
     fs::remove_file(at("local1", "large/1")).unwrap();
     fs::hard_link(at("local1", "large/3"), at("local1", "large/1")).unwrap();
-    let result = garland.cp(&WORDS).with_code(0).json();
+    let result = garland.cp(&BY_CONTENTS).with_code(0).json();
     for node in ["local2", "local3"] {
         let late = sent(&result, node);
         assert!(3_000_000 < late && late < 7 << 20, "{node}: {late} bytes");
@@ -143,11 +149,76 @@ fn what_changed_at_either_end_is_sent_and_nothing_else() {
 }
 
 #[test]
+fn a_file_of_the_same_size_and_time_is_not_read_unless_that_is_asked_for() {
+    let scratch = Scratch::new("tree-again-status");
+    tree(&scratch);
+    let garland = garland(&scratch);
+    let _ = garland.cp(&WORDS).with_code(0);
+    let at = |node: &str| scratch.root(node).join("x/t");
+    let kept = |node: &str| inodes(&at(node));
+    change_secretly(&at("local2").join("large/1"), 1_500_000);
+    write(&scratch, "t/small/2/2", "the only file that differs");
+    fs::set_permissions(scratch.path("t/small/5"), fs::Permissions::from_mode(0o711)).unwrap();
+    std::os::unix::fs::symlink("small", scratch.path("t/another")).unwrap();
+    let before = kept("local2");
+    let changed = fs::read(at("local2").join("large/1")).unwrap();
+    let result = garland.cp(&WORDS).with_code(0).json();
+    // Of 316 entries the file, the directory with another mode, and `t` with its time differ.
+    assert_eq!(result["tree"]["unchanged"], 316 - 3, "{result}");
+    for node in locals(3) {
+        assert!((1..5_000).contains(&sent(&result, &node)), "{result}");
+    }
+    let after = kept("local2");
+    let touched: Vec<_> = after.iter().filter(|(path, own)| before[*path] != **own).collect();
+    assert_eq!(touched.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["small/2/2"]);
+    assert_eq!(fs::read(at("local2").join("large/1")).unwrap(), changed);
+    assert_equal(&scratch.path("t"), &at("local1"));
+    let said = garland.cp(&WORDS[1..]).with_code(0).out;
+    assert!(said.contains("; 317 unchanged by size and time\n"), "{said}");
+    // A node that has none of it gets all, and the others are neither sent nor read anything; one
+    // that has another file feeds nobody with it.
+    fs::remove_dir_all(at("local3")).unwrap();
+    let before = kept("local2");
+    let result = garland.cp(&WORDS).with_code(0).json();
+    assert_eq!(result["tree"]["unchanged"], 0);
+    assert_eq!(sent(&result, "local1"), 0, "{result}");
+    assert!(sent(&result, "local2") < 2 << 20, "what it cannot pass on: {result}");
+    assert_eq!(sent(&result, "local3"), result["bytes"].as_u64().unwrap());
+    assert!(kept("local2") == before, "files were touched");
+    ["local1", "local3"].iter().for_each(|node| assert_equal(&scratch.path("t"), &at(node)));
+    let _ = garland.cp(&BY_CONTENTS).with_code(0);
+    assert_all_equal(&scratch);
+    // Files of which any property differs are not taken for unchanged.
+    let changes: [fn(&Path); 6] = [
+        |path: &Path| fs::write(path, b"longer than it was, or shorter").unwrap(),
+        |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap(),
+        |path: &Path| {
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        },
+        |path: &Path| fs::remove_file(path).unwrap(),
+        |path: &Path| {
+            fs::remove_file(path).unwrap();
+            std::os::unix::fs::symlink("3", path).unwrap();
+        },
+        |path: &Path| fs::hard_link(path, path.with_extension("another name")).unwrap(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let node = format!("local{}", number % 3 + 1);
+        change(&at(&node).join("small/4/18"));
+        let result = garland.cp(&[&["--delete"], &WORDS[..]].concat()).with_code(0).json();
+        assert!(result["tree"]["unchanged"].as_u64().unwrap() >= 310, "{number}: {result}");
+        assert_all_equal(&scratch);
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn nodes_that_have_different_parts_each_get_what_they_lack() {
     let scratch = Scratch::new("tree-again-parts");
     tree(&scratch);
     let garland = garland(&scratch);
-    let words = ["--json", "-r", "t", "local[1-5]:/x"];
+    let words = ["--json", "-r", "--checksum", "t", "local[1-5]:/x"];
     let length = garland.cp(&words).with_code(0).json()["bytes"].as_u64().unwrap();
     for more in [&[][..], &["--block-size", "16KiB"], &["--no-encrypt"]] {
         let at = |node: &str| scratch.root(node).join("x/t");
@@ -207,15 +278,18 @@ fn every_oddity_is_kept_too() {
     oddities::make(&odd);
     let garland = garland(&scratch);
     let words = [&["--xattrs"], &WORDS[..]].concat();
+    let by_contents = [&["--xattrs"], &BY_CONTENTS[..]].concat();
     let _ = garland.cp(&words).with_code(0);
     let before = inodes(&scratch.root("local2"));
-    let result = garland.cp(&words).with_code(0).json();
-    assert_eq!(result["sent_bytes"], 0, "{result}");
-    assert_all_equal(&scratch);
-    let after = inodes(&scratch.root("local2"));
-    let same = before.iter().filter(|(path, stat)| after[*path].0 == stat.0).count();
-    assert_eq!(same, before.len(), "all are the same files");
-    assert_eq!(verdict(&result, "local2"), ("ok", ""));
+    for words in [&words, &by_contents] {
+        let result = garland.cp(words).with_code(0).json();
+        assert!(result["sent_bytes"].as_u64().unwrap() < 100, "{result}");
+        assert_all_equal(&scratch);
+        let after = inodes(&scratch.root("local2"));
+        let same = before.iter().filter(|(path, stat)| after[*path].0 == stat.0).count();
+        assert_eq!(same, before.len(), "all are the same files");
+        assert_eq!(verdict(&result, "local2"), ("ok", ""));
+    }
     scratch.assert_nothing_left();
 }
 
@@ -253,7 +327,8 @@ fn whatever_became_of_both_sides_they_are_equal_in_the_end() {
         }
         let rails = if round % 2 == 0 { "1" } else { "2" };
         let more = ["--delete", "--block-size", "4KiB", "--rails", rails];
-        let result = garland.cp(&[&more, &WORDS[..]].concat()).with_code(0).json();
+        let words = if round % 3 == 2 { &BY_CONTENTS[..] } else { &WORDS };
+        let result = garland.cp(&[&more, words].concat()).with_code(0).json();
         let compared = round > 0;
         assert_eq!(result["already"].as_u64().unwrap() > 0, compared, "{result}");
         assert_all_equal(&scratch);

@@ -31,7 +31,7 @@ fn as_rsync(scratch: &Scratch, words: &[&str]) {
     let got = scratch.root("local1").join("new/t");
     assert_eq!(paths(&got), paths(&target), "{words:?}");
     let content = |word: &str| word.ends_with('/') || word.ends_with("/.");
-    if !words.windows(2).any(|pair| pair[0] != "--exclude" && content(pair[1])) {
+    if !words.windows(2).any(|pair| !pair[0].starts_with("--") && content(pair[1])) {
         // Nobody says what this folder is to have, and rsync's was made a moment earlier.
         for folder in [&got, &target] {
             let folder = File::open(folder).expect("it is there");
@@ -85,6 +85,19 @@ fn patterns_leave_out_what_they_leave_out_of_rsync() {
         as_rsync(&scratch, &words);
     }
     as_rsync(&scratch, &["--exclude", "/in", "a/"]);
+    // The first pattern that matches decides, wherever it stands.
+    let all = ["a", "b", "build", "cache"];
+    write(&scratch, "patterns", b"# kept\n+ y.o\n\n; skipped\n*.o\r\n- build/\n");
+    let lists: [&[&str]; 5] = [
+        &["--include", "y.o", "--exclude", "*.o"],
+        &["--exclude", "*.o", "--include", "y.o"],
+        &["--include", "in/", "--exclude", "in", "--exclude=w", "--include=**/w"],
+        &["--exclude-from", "patterns"],
+        &["--exclude=y.*", "--exclude-from=patterns", "--include=y.o"],
+    ];
+    for list in lists {
+        as_rsync(&scratch, &[list, &all].concat());
+    }
 }
 
 #[test]

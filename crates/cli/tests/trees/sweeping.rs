@@ -15,7 +15,7 @@ use crate::{garland, paths, verdict, write};
 fn both(scratch: &Scratch, to: &str) {
     for path in ["a", "d/b", "d/e/c", "kept/x.o", "cache/1"] {
         write(scratch, &format!("from/{path}"), path);
-        write(scratch, &format!("{to}/{path}"), "other");
+        write(scratch, &format!("{to}/{path}"), "something else");
     }
     let more = [
         "more",

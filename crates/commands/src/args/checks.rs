@@ -6,7 +6,7 @@ use garland_protocol::{Checksum, ReadBack};
 
 use super::words::words;
 
-/// The values of `--checksum`: for each, its word, the digest and the help text.
+/// The values of `--digest`: for each, its word, the digest and the help text.
 const KINDS: &[(&str, Checksum, &str)] =
     &[("sha256", Checksum::Sha256, "SHA-256"), ("b3", Checksum::B3, "BLAKE3")];
 
@@ -39,7 +39,7 @@ pub struct Checks {
         default_missing_value = "sha256",
         conflicts_with = "tree"
     )]
-    pub checksum: Option<Checksum>,
+    pub digest: Option<Checksum>,
 }
 
 impl Checks {
@@ -51,6 +51,6 @@ impl Checks {
 
     /// Returns the checks that read the file back at the end of the copy.
     pub fn read_back(&self) -> ReadBack {
-        ReadBack { verify: self.verify, checksum: self.checksum }
+        ReadBack { verify: self.verify, checksum: self.digest }
     }
 }

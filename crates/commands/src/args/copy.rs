@@ -136,7 +136,18 @@ pub struct Cp {
     /// *.o anywhere, /build at the top only, cache/ directories only; `*` and `?` stop at a slash, `**` does not. May be
     /// repeated.
     #[arg(long, value_name = "PATTERN", requires = "tree")]
-    pub exclude: Vec<OsString>,
+    exclude: Vec<OsString>,
+    /// Do not skip paths matching PATTERN: of all patterns, in the order in which they are given, the first that matches
+    /// decides.
+    #[arg(long, value_name = "PATTERN", requires = "tree", hide_short_help = true)]
+    include: Vec<OsString>,
+    /// Patterns from FILE, one a line, as of --exclude, or with `+` and a space before it as of --include; lines that
+    /// begin with # or ; are comments.
+    #[arg(long, value_name = "FILE", requires = "tree", hide_short_help = true)]
+    exclude_from: Vec<PathBuf>,
+    /// The patterns of the three options above, in the order in which they were given.
+    #[arg(skip)]
+    pub filters: Vec<FilterRule>,
     /// Remove what the source does not have.
     ///
     /// From directories on nodes: only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
@@ -158,6 +169,12 @@ pub struct Cp {
     /// blocks are sent.
     #[arg(long)]
     pub whole: bool,
+    /// Compare trees by contents, not by size and time.
+    ///
+    /// Without this option a file of a directory is left as it is if it has the size, the modification time, the mode and the owner of the source, as with rsync. Files that differ, and single
+    /// files, are compared by their contents in any case.
+    #[arg(short, long, conflicts_with = "whole")]
+    pub checksum: bool,
     /// Nodes see SOURCE themselves, at the same path, on a shared file system (NFS, Lustre): each reads a part of it, 16
     /// nodes at most, and sends that to the others.
     ///
@@ -364,11 +381,23 @@ impl Cp {
         !self.paths.is_empty()
     }
 
+    fn filters_in_order(&self, matches: &ArgMatches) -> Vec<FilterRule> {
+        let places = |id| matches.indices_of(id).into_iter().flatten();
+        let excludes = self.exclude.iter().cloned().map(FilterRule::Exclude);
+        let includes = self.include.iter().cloned().map(FilterRule::Include);
+        let files = self.exclude_from.iter().cloned().map(FilterRule::From);
+        let all = places("exclude").zip(excludes).chain(places("include").zip(includes));
+        let mut all: Vec<_> = all.chain(places("exclude_from").zip(files)).collect();
+        all.sort_by_key(|(place, _)| *place);
+        all.into_iter().map(|(_, rule)| rule).collect()
+    }
+
     /// Sets `typed` to the options that were given on the command line, and their values, and the options that
     /// others stand for.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
         self.recursive |= self.archive;
         self.preserve |= self.archive;
+        self.filters = self.filters_in_order(matches);
         let command = Self::augment_args(Command::new("cp"));
         let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
         let own = command.get_arguments().filter_map(|argument| {
@@ -384,6 +413,17 @@ impl Cp {
         });
         self.typed = valued.collect();
     }
+}
+
+/// A rule about paths to skip.
+#[derive(Clone, Debug)]
+pub enum FilterRule {
+    /// Skip what matches this pattern.
+    Exclude(OsString),
+    /// Do not skip what matches this pattern.
+    Include(OsString),
+    /// The patterns in this file.
+    From(PathBuf),
 }
 
 /// Formats of progress reports for programs.

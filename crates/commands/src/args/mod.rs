@@ -14,7 +14,7 @@ mod top;
 mod trace;
 mod words;
 
-pub use copy::{Cp, Exec, ShapeChoice};
+pub use copy::{Cp, Exec, FilterRule, ShapeChoice};
 pub use explain::Explain;
 pub use forecast::{Forecast, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{LabCommand, What};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use garland_control::{Agent, CompareRequest, CompareSource, Ends, compare};
 use garland_core::plan::Plan;
-use garland_dataplane::Records;
+use garland_dataplane::{Content, Records, TreeSource};
 use garland_protocol::operation::{ComparisonEnd, SharedSource};
-use garland_protocol::{Compare, Destination};
+use garland_protocol::{Compare, CompareBy, Destination, TreeDestination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
@@ -17,12 +17,15 @@ use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
+/// The operation in errors of a comparison.
+const COMPARING: &str = "comparing with the files on the nodes";
+
 /// The state of a copy after the source was compared with the files on the nodes.
 pub struct Before {
-    /// The plan of the copy. If a tree was compared, the plan has only one lane.
-    pub plan: Plan,
-    /// The agents, in the order in which they were passed.
-    pub agents: Vec<Result<Agent, String>>,
+    /// The copy that is left. If a tree was compared by contents, its plan has only one lane.
+    pub copy: Remaining,
+    /// The length in bytes of what was left out, because all nodes have it.
+    pub unchanged: u64,
     /// The digests of the source's blocks, if a node has a file or tree to compare with the source.
     pub digests: Option<Vec<[u8; 32]>>,
     /// The names of the nodes on which the remains of an interrupted copy cannot be used.
@@ -31,33 +34,85 @@ pub struct Before {
     pub unread: Vec<(String, String)>,
 }
 
-/// Asks `agents` which parts of the source `given` their nodes already have. Only a file that is
-/// copied to a file, and a tree that is copied to a directory, are compared. If a node has
-/// something to compare, the set-up phase ends at the start of the comparison.
+/// A copy, without the entries of a tree that all nodes are known to have.
+pub struct Remaining {
+    /// The source.
+    pub given: CopySource,
+    /// The source and destination of the copy.
+    pub ends: Ends,
+    /// The plan of the copy.
+    pub plan: Plan,
+    /// The agents, in the order in which they were passed.
+    pub agents: Vec<Result<Agent, String>>,
+}
+
+/// Leaves out the entries of a tree that all nodes have, by the status of files: as with rsync, a
+/// file of the same size and modification time is not read. If there are such entries, the set-up
+/// phase ends at the start of the comparison.
+fn leave_out_unchanged(
+    request: &CopyRequest<'_>,
+    copy: Remaining,
+    (interrupts, phases): (&Arc<Interrupts>, &mut Phases),
+) -> Result<Remaining, Failure> {
+    let Remaining { given, ends, plan, agents } = copy;
+    let began_ns = clock::now_ns();
+    let args = request.args;
+    let by_contents = args.whole || args.checksum || args.checks.verify;
+    let (
+        CopySource::Tree(tree),
+        Ends::Out { destination: Destination::Tree(destination), .. },
+        false,
+    ) = (&given, &ends, by_contents)
+    else {
+        return Ok(Remaining { given, ends, plan, agents });
+    };
+    let by = CompareBy::Status { attributes: args.xattrs };
+    let Some(outline) = tree_compare(tree, destination, &plan, by) else {
+        return Ok(Remaining { given, ends, plan, agents });
+    };
+    let asked = CompareSource::Tree(tree);
+    let shared = None;
+    let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
+    let (agents, ComparisonEnd { unchanged, .. }) =
+        compare(agents, &asking).or_nothing(COMPARING)?;
+    let Some(unchanged) = unchanged else { return Ok(Remaining { given, ends, plan, agents }) };
+    phases.end_at("set-up", began_ns);
+    let left = tree.without(&unchanged).or_nothing("leaving out what the nodes have")?;
+    let (plan, left) = (plan.ended_at(left.length()), Arc::new(left));
+    let destination = Destination::Tree(destination.clone());
+    let source = Arc::<TreeSource>::clone(&left);
+    let ends = Ends::Out { source, destination, manifest: None };
+    Ok(Remaining { given: CopySource::Tree(left), ends, plan, agents })
+}
+
+/// Asks the agents which parts of the source their nodes already have. Only a file that is copied
+/// to a file, and a tree that is copied to a directory, are compared. If a node has something to
+/// compare, the set-up phase ends at the start of the comparison.
 pub fn compare_first(
     request: &CopyRequest<'_>,
-    given: &CopySource,
-    ends: &Ends,
-    plan: Plan,
-    agents: Vec<Result<Agent, String>>,
+    copy: Remaining,
     (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
+    let length = copy.plan.layout.length;
+    let copy = leave_out_unchanged(request, copy, (interrupts, phases))?;
+    let unchanged = length.saturating_sub(copy.plan.layout.length);
+    let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
     let records = places.records();
-    let Some((outline, asked)) = asked(request, given, ends, &plan, &records) else {
+    let Some((outline, asked)) = asked(request, &given, &ends, &plan, &records) else {
         return Ok(Before {
-            plan,
-            agents,
+            copy: Remaining { given, ends, plan, agents },
+            unchanged,
             digests: None,
             unusable: Vec::new(),
             unread: Vec::new(),
         });
     };
-    let shared = shared(given, &plan)?;
+    let shared = shared(&given, &plan)?;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let (agents, ComparisonEnd { digests, unusable, unread }) =
-        compare(agents, &asking).or_nothing("comparing with the files on the nodes")?;
-    if digests.is_some() {
+    let (agents, ComparisonEnd { digests, unusable, unread, .. }) =
+        compare(agents, &asking).or_nothing(COMPARING)?;
+    if digests.is_some() && !phases.has_any() {
         phases.end_at("set-up", began_ns);
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
@@ -65,11 +120,12 @@ pub fn compare_first(
     let unusable = unusable.into_iter().map(name).collect();
     // A tree is read in order, file by file. Over several lanes, if different blocks are missing on
     // different nodes, two lanes could wait for each other.
-    let plan = match given {
+    let plan = match &given {
         CopySource::Tree(_) if digests.is_some() => plan.by_one_lane(),
         _ => plan,
     };
-    Ok(Before { plan, agents, digests, unusable, unread })
+    let copy = Remaining { given, ends, plan, agents };
+    Ok(Before { copy, unchanged, digests, unusable, unread })
 }
 
 /// Returns the parts of a shared source that nodes read themselves; `None` if the source is not
@@ -98,17 +154,36 @@ fn asked<'a>(
         _ if request.args.whole || request.args.stripe.is_some() || layout.length == 0 => None,
         (CopySource::File(_, source), Destination::File { path, name, .. }) => {
             let (path, name) = (path.clone(), name.clone());
-            let outline = Compare { path, name, layout, tree: None, shared: None };
+            let by = CompareBy::Contents;
+            let outline = Compare { path, name, layout, tree: None, by, shared: None };
             Some((outline, CompareSource::File(source, records)))
         }
         (CopySource::Tree(tree), Destination::Tree(destination)) => {
-            let (name, outline) = (Vec::new(), Some(tree.outline()?));
-            let path = destination.path.clone();
-            let outline = Compare { path, name, layout, tree: outline, shared: None };
-            Some((outline, CompareSource::Tree(tree)))
+            let by_contents = request.args.checksum || request.args.checks.verify;
+            let by = if by_contents { CompareBy::Contents } else { CompareBy::Differing };
+            let compare = tree_compare(tree, destination, plan, by)?;
+            Some((compare, CompareSource::Tree(tree)))
         }
         _ => None,
     }
+}
+
+/// Returns the comparison of `tree` with what is at `destination`; `None` if they cannot be
+/// compared.
+fn tree_compare(
+    tree: &TreeSource,
+    destination: &TreeDestination,
+    plan: &Plan,
+    by: CompareBy,
+) -> Option<Compare> {
+    Some(Compare {
+        path: destination.path.clone(),
+        name: Vec::new(),
+        layout: plan.layout,
+        tree: Some(tree.outline()?),
+        by,
+        shared: None,
+    })
 }
 
 /// Records the digests of the source's blocks, so that the next copy of the source need not compute

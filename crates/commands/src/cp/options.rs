@@ -84,7 +84,7 @@ const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 /// of them: a copy without a comparison sends everything anyway.
 const OF_ALL_COPIES: &str = "\
     whole no-fsync no-encrypt dry-run save-plan rails buffers congestion bwlimit verify \
-    checksum no-trace progress launcher stuck-after dead-after keep-traces mptcp lab from local-root \
+    digest no-trace progress launcher stuck-after dead-after keep-traces mptcp lab from local-root \
     cluster";
 
 /// The rules of the options that are not in [`OF_ALL_COPIES`]. Conflicts that depend on values, on
@@ -99,8 +99,11 @@ const RULES: &[Rule] = &[
     rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
     rule("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a"),
     rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    rule("include", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    rule("exclude-from", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("delete", TREE | OBJECT, "copies from nodes add and replace files, but never remove any"),
+    rule("checksum", TO_NODES | OBJECT, "copies from nodes send everything"),
     rule("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
     // With a stream, the option is refused later, when the source is opened.
     rule(
@@ -374,7 +377,8 @@ mod tests {
             (Join, "--min-ok=1"),
             (Join, "--stripe"),
             (Join, "--recursive"),
-            (Join, "--checksum"),
+            (Join, "--digest"),
+            (FromTrees, "--checksum"),
             (Stream, "--recursive"),
         ] {
             assert!(said(kind, &[option]).contains("has no effect on"), "{kind} {option}");

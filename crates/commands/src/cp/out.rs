@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use garland_control::{CopyJob, Outcome};
+use garland_core::plan::Plan;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
 use super::command_line::CommandLine;
+use super::incremental::Remaining;
 use super::injections::Injections;
 use super::limit;
 use super::overtime::Overtime;
@@ -42,17 +44,14 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
     let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let given = open(request, &interrupts, disk)?;
-    let near = (&inventory, &places, lab.as_ref());
     let Planned { nodes, plan, stripes, why, payload, encoding } =
-        planning::plan(request, (&given, &path), &nodes, near)?;
+        planning::plan(request, (&given, &path), &nodes, (&inventory, &places, lab.as_ref()))?;
     let injections = Injections::parse(&args.inject, &plan)?;
     save(request, &plan)?;
     if args.dry_run {
         return tell_plan((context, request), &plan, why.as_deref(), given.tree().as_ref());
     }
-    let run = Run::begin_keeping(&places, "cp", args.keep_traces)?;
-    run.keep("plan.json", &plan)?;
-    CommandLine::keep(args, &run)?;
+    let run = begin(request, &plan, &places)?;
     let builder = FleetBuilder {
         inventory: Some(&inventory),
         interrupts: Some(Arc::clone(&interrupts)),
@@ -67,10 +66,11 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let limit = limit::of_copy(request, here, (&plan, payload), transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(request, &path, manifest)?;
-    let here = (&places, &interrupts, &mut phases);
-    let before = incremental::compare_first(request, &given, &ends, plan, fleet.agents, here)?;
+    let copy = Remaining { given, ends, plan, agents: fleet.agents };
+    let before = incremental::compare_first(request, copy, (&places, &interrupts, &mut phases))?;
+    let Remaining { given, ends, plan, agents } = before.copy;
     let job = CopyJob {
-        plan: &before.plan,
+        plan: &plan,
         ends,
         stripes,
         known: before.digests,
@@ -80,31 +80,42 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         packing: args.compress.beginning_with(encoding),
         congestion: request.congestion(),
         transport,
-        policy: request.policy(&before.plan, stripes.is_some(), inventory.cluster()),
+        policy: request.policy(&plan, stripes.is_some(), inventory.cluster()),
         late: None,
         tracing: request.tracing(lab.as_ref(), process::start_ns()),
         injections: injections.faults,
     };
-    let fleet = Fleet { agents: before.agents, children: fleet.children };
+    let fleet = Fleet { agents, children: fleet.children };
     // Nodes that join read the result, so the listener must live until the result is saved.
-    let (outcome, children, _listener) = make(context, request, &builder, job, fleet, &run)?;
-    let plan = given.ended(before.plan, &outcome);
+    // A node that joins would get only what is left of a tree.
+    let joinable = job.takes_latecomers() && before.unchanged == 0;
+    let (outcome, children, _listener) =
+        make(context, request, &builder, job, fleet, joinable.then_some(&run))?;
+    let plan = given.ended(plan, &outcome);
     run.keep("plan.json", &plan)?;
     end(children, &outcome, &overtime);
     run.keep_traces(&places, None, &outcome.traces);
     incremental::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Direction::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(request.congestion_in_force())
+        .with_unchanged(before.unchanged, given.is_bare())
         .with_limit(limit)
         .with_before(before.unusable, before.unread)
         .with_path(&path)
         .with_read_back(request.read_back())
         .with_tree(given.tree());
-    run.keep("result.json", &result)?;
     end_with(context, request, &path, (&run, &result))
 }
 
-/// Prints the result, and how the copy goes on if it was interrupted or nodes died. Returns the exit
+/// Begins the run of a copy, and stores the plan and what `--resume` needs.
+fn begin(request: &CopyRequest<'_>, plan: &Plan, places: &Places) -> Result<Run, Failure> {
+    let run = Run::begin_keeping(places, "cp", request.args.keep_traces)?;
+    run.keep("plan.json", plan)?;
+    CommandLine::keep(request.args, &run)?;
+    Ok(run)
+}
+
+/// Stores and prints the result, and how the copy goes on if it was interrupted or nodes died. Returns the exit
 /// code.
 fn end_with(
     context: &Context,
@@ -112,6 +123,7 @@ fn end_with(
     path: &[u8],
     (run, result): (&Run, &CopyResult),
 ) -> Result<Exit, Failure> {
+    run.keep("result.json", result)?;
     tell(context, request, path, result)?;
     let exit = result.exit(request.args.min_ok);
     let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
@@ -132,18 +144,17 @@ fn open(
     CopySource::open(request, interrupts, disk)
 }
 
-/// Runs the copy, and shows its progress.
+/// Runs the copy, and shows its progress. Nodes can join it as the run `joinable`, if given.
 fn make(
     context: &Context,
     request: &CopyRequest<'_>,
     builder: &FleetBuilder<'_>,
     job: CopyJob<'_>,
     fleet: Fleet,
-    run: &Run,
+    joinable: Option<&Run>,
 ) -> Result<(Outcome, Children, Option<JoinListener>), Failure> {
     let plan = job.plan;
-    let mut listener =
-        job.takes_latecomers().then(|| JoinListener::open(builder.places, run)).transpose()?;
+    let mut listener = joinable.map(|run| JoinListener::open(builder.places, run)).transpose()?;
     let mut bars = Bars::new(plan, context, request.args);
     let copied = builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(plan, now));
     bars.clear();

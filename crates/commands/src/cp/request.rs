@@ -1,6 +1,5 @@
 //! The request of `garland cp`: its arguments, parsed and checked once.
 
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_control::Pipeline;
@@ -16,8 +15,8 @@ use garland_sys::tcp;
 
 use super::options::{kind_of, refuse_without_effect};
 use super::task::Task;
-use crate::args::Cp;
-use garland_terminal::failure::Failure;
+use crate::args::{Cp, FilterRule};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// A copy that the user requested, with parsed values. Options without an effect on this kind of
 /// copy are refused. Conflicts that depend on the nodes or on the type of a file are reported once
@@ -27,7 +26,7 @@ pub struct CopyRequest<'a> {
     pub args: &'a Cp,
     /// The task: a copy to nodes, a copy from nodes, or joining a copy.
     pub task: Task,
-    /// The patterns of paths to skip in trees.
+    /// The patterns of paths to skip in trees, and of exceptions; the first that matches decides.
     pub excludes: Vec<Pattern>,
     /// The size of a block in bytes; `None` if the user did not specify it. The size then depends
     /// on the length of the source.
@@ -65,9 +64,9 @@ impl CopyRequest<'_> {
         self.args.checks.read_back()
     }
 
-    /// Returns the patterns of `--exclude`, as bytes.
+    /// Returns the patterns in `excludes`, as bytes.
     pub fn raw_excludes(&self) -> Vec<Vec<u8>> {
-        self.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect()
+        self.excludes.iter().map(|pattern| pattern.text().to_vec()).collect()
     }
 
     /// Returns the congestion controls to request, the best first.
@@ -136,12 +135,12 @@ impl CopyRequest<'_> {
     /// its destination.
     ///
     /// # Errors
-    /// If `--verify` or `--checksum` requests reading back.
+    /// If `--verify` or `--digest` requests reading back.
     pub fn refuse_to_read_back(&self, message: &str) -> Result<(), Failure> {
         if self.read_back() == ReadBack::default() {
             return Ok(());
         }
-        Err(Failure::usage(message).hint("omit --verify and --checksum"))
+        Err(Failure::usage(message).hint("omit --verify and --digest"))
     }
 }
 
@@ -158,12 +157,31 @@ fn refuse_missing_source(args: &Cp) -> Result<(), Failure> {
 }
 
 fn excludes(args: &Cp) -> Result<Vec<Pattern>, Failure> {
-    let pattern = |text: &OsString| {
-        Pattern::parse(text.as_bytes()).map_err(|error| {
-            Failure::usage(format!("--exclude {}: {error}", text.to_string_lossy()))
-        })
+    let mut all = Vec::new();
+    let parse = |text: &[u8], place: &str| {
+        let shown = String::from_utf8_lossy(text);
+        let invalid = |error| Failure::usage(format!("{place} {shown}: {error}"));
+        Pattern::parse(text).map_err(invalid)
     };
-    args.exclude.iter().map(pattern).collect()
+    for rule in &args.filters {
+        match rule {
+            FilterRule::Exclude(text) => all.push(parse(text.as_bytes(), "--exclude")?),
+            FilterRule::Include(text) => {
+                all.push(parse(&[b"+ ", text.as_bytes()].concat(), "--include")?);
+            }
+            FilterRule::From(path) => {
+                let read = std::fs::read(path);
+                let text = read.or_nothing(format!("reading {}", path.display()))?;
+                let lines = text.split(|byte| *byte == b'\n');
+                let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).zip(1..);
+                let is_rule = |line: &[u8]| !matches!(line.first(), None | Some(b'#' | b';'));
+                for (line, number) in lines.filter(|(line, _)| is_rule(line)) {
+                    all.push(parse(line, &format!("{}:{number}:", path.display()))?);
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn block_size(text: &str) -> Result<u32, Failure> {

@@ -141,9 +141,15 @@ impl CopySource {
             Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
             Self::Tree(tree) => {
                 let result = TreeResult::new(tree.tally(), &tree.left_out());
+                let result = result.with_unchanged(tree.unchanged());
                 Some(result.with_deletion_skipped(tree.unswept()))
             }
         }
+    }
+
+    /// Returns whether all entries of a tree were left out because nodes have them.
+    pub fn is_bare(&self) -> bool {
+        matches!(self, Self::Tree(tree) if tree.is_bare())
     }
 
     /// Completes the plan after the copy, with the nodes that joined and the length of a stream.

@@ -12,7 +12,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Prints the result. It is printed to standard error if standard output is used for the bytes of
-/// the copy (`path` is `-`) or for the digests of `--checksum`.
+/// the copy (`path` is `-`) or for the digests of `--digest`.
 pub fn tell(
     context: &Context,
     request: &CopyRequest<'_>,
@@ -26,7 +26,7 @@ pub fn tell(
         Ok(())
     } else if context.json {
         print_json(result)
-    } else if request.args.checks.checksum.is_some() {
+    } else if request.args.checks.digest.is_some() {
         output::warn(result);
         output::print_bytes(&result.sums())
     } else if is_output {

@@ -103,7 +103,7 @@ impl LimitCheck {
             Record::Sweep if !self.removes || self.lengths.is_empty() && self.top.is_some() => {
                 return Err(Excess::Removal);
             }
-            Record::Spare(_) | Record::Sweep | Record::End => {}
+            Record::Spare(_) | Record::Sweep | Record::Kept { .. } | Record::End => {}
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl LimitCheck {
             return Ok(());
         }
         let path = [above, name].concat();
-        match self.excludes.iter().any(|pattern| pattern.matches(&path, is_directory)) {
+        match Pattern::exclude(&self.excludes, &path, is_directory) {
             true => Err(Excess::Excluded(shown(&path))),
             false => Ok(()),
         }

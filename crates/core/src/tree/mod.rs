@@ -8,8 +8,10 @@ mod limits;
 mod parser;
 mod pattern;
 mod record;
+mod record_set;
 
 pub use limits::{Excess, LimitCheck};
 pub use parser::{Parser, Step, StreamError};
 pub use pattern::{Pattern, PatternError};
 pub use record::{DEPTH_MAX, GOOD, Meta, RECORD_MAX, Record, VOID};
+pub use record_set::RecordSet;

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
+use super::record::{DEPTH_MAX, GOOD, HEADER, RECORD_MAX, Record, VOID};
 
 /// The next step of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +43,6 @@ pub enum StreamError {
     #[error("there are bytes after the end of the stream")]
     Behind,
 }
-
-/// The length of a record's header, in bytes: validity byte and record length.
-const BEFORE: usize = 5;
 
 /// A parser of one stream; it holds at most one record.
 #[derive(Debug, Default)]
@@ -134,11 +131,11 @@ impl Parser {
 
     /// Returns the step of the next record; `None` if the record is not complete yet.
     fn record<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
-        if !self.gather(bytes, BEFORE) {
+        if !self.gather(bytes, HEADER) {
             return Ok(None);
         }
         let length = u32::from_le_bytes([1, 2, 3, 4].map(|at| self.begun[at]));
-        let whole = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(BEFORE);
+        let whole = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(HEADER);
         if whole > RECORD_MAX {
             return Err(StreamError::Long(length));
         }
@@ -146,7 +143,7 @@ impl Parser {
             return Ok(None);
         }
         let (record, rest): (Record, _) =
-            postcard::take_from_bytes(&self.begun[BEFORE..]).map_err(|_| StreamError::Record)?;
+            postcard::take_from_bytes(&self.begun[HEADER..]).map_err(|_| StreamError::Record)?;
         if !rest.is_empty() {
             return Err(StreamError::Record);
         }
@@ -184,7 +181,7 @@ impl Parser {
             Record::End if self.depth > 0 => return Err(StreamError::Left),
             Record::End => self.at = At::End,
             Record::Top(_) | Record::Link { .. } | Record::Name { .. } => {}
-            Record::Spare(_) | Record::Sweep => {}
+            Record::Spare(_) | Record::Sweep | Record::Kept { .. } => {}
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! Exclude patterns with the syntax of rsync.
+//! Patterns of paths to skip or to include, with the syntax of rsync.
 
 use thiserror::Error;
 
-/// An exclude pattern. A pattern without a slash inside matches names in any directory; one with a
+/// A pattern of paths that are skipped, or, if it begins with `+` and a space, of paths that are
+/// not (`-` and a space mean the former). A pattern without a slash inside matches names in any directory; one with a
 /// slash inside, or with `**`, matches the last components of paths. A leading slash anchors it to
 /// the top of the tree, a trailing slash restricts it to directories. `*` and `?` match anything
 /// but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one byte; a backslash quotes the
@@ -10,6 +11,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
+    includes: bool,
     tokens: Vec<Token>,
     anchored: bool,
     directories_only: bool,
@@ -47,8 +49,10 @@ impl Pattern {
     /// # Errors
     /// If the pattern is empty, or a bracket is not closed.
     pub fn parse(text: &[u8]) -> Result<Self, PatternError> {
-        let anchored = text.starts_with(b"/");
-        let inner = text.strip_prefix(b"/").unwrap_or(text);
+        let included = text.strip_prefix(b"+ ");
+        let bare = included.or_else(|| text.strip_prefix(b"- ")).unwrap_or(text);
+        let anchored = bare.starts_with(b"/");
+        let inner = bare.strip_prefix(b"/").unwrap_or(bare);
         let directories_only = inner.ends_with(b"/");
         let inner = inner.strip_suffix(b"/").unwrap_or(inner);
         if inner.is_empty() {
@@ -57,7 +61,15 @@ impl Pattern {
         let tokens = tokens(inner)?;
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
-        Ok(Self { text: text.to_vec(), tokens, anchored, directories_only, path })
+        let (text, includes) = (text.to_vec(), included.is_some());
+        Ok(Self { text, includes, tokens, anchored, directories_only, path })
+    }
+
+    /// Returns whether `path` is skipped: the first of `patterns` that matches it decides, and a path
+    /// that none matches is not skipped.
+    pub fn exclude(patterns: &[Self], path: &[u8], is_directory: bool) -> bool {
+        let first = patterns.iter().find(|pattern| pattern.matches(path, is_directory));
+        first.is_some_and(|pattern| !pattern.includes)
     }
 
     /// Returns the text of the pattern.
@@ -208,6 +220,23 @@ mod tests {
         for (pattern, path) in not {
             assert!(!means(pattern, path), "{pattern} doesn't mean {path}");
         }
+    }
+
+    #[test]
+    fn the_first_pattern_that_matches_decides() {
+        let patterns = |texts: &[&str]| -> Vec<Pattern> {
+            texts.iter().map(|text| Pattern::parse(text.as_bytes()).unwrap()).collect()
+        };
+        let all = patterns(&["+ keep.o", "*.o", "+ /src/", "- /src*"]);
+        let skipped = |path: &str| Pattern::exclude(&all, path.as_bytes(), path == "src");
+        for (path, is) in
+            [("a/keep.o", false), ("a/b.o", true), ("src", false), ("src2", true), ("x", false)]
+        {
+            assert_eq!(skipped(path), is, "{path}");
+        }
+        assert!(!Pattern::exclude(&[], b"x", false));
+        assert_eq!(all[0].text(), b"+ keep.o");
+        assert_eq!(Pattern::parse(b"+ "), Err(PatternError::Empty));
     }
 
     #[test]

@@ -10,6 +10,9 @@ pub const DEPTH_MAX: usize = 200;
 /// The maximum length of a record in bytes, including its header and extended attributes.
 pub const RECORD_MAX: usize = 256 << 10;
 
+/// The length of a record's header in bytes: validity byte and record length.
+pub(super) const HEADER: usize = 5;
+
 /// The maximum length of a name in bytes on Linux.
 const NAME_MAX: usize = 255;
 
@@ -86,6 +89,11 @@ pub enum Record {
     Spare(Vec<Vec<u8>>),
     /// Removes all entries of the current directory that the stream did not contain.
     Sweep,
+    /// An entry that is in place already, so that [`Record::Sweep`] does not remove it.
+    Kept {
+        /// The entry's name.
+        name: Vec<u8>,
+    },
 }
 
 impl Record {
@@ -100,13 +108,21 @@ impl Record {
         [&[GOOD][..], &length.to_le_bytes(), &body].concat()
     }
 
+    /// Decodes a record from the bytes that [`Self::to_bytes`] returns; `None` if they are invalid.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (record, rest): (Self, _) = postcard::take_from_bytes(bytes.get(HEADER..)?).ok()?;
+        (rest.is_empty() && record.is_sound()).then_some(record)
+    }
+
     /// Returns the record's name in the current directory, if the record has a name.
     pub fn name(&self) -> Option<&[u8]> {
         match self {
             Self::Enter { name, .. }
             | Self::File { name, .. }
             | Self::Link { name, .. }
-            | Self::Name { name, .. } => Some(name),
+            | Self::Name { name, .. }
+            | Self::Kept { name } => Some(name),
             Self::Top(_) | Self::Leave | Self::End | Self::Spare(_) | Self::Sweep => None,
         }
     }
@@ -129,7 +145,7 @@ impl Record {
                     meta.is_sound()
                 }
                 Self::Spare(patterns) => patterns.iter().all(|it| Pattern::parse(it).is_ok()),
-                Self::Leave | Self::End | Self::Sweep => true,
+                Self::Leave | Self::End | Self::Sweep | Self::Kept { .. } => true,
             }
     }
 }

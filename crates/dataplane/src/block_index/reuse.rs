@@ -97,7 +97,7 @@ pub fn sink_of_tree(
 ) -> (Sink, PreviousTree) {
     let mut present = BlockSet::new(layout.blocks());
     for (index, digest) in (0..).zip(&digests) {
-        if tree.digests.has(index, digest) {
+        if tree.has(index, digest) {
             present.insert(index);
         }
     }

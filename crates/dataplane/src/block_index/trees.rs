@@ -4,14 +4,16 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_core::plan::Layout;
+use garland_core::plan::{BlockSet, Layout};
+use garland_core::tree::{Record, RecordSet};
 use garland_protocol::{TreeOutline, content_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::holding::KnownDigests;
 use super::stamp::unsettled_since_ns;
+use crate::attributes::modified;
 use crate::pace::{self, Pace};
-use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
+use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make, record_of};
 
 /// The memory limit in bytes for the index of a tree. If the index of a tree needs more, all blocks
 /// of the tree are sent.
@@ -27,20 +29,31 @@ pub struct Coming {
 pub struct FoundTree {
     /// The records of the stream, and the stamps of the files.
     pub index: Index,
-    /// The digests of those blocks of the stream that can be generated here.
+    /// The digests of those blocks of the stream that can be generated here and were read.
     pub digests: KnownDigests,
+    /// Blocks that can be generated here and were not read: the files in them have the length and
+    /// modification time of the source.
+    trusted: BlockSet,
+}
+
+impl FoundTree {
+    /// Returns whether block `index` can be generated here, if its digest is `digest`.
+    pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
+        self.trusted.contains(index) || self.digests.has(index, digest)
+    }
+
+    /// Returns the root digest; none if the digest of any block is unknown.
+    pub fn root(&self) -> Option<[u8; 32]> {
+        self.digests.root()
+    }
 }
 
 impl Coming {
     /// Returns a tree without a catalogue, whose destination is `folder`. Returns none if `folder`
     /// has no top-level entry of the tree.
     pub fn new(folder: OwnedFd, outline: &TreeOutline) -> Option<Self> {
-        let is_there = |name: &Vec<u8>| {
-            let single = !name.is_empty() && !name.contains(&b'/') && name != b"..";
-            single && statat(&folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok()
-        };
-        let some = outline.names.iter().take(TreeOutline::NAMES_MAX).any(is_there);
-        some.then(|| Self { folder, gathered: Gathered::new(outline) })
+        let is_there = has_some(&folder, outline);
+        is_there.then(|| Self { folder, gathered: Gathered::new(outline) })
     }
 
     /// Adds a parcel of the catalogue. Returns false if it is invalid.
@@ -48,18 +61,21 @@ impl Coming {
         self.gathered.take(parcel)
     }
 
-    /// Reads the files that are in place, from the emulated `disk` if given. Calls `progress` after
-    /// every block. Returns none if the catalogue is invalid, or if `stop` is set.
+    /// Reads the files that are in place, from the emulated `disk` if given. If `trusts` is set,
+    /// files with the length and modification time of the source are not read. Calls `progress`
+    /// after every block. Returns none if the catalogue is invalid, or if `stop` is set.
     pub fn read(
         self,
-        layout: Layout,
+        (layout, trusts): (Layout, bool),
         disk: Option<&Pace>,
         progress: impl Fn(),
         stop: &AtomicBool,
     ) -> Option<FoundTree> {
         let index = self.gathered.index(layout.length)?;
         let places = [Place { folder: self.folder, path: Vec::new(), first: 0 }];
-        let mut own = Own { index, places, opener: Opener::default(), looked: 0 };
+        let equal = trusts.then(|| RecordSet::new(index.len()));
+        let mut own = Own { index, places, opener: Opener::default(), looked: 0, equal };
+        let mut trusted = BlockSet::new(layout.blocks());
         let mut buffer = vec![0; layout.block_size as usize];
         let mut digests = Vec::new();
         for block in 0..layout.blocks() {
@@ -68,13 +84,27 @@ impl Coming {
             }
             let bytes = &mut buffer[..layout.block_length(block) as usize];
             let (at, length) = (layout.offset(block), bytes.len());
-            let is_here =
-                own.has(at, at + length as u64) && pace::on(disk, length, || own.read(at, bytes));
+            let end = at + length as u64;
+            let has = own.has(at, end);
+            if has && own.is_equal(at, end) {
+                trusted.insert(block);
+            }
+            let is_read = has && !trusted.contains(block);
+            let is_here = is_read && pace::on(disk, length, || own.read(at, bytes));
             digests.push(is_here.then(|| content_digest(bytes)));
             progress();
         }
-        Some(FoundTree { index: own.index, digests: KnownDigests(digests) })
+        Some(FoundTree { index: own.index, digests: KnownDigests(digests), trusted })
     }
+}
+
+/// Returns whether `folder` has a top-level entry of the tree.
+pub fn has_some(folder: &OwnedFd, outline: &TreeOutline) -> bool {
+    let is_there = |name: &Vec<u8>| {
+        let single = !name.is_empty() && !name.contains(&b'/') && name != b"..";
+        single && statat(folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    };
+    outline.names.iter().take(TreeOutline::NAMES_MAX).any(is_there)
 }
 
 struct Own {
@@ -83,6 +113,9 @@ struct Own {
     opener: Opener,
     /// The number of the first record that has not been examined.
     looked: u32,
+    /// The records of files with the length and modification time of the source; none if files are
+    /// compared by their bytes only.
+    equal: Option<RecordSet>,
 }
 
 impl Own {
@@ -100,6 +133,15 @@ impl Own {
             number += 1;
         }
         all
+    }
+
+    /// Returns whether the files whose bytes lie between the offsets `at` and `end` of the stream
+    /// need not be read, because they have the length and modification time of the source.
+    fn is_equal(&self, at: u64, end: u64) -> bool {
+        let Some(equal) = &self.equal else { return false };
+        let numbers = self.index.find(at)..self.index.len();
+        let mut inside = numbers.take_while(|number| self.index.span(*number).0 < end);
+        inside.all(|number| equal.contains(number) || !self.is_between(number, at, end))
     }
 
     /// Fills `bytes` with the stream's bytes at the offset `at`. Returns whether the files could be
@@ -121,9 +163,15 @@ impl Own {
     /// between the offsets `at` and `end` of the stream.
     fn lacks(&self, number: u32, at: u64, end: u64) -> bool {
         let Body::File(stamp) = self.index.body(number) else { return false };
+        !stamp.is_seen() && self.is_between(number, at, end)
+    }
+
+    /// Returns whether record `number` is one of a file some of whose bytes lie between the offsets
+    /// `at` and `end` of the stream.
+    fn is_between(&self, number: u32, at: u64, end: u64) -> bool {
         let (begin, behind) = self.index.span(number);
         let body = begin + self.index.bytes(number).len() as u64;
-        !stamp.is_seen() && body < end && at < behind
+        matches!(self.index.body(number), Body::File(_)) && body < end && at < behind
     }
 
     /// Checks whether the file of record `number` exists with the recorded length, and if so
@@ -151,5 +199,11 @@ impl Own {
             None => return,
         }
         self.index.see(number, Stamp::of(&first));
+        if let Some(equal) = &mut self.equal
+            && let Some(Record::File { meta, .. }) = record_of(&self.index, number)
+            && meta.modified == modified(&first)
+        {
+            equal.insert(number);
+        }
     }
 }

@@ -39,6 +39,11 @@ pub fn catalogue(index: &Index) -> Option<Vec<Vec<u8>>> {
     parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok()).collect()
 }
 
+/// Returns the records of a parcel; none if it is invalid.
+pub fn unpack(parcel: &[u8]) -> Option<Vec<u8>> {
+    zstd::bulk::decompress(parcel, CATALOGUE_MAX).ok()
+}
+
 /// The part of a catalogue that has been received.
 pub struct Gathered {
     outline: TreeOutline,
@@ -60,7 +65,7 @@ impl Gathered {
 
     /// Adds a compressed parcel. Returns false if it is invalid, or exceeds the announced size.
     pub fn take(&mut self, parcel: &[u8]) -> bool {
-        let Ok(bytes) = zstd::bulk::decompress(parcel, CATALOGUE_MAX) else { return false };
+        let Some(bytes) = unpack(parcel) else { return false };
         let fits = (self.records.len() + bytes.len()) as u64 <= self.outline.bytes;
         if fits {
             self.records.extend(bytes);

@@ -11,15 +11,16 @@ mod left_out;
 mod making;
 mod place;
 mod reading;
+mod remainder;
 mod scan;
 mod source;
 mod walk;
 
-pub use catalogue::Gathered;
+pub use catalogue::{Gathered, unpack};
 pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;
-pub use place::{Opener, Place, open_directory, open_file};
+pub use place::{Opener, Place, open_directory, open_file, record_of};
 pub use reading::{Reading, WrittenFile};
 pub use scan::{ScanError, ScanOptions, Tally};
 pub use source::TreeSource;

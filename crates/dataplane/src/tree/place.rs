@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use garland_core::tree::{Parser, Step};
+use garland_core::tree::Record;
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
 
 use super::index::Index;
@@ -33,13 +33,15 @@ pub struct Place {
     pub first: u32,
 }
 
+/// Returns record `number`; none if it is invalid.
+pub fn record_of(index: &Index, number: u32) -> Option<Record> {
+    Record::from_bytes(index.bytes(number))
+}
+
 /// Returns the name in record `number`; empty if the record has none.
 pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
-    let mut bytes = index.bytes(number);
-    match Parser::default().step(&mut bytes) {
-        Ok(Some(Step::Record(record))) => record.name().unwrap_or_default().to_vec(),
-        _ => Vec::new(),
-    }
+    let record = record_of(index, number);
+    record.and_then(|record| record.name().map(<[u8]>::to_vec)).unwrap_or_default()
 }
 
 /// Returns the names on the path from the top down to record `number`.

@@ -12,7 +12,7 @@ use super::place::Place;
 
 /// The options of a scan: which parts of a tree are copied, and how.
 pub struct ScanOptions<'a> {
-    /// Patterns of paths that are not copied.
+    /// Patterns of paths that are not copied, and of exceptions; the first that matches decides.
     pub excludes: Vec<Pattern>,
     /// Whether extended attributes are copied.
     pub attributes: bool,

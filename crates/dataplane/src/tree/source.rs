@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
-use garland_core::tree::{GOOD, VOID};
+use garland_core::tree::{GOOD, RecordSet, VOID};
 use garland_protocol::{Absence, TreeOutline};
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
@@ -18,6 +18,7 @@ use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
 use super::place::{Opener, Place, path_of};
+use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::scan;
 use crate::feed::FeedError;
@@ -35,6 +36,10 @@ pub struct TreeSource {
     index: Index,
     places: Vec<Place>,
     tally: Tally,
+    /// The number of entries that were left out because nodes have them.
+    unchanged: u64,
+    /// Whether all entries were left out.
+    is_bare: bool,
     /// The files that the scan left out.
     left_out: Vec<LeftOut>,
     /// Directories in which nodes remove nothing although removal was requested.
@@ -68,7 +73,18 @@ impl TreeSource {
     ) -> Result<Self, ScanError> {
         let Scan { index, places, left_out, unswept, tally } = scan(sources, options)?;
         let (failed, first) = (Mutex::default(), Mutex::default());
-        Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
+        Ok(Self {
+            index,
+            places,
+            tally,
+            unchanged: 0,
+            is_bare: false,
+            left_out,
+            unswept,
+            failed,
+            first,
+            disk: None,
+        })
     }
 
     /// Makes all reads go to the emulated disk that the copies of a node share, if there is one.
@@ -77,7 +93,45 @@ impl TreeSource {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// Returns the numbers of files, directories and links to copy.
+    /// Returns the tree without the entries of the records `unchanged`, which all nodes have.
+    ///
+    /// # Errors
+    /// When a directory cannot be opened a second time.
+    pub fn without(&self, unchanged: &RecordSet) -> io::Result<Self> {
+        let left = Remainder::new(&self.index, unchanged).ok_or(io::ErrorKind::InvalidData)?;
+        let place = |place: &Place| {
+            let first = left.numbers.get(place.first as usize).copied();
+            Ok(Place {
+                folder: place.folder.try_clone()?,
+                path: place.path.clone(),
+                first: first.unwrap_or(left.index.len()),
+            })
+        };
+        Ok(Self {
+            places: self.places.iter().map(place).collect::<io::Result<_>>()?,
+            index: left.index,
+            tally: self.tally,
+            unchanged: left.unchanged,
+            is_bare: left.is_bare,
+            left_out: self.left_out.clone(),
+            unswept: self.unswept.clone(),
+            failed: Mutex::default(),
+            first: Mutex::default(),
+            disk: self.disk.clone(),
+        })
+    }
+
+    /// Returns whether all entries were left out because nodes have them.
+    pub fn is_bare(&self) -> bool {
+        self.is_bare
+    }
+
+    /// Returns the number of entries that were left out because nodes have them.
+    pub fn unchanged(&self) -> u64 {
+        self.unchanged
+    }
+
+    /// Returns the numbers of files, directories and links of the whole tree.
     pub fn tally(&self) -> Tally {
         self.tally
     }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
+use garland_core::tree::{DEPTH_MAX, Meta, Pattern, RECORD_MAX, Record};
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat, statat};
 use rustix::process::geteuid;
 
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         let kind = FileType::from_raw_mode(stat.st_mode);
         let inside = &self.path[self.top..];
         let is_folder = kind == FileType::Directory;
-        if self.options.excludes.iter().any(|pattern| pattern.matches(inside, is_folder)) {
+        if Pattern::exclude(&self.options.excludes, inside, is_folder) {
             return Ok(());
         }
         let done = match kind {
@@ -299,10 +299,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn meta(stat: &Stat, attributes: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
-    let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
-    let modified = (stat.st_mtime, nanos);
-    Meta { mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), modified, attributes }
+fn meta(stat: &Stat, extended: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
+    let (owner, modified) = ((stat.st_uid, stat.st_gid), attributes::modified(stat));
+    Meta { mode: stat.st_mode & 0o7777, owner, modified, attributes: extended }
 }
 
 /// Returns the kind of a file that cannot be copied; none for regular files, directories and

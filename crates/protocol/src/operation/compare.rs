@@ -2,10 +2,13 @@
 
 use super::interface::{AgentEvent, Operation, Orders};
 use super::shared_reads::{Parts, SharedDigests};
+use super::unchanged::Unchanged;
 use crate::{
-    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent, root_digest,
+    Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent,
+    root_digest,
 };
 use garland_core::plan::LaneBlocks;
+use garland_core::tree::RecordSet;
 
 /// Time without progress after which a node's comparison is given up, in nanoseconds; the node then
 /// receives the whole source.
@@ -14,6 +17,11 @@ const PATIENCE_NS: u64 = 30_000_000_000;
 /// The catalogue of a tree is sent only if its length times the number of nodes is at most the
 /// tree's length divided by this number; otherwise the tree itself is sent.
 const CATALOGUE_SHARE: u64 = 4;
+
+/// To compare by status, the catalogue may be longer by this number of bytes for each record: an
+/// entry that is left out need not be read, sent, created and renamed, which takes about as long as
+/// sending 1 KiB over a wire of 1 Gbit/s several times.
+const ENTRY_WORTH: u64 = 1024;
 
 /// A source that nodes can read themselves.
 pub struct SharedSource {
@@ -57,6 +65,8 @@ pub struct Comparison<'a> {
     /// large to be sent.
     catalogue: Option<Option<Vec<Vec<u8>>>>,
     unusable: Vec<usize>,
+    /// The records that are unchanged on all nodes, if they are compared by status.
+    unchanged: Option<Unchanged>,
     parts: Parts,
     stopped: bool,
 }
@@ -70,6 +80,9 @@ pub struct ComparisonEnd {
     pub unusable: Vec<usize>,
     /// Indexes of nodes that did not read their part of a shared source, and why.
     pub unread: Vec<(usize, String)>,
+    /// The records of the tree that are unchanged on all nodes by status; `None` if there are none,
+    /// or if contents were compared.
+    pub unchanged: Option<RecordSet>,
 }
 
 impl SharedSource {
@@ -87,6 +100,8 @@ impl<'a> Comparison<'a> {
     #[must_use]
     pub fn new(compare: &'a Compare, shared: Option<&'a SharedSource>, count: usize) -> Self {
         let parts = shared.into_iter().flat_map(|shared| shared.parts.iter().enumerate());
+        let by_status = matches!(compare.by, CompareBy::Status { .. });
+        let by_status = compare.tree.as_ref().filter(|_| by_status);
         Self {
             compare,
             shared,
@@ -95,6 +110,7 @@ impl<'a> Comparison<'a> {
             digests: None,
             catalogue: None,
             unusable: Vec::new(),
+            unchanged: by_status.map(|outline| Unchanged::new(outline.records, count)),
             parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
             stopped: false,
         }
@@ -112,8 +128,10 @@ impl<'a> Comparison<'a> {
         let nodes = self.stands.len() as u64;
         let length = self.compare.layout.length;
         let bytes = |parcels: &[Vec<u8>]| parcels.iter().map(|it| it.len() as u64).sum::<u64>();
-        let pays =
-            |parcels: &[Vec<u8>]| bytes(parcels).saturating_mul(nodes) <= length / CATALOGUE_SHARE;
+        let records = self.compare.tree.as_ref().map_or(0, |outline| u64::from(outline.records));
+        let worth = self.unchanged.as_ref().map_or(0, |_| records * ENTRY_WORTH);
+        let most = (length / CATALOGUE_SHARE).saturating_add(worth);
+        let pays = |parcels: &[Vec<u8>]| bytes(parcels).saturating_mul(nodes) <= most;
         self.catalogue = Some(parcels.filter(|parcels| pays(parcels)));
         self.answer_wanting();
     }
@@ -138,14 +156,22 @@ impl<'a> Comparison<'a> {
     #[must_use]
     pub fn into_end(self) -> ComparisonEnd {
         let unread = self.parts.unread(self.digests.as_deref());
-        ComparisonEnd { digests: self.digests, unusable: self.unusable, unread }
+        // A node that has not reported may have none of them.
+        let are_over = self.stands.iter().all(|stand| *stand == Stand::Over);
+        let unchanged = self.unchanged.filter(|_| are_over).and_then(Unchanged::into_set);
+        ComparisonEnd { digests: self.digests, unusable: self.unusable, unread, unchanged }
     }
 
     /// Begins to send the catalogue to the nodes that wait for it, or ends their comparison, once
-    /// it is known whether the catalogue is sent.
+    /// it is known whether the catalogue is sent. It is not if another node has shown that no entry
+    /// is unchanged on all nodes.
     fn answer_wanting(&mut self) {
-        let Some(catalogue) = &self.catalogue else { return };
-        let is_sent = catalogue.is_some();
+        let is_vain = self.unchanged.as_ref().is_some_and(Unchanged::is_empty);
+        let known = self.catalogue.as_ref().map(Option::is_some);
+        let Some(is_sent) = (if is_vain { Some(false) } else { known }) else { return };
+        if !is_sent && let Some(unchanged) = &mut self.unchanged {
+            unchanged.fail();
+        }
         for node in 0..self.stands.len() {
             match self.stands[node] {
                 Stand::Wanting if is_sent => self.stands[node] = Stand::ReceivingCatalogue(0),
@@ -162,11 +188,21 @@ impl<'a> Comparison<'a> {
         self.parts.fail(node, "it did not report its digests".to_owned());
     }
 
+    /// Ends the comparison of a node that has nothing of the source, or is missing. Then no entry of a
+    /// tree is unchanged on all nodes, and nodes that wait for the catalogue need none.
+    fn find_nothing(&mut self, node: usize) {
+        self.end(node);
+        if let Some(unchanged) = &mut self.unchanged {
+            unchanged.fail();
+            self.answer_wanting();
+        }
+    }
+
     /// Returns whether to compute the digests of the source now: once no part is still being read
     /// by a node, and there is a catalogue to send or a node that waits for digests.
     #[must_use]
     pub fn needs_digests(&self) -> bool {
-        if self.shared.is_some() && !self.parts.are_settled() {
+        if self.unchanged.is_some() || self.shared.is_some() && !self.parts.are_settled() {
             return false;
         }
         // While a node with the catalogue reads its files, compute the digests at the same time.
@@ -227,8 +263,9 @@ impl<'a> Comparison<'a> {
             ) {
                 self.progress_ns[node] = now_ns;
             }
-            if now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS {
-                self.end(node);
+            let is_late = now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS;
+            if is_late && self.stands[node] != Stand::Over {
+                self.find_nothing(node);
             }
         }
     }
@@ -248,7 +285,8 @@ impl Operation for Comparison<'_> {
         let answer = match event {
             AgentEvent::Message(FromAgent::Compared(answer)) => answer,
             AgentEvent::Message(_) => return,
-            AgentEvent::Lost(_) => return self.end(node),
+            // It may come later during the copy, and needs the whole source then.
+            AgentEvent::Lost(_) => return self.find_nothing(node),
         };
         self.progress_ns[node] = now_ns;
         match (self.stands[node], answer) {
@@ -259,7 +297,14 @@ impl Operation for Comparison<'_> {
                 self.stands[node] = Stand::Wanting;
                 self.answer_wanting();
             }
-            (Stand::Examining, Compared::Nothing) => self.end(node),
+            (Stand::Examining, Compared::Nothing) => self.find_nothing(node),
+            (Stand::Examining, Compared::Unchanged(piece, more)) => {
+                let Some(unchanged) = &mut self.unchanged else { return };
+                unchanged.take(node, &piece, more);
+                if !more {
+                    self.end(node);
+                }
+            }
             (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
             (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),
             (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {

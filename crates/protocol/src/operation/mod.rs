@@ -12,6 +12,7 @@ mod shared_reads;
 mod silence;
 mod stat;
 mod survey;
+mod unchanged;
 mod view;
 
 pub use chain::{Links, count_links, stand_chain};

@@ -183,6 +183,7 @@ impl TreeExtractor {
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
             }
+            Record::Kept { .. } => {}
             Record::Link { name, meta, target } => self.act(Act::Link { name, meta, target })?,
             Record::Name { name, first } => self.act(Act::Name { name, first })?,
             Record::End => {

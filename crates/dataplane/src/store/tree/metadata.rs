@@ -6,15 +6,48 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use garland_core::tree::Meta;
 use rustix::fs::{
-    AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown, fstat,
-    futimens, utimensat,
+    AtFlags, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown,
+    fstat, futimens, utimensat,
 };
 use rustix::io::Errno;
+
+use garland_sys::process;
 
 use crate::attributes;
 
 const SET_USER: u32 = 0o4000;
 const SET_GROUP: u32 = 0o2000;
+
+/// The user and groups that this process has. They determine which owners it can give to files.
+pub struct Identity {
+    user: u32,
+    groups: Vec<u32>,
+}
+
+impl Identity {
+    /// Returns those of this process.
+    pub fn own() -> Self {
+        Self { user: process::user_id(), groups: process::group_ids() }
+    }
+
+    /// Returns whether a file or directory with the status `stat` has what [`apply`] would give it
+    /// of `meta`, except extended attributes.
+    pub fn has_given(&self, stat: &Stat, meta: &Meta) -> bool {
+        let (user, group) = meta.owner;
+        let denied = if stat.st_uid == user { 0 } else { SET_USER }
+            | if stat.st_gid == group { 0 } else { SET_GROUP };
+        let mode = meta.mode & 0o7777 & !denied;
+        stat.st_mode & 0o7777 == mode && self.has_given_owner(stat, meta)
+    }
+
+    /// Returns the same of a symbolic link, which has no mode.
+    pub fn has_given_owner(&self, stat: &Stat, meta: &Meta) -> bool {
+        let ((user, group), is_root) = (meta.owner, self.user == 0);
+        let owned = stat.st_uid == user || !is_root && stat.st_uid == self.user;
+        let grouped = stat.st_gid == group || !is_root && !self.groups.contains(&group);
+        owned && grouped && attributes::modified(stat) == meta.modified
+    }
+}
 
 /// Applies `meta` to an open file or directory. If the agent may not change the owner, the file
 /// keeps the agent's user as its owner, and gets no set-user-ID or set-group-ID bit.
@@ -51,14 +84,14 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     if now.st_mode & 0o7777 != mode {
         fchmod(fd, Mode::from_raw_mode(mode))?;
     }
-    let nanos = u32::try_from(now.st_mtime_nsec).unwrap_or(0);
-    if (now.st_mtime, nanos) != meta.modified {
+    if attributes::modified(&now) != meta.modified {
         futimens(fd, &times(meta))?;
     }
     attributed
 }
 
-fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
+/// Returns whether two lists of extended attributes contain the same ones, in any order.
+pub fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
     one.len() == other.len() && one.iter().all(|attribute| other.contains(attribute))
 }
 

@@ -20,6 +20,7 @@ mod placing;
 mod previous;
 mod proofs;
 mod saved_attributes;
+mod status;
 mod sweep;
 mod trouble;
 mod waiting;
@@ -40,6 +41,7 @@ use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
 pub use crate::store::tree::previous::PreviousTree;
+pub use crate::store::tree::status::StatusCheck;
 use crate::store::tree::waiting::{BATCH, Waiting};
 
 /// A store that extracts a tree into a directory.

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, linkat, symlinkat};
 
 use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, Directory};
-use super::metadata::{apply, apply_to_link};
+use super::metadata::{apply_changes, apply_to_link};
 use super::partial::PartialFile;
 use super::proofs::Proofs;
 use super::sweep::{Sweeper, Swept};
@@ -93,7 +93,7 @@ impl Placer {
                 sweeper.sweep(&swept, stays, (&directory.folder, &path), &mut self.troubles)
             }
             Act::Leave(meta) => {
-                let applied = apply(&directory.folder, &meta);
+                let applied = apply_changes(&directory.folder, &meta);
                 match &directory.above {
                     Some(above) => self.note_if(above, &directory.name, applied),
                     None => self.note_if(&directory, b".", applied),

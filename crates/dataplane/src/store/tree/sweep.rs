@@ -162,7 +162,7 @@ impl Sweeper {
         // Partial files of killed agents have been removed already: this one belongs to a running
         // copy.
         let others = is_partial_name(OsStr::from_bytes(name));
-        if others || self.spared.iter().any(|pattern| pattern.matches(path, is_folder)) {
+        if others || Pattern::exclude(&self.spared, path, is_folder) {
             return Ok(false);
         }
         if is_folder && !self.remove_inside(site, name, path, troubles)? {

@@ -1,6 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
+use crate::TreeOutline;
 use garland_core::plan::Layout;
 
 fn compared(answer: Compared) -> AgentEvent {
@@ -19,7 +20,8 @@ fn told(comparison: &mut Comparison<'_>, now_ns: u64) -> Vec<(usize, CompareOrde
 
 fn request() -> Compare {
     let layout = Layout::new(3 * 4096, 4096).unwrap();
-    Compare { path: Vec::new(), name: Vec::new(), layout, tree: None, shared: None }
+    let (path, name) = (Vec::new(), Vec::new());
+    Compare { path, name, layout, tree: None, by: CompareBy::Contents, shared: None }
 }
 
 #[test]
@@ -93,4 +95,43 @@ fn a_catalogue_is_made_when_a_node_needs_it_and_sent_if_it_is_small() {
         comparison.handle(7, 1, compared(Compared::Nothing), &mut orders);
         assert!(comparison.is_over());
     }
+}
+
+#[test]
+fn entries_that_all_nodes_have_by_status_are_found_and_nobody_waits_in_vain() {
+    let outline = TreeOutline { bytes: 500, records: 12, names: Vec::new() };
+    let by = CompareBy::Status { attributes: false };
+    let compare = Compare { tree: Some(outline), by, ..request() };
+    let unchanged = |bits: [u8; 2]| compared(Compared::Unchanged(bits.to_vec(), false));
+    let begun = || {
+        let (mut comparison, mut orders) = (Comparison::new(&compare, None, 2), Orders::default());
+        comparison.begin(0, &mut orders);
+        comparison.handle(1, 0, compared(Compared::Wants), &mut orders);
+        comparison.set_catalogue(Some(vec![vec![1; 3000]]));
+        assert!(matches!(&told(&mut comparison, 2)[..], [(0, CompareOrder::Catalogue(_, false))]));
+        assert!(told(&mut comparison, 3).is_empty() && !comparison.needs_digests());
+        comparison
+    };
+    let (mut comparison, mut orders) = (begun(), Orders::default());
+    comparison.handle(4, 1, compared(Compared::Wants), &mut orders);
+    assert_eq!(told(&mut comparison, 5).len(), 1);
+    assert!(told(&mut comparison, 6).is_empty());
+    comparison.handle(7, 0, unchanged([0b1010, 0b1]), &mut orders);
+    assert!(!comparison.is_over());
+    comparison.handle(8, 1, unchanged([0b0110, 0b1]), &mut orders);
+    assert!(comparison.is_over());
+    let set = comparison.into_end().unchanged.unwrap();
+    assert!((0..12).filter(|number| set.contains(*number)).eq([1, 8]));
+    // A node that has nothing, or that may come later: the other one gets no catalogue.
+    for event in [compared(Compared::Nothing), AgentEvent::Lost("it exited".to_owned())] {
+        let mut comparison = begun();
+        comparison.handle(4, 0, event, &mut orders);
+        comparison.handle(5, 1, compared(Compared::Wants), &mut orders);
+        assert!(comparison.is_over() && told(&mut comparison, 6).is_empty());
+        assert!(comparison.into_end().unchanged.is_none());
+    }
+    // A user who interrupts: one node has not reported yet.
+    let mut comparison = begun();
+    comparison.handle(4, 0, unchanged([0b1010, 0b1]), &mut orders);
+    assert!(comparison.into_end().unchanged.is_none());
 }

@@ -1,0 +1,321 @@
+//! Finds the entries of a tree that its destination has already, by their status, as rsync does: a
+//! file of the same length and modification time counts as unchanged, and is not opened.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use garland_core::tree::{GOOD, Meta, Parser, Record, RecordSet, Step};
+use garland_protocol::TreeOutline;
+use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
+
+use super::metadata::{Identity, same};
+use super::saved_attributes::SavedAttributes;
+use crate::attributes;
+use crate::tree::{open_directory, open_file, unpack};
+
+/// The maximum number of files with several hard links that are compared; further ones count as
+/// changed.
+const LINKED: usize = 100_000;
+
+/// A tree whose catalogue is being received, to be compared with the status of what is at its
+/// destination. The memory that it needs is that of the compressed catalogue, and a bit for each
+/// record.
+pub struct StatusCheck {
+    parcels: Vec<Vec<u8>>,
+    /// The maximum number of further bytes in `parcels`.
+    room: usize,
+    records: u32,
+    walk: Walk,
+}
+
+/// The state while records are compared.
+struct Walk {
+    /// The current directory and those above it, from the top down; none for one that is missing.
+    levels: Vec<Option<Level>>,
+    /// The names of the directories in `levels`, without the top.
+    path: Vec<Vec<u8>>,
+    /// Unchanged files with several hard links: their device and inode numbers, and their paths.
+    linked: HashMap<(u64, u64), Vec<Vec<u8>>>,
+    identity: Identity,
+    /// Whether extended attributes are compared.
+    attributes: bool,
+}
+
+struct Level {
+    folder: OwnedFd,
+    saved: SavedAttributes,
+}
+
+impl StatusCheck {
+    /// Returns a check of the directory `top`, which takes at most `room` bytes of compressed
+    /// records. `attributes` tells whether extended attributes are compared.
+    pub fn new(top: OwnedFd, outline: &TreeOutline, attributes: bool, room: usize) -> Self {
+        let level = Level { folder: top, saved: SavedAttributes::default() };
+        let walk = Walk {
+            levels: vec![Some(level)],
+            path: Vec::new(),
+            linked: HashMap::new(),
+            identity: Identity::own(),
+            attributes,
+        };
+        Self { parcels: Vec::new(), room, records: outline.records, walk }
+    }
+
+    /// Adds a parcel of the catalogue. Returns false if there is no room for it.
+    pub fn take(&mut self, parcel: Vec<u8>) -> bool {
+        let Some(room) = self.room.checked_sub(parcel.len()) else { return false };
+        self.room = room;
+        self.parcels.push(parcel);
+        true
+    }
+
+    /// Compares all records, and returns those whose entries are unchanged. Records without an
+    /// entry count as unchanged. Calls `progress` after every parcel. Returns none if the catalogue
+    /// is invalid, or if `stop` is set.
+    pub fn run(self, progress: impl Fn(), stop: &AtomicBool) -> Option<RecordSet> {
+        let Self { parcels, records, mut walk, .. } = self;
+        let (mut parser, mut unchanged) = (Parser::default(), RecordSet::new(records));
+        for parcel in parcels {
+            let bytes = unpack(&parcel).filter(|_| !stop.load(Ordering::Relaxed))?;
+            let mut rest = &bytes[..];
+            while let Some(step) = parser.step(&mut rest).ok()? {
+                let Step::Record(record) = step else { return None };
+                if walk.compare(&record) {
+                    unchanged.insert(parser.records() - 1);
+                }
+                if let Record::File { length, .. } = record {
+                    parser.pass(length);
+                    parser.step(&mut &[GOOD][..]).ok()?;
+                }
+            }
+            progress();
+        }
+        (parser.is_over() && parser.records() == records).then_some(unchanged)
+    }
+}
+
+impl Walk {
+    /// Returns whether the entry of a record is unchanged, and makes the record's directory the
+    /// current one if it has one.
+    fn compare(&mut self, record: &Record) -> bool {
+        let compared = match record {
+            Record::Enter { name, meta } => {
+                let entered = self.enter(name);
+                let is_same = entered.as_ref().map(|(level, stat)| {
+                    self.identity.has_given(stat, meta)
+                        && (!self.attributes || has(attributes::read(&level.folder), meta))
+                });
+                self.levels.push(entered.map(|(level, _)| level));
+                self.path.push(name.clone());
+                is_same
+            }
+            Record::Leave => {
+                self.levels.pop();
+                self.path.pop();
+                Some(true)
+            }
+            Record::File { name, meta, length, linked, .. } => {
+                self.compare_file(name, meta, *length, *linked)
+            }
+            Record::Link { name, meta, target } => self.compare_link(name, meta, target),
+            Record::Name { name, first } => self.compare_name(name, first),
+            Record::Top(_) | Record::End | Record::Spare(_) => Some(true),
+            Record::Sweep | Record::Kept { .. } => Some(true),
+        };
+        compared.unwrap_or(false)
+    }
+
+    /// Returns the status of the entry `name` of the current directory; none if there is no entry
+    /// with exactly this name, or if it is not of this kind.
+    fn stat(&self, name: &[u8], kind: FileType) -> Option<(&Level, Stat)> {
+        let level = self.levels.last()?.as_ref()?;
+        let stat = statat(&level.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_exact = matches!(level.saved.folded(&level.folder, name), Ok(None));
+        (is_exact && FileType::from_raw_mode(stat.st_mode) == kind).then_some((level, stat))
+    }
+
+    fn enter(&self, name: &[u8]) -> Option<(Level, Stat)> {
+        let (above, _) = self.stat(name, FileType::Directory)?;
+        let folder = open_directory(&above.folder, name).ok()?;
+        let stat = fstat(&folder).ok()?;
+        Some((Level { folder, saved: SavedAttributes::default() }, stat))
+    }
+
+    fn compare_file(
+        &mut self,
+        name: &[u8],
+        meta: &Meta,
+        length: u64,
+        linked: bool,
+    ) -> Option<bool> {
+        let (level, stat) = self.stat(name, FileType::RegularFile)?;
+        let is_same = u64::try_from(stat.st_size) == Ok(length)
+            && self.identity.has_given(&stat, meta)
+            && (!self.attributes
+                || has(attributes::read(open_file(&level.folder, name).ok()?), meta));
+        if !is_same || stat.st_nlink == 1 {
+            return Some(is_same);
+        }
+        // Other names of the file must belong to the tree, and none may be that of another file.
+        let id = (stat.st_dev, stat.st_ino);
+        let is_first = linked && self.linked.len() < LINKED && !self.linked.contains_key(&id);
+        if is_first {
+            self.linked.insert(id, self.path_of(name));
+        }
+        Some(is_first)
+    }
+
+    fn compare_link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> Option<bool> {
+        let (level, stat) = self.stat(name, FileType::Symlink)?;
+        let own = readlinkat(&level.folder, name, Vec::new()).ok()?;
+        Some(own.to_bytes() == target && self.identity.has_given_owner(&stat, meta))
+    }
+
+    /// Returns whether `name` is a hard link to the file with the path `first`, which is unchanged.
+    fn compare_name(&self, name: &[u8], first: &[Vec<u8>]) -> Option<bool> {
+        let (_, stat) = self.stat(name, FileType::RegularFile)?;
+        let known = self.linked.get(&(stat.st_dev, stat.st_ino))?;
+        Some(known == first)
+    }
+
+    fn path_of(&self, name: &[u8]) -> Vec<Vec<u8>> {
+        let names = self.path.iter().cloned();
+        names.chain([name.to_vec()]).collect()
+    }
+}
+
+/// Returns whether the extended attributes `read` are those of `meta`.
+fn has(read: std::io::Result<Vec<(Vec<u8>, Vec<u8>)>>, meta: &Meta) -> bool {
+    read.is_ok_and(|own| same(&own, &meta.attributes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::SystemTime;
+
+    use garland_sys::confine::Root;
+
+    use super::*;
+    use crate::tests::Scratch;
+    use crate::tree::{ScanOptions, TreeSource};
+
+    const ROOM: usize = 1 << 20;
+
+    /// The name of a change, the change, and the number of entries that differ then.
+    type Change = (&'static str, fn(&Path), usize);
+
+    fn source(folder: &Path) -> TreeSource {
+        let options = ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            root: &Root::Free,
+            stop: &|| false,
+        };
+        TreeSource::open(&[folder.join("from")], &options).unwrap()
+    }
+
+    /// The number of entries of `from` that are not unchanged in `to`; none if the check failed.
+    fn changed(folder: &Path) -> Option<usize> {
+        let tree = source(folder);
+        let outline = tree.outline().unwrap();
+        let top = OwnedFd::from(File::open(folder.join("to")).unwrap());
+        let mut check = StatusCheck::new(top, &outline, false, ROOM);
+        assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
+        let unchanged = check.run(|| (), &AtomicBool::new(false))?;
+        Some((0..outline.records).filter(|number| !unchanged.contains(*number)).count())
+    }
+
+    /// A tree in `from`, and its copy in `to`.
+    fn both(test: &str) -> Scratch {
+        let top = Scratch::new(&format!("status-{test}"));
+        fs::create_dir_all(top.join("from/d/e")).unwrap();
+        fs::create_dir(top.join("to")).unwrap();
+        for (name, bytes) in [("d/a", "a"), ("d/e/b", "bb"), ("c", "c")] {
+            fs::write(top.join("from").join(name), bytes).unwrap();
+        }
+        symlink("d/a", top.join("from/link")).unwrap();
+        fs::hard_link(top.join("from/c"), top.join("from/d/hard")).unwrap();
+        let copy = Command::new("cp").arg("-a").args([top.join("from"), top.join("to")]).status();
+        assert!(copy.unwrap().success());
+        top
+    }
+
+    #[test]
+    fn each_difference_counts_for_the_entry_that_has_it() {
+        let changes: [Change; 9] = [
+            ("none", |_| (), 0),
+            // A file that is gone changes its directory.
+            ("gone", |to| fs::remove_file(to.join("d/a")).unwrap(), 2),
+            ("longer", |to| fs::write(to.join("d/e/b"), "bbb").unwrap(), 1),
+            ("mode", |to| set_mode(&to.join("d/a"), 0o7), 1),
+            ("mode of a directory", |to| set_mode(&to.join("d/e"), 0o777), 1),
+            ("time", |to| set_time(&to.join("d/e/b")), 1),
+            // The other name, too: it is that of another file then.
+            ("time of a file with two names", |to| set_time(&to.join("c")), 2),
+            ("target", |to| replace(&to.join("link"), |link| symlink("d/b", link).unwrap()), 2),
+            ("kind", |to| replace(&to.join("c"), |path| symlink("d/hard", path).unwrap()), 3),
+        ];
+        for (name, change, count) in changes {
+            let top = both(name);
+            change(&top.join("to/from"));
+            assert_eq!(changed(&top), Some(count), "{name}");
+        }
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn set_time(path: &Path) {
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+
+    fn replace(path: &Path, by: fn(&Path)) {
+        fs::remove_file(path).unwrap();
+        by(path);
+    }
+
+    #[test]
+    fn two_names_of_one_file_are_not_two_files() {
+        let top = both("merged");
+        // The same time and length, and in the source they are different files.
+        fs::remove_file(top.join("to/from/d/hard")).unwrap();
+        let other = top.join("from/d/other");
+        let copied = Command::new("cp").arg("-a").args([&top.join("from/c"), &other]).status();
+        assert!(copied.unwrap().success());
+        fs::hard_link(top.join("to/from/c"), top.join("to/from/d/other")).unwrap();
+        fs::hard_link(top.join("to/from/c"), top.join("to/from/d/hard")).unwrap();
+        // `other` and the directory that it is in.
+        assert_eq!(changed(&top), Some(2));
+    }
+
+    #[test]
+    fn a_catalogue_without_an_end_or_without_room_is_refused() {
+        let top = both("invalid");
+        let tree = source(&top);
+        let outline = tree.outline().unwrap();
+        let folder = || OwnedFd::from(File::open(top.join("to")).unwrap());
+        let parcels = tree.catalogue().unwrap();
+        assert!(!StatusCheck::new(folder(), &outline, false, 10).take(parcels[0].clone()));
+        let run = |check: StatusCheck, stop| check.run(|| (), &AtomicBool::new(stop));
+        let begun = |outline: &TreeOutline| {
+            let mut check = StatusCheck::new(folder(), outline, false, ROOM);
+            assert!(check.take(parcels[0].clone()));
+            check
+        };
+        assert!(run(begun(&outline), false).is_some());
+        assert!(run(begun(&outline), true).is_none());
+        let fewer = TreeOutline { records: outline.records - 1, ..outline.clone() };
+        assert!(run(begun(&fewer), false).is_none());
+        assert!(run(StatusCheck::new(folder(), &outline, false, ROOM), false).is_none());
+        let mut check = begun(&outline);
+        assert!(check.take(b"no parcel".to_vec()) && run(check, false).is_none());
+    }
+}
