@@ -58,7 +58,7 @@ struct State {
     found: Option<Found>,
     /// The tree whose catalogue is being received, if any.
     coming: Option<Coming>,
-    /// The same, if its entries are to be compared by status.
+    /// The tree whose catalogue is being received, if its entries are to be compared by status.
     status: Option<StatusCheck>,
     /// The files of the tree that exist at the destination, once they have been read.
     tree: Option<FoundTree>,
@@ -151,7 +151,8 @@ impl Comparison {
         Some(())
     }
 
-    /// The same as [`Self::look_for_tree`] for a comparison by status.
+    /// Prepares to receive the catalogue of a tree whose entries are compared by status. Returns
+    /// `None` if nothing of the tree exists, or if there is not enough memory.
     fn look_for_status(
         &self,
         agent: &Agent,

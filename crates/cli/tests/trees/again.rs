@@ -15,7 +15,7 @@ use crate::{await_partial, garland, locals, oddities, paths, verdict, write};
 
 const WORDS: [&str; 4] = ["--json", "-r", "t", "local[1-3]:/x"];
 
-/// The same, with files compared by their contents.
+/// A copy whose files are compared by their contents.
 const BY_CONTENTS: [&str; 5] = ["--json", "-r", "--checksum", "t", "local[1-3]:/x"];
 
 /// A tree of some large files and many small ones.
