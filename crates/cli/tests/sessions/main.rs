@@ -195,9 +195,9 @@ fn nothing_to_do_is_wrong_usage() {
 #[test]
 fn a_copy() {
     let scratch = Scratch::new("copy");
-    random_file(&scratch.path("f"), 100_000, 1);
+    random_file(&scratch.path("f"), 2_000_000, 1);
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/data/"])), @r"
-    97.66 KiB to 3 of 3 nodes in TIME
+    1.91 MiB to 3 of 3 nodes in TIME
     rate    RATE (RATE) whole command, RATE (RATE) stream
     time    PHASES
     ok      local[1-3]
@@ -215,7 +215,6 @@ fn a_copy_that_some_nodes_could_not_take() {
     }
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-5]:/x"])), @r"
     97.66 KiB to 2 of 5 nodes in TIME
-    rate    RATE (RATE) whole command, RATE (RATE) stream
     time    PHASES
     ok      local[1,4]
     failed  local[2-3,5]: cannot replace /x/f: it is a directory

@@ -1,4 +1,4 @@
-//! The commands of the README, run as they stand there, print what stands there, but for figures.
+//! The commands of the README and of the tutorial, run as they stand there, print what stands there, but for figures.
 //! The nodes `n01` to `n04` are agents of this machine, and three of them stand for twenty.
 
 use std::fs;
@@ -74,10 +74,34 @@ fn assert_printed(example: &Example, output: &str) {
     }
 }
 
+fn page(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+/// Runs the examples one after the other in a shell of the user's.
+#[track_caller]
+fn follow(scratch: &Scratch, examples: &[Example]) {
+    let garland = Garland::new(GARLAND, scratch);
+    let folder = Path::new(GARLAND).parent().unwrap().display();
+    let path = format!("{folder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    for example in examples {
+        let command = &example.command;
+        let mut shell = Command::new("timeout");
+        let as_user = garland.command::<&str>(&[]);
+        shell.args(["-k", "5", "120", "bash", "-c", command]).current_dir(scratch.folder());
+        shell.env_clear().envs(as_user.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = shell.env("PATH", &path).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{command}: {}\n{said}\n{printed}", output.status);
+        assert_printed(example, &printed);
+    }
+    scratch.assert_nothing_left();
+}
+
 #[test]
-fn its_commands_do_what_it_says() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let examples = examples(&here(&fs::read_to_string(page).unwrap()));
+fn the_commands_of_the_readme_do_what_it_says() {
+    let examples = examples(&here(&page("README.md")));
     assert!(examples.len() > 12, "the page has examples");
     let scratch = Scratch::new("readme");
     random_file(&scratch.path("model.bin"), MODEL, 1);
@@ -85,25 +109,18 @@ fn its_commands_do_what_it_says() {
         fs::create_dir_all(scratch.path("data")).unwrap();
         random_file(&scratch.path(name), 10_000, 2);
     }
-    let garland = Garland::new(GARLAND, &scratch);
-    let folder = Path::new(GARLAND).parent().unwrap().display().to_string();
-    for example in &examples {
-        let command = &example.command;
-        let mut shell = Command::new("timeout");
-        let as_user = garland.command::<&str>(&[]);
-        shell.args(["-k", "5", "120", "bash", "-c", command]).current_dir(scratch.folder());
-        shell.env_clear().envs(as_user.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        shell.env(
-            "PATH",
-            format!("{folder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-        );
-        let output = shell.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{command}: {}\n{said}\n{printed}", output.status);
-        assert_printed(example, &printed);
-    }
-    scratch.assert_nothing_left();
+    follow(&scratch, &examples);
+}
+
+/// The tutorial has its commands one a line, indented. A smaller file is enough.
+#[test]
+fn the_tutorial_can_be_followed() {
+    let page = page("docs/tutorial.md").replace("256M", "48M").replace("100000000", "20000000");
+    let commands = page.lines().filter_map(|line| line.strip_prefix("    "));
+    let example = |command: &str| Example { command: command.to_owned(), printed: Vec::new() };
+    let examples: Vec<Example> = commands.map(example).collect();
+    assert!(examples.len() > 18, "the page has commands");
+    follow(&Scratch::new("tutorial"), &examples);
 }
 
 #[test]
