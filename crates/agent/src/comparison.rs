@@ -42,6 +42,10 @@ const ORPHANED: Duration = limits::RESUME.saturating_add(Duration::from_secs(1))
 /// The interval at which it looks whether the file is still held.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// The number of bytes by which a catalogue may get longer when it is compressed, besides a small
+/// fraction of its length.
+const LONGER: u64 = 1024;
+
 /// Memory for digests per block in bytes: those of the existing file, of the partial file, of the
 /// source, and of the part that this node read.
 const DIGESTS: u64 = 4 * 33;
@@ -159,7 +163,9 @@ impl Comparison {
         outline: &TreeOutline,
         attributes: bool,
     ) -> Option<()> {
-        let room = usize::try_from(outline.bytes.min(MEMORY)).ok()?;
+        // Parcels that cannot be compressed get slightly longer.
+        let bytes = outline.bytes.saturating_add(outline.bytes / 64 + LONGER);
+        let room = usize::try_from(bytes.min(MEMORY)).ok()?;
         let share = agent.budget.take(room + outline.records.div_ceil(8) as usize).ok()?;
         let path = Path::new(OsStr::from_bytes(&self.asked.path));
         let folder: OwnedFd = agent.root.open_dir(path, false).ok()?;

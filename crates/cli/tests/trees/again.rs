@@ -149,6 +149,18 @@ fn what_changed_at_either_end_is_sent_and_nothing_else() {
 }
 
 #[test]
+fn the_smallest_tree_is_not_sent_twice_either() {
+    let scratch = Scratch::new("tree-again-smallest");
+    write(&scratch, "t/a", "1");
+    let garland = garland(&scratch);
+    let _ = garland.cp(&WORDS).with_code(0);
+    let result = garland.cp(&WORDS).with_code(0).json();
+    assert_eq!(result["tree"]["unchanged"], 2, "{result}");
+    assert!(locals(3).all(|node| sent(&result, &node) == 0), "{result}");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_file_of_the_same_size_and_time_is_not_read_unless_that_is_asked_for() {
     let scratch = Scratch::new("tree-again-status");
     tree(&scratch);
