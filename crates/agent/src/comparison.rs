@@ -147,8 +147,7 @@ impl Comparison {
         let memory = Gathered::memory(outline);
         let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
         let share = agent.budget.take(bytes).ok().filter(|_| memory <= MEMORY)?;
-        let path = Path::new(OsStr::from_bytes(&self.asked.path));
-        let folder: OwnedFd = agent.root.open_dir(path, false).ok()?;
+        let folder = self.open_destination(agent)?;
         let coming = Coming::new(folder, outline)?;
         let mut state = self.state.lock();
         (state.coming, state.share) = (Some(coming), Some(share));
@@ -167,13 +166,17 @@ impl Comparison {
         let bytes = outline.bytes.saturating_add(outline.bytes / 64 + LONGER);
         let room = usize::try_from(bytes.min(MEMORY)).ok()?;
         let share = agent.budget.take(room + outline.records.div_ceil(8) as usize).ok()?;
-        let path = Path::new(OsStr::from_bytes(&self.asked.path));
-        let folder: OwnedFd = agent.root.open_dir(path, false).ok()?;
+        let folder = self.open_destination(agent)?;
         let is_there = has_some(&folder, outline);
         let mut state = self.state.lock();
         state.status = is_there.then(|| StatusCheck::new(folder, outline, attributes, room));
         state.share = Some(share);
         is_there.then_some(())
+    }
+
+    /// Opens the directory to which a tree is copied; `None` if it does not exist.
+    fn open_destination(&self, agent: &Agent) -> Option<OwnedFd> {
+        agent.root.open_dir(Path::new(OsStr::from_bytes(&self.asked.path)), false).ok()
     }
 
     /// Adds a parcel of the catalogue. After the last parcel, examines the existing files and

@@ -3,11 +3,11 @@
 use thiserror::Error;
 
 /// A pattern of paths that are skipped, or, if it begins with `+` and a space, of paths that are
-/// not (`-` and a space mean the former). A pattern without a slash inside matches names in any directory; one with a
-/// slash inside, or with `**`, matches the last components of paths. A leading slash anchors it to
-/// the top of the tree, a trailing slash restricts it to directories. `*` and `?` match anything
-/// but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one byte; a backslash quotes the
-/// next byte.
+/// not (`-` and a space mean the former). A pattern without a slash inside matches names in any
+/// directory; one with a slash inside, or with `**`, matches the last components of paths. A
+/// leading slash anchors it to the top of the tree, a trailing slash restricts it to directories.
+/// `*` and `?` match anything but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one
+/// byte; a backslash quotes the next byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
