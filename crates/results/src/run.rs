@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::trace::{Trace, file_stem};
+use garland_sys::threads::{self, JoinHandle};
 use garland_sys::{clock, random};
 use serde::Serialize;
 
@@ -27,8 +28,29 @@ pub const LAST: &str = "last";
 pub struct Run {
     name: String,
     folder: PathBuf,
-    /// The run's lock; `None` if the run belongs to another process.
-    _lock: Option<Arc<LockFile>>,
+    /// What this process holds of the run; `None` if the run belongs to another process.
+    _held: Option<Arc<Held>>,
+}
+
+/// What the process that makes a run holds until the run's last clone is dropped.
+#[derive(Debug)]
+struct Held {
+    _lock: LockFile,
+    /// The removal of older runs, which goes on beside the run: on disks it takes milliseconds.
+    forgetting: Option<JoinHandle<()>>,
+}
+
+impl Held {
+    fn new(lock: LockFile, forgetting: Option<JoinHandle<()>>) -> Option<Arc<Self>> {
+        Some(Arc::new(Self { _lock: lock, forgetting }))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // No result depends on what was removed.
+        let _ = self.forgetting.take().map(JoinHandle::join);
+    }
 }
 
 impl Run {
@@ -48,17 +70,19 @@ impl Run {
         let [one, two] = random::bytes::<2>();
         let name = format!("{time}-{command}-{one:02x}{two:02x}");
         let folder = places.folder(&format!("runs/{name}"))?;
-        let run = Self { name, folder, _lock: None }.held()?;
-        retention::forget_old(&sorted(&runs), command, traced, retention::wall_time());
-        Ok(run)
+        let lock = lock(&folder)?;
+        let command = command.to_owned();
+        let forgetting = threads::spawn("retention", move || {
+            retention::forget_old(&sorted(&runs), &command, traced, retention::wall_time());
+        });
+        Ok(Self { name, folder, _held: Held::new(lock, forgetting.ok()) })
     }
 
     /// Takes the run's lock, and holds it until the value is dropped. A run whose lock is held is
     /// not removed.
     pub fn held(self) -> Result<Self, Failure> {
-        let path = self.folder.join(LOCK);
-        let lock = LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))?;
-        Ok(Self { _lock: Some(Arc::new(lock)), ..self })
+        let lock = lock(&self.folder)?;
+        Ok(Self { _held: Held::new(lock, None), ..self })
     }
 
     /// Finds the run named `asked`, which may be a name or a path; [`LAST`] is the last run that
@@ -80,7 +104,7 @@ impl Run {
         let runs = places.folder("runs")?;
         let named = |folder: PathBuf| {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-            Self { name: name.unwrap_or_else(|| asked.to_owned()), folder, _lock: None }
+            Self { name: name.unwrap_or_else(|| asked.to_owned()), folder, _held: None }
         };
         let known = sorted(&runs);
         let mut having = known.into_iter().rev().filter(|folder| lacking(folder).is_none());
@@ -186,6 +210,12 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// Takes the lock of the run whose directory is `folder`.
+fn lock(folder: &Path) -> Result<LockFile, Failure> {
+    let path = folder.join(LOCK);
+    LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))
 }
 
 /// Returns the directories of all runs in `runs`, the oldest first. Names begin with the time in

@@ -91,7 +91,7 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
     let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
     let age_s = began.ok().and_then(|began| now.duration_since(began).ok());
     let node = |node: Value| serde_json::from_value(node).ok();
-    let opened = Run { name: run.clone(), folder: folder.to_owned(), _lock: None };
+    let opened = Run { name: run.clone(), folder: folder.to_owned(), _held: None };
     Some(ListedRun {
         run,
         kind,
