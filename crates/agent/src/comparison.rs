@@ -26,7 +26,7 @@ use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
 use garland_dataplane::block_index::{Existing, Reuse};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::store::{Left, StatusCheck, remove_stale, target};
+use garland_dataplane::store::{Checked, Left, StatusCheck, Surplus, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 use garland_sys::clock::after;
 use garland_sys::threads;
@@ -45,6 +45,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The number of bytes by which a catalogue may get longer when it is compressed, besides a small
 /// fraction of its length.
 const LONGER: u64 = 1024;
+
+/// The number of bytes that a path takes in a message besides its own, at most.
+const PATH_OVERHEAD: usize = 8;
 
 /// Memory for digests per block in bytes: those of the existing file, of the partial file, of the
 /// source, and of the part that this node read.
@@ -141,8 +144,8 @@ impl Comparison {
     /// or if there is not enough memory.
     fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline, digests: u64) -> Option<()> {
         self.asked.check().ok()?;
-        if let CompareBy::Status { attributes } = self.asked.by {
-            return self.look_for_status(agent, outline, attributes);
+        if let CompareBy::Status { attributes, named } = self.asked.by {
+            return self.look_for_status(agent, outline, (attributes, named));
         }
         let memory = Gathered::memory(outline);
         let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
@@ -160,16 +163,22 @@ impl Comparison {
         &self,
         agent: &Agent,
         outline: &TreeOutline,
-        attributes: bool,
+        (attributes, named): (bool, bool),
     ) -> Option<()> {
         // Parcels that cannot be compressed get slightly longer.
         let bytes = outline.bytes.saturating_add(outline.bytes / 64 + LONGER);
         let room = usize::try_from(bytes.min(MEMORY)).ok()?;
-        let share = agent.budget.take(room + outline.records.div_ceil(8) as usize).ok()?;
+        let surplus = if named { Surplus::MEMORY } else { 0 };
+        let share =
+            agent.budget.take(room + outline.records.div_ceil(8) as usize + surplus).ok()?;
         let folder = self.open_destination(agent)?;
-        let is_there = has_some(&folder, outline);
+        let is_there = named || has_some(&folder, outline);
+        let check = || {
+            let check = StatusCheck::new(folder, outline, attributes, room);
+            if named { check.naming_surplus() } else { check }
+        };
         let mut state = self.state.lock();
-        state.status = is_there.then(|| StatusCheck::new(folder, outline, attributes, room));
+        state.status = is_there.then(check);
         state.share = Some(share);
         is_there.then_some(())
     }
@@ -202,11 +211,13 @@ impl Comparison {
     /// last part of the report.
     fn check_status(&self, Controller { session, .. }: &Controller) -> Compared {
         let Some(status) = self.state.lock().status.take() else { return Compared::Nothing };
-        let unchanged = status.run(progress(session), &self.stop);
+        let checked = status.run(progress(session), &self.stop);
         self.state.lock().share = None;
-        let Some(unchanged) = unchanged.filter(|unchanged| !unchanged.is_empty()) else {
+        let Some(Checked { unchanged, surplus }) = checked else { return Compared::Nothing };
+        send_surplus(session, surplus);
+        if unchanged.is_empty() {
             return Compared::Nothing;
-        };
+        }
         let mut pieces = unchanged.bytes().chunks(BITMAP_MAX).map(<[u8]>::to_vec);
         let last = pieces.next_back().unwrap_or_default();
         for piece in pieces {
@@ -426,5 +437,29 @@ impl Comparing {
 impl Drop for Comparing {
     fn drop(&mut self) {
         self.last.iter().for_each(|last| last.stop());
+    }
+}
+
+/// Sends the paths of `surplus` to the head, in messages of limited length.
+fn send_surplus(session: &Session, surplus: Surplus) {
+    let (paths, mut unnamed) = surplus.into_parts();
+    let send =
+        |paths, unnamed| session.send(&FromAgent::Compared(Compared::Surplus(paths, unnamed)));
+    let (mut piece, mut bytes) = (Vec::new(), 0);
+    for path in paths {
+        let takes = path.len() + PATH_OVERHEAD;
+        if takes > BITMAP_MAX {
+            unnamed += 1;
+            continue;
+        }
+        if bytes + takes > BITMAP_MAX && !piece.is_empty() {
+            send(std::mem::take(&mut piece), 0);
+            bytes = 0;
+        }
+        bytes += takes;
+        piece.push(path);
+    }
+    if !piece.is_empty() || unnamed > 0 {
+        send(piece, unnamed);
     }
 }

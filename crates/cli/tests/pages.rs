@@ -51,7 +51,9 @@ fn words(line: &str) -> Vec<&str> {
     let words = line.split_whitespace();
     let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches([',', ';', ')']));
     let plain = |word: &&str| word.chars().any(char::is_alphabetic) && !is_unit(word);
-    words.filter(plain).filter(|word| !word.contains("/s") && !is_figure(word)).collect()
+    let words = words.filter(plain).filter(|word| !word.contains("/s") && !is_figure(word));
+    // Whether a line goes on depends on the run.
+    words.map(|word| word.trim_end_matches([',', ';'])).collect()
 }
 
 fn is_figure(word: &str) -> bool {

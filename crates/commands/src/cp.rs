@@ -1,6 +1,7 @@
 //! `garland cp`: copies files, trees and streams to nodes or from them.
 
 mod chain;
+mod changes;
 pub mod command_line;
 mod elsewhere;
 mod ends;

@@ -46,6 +46,8 @@ pub enum CompareBy {
     Status {
         /// Whether extended attributes are compared.
         attributes: bool,
+        /// Whether every node compares everything, and names what the copy would remove.
+        named: bool,
     },
 }
 
@@ -134,6 +136,9 @@ pub enum Compared {
     /// The records of the catalogue whose entries are unchanged by status: a piece of the bitmap of
     /// a [`RecordSet`](garland_core::tree::RecordSet), and whether more follow.
     Unchanged(Vec<u8>, bool),
+    /// What the copy would remove at the destination: paths relative to it, those of directories
+    /// with a slash at the end, and the number of further paths for which there was no room.
+    Surplus(Vec<Vec<u8>>, u64),
     /// The reply to `Digests`: how many of the source's blocks the node has.
     Has {
         /// The number of blocks that the node has, of those whose digests were sent.

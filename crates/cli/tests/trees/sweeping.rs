@@ -42,6 +42,43 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
+/// Whether a line is of a directory that is copied. Of these, rsync names those whose seconds differ.
+fn is_of_directory(line: &str) -> bool {
+    line.starts_with("copy ") && line.ends_with('/')
+}
+
+/// The lines of what would be copied and removed, sorted and without directories that are copied.
+fn named_by_garland(scratch: &Scratch, words: &[&str]) -> Vec<String> {
+    let shown = garland(scratch).cp(&[&["-avnq", "--delete"], words].concat()).with_code(0);
+    let mut lines: Vec<String> = shown.out.lines().map(str::to_owned).collect();
+    let sum = lines.pop().unwrap();
+    let of = |word: &str| lines.iter().filter(|line| line.starts_with(word)).count();
+    assert_eq!(sum, format!("changes {} to copy, {} to remove", of("copy "), of("remove ")));
+    lines.retain(|line| !is_of_directory(line));
+    lines.sort();
+    lines
+}
+
+/// What rsync names, in our words.
+fn named_by_rsync(words: &[&str]) -> Vec<String> {
+    let mut rsync = Command::new("rsync");
+    let output =
+        rsync.args(["-an", "--delete", "--out-format=%i %n"]).args(words).output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    // Of a directory that is not empty it says that it cannot remove it.
+    let lines = text.lines().filter(|line| !line.starts_with("cannot delete "));
+    let lines = lines.map(|line| line.split_once(' ').unwrap());
+    let own = |(item, name): (&str, &str)| {
+        let word = if item.starts_with("*deleting") { "remove " } else { "copy   " };
+        format!("{word} {}", name.trim_start())
+    };
+    let mut lines: Vec<String> = lines.map(own).collect();
+    lines.retain(|line| !is_of_directory(line));
+    lines.sort();
+    lines
+}
+
 #[test]
 fn what_rsync_would_delete_is_removed_and_nothing_else() {
     let scratch = Scratch::new("tree-delete");
@@ -58,9 +95,13 @@ fn what_rsync_would_delete_is_removed_and_nothing_else() {
         let (from, into) = (scratch.path("from/"), scratch.path(&by));
         let mut rsync = Command::new("rsync");
         rsync.args(["-a", "--checksum", "--delete"]).args(excludes);
-        let status = rsync.arg(format!("{}/", from.display())).arg(&into).status().unwrap();
+        let (from, target) = (format!("{}/", from.display()), format!("local1:/{number}"));
+        assert_eq!(
+            named_by_garland(&scratch, &[excludes, &["from/", &target]].concat()),
+            named_by_rsync(&[excludes, &[&from, &into.display().to_string()]].concat())
+        );
+        let status = rsync.arg(from).arg(&into).status().unwrap();
         assert!(status.success());
-        let target = format!("local1:/{number}");
         let words = [&["--json", "-r", "--delete"], excludes, &["from/", &target]].concat();
         let result = garland.cp(&words).with_code(0).json();
         assert_eq!(result["tree"]["deletion_skipped"], 0);
@@ -149,4 +190,83 @@ fn several_nodes_each_remove_what_is_theirs() {
         assert_equal(&scratch.path("from"), Path::new(&scratch.root(node).join("x")));
     }
     scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_dry_run_names_what_changes_on_which_nodes_and_changes_nothing() {
+    let scratch = Scratch::new("tree-named");
+    let garland = garland(&scratch);
+    for path in ["from/a", "from/d/b", "from/d/c"] {
+        write(&scratch, path, path);
+    }
+    let words = ["-r", "from", "local[1-3]:/"];
+    let _ = garland.cp(&words[..]).with_code(0);
+    fs::remove_dir_all(scratch.root("local2").join("from/d")).unwrap();
+    write(&scratch, "roots/local1/from/d/old", "old");
+    write(&scratch, "roots/local3/from/d/old", "old");
+    write(&scratch, "from/d/c", "something else");
+    let would = |words: &[&str]| {
+        let words = [&["-avn", "--delete"], words, &["from", "local[1-3]:/"]].concat();
+        garland.cp(&words).with_code(0)
+    };
+    // Names are in the order of the tree; a directory has another time once something in it changes.
+    let text = "\
+copy    from/  (local2)
+copy    from/d/
+copy    from/d/b  (local2)
+copy    from/d/c
+remove  from/d/old  (local[1,3])
+changes 4 to copy, 1 to remove
+";
+    let shown = would(&[]).out;
+    assert!(shown.ends_with(text) && shown.contains("tree    3 files"), "{shown}");
+    assert_eq!(would(&["-q"]).out, text);
+    let json = would(&["--json"]).json();
+    assert_eq!(json["changes"].as_array().unwrap().len(), 5, "{json}");
+    let removed =
+        serde_json::json!({"change": "remove", "path": "from/d/old", "nodes": "local[1,3]"});
+    assert_eq!(json["changes"][4], removed);
+    assert_eq!((&json["plan"]["version"], &json["failed"]), (&1.into(), &serde_json::json!([])));
+    assert!(scratch.root("local1").join("from/d/old").exists());
+    // The copy names the same.
+    let words = ["-av", "--delete", "from", "local[1-3]:/"];
+    let shown = garland.cp(&words[..]).with_code(0).out;
+    assert!(shown.starts_with(text), "{shown}");
+    assert_eq!(would(&["-q"]).out, "changes 0 to copy, 0 to remove\n");
+    // Where there is nothing yet, all of it is new.
+    let words = ["-anvq", "from/", "local[1-3]:/other"];
+    let shown = garland.cp(&words[..]).with_code(0).out;
+    assert_eq!(
+        shown,
+        "copy    a\ncopy    d/\ncopy    d/b\ncopy    d/c\nchanges 4 to copy, 0 to remove\n"
+    );
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_dry_run_tells_which_nodes_it_could_not_ask() {
+    let scratch = Scratch::new("tree-unasked");
+    write(&scratch, "from/a", "a");
+    // No agent can have a file as its directory.
+    write(&scratch, "roots/local2", "");
+    let output = garland(&scratch).cp(&["-avn", "from", "local[1-2]:/there"]).with_code(1);
+    let text = "copy    from/\ncopy    from/a\nchanges 2 to copy, 0 to remove\nfailed  local2: ";
+    assert!(output.out.contains(text), "{}", output.out);
+    let output = garland(&scratch).cp(&["-avn", "from", "local2:/there"]).with_code(3);
+    let is_told = output.out.contains("failed  local2: ") && !output.out.contains("changes");
+    assert!(is_told, "{}", output.out);
+    for option in ["--whole", "--checksum", "--verify"] {
+        for words in
+            [["-avn", option, "from", "local1:/there"], ["-av", option, "from", "local1:/there"]]
+        {
+            let output = garland(&scratch).cp(&words).with_code(2);
+            assert!(
+                output.err.contains("-v names what differs by size and time"),
+                "{}",
+                output.err
+            );
+        }
+        // A file has no entries to name.
+        let _ = garland(&scratch).cp(&["-av", option, "from/a", "local1:/there"]).with_code(0);
+    }
 }

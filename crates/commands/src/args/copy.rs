@@ -207,8 +207,16 @@ pub struct Cp {
     )]
     pub compress: Packing,
     /// Print the plan and stop.
+    ///
+    /// No node is contacted, except with -v.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
+    /// Name each entry of a tree that is copied or removed.
+    ///
+    /// An entry that changes only on some nodes has their names. The entries are those that differ by size, time, mode or
+    /// owner. With -n, the nodes are asked, and nothing is changed.
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Save the plan as JSON.
     #[arg(long, value_name = "FILE", help_heading = TUNING, hide_short_help = true)]
     pub save_plan: Option<PathBuf>,
@@ -218,7 +226,7 @@ pub struct Cp {
     /// last. With auto, the fastest plan is searched if the wires are known: by the topology of a lab, or by what `garland wires`
     /// measured of these nodes in the last day. --shape, --rails and --block-size are part of the search unless they are
     /// given. Otherwise auto is list. `garland plan suggest` prints the same plan, and others.
-    #[arg(long, default_value = "auto", value_name = "ORDER")]
+    #[arg(long, default_value = "auto", value_name = "ORDER", hide_short_help = true)]
     pub order: String,
     /// Route of the data: chain (through all nodes), tree (each node feeds several others, or K: tree:K), twins (two trees),
     /// or auto, whichever is predicted to be faster.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use garland_control::{Agent, CompareRequest, CompareSource, Ends, compare};
 use garland_core::plan::Plan;
 use garland_dataplane::{Content, Records, TreeSource};
-use garland_protocol::operation::{ComparisonEnd, SharedSource};
+use garland_protocol::operation::{ComparisonEnd, NodeChanges, SharedSource};
 use garland_protocol::{Compare, CompareBy, Destination, TreeDestination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
+use crate::cp::changes::Changes;
 use crate::cp::request::CopyRequest;
 use crate::cp::source::CopySource;
 use garland_results::head::Phases;
@@ -24,6 +25,8 @@ const COMPARING: &str = "comparing with the files on the nodes";
 pub struct Before {
     /// The copy that is left. If a tree was compared by contents, its plan has only one lane.
     pub copy: Remaining,
+    /// What changes on the nodes, if it was asked for (`--verbose`).
+    pub changes: Option<Changes>,
     /// The length in bytes of what was left out, because all nodes have it.
     pub unchanged: u64,
     /// The digests of the source's blocks, if a node has a file or tree to compare with the source.
@@ -48,12 +51,13 @@ pub struct Remaining {
 
 /// Leaves out the entries of a tree that all nodes have, by the status of files: as with rsync, a
 /// file of the same size and modification time is not read. If there are such entries, the set-up
-/// phase ends at the start of the comparison.
-fn leave_out_unchanged(
+/// phase ends at the start of the comparison. Also returns what changes on the nodes, if this was
+/// asked for.
+pub fn leave_out_unchanged(
     request: &CopyRequest<'_>,
     copy: Remaining,
     (interrupts, phases): (&Arc<Interrupts>, &mut Phases),
-) -> Result<Remaining, Failure> {
+) -> Result<(Remaining, Option<Changes>), Failure> {
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
     let args = request.args;
@@ -64,25 +68,40 @@ fn leave_out_unchanged(
         false,
     ) = (&given, &ends, by_contents)
     else {
-        return Ok(Remaining { given, ends, plan, agents });
+        return Ok((Remaining { given, ends, plan, agents }, None));
     };
-    let by = CompareBy::Status { attributes: args.xattrs };
+    let by = CompareBy::Status { attributes: args.xattrs, named: args.verbose };
     let Some(outline) = tree_compare(tree, destination, &plan, by) else {
-        return Ok(Remaining { given, ends, plan, agents });
+        return Ok((Remaining { given, ends, plan, agents }, None));
     };
     let asked = CompareSource::Tree(tree);
     let shared = None;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let (agents, ComparisonEnd { unchanged, .. }) =
+    let (agents, ComparisonEnd { unchanged, changes, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
-    let Some(unchanged) = unchanged else { return Ok(Remaining { given, ends, plan, agents }) };
+    let changes = changes.and_then(|changes| named(tree, &plan, (&agents, changes)));
+    let Some(unchanged) = unchanged else {
+        return Ok((Remaining { given, ends, plan, agents }, changes));
+    };
     phases.end_at("set-up", began_ns);
     let left = tree.without(&unchanged).or_nothing("leaving out what the nodes have")?;
     let (plan, left) = (plan.ended_at(left.length()), Arc::new(left));
     let destination = Destination::Tree(destination.clone());
     let source = Arc::<TreeSource>::clone(&left);
     let ends = Ends::Out { source, destination, manifest: None };
-    Ok(Remaining { given: CopySource::Tree(left), ends, plan, agents })
+    Ok((Remaining { given: CopySource::Tree(left), ends, plan, agents }, changes))
+}
+
+/// Returns what changes on the nodes that have answered; `None` if none has.
+fn named(
+    tree: &TreeSource,
+    plan: &Plan,
+    (agents, changes): (&[Result<Agent, String>], Vec<NodeChanges>),
+) -> Option<Changes> {
+    let names = plan.nodes[1..].iter().map(|node| node.name.as_str());
+    let nodes = names.zip(changes).zip(agents);
+    let answered: Vec<_> = nodes.filter(|(_, agent)| agent.is_ok()).map(|(node, _)| node).collect();
+    (!answered.is_empty()).then(|| Changes::new(tree, &answered))
 }
 
 /// Asks the agents which parts of the source their nodes already have. Only a file that is copied
@@ -94,7 +113,7 @@ pub fn compare_first(
     (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
     let length = copy.plan.layout.length;
-    let copy = leave_out_unchanged(request, copy, (interrupts, phases))?;
+    let (copy, changes) = leave_out_unchanged(request, copy, (interrupts, phases))?;
     let unchanged = length.saturating_sub(copy.plan.layout.length);
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
@@ -102,6 +121,7 @@ pub fn compare_first(
     let Some((outline, asked)) = asked(request, &given, &ends, &plan, &records) else {
         return Ok(Before {
             copy: Remaining { given, ends, plan, agents },
+            changes,
             unchanged,
             digests: None,
             unusable: Vec::new(),
@@ -125,7 +145,7 @@ pub fn compare_first(
         _ => plan,
     };
     let copy = Remaining { given, ends, plan, agents };
-    Ok(Before { copy, unchanged, digests, unusable, unread })
+    Ok(Before { copy, changes, unchanged, digests, unusable, unread })
 }
 
 /// Returns the parts of a shared source that nodes read themselves; `None` if the source is not

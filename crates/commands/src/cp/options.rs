@@ -83,7 +83,7 @@ const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 /// The names of the options that have an effect on all copies, separated by spaces. `whole` is one
 /// of them: a copy without a comparison sends everything anyway.
 const OF_ALL_COPIES: &str = "\
-    whole no-fsync no-encrypt dry-run save-plan rails buffers congestion bwlimit verify \
+    whole no-fsync no-encrypt dry-run verbose save-plan rails buffers congestion bwlimit verify \
     digest no-trace progress launcher stuck-after dead-after keep-traces mptcp lab from local-root \
     cluster";
 

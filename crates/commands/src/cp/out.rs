@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use garland_control::{CopyJob, Outcome};
+use garland_core::cluster::Node;
 use garland_core::plan::Plan;
+use garland_lab::Lab;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
@@ -16,7 +18,7 @@ use super::planning::{self, Planned};
 use super::progress::Bars;
 use super::request::CopyRequest;
 use super::source::CopySource;
-use super::tell::{save, tell, tell_plan};
+use super::tell::{Unasked, Would, save, tell, tell_plan, tell_would};
 use super::{ends, incremental};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
@@ -29,26 +31,32 @@ use garland_results::head::{NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
+
+/// What a copy needs before it is planned.
+struct Opened {
+    inventory: Inventory,
+    /// The destination: the nodes, and the path on them.
+    nodes: Vec<Node>,
+    path: Vec<u8>,
+    places: Places,
+    lab: Option<Lab>,
+    /// The source.
+    given: CopySource,
+}
 
 /// Copies a file, a tree, a stream or an object to every node.
 pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let inventory = Inventory::open(context)?;
-    let (nodes, path) = ends::destination(&inventory, request.args.destination())?;
-    request.refuse_unreachable(nodes.len())?;
-    let places = Places::open()?;
-    // A dry run needs no lab. Remote sources can also be reached from a lab's head.
     let args = request.args;
-    let entered = args.launch.enter_lab(&nodes, &places);
-    let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
-    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
-    let given = open(request, &interrupts, disk)?;
+    let Opened { inventory, nodes, path, places, lab, given } =
+        open(context, request, &interrupts)?;
     let Planned { nodes, plan, stripes, why, payload, encoding } =
         planning::plan(request, (&given, &path), &nodes, (&inventory, &places, lab.as_ref()))?;
     let injections = Injections::parse(&args.inject, &plan)?;
     save(request, &plan)?;
-    if args.dry_run {
+    if !names_changes(request, &given)? && args.dry_run {
         return tell_plan((context, request), &plan, why.as_deref(), given.tree().as_ref());
     }
     let run = begin(request, &plan, &places)?;
@@ -60,6 +68,12 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         ..FleetBuilder::new(&nodes, &inventory, &places, &args.launch, &run, lab.as_ref())
     };
     let fleet = builder.assemble()?;
+    if args.dry_run {
+        let ends = given.ends(request, &path, None)?;
+        let copy = Remaining { given, ends, plan, agents: fleet.agents };
+        let how = (why.as_deref(), &interrupts, &mut phases);
+        return dry_run((context, request), copy, fleet.children, how);
+    }
     let overtime = Overtime::watch("copying", &interrupts)?;
     let transport = request.transport(lab.as_ref(), plan.lanes.len());
     let here = (lab.as_ref(), &places);
@@ -69,6 +83,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let copy = Remaining { given, ends, plan, agents: fleet.agents };
     let before = incremental::compare_first(request, copy, (&places, &interrupts, &mut phases))?;
     let Remaining { given, ends, plan, agents } = before.copy;
+    before.changes.filter(|_| !context.json).map_or(Ok(()), output::print)?;
     let job = CopyJob {
         plan: &plan,
         ends,
@@ -92,10 +107,8 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let (outcome, children, _listener) =
         make(context, request, &builder, job, fleet, joinable.then_some(&run))?;
     let plan = given.ended(plan, &outcome);
-    run.keep("plan.json", &plan)?;
+    keep((&run, &places), (&given, &plan), &outcome)?;
     end(children, &outcome, &overtime);
-    run.keep_traces(&places, None, &outcome.traces);
-    incremental::remember(&given, &plan, &places, outcome.digests.as_deref());
     let result = CopyResult::new(&run, Direction::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(request.congestion_in_force())
         .with_unchanged(before.unchanged, given.is_bare())
@@ -107,12 +120,54 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     end_with(context, request, &path, (&run, &result))
 }
 
+/// Returns whether each entry that changes is named.
+fn names_changes(request: &CopyRequest<'_>, given: &CopySource) -> Result<bool, Failure> {
+    let args = request.args;
+    let names = args.verbose && matches!(given, CopySource::Tree(_));
+    if names && (args.whole || args.checksum || args.checks.verify) {
+        let why =
+            "-v names what differs by size and time, not what --whole, --checksum or --verify send";
+        return Err(Failure::usage(why).hint("omit -v, or the other option"));
+    }
+    Ok(names)
+}
+
+/// Prints the plan of a copy of a tree, and what it would change on the nodes.
+fn dry_run(
+    (context, request): (&Context, &CopyRequest<'_>),
+    copy: Remaining,
+    children: Children,
+    (why, interrupts, phases): (Option<&str>, &Arc<Interrupts>, &mut Phases),
+) -> Result<Exit, Failure> {
+    let (tree, plan) = (copy.given.tree(), copy.plan.clone());
+    let (copy, changes) = incremental::leave_out_unchanged(request, copy, (interrupts, phases))?;
+    let names = plan.nodes[1..].iter().map(|node| node.name.clone());
+    let unasked = |(node, agent): (_, Result<_, _>)| Some(Unasked { node, reason: agent.err()? });
+    let failed: Vec<Unasked> = names.zip(copy.agents).filter_map(unasked).collect();
+    children.end(FAREWELL, |_| false);
+    let would = Would { plan: &plan, changes: changes.as_ref(), failed: &failed };
+    tell_would((context, request), &would, why, tree.as_ref())?;
+    Ok(Exit::of_work(failed.is_empty(), failed.len() + 1 < plan.nodes.len(), false))
+}
+
 /// Begins the run of a copy, and stores the plan and what `--resume` needs.
 fn begin(request: &CopyRequest<'_>, plan: &Plan, places: &Places) -> Result<Run, Failure> {
     let run = Run::begin_keeping(places, "cp", request.args.keep_traces)?;
     run.keep("plan.json", plan)?;
     CommandLine::keep(request.args, &run)?;
     Ok(run)
+}
+
+/// Stores the plan and the traces of a copy, and the digests of its source.
+fn keep(
+    (run, places): (&Run, &Places),
+    (given, plan): (&CopySource, &Plan),
+    outcome: &Outcome,
+) -> Result<(), Failure> {
+    run.keep("plan.json", plan)?;
+    run.keep_traces(places, None, &outcome.traces);
+    incremental::remember(given, plan, places, outcome.digests.as_deref());
+    Ok(())
 }
 
 /// Stores and prints the result, and how the copy goes on if it was interrupted or nodes died. Returns the exit
@@ -134,14 +189,27 @@ fn end_with(
     Ok(exit)
 }
 
-/// Opens the source. Ctrl-C ends the command even if the disk does not respond.
+/// Finds the nodes, enters their lab if they have one, and opens the source. Ctrl-C ends the command even
+/// if the disk does not respond.
 fn open(
+    context: &Context,
     request: &CopyRequest<'_>,
     interrupts: &Arc<Interrupts>,
-    disk: Option<u64>,
-) -> Result<CopySource, Failure> {
+) -> Result<Opened, Failure> {
+    let inventory = Inventory::open(context)?;
+    let (nodes, path) = ends::destination(&inventory, request.args.destination())?;
+    request.refuse_unreachable(nodes.len())?;
+    let places = Places::open()?;
+    // A dry run that asks no node needs no lab. Remote sources can also be reached from a lab's head.
+    let entered = request.args.launch.enter_lab(&nodes, &places);
+    let lab = match entered {
+        Err(_) if request.args.dry_run && !request.args.verbose => None,
+        entered => entered?,
+    };
+    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
     let _overtime = Overtime::watch("opening the source", interrupts)?;
-    CopySource::open(request, interrupts, disk)
+    let given = CopySource::open(request, interrupts, disk)?;
+    Ok(Opened { inventory, nodes, path, places, lab, given })
 }
 
 /// Runs the copy, and shows its progress. Nodes can join it as the run `joinable`, if given.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::changes::Changes;
 use super::request::CopyRequest;
 use garland_core::plan::Plan;
 use garland_fleet::context::Context;
@@ -9,7 +10,7 @@ use garland_results::copy::CopyResult;
 use garland_results::head::print_json;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
+use garland_terminal::{output, verdicts};
 
 /// Prints the result. It is printed to standard error if standard output is used for the bytes of
 /// the copy (`path` is `-`) or for the digests of `--digest`.
@@ -59,13 +60,53 @@ pub fn tell_plan(
         why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
         if request.args.delete {
-            // Only the nodes know the names of these files, and a dry run does not contact the
-            // nodes.
-            let line = "delete  files on the nodes that these directories here do not have (not checked)\n";
+            // Only the nodes know the names of these files.
+            let line = "delete  files on the nodes that these directories here do not have (-v names them)\n";
             output::print(line)?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// What a copy of a tree would do.
+#[derive(Serialize)]
+pub struct Would<'a> {
+    /// The plan of the whole tree.
+    pub plan: &'a Plan,
+    /// What would change; none if the nodes could not be asked.
+    pub changes: Option<&'a Changes>,
+    /// The nodes that could not be asked.
+    pub failed: &'a [Unasked],
+}
+
+/// A node that could not be asked what would change.
+#[derive(Serialize)]
+pub struct Unasked {
+    /// The node's name.
+    pub node: String,
+    /// Why it could not be asked.
+    pub reason: String,
+}
+
+/// Prints what a copy of a tree would do (`--dry-run --verbose`).
+pub fn tell_would(
+    (context, request): (&Context, &CopyRequest<'_>),
+    would: &Would<'_>,
+    why: Option<&str>,
+    tree: Option<&TreeResult>,
+) -> Result<(), Failure> {
+    if context.json {
+        return print_json(would);
+    }
+    if !request.args.quiet {
+        output::print(would.plan)?;
+        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
+        tree.map_or(Ok(()), output::print)?;
+    }
+    would.changes.map_or(Ok(()), output::print)?;
+    let failed = would.failed.iter();
+    let failed = failed.map(|it| ("failed", Some(it.reason.as_str()), it.node.as_str()));
+    output::print(verdicts::folded(failed))
 }
 
 /// Prints the plans of a copy from nodes (`--dry-run`).

@@ -43,7 +43,7 @@ pub use left::{Left, is_partial_name, partial_name, remove_stale};
 /// The store of a head that reads the source; such a head receives no blocks.
 pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
-pub use tree::{PreviousTree, StatusCheck};
+pub use tree::{Checked, PreviousTree, StatusCheck, Surplus};
 
 /// Files that were found at a destination before the copy, and that the copy uses.
 pub enum Present {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
-use garland_core::tree::{GOOD, RecordSet, VOID};
+use garland_core::tree::{GOOD, Record, RecordSet, VOID};
 use garland_protocol::{Absence, TreeOutline};
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
@@ -17,7 +17,7 @@ use super::catalogue::{catalogue, outline};
 use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
-use super::place::{Opener, Place, path_of};
+use super::place::{Opener, Place, path_of, record_of};
 use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::scan;
@@ -151,6 +151,30 @@ impl TreeSource {
     /// Returns the catalogue in compressed parcels; none if it cannot be compressed.
     pub fn catalogue(&self) -> Option<Vec<Vec<u8>>> {
         catalogue(&self.index)
+    }
+
+    /// Calls `visit` with the number and the path of each entry. Paths are relative to the
+    /// destination; those of directories end in a slash.
+    pub fn for_each_path(&self, mut visit: impl FnMut(u32, &[u8])) {
+        // The path of the current directory, and the lengths of those above it.
+        let (mut path, mut above) = (Vec::new(), Vec::new());
+        for number in 0..self.index.len() {
+            let Some(record) = record_of(&self.index, number) else { return };
+            if matches!(record, Record::Leave) {
+                path.truncate(above.pop().unwrap_or_default());
+            }
+            let Some(name) = record.name() else { continue };
+            let length = path.len();
+            path.extend_from_slice(name);
+            if matches!(record, Record::Enter { .. }) {
+                path.push(b'/');
+                above.push(length);
+                visit(number, &path);
+            } else {
+                visit(number, &path);
+                path.truncate(length);
+            }
+        }
     }
 
     /// Returns the files that are not copied, as far as this is known before the end of the copy.

@@ -2,7 +2,7 @@
 
 use super::interface::{AgentEvent, Operation, Orders};
 use super::shared_reads::{Parts, SharedDigests};
-use super::unchanged::Unchanged;
+use super::unchanged::{NodeChanges, Unchanged};
 use crate::{
     Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent,
     root_digest,
@@ -83,6 +83,9 @@ pub struct ComparisonEnd {
     /// The records of the tree that are unchanged on all nodes by status; `None` if there are none,
     /// or if contents were compared.
     pub unchanged: Option<RecordSet>,
+    /// What the copy changes on each node, in the order of nodes; `None` if nodes were not asked
+    /// for it. A node that did not report has nothing unchanged.
+    pub changes: Option<Vec<NodeChanges>>,
 }
 
 impl SharedSource {
@@ -100,8 +103,12 @@ impl<'a> Comparison<'a> {
     #[must_use]
     pub fn new(compare: &'a Compare, shared: Option<&'a SharedSource>, count: usize) -> Self {
         let parts = shared.into_iter().flat_map(|shared| shared.parts.iter().enumerate());
-        let by_status = matches!(compare.by, CompareBy::Status { .. });
-        let by_status = compare.tree.as_ref().filter(|_| by_status);
+        let by_status = match (&compare.tree, compare.by) {
+            (Some(outline), CompareBy::Status { named, .. }) => {
+                Some(Unchanged::new(outline.records, count, named))
+            }
+            _ => None,
+        };
         Self {
             compare,
             shared,
@@ -110,7 +117,7 @@ impl<'a> Comparison<'a> {
             digests: None,
             catalogue: None,
             unusable: Vec::new(),
-            unchanged: by_status.map(|outline| Unchanged::new(outline.records, count)),
+            unchanged: by_status,
             parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
             stopped: false,
         }
@@ -131,7 +138,8 @@ impl<'a> Comparison<'a> {
         let records = self.compare.tree.as_ref().map_or(0, |outline| u64::from(outline.records));
         let worth = self.unchanged.as_ref().map_or(0, |_| records * ENTRY_WORTH);
         let most = (length / CATALOGUE_SHARE).saturating_add(worth);
-        let pays = |parcels: &[Vec<u8>]| bytes(parcels).saturating_mul(nodes) <= most;
+        let is_named = self.unchanged.as_ref().is_some_and(Unchanged::is_named);
+        let pays = |parcels: &[Vec<u8>]| is_named || bytes(parcels).saturating_mul(nodes) <= most;
         self.catalogue = Some(parcels.filter(|parcels| pays(parcels)));
         self.answer_wanting();
     }
@@ -154,28 +162,29 @@ impl<'a> Comparison<'a> {
 
     /// Returns what the comparison found.
     #[must_use]
-    pub fn into_end(self) -> ComparisonEnd {
+    pub fn into_end(mut self) -> ComparisonEnd {
         let unread = self.parts.unread(self.digests.as_deref());
         // A node that has not reported may have none of them.
         let are_over = self.stands.iter().all(|stand| *stand == Stand::Over);
+        let changes = self.unchanged.as_mut().and_then(Unchanged::take_changes);
         let unchanged = self.unchanged.filter(|_| are_over).and_then(Unchanged::into_set);
-        ComparisonEnd { digests: self.digests, unusable: self.unusable, unread, unchanged }
+        ComparisonEnd { digests: self.digests, unusable: self.unusable, unread, unchanged, changes }
     }
 
     /// Begins to send the catalogue to the nodes that wait for it, or ends their comparison, once
     /// it is known whether the catalogue is sent. It is not if another node has shown that no entry
     /// is unchanged on all nodes.
     fn answer_wanting(&mut self) {
-        let is_vain = self.unchanged.as_ref().is_some_and(Unchanged::is_empty);
+        let is_vain = self.unchanged.as_ref().is_some_and(Unchanged::is_vain);
         let known = self.catalogue.as_ref().map(Option::is_some);
         let Some(is_sent) = (if is_vain { Some(false) } else { known }) else { return };
-        if !is_sent && let Some(unchanged) = &mut self.unchanged {
-            unchanged.fail();
-        }
         for node in 0..self.stands.len() {
             match self.stands[node] {
                 Stand::Wanting if is_sent => self.stands[node] = Stand::ReceivingCatalogue(0),
-                Stand::Wanting => self.end(node),
+                Stand::Wanting => {
+                    self.unchanged.iter_mut().for_each(|unchanged| unchanged.fail(node));
+                    self.end(node);
+                }
                 _ => {}
             }
         }
@@ -193,7 +202,7 @@ impl<'a> Comparison<'a> {
     fn find_nothing(&mut self, node: usize) {
         self.end(node);
         if let Some(unchanged) = &mut self.unchanged {
-            unchanged.fail();
+            unchanged.fail(node);
             self.answer_wanting();
         }
     }
@@ -304,6 +313,10 @@ impl Operation for Comparison<'_> {
                 if !more {
                     self.end(node);
                 }
+            }
+            (Stand::Examining, Compared::Surplus(paths, unnamed)) => {
+                let Some(unchanged) = &mut self.unchanged else { return };
+                unchanged.take_surplus(node, paths, unnamed);
             }
             (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
             (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),

@@ -25,4 +25,5 @@ pub use shared_reads::SharedDigests;
 pub use silence::Silence;
 pub use stat::stat;
 pub use survey::OwedAnswers;
+pub use unchanged::NodeChanges;
 pub use view::{NodeNews, View};

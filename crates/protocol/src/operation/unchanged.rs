@@ -2,6 +2,9 @@
 
 use garland_core::tree::RecordSet;
 
+/// The maximum number of paths that are collected of one node; further ones are counted.
+const SURPLUS_MAX: usize = 100_000;
+
 /// Collects the records that nodes report as unchanged, and keeps those that all of them report.
 pub(super) struct Unchanged {
     all: RecordSet,
@@ -9,33 +12,75 @@ pub(super) struct Unchanged {
     received: Vec<usize>,
     /// Whether a node has reported its whole bitmap.
     any: bool,
+    /// What the copy changes on each node, if all nodes are to tell it; otherwise empty.
+    each: Vec<NodeChanges>,
+}
+
+/// What a copy of a tree changes on a node.
+#[derive(Clone, Debug)]
+pub struct NodeChanges {
+    /// The records whose entries are unchanged on the node.
+    pub unchanged: RecordSet,
+    /// What is removed: paths relative to the destination, those of directories with a slash at the
+    /// end.
+    pub surplus: Vec<Vec<u8>>,
+    /// The number of further paths that are removed.
+    pub unnamed: u64,
 }
 
 impl Unchanged {
-    /// Creates the collection for a tree of `records` records on `count` nodes.
-    pub fn new(records: u32, count: usize) -> Self {
-        Self { all: RecordSet::full(records), received: vec![0; count], any: false }
+    /// Creates the collection for a tree of `records` records on `count` nodes. `named` tells
+    /// whether what changes on each node is collected, too.
+    pub fn new(records: u32, count: usize, named: bool) -> Self {
+        let unchanged = RecordSet::full(records);
+        let node = NodeChanges { unchanged, surplus: Vec::new(), unnamed: 0 };
+        let each = if named { vec![node; count] } else { Vec::new() };
+        Self { all: RecordSet::full(records), received: vec![0; count], any: false, each }
     }
 
     /// Adds a piece of a node's bitmap, and whether more follow.
     pub fn take(&mut self, node: usize, piece: &[u8], more: bool) {
         let received = &mut self.received[node];
-        self.all.intersect(*received, piece);
-        *received += piece.len();
-        if !more {
-            self.all.clear_from(*received);
-            self.any = true;
+        let own = self.each.get_mut(node).map(|node| &mut node.unchanged);
+        for set in [&mut self.all].into_iter().chain(own) {
+            set.intersect(*received, piece);
+            if !more {
+                set.clear_from(*received + piece.len());
+            }
         }
+        *received += piece.len();
+        self.any |= !more;
+    }
+
+    /// Adds paths that the copy removes on a node, and the number of further ones.
+    pub fn take_surplus(&mut self, node: usize, paths: Vec<Vec<u8>>, unnamed: u64) {
+        let Some(node) = self.each.get_mut(node) else { return };
+        let room = SURPLUS_MAX.saturating_sub(node.surplus.len());
+        let over = paths.len().saturating_sub(room) as u64;
+        node.surplus.extend(paths.into_iter().take(room));
+        node.unnamed = node.unnamed.saturating_add(unnamed).saturating_add(over);
     }
 
     /// Records that a node reports nothing as unchanged.
-    pub fn fail(&mut self) {
+    pub fn fail(&mut self, node: usize) {
         self.all.clear_from(0);
+        self.each.get_mut(node).into_iter().for_each(|node| node.unchanged.clear_from(0));
     }
 
-    /// Returns whether the nodes so far have no unchanged entry in common.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+    /// Returns whether the nodes that have not reported need not do so: the others have no unchanged
+    /// entry in common, and what changes on each node is not collected.
+    pub fn is_vain(&self) -> bool {
+        self.each.is_empty() && self.all.is_empty()
+    }
+
+    /// Returns whether what changes on each node is collected.
+    pub fn is_named(&self) -> bool {
+        !self.each.is_empty()
+    }
+
+    /// Removes and returns what changes on each node, if it was collected.
+    pub fn take_changes(&mut self) -> Option<Vec<NodeChanges>> {
+        self.is_named().then(|| std::mem::take(&mut self.each))
     }
 
     /// Returns the records that are unchanged on all nodes; `None` if there are none.
@@ -50,17 +95,43 @@ mod tests {
 
     #[test]
     fn a_bitmap_that_ends_early_says_nothing_of_the_rest() {
-        let mut unchanged = Unchanged::new(20, 2);
+        let mut unchanged = Unchanged::new(20, 2, false);
         unchanged.take(0, &[255], true);
         unchanged.take(1, &[0b101, 255, 255], false);
-        assert!(!unchanged.is_empty());
+        assert!(!unchanged.is_vain());
         unchanged.take(0, &[1], false);
         let set = unchanged.into_set().unwrap();
         assert!((0..20).filter(|number| set.contains(*number)).eq([0, 2, 8]));
-        let mut unchanged = Unchanged::new(20, 2);
+        let mut unchanged = Unchanged::new(20, 2, false);
         unchanged.take(0, &[255, 255, 255], false);
-        unchanged.fail();
-        assert!(unchanged.is_empty() && unchanged.into_set().is_none());
-        assert!(Unchanged::new(20, 1).into_set().is_none(), "no node has reported anything");
+        unchanged.fail(1);
+        assert!(unchanged.is_vain() && unchanged.into_set().is_none());
+        let none = Unchanged::new(20, 1, false);
+        assert!(none.into_set().is_none(), "no node has reported anything");
+    }
+
+    #[test]
+    fn what_changes_on_each_node_is_collected_if_it_is_named() {
+        let mut unchanged = Unchanged::new(9, 3, true);
+        unchanged.take(0, &[255], false);
+        unchanged.take_surplus(1, vec![b"a".to_vec()], 2);
+        unchanged.take(1, &[0b101, 255], false);
+        unchanged.fail(2);
+        assert!(!unchanged.is_vain() && unchanged.is_named());
+        let changes = unchanged.take_changes().unwrap();
+        let of = |node: &NodeChanges| {
+            let unchanged = (0..9).filter(|number| node.unchanged.contains(*number)).collect();
+            let unchanged: Vec<u32> = unchanged;
+            (unchanged, node.surplus.len(), node.unnamed)
+        };
+        let of: Vec<_> = changes.iter().map(of).collect();
+        let first = ((0..8).collect(), 0, 0);
+        assert_eq!(of, [first, (vec![0, 2, 8], 1, 2), (Vec::new(), 0, 0)]);
+        // A node that names too much.
+        let mut unchanged = Unchanged::new(1, 1, true);
+        unchanged.take_surplus(0, vec![Vec::new(); SURPLUS_MAX - 1], 1);
+        unchanged.take_surplus(0, vec![Vec::new(); 3], 1);
+        let changes = unchanged.take_changes().unwrap();
+        assert_eq!((changes[0].surplus.len(), changes[0].unnamed), (SURPLUS_MAX, 4));
     }
 }

@@ -21,6 +21,7 @@ mod previous;
 mod proofs;
 mod saved_attributes;
 mod status;
+mod surplus;
 mod sweep;
 mod trouble;
 mod waiting;
@@ -41,7 +42,8 @@ use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
 pub use crate::store::tree::previous::PreviousTree;
-pub use crate::store::tree::status::StatusCheck;
+pub use crate::store::tree::status::{Checked, StatusCheck};
+pub use crate::store::tree::surplus::Surplus;
 use crate::store::tree::waiting::{BATCH, Waiting};
 
 /// A store that extracts a tree into a directory.

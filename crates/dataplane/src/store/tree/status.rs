@@ -11,6 +11,9 @@ use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
 use super::metadata::{Identity, same};
 use super::saved_attributes::SavedAttributes;
+use super::surplus::Surplus;
+use super::sweep::Sweeper;
+use super::trouble::Troubles;
 use crate::attributes;
 use crate::tree::{open_directory, open_file, unpack};
 
@@ -40,11 +43,23 @@ struct Walk {
     identity: Identity,
     /// Whether extended attributes are compared.
     attributes: bool,
+    /// Whether a sweeper is made if the tree has one.
+    names: bool,
+    /// Names what is not part of the tree.
+    sweeper: Option<Sweeper>,
 }
 
 struct Level {
     folder: OwnedFd,
     saved: SavedAttributes,
+}
+
+/// The result of a comparison by status.
+pub struct Checked {
+    /// The records whose entries are unchanged.
+    pub unchanged: RecordSet,
+    /// What is not part of the tree, if it was to be named.
+    pub surplus: Surplus,
 }
 
 impl StatusCheck {
@@ -58,8 +73,17 @@ impl StatusCheck {
             linked: HashMap::new(),
             identity: Identity::own(),
             attributes,
+            names: false,
+            sweeper: None,
         };
         Self { parcels: Vec::new(), room, records: outline.records, walk }
+    }
+
+    /// Makes the check also name what the copy would remove, which takes [`Surplus::MEMORY`].
+    #[must_use]
+    pub fn naming_surplus(mut self) -> Self {
+        self.walk.names = true;
+        self
     }
 
     /// Adds a parcel of the catalogue. Returns false if there is no room for it.
@@ -70,10 +94,10 @@ impl StatusCheck {
         true
     }
 
-    /// Compares all records, and returns those whose entries are unchanged. Records without an
+    /// Compares all records, and finds those whose entries are unchanged. Records without an
     /// entry count as unchanged. Calls `progress` after every parcel. Returns none if the catalogue
     /// is invalid, or if `stop` is set.
-    pub fn run(self, progress: impl Fn(), stop: &AtomicBool) -> Option<RecordSet> {
+    pub fn run(self, progress: impl Fn(), stop: &AtomicBool) -> Option<Checked> {
         let Self { parcels, records, mut walk, .. } = self;
         let (mut parser, mut unchanged) = (Parser::default(), RecordSet::new(records));
         for parcel in parcels {
@@ -91,7 +115,9 @@ impl StatusCheck {
             }
             progress();
         }
-        (parser.is_over() && parser.records() == records).then_some(unchanged)
+        let surplus = walk.sweeper.map(Sweeper::into_named).unwrap_or_default();
+        let is_whole = parser.is_over() && parser.records() == records;
+        is_whole.then_some(Checked { unchanged, surplus })
     }
 }
 
@@ -99,6 +125,7 @@ impl Walk {
     /// Returns whether the entry of a record is unchanged, and makes the record's directory the
     /// current one if it has one.
     fn compare(&mut self, record: &Record) -> bool {
+        self.note_surplus(record);
         let compared = match record {
             Record::Enter { name, meta } => {
                 let entered = self.enter(name);
@@ -124,6 +151,33 @@ impl Walk {
             Record::Sweep | Record::Kept { .. } => Some(true),
         };
         compared.unwrap_or(false)
+    }
+
+    /// Follows the tree to name what is not part of it: names the rest of a directory whose entries
+    /// are complete. What cannot be read is not named.
+    fn note_surplus(&mut self, record: &Record) {
+        if let Record::Spare(spared) = record {
+            self.sweeper = self.names.then(|| Sweeper::naming(spared));
+        }
+        let Some(sweeper) = &mut self.sweeper else { return };
+        let level = self.levels.last().and_then(Option::as_ref);
+        match (record, level) {
+            (Record::Sweep, Some(level)) => {
+                let path = self.path.iter().flat_map(|name| [&name[..], b"/"].concat()).collect();
+                let (own, path): (_, Vec<u8>) = (sweeper.complete(), path);
+                let mut troubles = Troubles::default();
+                let _ = sweeper.sweep(&own, false, (&level.folder, &path), &mut troubles);
+            }
+            (Record::Leave, _) => sweeper.leave(),
+            (record, level) => {
+                // Nothing is removed from a directory that is missing.
+                let name = record.name().filter(|_| level.is_some());
+                name.into_iter().for_each(|name| sweeper.keep(name));
+                if matches!(record, Record::Enter { .. }) {
+                    sweeper.enter();
+                }
+            }
+        }
     }
 
     /// Returns the status of the entry `name` of the current directory; none if there is no entry
@@ -209,15 +263,13 @@ mod tests {
     /// The name of a change, the change, and the number of entries that differ then.
     type Change = (&'static str, fn(&Path), usize);
 
+    fn options() -> ScanOptions<'static> {
+        let (root, stop) = (&Root::Free, &|| false);
+        ScanOptions { excludes: Vec::new(), attributes: false, sweep: false, root, stop }
+    }
+
     fn source(folder: &Path) -> TreeSource {
-        let options = ScanOptions {
-            excludes: Vec::new(),
-            attributes: false,
-            sweep: false,
-            root: &Root::Free,
-            stop: &|| false,
-        };
-        TreeSource::open(&[folder.join("from")], &options).unwrap()
+        TreeSource::open(&[folder.join("from")], &options()).unwrap()
     }
 
     /// The number of entries of `from` that are not unchanged in `to`; none if the check failed.
@@ -227,7 +279,7 @@ mod tests {
         let top = OwnedFd::from(File::open(folder.join("to")).unwrap());
         let mut check = StatusCheck::new(top, &outline, false, ROOM);
         assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
-        let unchanged = check.run(|| (), &AtomicBool::new(false))?;
+        let unchanged = check.run(|| (), &AtomicBool::new(false))?.unchanged;
         Some((0..outline.records).filter(|number| !unchanged.contains(*number)).count())
     }
 
@@ -280,6 +332,38 @@ mod tests {
     fn replace(path: &Path, by: fn(&Path)) {
         fs::remove_file(path).unwrap();
         by(path);
+    }
+
+    #[test]
+    fn what_a_copy_would_remove_is_named_and_stays() {
+        let top = both("surplus");
+        let to = top.join("to/from");
+        fs::create_dir_all(to.join("d/old/deep")).unwrap();
+        for name in ["z", "d/old/deep/f", "d/y.o"] {
+            fs::write(to.join(name), name).unwrap();
+        }
+        symlink("nowhere", to.join("d/e/s")).unwrap();
+        fs::set_permissions(to.join("d/old"), fs::Permissions::from_mode(0o500)).unwrap();
+        let excludes = vec![garland_core::tree::Pattern::parse(b"*.o").unwrap()];
+        let swept = ScanOptions { excludes, sweep: true, ..options() };
+        let named = |options: &ScanOptions<'_>| {
+            let tree = TreeSource::open(&[top.join("from")], options).unwrap();
+            let folder = OwnedFd::from(File::open(top.join("to")).unwrap());
+            let check = StatusCheck::new(folder, &tree.outline().unwrap(), false, ROOM);
+            let mut check = check.naming_surplus();
+            assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
+            let checked = check.run(|| (), &AtomicBool::new(false)).unwrap();
+            let (mut paths, unnamed) = checked.surplus.into_parts();
+            paths.sort();
+            assert_eq!(unnamed, 0);
+            paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect::<Vec<_>>()
+        };
+        let all = ["from/d/e/s", "from/d/old/", "from/d/old/deep/", "from/d/old/deep/f", "from/z"];
+        assert_eq!(named(&swept), all);
+        assert!(to.join("d/old/deep/f").exists() && to.join("z").exists());
+        let mode = fs::metadata(to.join("d/old")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o500);
+        assert!(named(&options()).is_empty(), "nothing is removed without --delete");
     }
 
     #[test]

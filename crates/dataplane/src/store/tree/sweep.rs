@@ -1,4 +1,5 @@
-//! Removes from a directory what is not part of the tree, without following symbolic links.
+//! Removes from a directory what is not part of the tree, or names it, without following symbolic
+//! links.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -10,10 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::tree::{DEPTH_MAX, Pattern};
+use garland_sys::sync::Mutex;
 use rustix::fs::{AtFlags, Dir, FileType, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::directory;
+use super::surplus::Surplus;
 use super::trouble::Troubles;
 use crate::store::left::is_partial_name;
 use crate::tree::open_directory;
@@ -29,7 +32,15 @@ pub struct Sweeper {
     /// The total number of names in `folders`.
     names: usize,
     hashing: RandomState,
-    removed: Arc<AtomicU64>,
+    fate: Fate,
+}
+
+/// What happens to entries that are not part of the tree.
+enum Fate {
+    /// They are removed and counted.
+    Removed(Arc<AtomicU64>),
+    /// They stay, and their paths are collected.
+    Named(Mutex<Surplus>),
 }
 
 /// The names of a directory that can be swept. Its names are stored as hashes: if a name that should be removed has the same
@@ -57,9 +68,27 @@ impl Sweeper {
     /// Returns a sweeper whose current directory is the top. Paths that match a pattern of `spared`
     /// stay; `removed` counts the removed files and directories.
     pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>) -> Self {
+        Self::with(spared, Fate::Removed(removed))
+    }
+
+    /// Returns a sweeper as [`Self::new`] does, but which removes nothing: it collects the paths of
+    /// what would be removed.
+    pub fn naming(spared: &[Vec<u8>]) -> Self {
+        Self::with(spared, Fate::Named(Mutex::default()))
+    }
+
+    fn with(spared: &[Vec<u8>], fate: Fate) -> Self {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
         let (folders, hashing) = (vec![Swept::default()], RandomState::new());
-        Self { spared, folders, names: 0, hashing, removed }
+        Self { spared, folders, names: 0, hashing, fate }
+    }
+
+    /// Returns the paths that were collected.
+    pub fn into_named(self) -> Surplus {
+        match self.fate {
+            Fate::Removed(_) => Surplus::default(),
+            Fate::Named(surplus) => surplus.into_inner(),
+        }
     }
 
     /// Records that `name` in the current directory is part of the tree, so that it stays. If too
@@ -149,7 +178,8 @@ impl Sweeper {
         Ok(all)
     }
 
-    /// Removes the file or directory `name`, unless it is to stay. Returns whether it was removed.
+    /// Removes or names the file or directory `name`, unless it is to stay. Returns whether it was
+    /// removed or named.
     fn remove(
         &self,
         site: &Site<'_>,
@@ -168,10 +198,18 @@ impl Sweeper {
         if is_folder && !self.remove_inside(site, name, path, troubles)? {
             return Ok(false);
         }
+        let removed = match &self.fate {
+            Fate::Removed(removed) => removed,
+            Fate::Named(surplus) => {
+                let slash: &[u8] = if is_folder { b"/" } else { b"" };
+                surplus.lock().add([path, slash].concat());
+                return Ok(true);
+            }
+        };
         let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         match unlinkat(site.folder, name, flags) {
             Ok(()) => {
-                self.removed.fetch_add(1, Ordering::Relaxed);
+                removed.fetch_add(1, Ordering::Relaxed);
                 Ok(true)
             }
             // Another process has just created something in it.
@@ -196,7 +234,9 @@ impl Sweeper {
         if stat.st_dev != above.device {
             return Err(io::Error::other("not removed: another file system is mounted there"));
         }
-        directory::allow_owner(&folder, &stat);
+        if matches!(self.fate, Fate::Removed(_)) {
+            directory::allow_owner(&folder, &stat);
+        }
         let path = [path, b"/"].concat();
         let depth = above.depth + 1;
         let site = Site { folder: &folder, device: above.device, path: &path, depth };

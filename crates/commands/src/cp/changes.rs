@@ -1,0 +1,199 @@
+//! What a copy of a tree changes on the nodes, entry by entry (`--verbose`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use garland_core::cluster::nodelist;
+use garland_core::printable;
+use garland_dataplane::TreeSource;
+use garland_protocol::operation::NodeChanges;
+use serde::{Serialize, Serializer};
+
+/// The entries that are copied or removed. Nodes that did not answer are not considered.
+pub struct Changes {
+    rows: Vec<Row>,
+    /// The sets of nodes that the rows refer to, as text, and whether a set is all nodes.
+    sets: Vec<(String, bool)>,
+    /// The number of entries that are removed, but not named.
+    unnamed: u64,
+}
+
+/// An entry that is copied or removed.
+struct Row {
+    change: Change,
+    /// The path, relative to the destination.
+    path: Vec<u8>,
+    /// The index of the set of nodes on which it changes.
+    set: usize,
+}
+
+/// What happens to an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Change {
+    Copy,
+    Remove,
+}
+
+impl Changes {
+    /// Collects the changes of the copy of `tree`: for each node that answered, its name and what
+    /// changes there.
+    pub fn new(tree: &TreeSource, answered: &[(&str, NodeChanges)]) -> Self {
+        let mut sets = Sets {
+            names: answered.iter().map(|(name, _)| *name).collect(),
+            known: BTreeMap::new(),
+        };
+        let mut rows = Vec::new();
+        tree.for_each_path(|number, path| {
+            let lacks = |(_, node): &(&str, NodeChanges)| !node.unchanged.contains(number);
+            let nodes: Vec<usize> =
+                (0..).zip(answered).filter(|(_, node)| lacks(node)).map(|(at, _)| at).collect();
+            if !nodes.is_empty() {
+                rows.push(Row { change: Change::Copy, path: path.to_vec(), set: sets.find(nodes) });
+            }
+        });
+        let mut removed: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for (at, (_, node)) in answered.iter().enumerate() {
+            for path in &node.surplus {
+                let nodes = removed.entry(path).or_default();
+                // A node that names a path twice counts once.
+                if nodes.last() != Some(&at) {
+                    nodes.push(at);
+                }
+            }
+        }
+        rows.extend(removed.into_iter().map(|(path, nodes)| Row {
+            change: Change::Remove,
+            path: path.to_vec(),
+            set: sets.find(nodes),
+        }));
+        let unnamed = answered.iter().map(|(_, node)| node.unnamed).fold(0, u64::saturating_add);
+        Self { rows, sets: sets.into_texts(), unnamed }
+    }
+
+    fn count(&self, change: Change) -> usize {
+        self.rows.iter().filter(|row| row.change == change).count()
+    }
+}
+
+/// The distinct sets of nodes.
+struct Sets<'a> {
+    names: Vec<&'a str>,
+    /// The index of each set, which are the indexes of its nodes.
+    known: BTreeMap<Vec<usize>, usize>,
+}
+
+impl Sets<'_> {
+    /// Returns the index of a set.
+    fn find(&mut self, nodes: Vec<usize>) -> usize {
+        let next = self.known.len();
+        *self.known.entry(nodes).or_insert(next)
+    }
+
+    fn into_texts(self) -> Vec<(String, bool)> {
+        let mut texts = vec![(String::new(), false); self.known.len()];
+        for (nodes, index) in self.known {
+            let names: Vec<&str> = nodes.iter().map(|at| self.names[*at]).collect();
+            texts[index] = (nodelist::fold(&names), names.len() == self.names.len());
+        }
+        texts
+    }
+}
+
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.rows {
+            let word = if row.change == Change::Copy { "copy" } else { "remove" };
+            let path = String::from_utf8_lossy(&row.path);
+            let path = printable::line(&path);
+            match &self.sets[row.set] {
+                (_, true) => writeln!(f, "{word:<7} {path}")?,
+                (nodes, false) => writeln!(f, "{word:<7} {path}  ({nodes})")?,
+            }
+        }
+        if self.unnamed > 0 {
+            writeln!(f, "remove  and {} more, which nodes had no room to name", self.unnamed)?;
+        }
+        let (copied, removed) = (self.count(Change::Copy), self.count(Change::Remove));
+        let more = if self.unnamed > 0 { "more than " } else { "" };
+        writeln!(f, "changes {copied} to copy, {more}{removed} to remove")
+    }
+}
+
+impl Serialize for Changes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Entry<'a> {
+            change: Change,
+            path: String,
+            nodes: &'a str,
+        }
+        serializer.collect_seq(self.rows.iter().map(|row| Entry {
+            change: row.change,
+            path: String::from_utf8_lossy(&row.path).into_owned(),
+            nodes: &self.sets[row.set].0,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::tree::RecordSet;
+    use garland_dataplane::ScanOptions;
+    use garland_sys::confine::Root;
+
+    use super::*;
+
+    fn node(records: u32, unchanged: &[u32], surplus: &[&str], unnamed: u64) -> NodeChanges {
+        let mut set = RecordSet::new(records);
+        unchanged.iter().for_each(|number| set.insert(*number));
+        let surplus = surplus.iter().map(|path| path.as_bytes().to_vec()).collect();
+        NodeChanges { unchanged: set, surplus, unnamed }
+    }
+
+    #[test]
+    fn entries_are_named_with_the_nodes_on_which_they_change() {
+        let top = std::env::temp_dir().join(format!("garland-changes-{}", std::process::id()));
+        std::fs::create_dir_all(top.join("d/e")).unwrap();
+        for name in ["d/a", "d/e/b\n", "d/z"] {
+            std::fs::write(top.join(name), name).unwrap();
+        }
+        let stop = || false;
+        let (excludes, root) = (Vec::new(), &Root::Free);
+        let options = ScanOptions { excludes, attributes: false, sweep: false, root, stop: &stop };
+        let tree = TreeSource::open(&[top.join("d")], &options).unwrap();
+        std::fs::remove_dir_all(&top).unwrap();
+        let mut numbers = BTreeMap::new();
+        let mut records = 0;
+        tree.for_each_path(|number, path| {
+            numbers.insert(String::from_utf8_lossy(path).into_owned(), number);
+            records = number + 1;
+        });
+        assert!(numbers.keys().eq(["d/", "d/a", "d/e/", "d/e/b\n", "d/z"]));
+        let of = |name: &str| numbers[name];
+        let (first, rest) = ([of("d/"), of("d/z"), of("d/a")], [of("d/e/"), of("d/z")]);
+        let all: Vec<u32> = numbers.values().copied().collect();
+        let answered = [
+            ("n1", node(records, &[&first[..], &rest].concat(), &["d/old", "d/x/"], 0)),
+            ("n2", node(records, &rest, &["d/x/", "d/x/y"], 3)),
+            ("n3", node(records, &rest, &["d/x/"], 0)),
+        ];
+        let changes = Changes::new(&tree, &answered);
+        let text = "\
+copy    d/  (n[2-3])
+copy    d/a  (n[2-3])
+copy    d/e/b\\n
+remove  d/old  (n1)
+remove  d/x/
+remove  d/x/y  (n2)
+remove  and 3 more, which nodes had no room to name
+changes 3 to copy, more than 3 to remove
+";
+        assert_eq!(changes.to_string(), text);
+        let json = serde_json::to_value(&changes).unwrap();
+        let first = serde_json::json!({ "change": "copy", "path": "d/", "nodes": "n[2-3]" });
+        assert_eq!(json[0], first);
+        let none = Changes::new(&tree, &[("n1", node(records, &all, &[], 0))]);
+        assert_eq!(none.to_string(), "changes 0 to copy, 0 to remove\n");
+    }
+}
