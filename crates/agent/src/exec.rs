@@ -57,10 +57,10 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
         }
         Err(error) => {
             let program = program.to_string_lossy();
-            session.send(&FromAgent::ExecFailed(format!(
-                "cannot start {program}: {}",
-                reason(&error)
-            )));
+            let is_line = program.contains(char::is_whitespace);
+            let hint = if is_line { "; -s passes it to a shell" } else { "" };
+            let why = format!("cannot start {program}: {}{hint}", reason(&error));
+            session.send(&FromAgent::ExecFailed(why));
             Running { group: None, waiting: None }
         }
     }

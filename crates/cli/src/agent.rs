@@ -1,6 +1,8 @@
 //! `garland agent`: runs an agent; a hidden command for launchers.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use garland_agent::{AgentConfig, run_agent};
@@ -11,18 +13,23 @@ use garland_sys::mptcp::Transport;
 
 use garland_commands::args::Agent;
 use garland_commands::background;
+use garland_fleet::launch::own_binary;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
+
+/// The name of the program.
+const NAME: &str = "garland";
 
 /// Runs an agent in this process until it ends, or in the background with `--detach`.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     if agent.detach {
         return detach(agent);
     }
+    take_name();
     // The launcher may have checked the program and then started it through a file descriptor.
     // Commands must not inherit this descriptor, and the process must show the program's name.
     garland_sys::process::keep_inherited_descriptors();
-    let _ = std::fs::write("/proc/self/comm", "garland");
+    let _ = std::fs::write("/proc/self/comm", NAME);
     // Ctrl-C on the terminal is for the command that started this agent; that command then shuts
     // the agent down cleanly. The call fails if the process already leads a session, which has the
     // same effect.
@@ -50,6 +57,18 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     };
     run_agent(config).map_err(Failure::nothing)?;
     Ok(Exit::Done)
+}
+
+/// Executes the program again as `garland`, which `ps` then shows, unless it was started by this name:
+/// launchers start it by a descriptor.
+fn take_name() {
+    let mut words = std::env::args_os();
+    let program = words.next().map(PathBuf::from);
+    let has_name = |program: &PathBuf| program.file_name().is_some_and(|name| name == NAME);
+    if !program.as_ref().is_some_and(has_name) {
+        // If this fails, the agent runs under the name that it has.
+        let _ = Command::new(own_binary()).arg0(NAME).args(words).exec();
+    }
 }
 
 /// Starts the agent with the same arguments as a background process, prints its ready line and

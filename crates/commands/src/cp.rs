@@ -11,6 +11,7 @@ mod incremental;
 mod injections;
 mod join;
 pub mod limit;
+mod lists;
 mod options;
 mod out;
 mod overtime;

@@ -63,7 +63,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     };
     let fleet = builder.assemble()?;
     phases.end("set-up");
-    let command: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let command = words(exec);
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let mut outputs: Vec<[Vec<u8>; 2]> = vec![[Vec::new(), Vec::new()]; nodes.len()];
     let ends =
@@ -100,6 +100,12 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let all = ends.iter().all(|end| *end == CommandEnd::Exited(0));
     let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
     Ok(Exit::of_work(all, any, interrupted))
+}
+
+/// Returns the command and its arguments, as nodes execute them.
+fn words(exec: &Exec) -> Vec<Vec<u8>> {
+    let words: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
+    if exec.shell { vec![b"sh".to_vec(), b"-c".to_vec(), words.join(&b' ')] } else { words }
 }
 
 fn reason(end: &CommandEnd) -> Option<String> {

@@ -224,7 +224,7 @@ fn a_missing_folder_fails_that_node_alone() {
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
     let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
-    let reason = "cannot open the directory /d: no such file or directory";
+    let reason = "cannot open the directory /d: no such file or directory; a copy to /d/ makes it";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(names_in(&scratch, "local1", "d"), ["x"]);
     scratch.assert_nothing_left();
@@ -251,8 +251,8 @@ fn with_no_node_left_nothing_is_done() {
     let scratch = Scratch::new("nobody");
     let _ = source(&scratch, 10);
     let said = garland(&scratch).cp(&["source.bin", "local[1-3]:/nosuch/x"]).with_code(3);
-    let failed =
-        "failed  local[1-3]: cannot open the directory /nosuch: no such file or directory\n";
+    let failed = "failed  local[1-3]: cannot open the directory /nosuch: no such file or directory; \
+        a copy to /nosuch/ makes it\n";
     assert!(said.out.contains(failed), "{}", said.out);
     scratch.assert_nothing_left();
 }

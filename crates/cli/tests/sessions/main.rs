@@ -152,6 +152,41 @@ fn a_command_for_nodes_needs_no_dashes_before_it() {
 }
 
 #[test]
+fn a_line_for_the_shell_of_each_node_is_run_by_it() {
+    let scratch = Scratch::new("exec-line");
+    let garland = garland(&scratch);
+    for words in [
+        &["exec", "-s", "local1", "echo a; echo b | tr b c"][..],
+        &["exec", "-s", "local1", "echo", "a;", "echo", "c"],
+    ] {
+        assert_eq!(garland.run(words).with_code(0).out, "local1: a\nlocal1: c\n", "{words:?}");
+    }
+    let said = garland.run(&["exec", "local1", "echo a; echo b"]).with_code(3);
+    let wanted = "cannot start echo a; echo b: no such file or directory; -s passes it to a shell";
+    assert!(said.err.contains(wanted), "{}", said.err);
+}
+
+#[test]
+fn agents_show_in_ps_as_what_they_are() {
+    let scratch = Scratch::new("ps");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["up", "local1"]).with_code(0);
+    // The agent is the parent of what it runs.
+    let shown = garland.run(&[
+        "exec",
+        "-s",
+        "local1",
+        "tr '\\0' ' ' < /proc/$PPID/cmdline; cat /proc/$PPID/comm",
+    ]);
+    let shown = shown.with_code(0).out;
+    let _ = garland.run(&["down", "local1"]).with_code(0);
+    assert!(
+        shown.contains("garland agent --controller ") && shown.ends_with("garland\n"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn runs_are_listed_shown_and_removed() {
     let scratch = Scratch::new("runs");
     let garland = garland(&scratch);
@@ -230,7 +265,7 @@ fn a_copy_that_no_node_could_take() {
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/no/such"])), @r"
     97.66 KiB to 0 of 3 nodes in TIME
     time    PHASES
-    failed  local[1-3]: cannot open the directory /no: no such file or directory
+    failed  local[1-3]: cannot open the directory /no: no such file or directory; a copy to /no/ makes it
     run     RUN
     [exit 3]
     ");

@@ -101,6 +101,38 @@ fn patterns_leave_out_what_they_leave_out_of_rsync() {
 }
 
 #[test]
+fn the_paths_of_a_list_are_copied_as_by_rsync() {
+    let scratch = Scratch::new("tree-list");
+    make(&scratch);
+    write(&scratch, "lines", b"# some\na/in/y.o\n\n/b/x2\n./one\n; more\nb/x2\n");
+    for words in [["--files-from=lines", "."], ["--files-from=lines", "./"]] {
+        as_rsync(&scratch, &words);
+    }
+    // A directory with everything in it, from names with NUL between them, as find prints them.
+    write(&scratch, "names", b"a/in\0cache\0a/in/y.o\0");
+    let words = ["-r", "--files-from", "names", ".", "local2:/"];
+    let _ = garland(&scratch).cp(&words).with_code(0);
+    let wanted = ["a/", "a/in/", "a/in/build/", "a/in/build/z", "a/in/y.o", "cache/", "cache/c"];
+    assert_eq!(paths(&scratch.root("local2")), wanted);
+    write(&scratch, "missing", b"nosuch\none\n");
+    let words = ["-r", "--files-from", "missing", ".", "local3:/"];
+    let said = garland(&scratch).cp(&words).with_code(1);
+    assert!(said.out.contains("missed  ./nosuch: "), "{}", said.out);
+    assert_eq!(paths(&scratch.root("local3")), ["one"]);
+    write(&scratch, "outside", b"one\n../one\n");
+    let refused: [(&[&str], &str); 4] = [
+        (&["-r", "--files-from=outside", "."], "outside:2: ../one: paths are relative to SOURCE"),
+        (&["-r", "--files-from=lines", "a", "b"], "--files-from needs one SOURCE"),
+        (&["-r", "--files-from=lines", "--delete", "."], "cannot be used with"),
+        (&["--files-from=lines", "one"], "required"),
+    ];
+    for (words, wanted) in refused {
+        let said = garland(&scratch).cp(&[words, &["local3:/"]].concat()).with_code(2);
+        assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn one_plain_file_is_copied_alike_with_and_without_the_word() {
     let scratch = Scratch::new("tree-one");
     make(&scratch);

@@ -148,6 +148,18 @@ pub struct Cp {
     /// The patterns of the three options above, in the order in which they were given.
     #[arg(skip)]
     pub filters: Vec<FilterRule>,
+    /// Only the paths in FILE, one a line, relative to the one SOURCE; `-` is standard input.
+    ///
+    /// They keep these paths below PATH. A directory is copied with everything in it. Paths may also be separated by NUL, as of
+    /// `find -print0`; lines that begin with # or ; are comments.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tree",
+        conflicts_with = "delete",
+        hide_short_help = true
+    )]
+    pub files_from: Option<PathBuf>,
     /// Remove what the source does not have.
     ///
     /// From directories on nodes: only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
@@ -245,7 +257,7 @@ pub struct Cp {
         hide_short_help = true
     )]
     pub shape: ShapeChoice,
-    /// What to do with slow nodes.
+    /// Slow nodes: detach, wait or fail.
     ///
     /// A node whose wire, machine or disk slows the others down is fed on the side (detach), waited for (wait), or failed
     /// (fail). Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
@@ -254,6 +266,7 @@ pub struct Cp {
         alias = "slow",
         value_parser = words(ON_SLOW),
         default_value = "detach",
+        hide_possible_values = true,
         value_name = "ACTION",
         help_heading = SLOW
     )]
@@ -489,6 +502,11 @@ fn stuck_after(text: &str) -> Result<u64, Box<dyn Error + Send + Sync>> {
 pub struct Exec {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
+    /// COMMAND is a line for the shell of each node.
+    ///
+    /// Pipes, `;`, variables and patterns are those of the node. Several words are joined by spaces.
+    #[arg(short, long)]
+    pub shell: bool,
     /// The command and its arguments; `--` may stand before it.
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

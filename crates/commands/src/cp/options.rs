@@ -101,6 +101,7 @@ const RULES: &[Rule] = &[
     rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("include", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("exclude-from", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    rule("files-from", TREE | OBJECT, ONLY_TREES),
     rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("delete", TREE | OBJECT, "copies from nodes add and replace files, but never remove any"),
     rule("checksum", TO_NODES | OBJECT, "copies from nodes send everything"),

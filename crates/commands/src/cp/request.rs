@@ -1,7 +1,5 @@
 //! The request of `garland cp`: its arguments, parsed and checked once.
 
-use std::os::unix::ffi::OsStrExt;
-
 use garland_control::Pipeline;
 use garland_core::cluster::Cluster;
 use garland_core::plan::Plan;
@@ -13,10 +11,12 @@ use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 
+use super::lists;
 use super::options::{kind_of, refuse_without_effect};
 use super::task::Task;
-use crate::args::{Cp, FilterRule};
-use garland_terminal::failure::{Failure, OrFailure};
+use crate::args::Cp;
+
+use garland_terminal::failure::Failure;
 
 /// A copy that the user requested, with parsed values. Options without an effect on this kind of
 /// copy are refused. Conflicts that depend on the nodes or on the type of a file are reported once
@@ -51,7 +51,7 @@ impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
         Ok(Self {
             args,
             task,
-            excludes: excludes(args)?,
+            excludes: lists::excludes(&args.filters)?,
             block_size: args.block_size.as_deref().map(block_size).transpose()?,
             pipeline: pipeline(args)?,
         })
@@ -154,34 +154,6 @@ fn refuse_missing_source(args: &Cp) -> Result<(), Failure> {
         return Err(Failure::usage("the path of a SOURCE is empty"));
     }
     Ok(())
-}
-
-fn excludes(args: &Cp) -> Result<Vec<Pattern>, Failure> {
-    let mut all = Vec::new();
-    let parse = |text: &[u8], place: &str| {
-        let shown = String::from_utf8_lossy(text);
-        let invalid = |error| Failure::usage(format!("{place} {shown}: {error}"));
-        Pattern::parse(text).map_err(invalid)
-    };
-    for rule in &args.filters {
-        match rule {
-            FilterRule::Exclude(text) => all.push(parse(text.as_bytes(), "--exclude")?),
-            FilterRule::Include(text) => {
-                all.push(parse(&[b"+ ", text.as_bytes()].concat(), "--include")?);
-            }
-            FilterRule::From(path) => {
-                let read = std::fs::read(path);
-                let text = read.or_nothing(format!("reading {}", path.display()))?;
-                let lines = text.split(|byte| *byte == b'\n');
-                let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).zip(1..);
-                let is_rule = |line: &[u8]| !matches!(line.first(), None | Some(b'#' | b';'));
-                for (line, number) in lines.filter(|(line, _)| is_rule(line)) {
-                    all.push(parse(line, &format!("{}:{number}:", path.display()))?);
-                }
-            }
-        }
-    }
-    Ok(all)
 }
 
 fn block_size(text: &str) -> Result<u32, Failure> {

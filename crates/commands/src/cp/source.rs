@@ -17,6 +17,7 @@ use garland_sys::{clock, random};
 
 use crate::cp::elsewhere::{Elsewhere, MODE};
 use crate::cp::ends;
+use crate::cp::lists::chosen;
 use crate::cp::request::CopyRequest;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -52,7 +53,10 @@ impl CopySource {
             sources if sources.iter().any(|source| ends::is_stream(source)) => {
                 Self::stream(request)
             }
-            [file] if !request.args.recursive || is_file(file) => {
+            [file]
+                if !request.args.recursive
+                    || is_file(file) && request.args.files_from.is_none() =>
+            {
                 let source = ends::source(file)?.on_disk(Pace::of(disk).as_ref());
                 Ok(Self::File(file.clone(), Arc::new(source)))
             }
@@ -70,7 +74,16 @@ impl CopySource {
                     root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
-                let tree = TreeSource::open(sources, &options).map_err(scan_failure)?;
+                let tree = match (&request.args.files_from, sources) {
+                    (None, sources) => TreeSource::open(sources, &options),
+                    (Some(file), [source]) => {
+                        TreeSource::open_chosen(source, &chosen(file)?, &options)
+                    }
+                    (Some(_), _) => {
+                        return Err(Failure::usage("--files-from needs one SOURCE, a directory"));
+                    }
+                };
+                let tree = tree.map_err(scan_failure)?;
                 Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
             }
         }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::Stage;
 use garland_sys::confine::{self, Root};
+use garland_sys::error::reason;
 use garland_sys::{lock, process, storage};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
@@ -123,7 +124,14 @@ impl FileStore {
             true => root.open_or_make_dir(&folder_path),
             false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
         };
-        let (folder, parents) = opened.map_err(unopened(&folder_path))?;
+        let (folder, parents) = opened.map_err(|error| {
+            if error.kind() != io::ErrorKind::NotFound || make {
+                return unopened(&folder_path)(error);
+            }
+            let path = folder_path.display();
+            let hint = format!("{}; a copy to {path}/ makes it", reason(&error));
+            StoreError::refused("open the directory", path, hint)
+        })?;
         remove_stale(&folder, &name);
         Self::create_in((folder, folder_path, parents), name, size, tag, None)
     }
@@ -495,6 +503,8 @@ mod tests {
         assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
         let error =
             FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
-        assert_eq!(error.to_string(), "cannot open the directory /none: no such file or directory");
+        let wanted =
+            "cannot open the directory /none: no such file or directory; a copy to /none/ makes it";
+        assert_eq!(error.to_string(), wanted);
     }
 }

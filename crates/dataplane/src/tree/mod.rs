@@ -6,6 +6,7 @@
 //! memory, unless parts of the tree are in place there.
 
 mod catalogue;
+mod chosen;
 mod index;
 mod left_out;
 mod making;
@@ -17,6 +18,7 @@ mod source;
 mod walk;
 
 pub use catalogue::{Gathered, unpack};
+pub use chosen::Chosen;
 pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;

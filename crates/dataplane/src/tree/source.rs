@@ -14,13 +14,14 @@ use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
 use super::catalogue::{catalogue, outline};
+use super::chosen::Chosen;
 use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
 use super::place::{Opener, Place, path_of, record_of};
 use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
-use super::walk::scan;
+use super::walk::{scan, scan_chosen};
 use crate::feed::FeedError;
 use crate::pace::{self, Pace};
 use crate::source::Content;
@@ -71,9 +72,24 @@ impl TreeSource {
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
     ) -> Result<Self, ScanError> {
-        let Scan { index, places, left_out, unswept, tally } = scan(sources, options)?;
+        scan(sources, options).map(Self::new)
+    }
+
+    /// Scans the entries `chosen` of the directory `source`, which keep their paths in it.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened. A chosen entry that does not exist is left out.
+    pub fn open_chosen(
+        source: &Path,
+        chosen: &Chosen,
+        options: &ScanOptions<'_>,
+    ) -> Result<Self, ScanError> {
+        scan_chosen(source, chosen, options).map(Self::new)
+    }
+
+    fn new(Scan { index, places, left_out, unswept, tally }: Scan) -> Self {
         let (failed, first) = (Mutex::default(), Mutex::default());
-        Ok(Self {
+        Self {
             index,
             places,
             tally,
@@ -84,7 +100,7 @@ impl TreeSource {
             failed,
             first,
             disk: None,
-        })
+        }
     }
 
     /// Makes all reads go to the emulated disk that the copies of a node share, if there is one.

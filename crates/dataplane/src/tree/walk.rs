@@ -11,6 +11,7 @@ use garland_core::tree::{DEPTH_MAX, Meta, Pattern, RECORD_MAX, Record};
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat, statat};
 use rustix::process::geteuid;
 
+use super::chosen::Chosen;
 use super::index::{Body, Stamp, TOP};
 use super::left_out::LeftOut;
 use super::place::{Place, names_to, open_directory, open_file};
@@ -48,6 +49,24 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
     Ok(walk.scan)
 }
 
+/// Scans the entries `chosen` of the directory `source`, and the directories that they are in. They
+/// keep their paths in it.
+pub fn scan_chosen(
+    source: &Path,
+    chosen: &Chosen,
+    options: &ScanOptions<'_>,
+) -> Result<Scan, ScanError> {
+    let mut walk = Walk::new(options);
+    let folder = walk.begin(source, source)?;
+    walk.path = with_slash(source);
+    walk.top = walk.path.len();
+    walk.chosen = Some(chosen);
+    walk.inside(&folder, TOP)?;
+    walk.scan.index.push(TOP, &Record::End, Body::None);
+    walk.scan.index.close();
+    Ok(walk.scan)
+}
+
 /// Returns the name of a source in the stream; none if only its content is copied.
 pub fn name_of(source: &Path) -> Option<&OsStr> {
     source.file_name().filter(|_| !means_content(source))
@@ -68,6 +87,8 @@ struct Walk<'a> {
     /// The length in bytes of the first part of `path`, which is not part of the path on nodes.
     top: usize,
     depth: usize,
+    /// The entries of the current directory that are copied; `None` if all are.
+    chosen: Option<&'a Chosen>,
     /// Whether an entry of the current directory is left out.
     incomplete: bool,
     /// The effective user ID of this process, which reads the files.
@@ -81,7 +102,8 @@ impl<'a> Walk<'a> {
     fn new(options: &'a ScanOptions<'a>) -> Self {
         let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
         let user = geteuid().as_raw();
-        Self { options, scan, path, top: 0, depth: 0, incomplete: false, user, firsts }
+        let (chosen, incomplete) = (None, false);
+        Self { options, scan, path, top: 0, depth: 0, chosen, incomplete, user, firsts }
     }
 
     /// Scans a source that is copied under its own name.
@@ -142,6 +164,9 @@ impl<'a> Walk<'a> {
     fn entries(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
         if (self.options.stop)() {
             return Err(ScanError::Interrupted);
+        }
+        if let Some(chosen) = self.chosen {
+            return chosen.names().try_for_each(|name| self.entry(folder, name, number));
         }
         let listed = Dir::read_from(folder).and_then(|entries| {
             entries
@@ -215,7 +240,10 @@ impl<'a> Walk<'a> {
         self.scan.tally.folders += 1;
         self.depth += 1;
         self.path.push(b'/');
+        let chosen = self.chosen;
+        self.chosen = chosen.and_then(|chosen| chosen.inside(name));
         let walked = self.inside(&folder, own);
+        self.chosen = chosen;
         self.depth -= 1;
         self.scan.index.push(number, &Record::Leave, Body::None);
         walked

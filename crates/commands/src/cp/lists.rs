@@ -1,0 +1,71 @@
+//! The parts of a tree that are copied: patterns, and lists of paths in files.
+
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use garland_core::tree::Pattern;
+use garland_dataplane::tree::Chosen;
+
+use crate::args::FilterRule;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// Returns the patterns of paths that are not copied, and of exceptions.
+pub fn excludes(rules: &[FilterRule]) -> Result<Vec<Pattern>, Failure> {
+    let mut all = Vec::new();
+    let parse = |text: &[u8], place: &str| {
+        let shown = String::from_utf8_lossy(text);
+        let invalid = |error| Failure::usage(format!("{place} {shown}: {error}"));
+        Pattern::parse(text).map_err(invalid)
+    };
+    for rule in rules {
+        match rule {
+            FilterRule::Exclude(text) => all.push(parse(text.as_bytes(), "--exclude")?),
+            FilterRule::Include(text) => {
+                all.push(parse(&[b"+ ", text.as_bytes()].concat(), "--include")?);
+            }
+            FilterRule::From(path) => {
+                for (line, number) in lines(&read(path)?) {
+                    all.push(parse(line, &format!("{}:{number}:", path.display()))?);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the paths in `file`, one a line or with NUL between them; `-` is standard input.
+pub fn chosen(file: &Path) -> Result<Chosen, Failure> {
+    let text = read(file)?;
+    let paths: Vec<(&[u8], usize)> = if text.contains(&0) {
+        text.split(|byte| *byte == 0).zip(1..).filter(|(path, _)| !path.is_empty()).collect()
+    } else {
+        lines(&text).collect()
+    };
+    let mut chosen = Chosen::default();
+    for (path, number) in paths {
+        if !chosen.add(path) {
+            let (place, path) = (file.display(), String::from_utf8_lossy(path));
+            let why = format!("{place}:{number}: {path}: paths are relative to SOURCE, without ..");
+            return Err(Failure::usage(why));
+        }
+    }
+    Ok(chosen)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    let read = if file == Path::new("-") {
+        io::stdin().read_to_end(&mut text).map(|_| text)
+    } else {
+        std::fs::read(file)
+    };
+    read.or_nothing(format!("reading {}", file.display()))
+}
+
+/// Returns the lines that are not empty and no comments, and their numbers.
+fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).zip(1..);
+    lines.filter(|(line, _)| !matches!(line.first(), None | Some(b'#' | b';')))
+}
