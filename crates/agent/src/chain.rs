@@ -12,7 +12,8 @@ use garland_transport::link::{self, Dial, Hop};
 const MOST: usize = 64;
 
 /// Opens a standing link to each of `addresses` that has none yet, and accepts links from
-/// neighbours that know `secret`. Returns an error message for each link that failed. Addresses
+/// neighbours that know `secret`. An agent that ends with its controller keeps none: it only finds
+/// out whether they can be opened. Returns an error message for each link that failed. Addresses
 /// beyond the maximum are ignored.
 pub fn stand(
     agent: &Agent,
@@ -20,18 +21,20 @@ pub fn stand(
     secret: &Secret,
     addresses: &[SocketAddr],
 ) -> Vec<String> {
-    let Some(link_pool) = &agent.link_pool else {
-        return vec!["its agent keeps no links, since it exits with the controller".to_owned()];
-    };
+    let link_pool = agent.link_pool.as_deref();
     agent.expected.add(order, Expected::Link(secret.clone()));
     let transport = agent.config.transport;
     let hop = Hop { lane: 0, epoch: 0 };
-    let open = |&address: &SocketAddr| {
+    let open = |&address: &SocketAddr| -> Result<(), String> {
         let to = Dial { address, copy: order, hop, secret, congestion: &[], transport };
-        link::dial(&to, None)
-            .map(|stream| link_pool.park(stream, Some(address)))
-            .map_err(|error| format!("cannot open a link to {address}: {error}"))
+        let dialed = link::dial(&to, None);
+        let stream = dialed.map_err(|error| format!("cannot open a link to {address}: {error}"))?;
+        if let Some(link_pool) = link_pool {
+            link_pool.park(stream, Some(address));
+        }
+        Ok(())
     };
-    let missing = addresses.iter().take(MOST).filter(|address| link_pool.count_to(**address) == 0);
+    let is_kept = |address| link_pool.is_some_and(|pool| pool.count_to(address) > 0);
+    let missing = addresses.iter().take(MOST).filter(|address| !is_kept(**address));
     missing.filter_map(|address| open(address).err()).collect()
 }

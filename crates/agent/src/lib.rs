@@ -14,6 +14,7 @@ mod controller;
 mod copy_task;
 mod disk;
 mod error;
+mod examination;
 mod exec;
 mod expected;
 mod farm;

@@ -30,5 +30,5 @@ pub use garland_protocol::{Moments, NodeOutcome};
 pub use meeting::meet;
 pub use outcome::Outcome;
 pub use session::Session;
-pub use stat::{Stats, stat};
+pub use stat::{Looked, examine, stat};
 pub use survey::Survey;

@@ -1,16 +1,19 @@
-//! Looks up files on nodes, before a copy from them is planned.
+//! Looks up what nodes have, before a copy is planned.
 
-use garland_protocol::operation::stat as query;
-use garland_protocol::{StatReply, StatRequest};
+use std::io;
+
+use garland_protocol::operation::{self, Query};
+use garland_protocol::{Examination, StatReply, StatRequest};
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
 use crate::session::Session;
 
-/// An agent and its replies, or the error of its node.
-pub type Stats = Result<(Agent, Vec<StatReply>), String>;
+/// An agent and its reply, or the error of its node.
+pub type Looked<T> = Result<(Agent, T), String>;
 
-/// Sends `request` to all `agents`. Returns the agents with their replies, in order.
+/// Sends `request` to all `agents`, to look up files that a copy is made from. Returns the agents with
+/// their replies, in order.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -18,8 +21,30 @@ pub fn stat(
     agents: Vec<Result<Agent, String>>,
     request: &StatRequest,
     interrupts: Option<&Interrupts>,
-) -> std::io::Result<Vec<Stats>> {
-    let query = query(agents.len(), request);
+) -> io::Result<Vec<Looked<Vec<StatReply>>>> {
+    let query = operation::stat(agents.len(), request);
+    ask(agents, query, interrupts)
+}
+
+/// Makes all `agents` examine their nodes, and the directory of the destination `path`. Returns the
+/// agents with what they found, in order.
+///
+/// # Errors
+/// When this host cannot wait for the agents.
+pub fn examine(
+    agents: Vec<Result<Agent, String>>,
+    path: &[u8],
+    interrupts: Option<&Interrupts>,
+) -> io::Result<Vec<Looked<Examination>>> {
+    let query = operation::examine(agents.len(), path);
+    ask(agents, query, interrupts)
+}
+
+fn ask<T>(
+    agents: Vec<Result<Agent, String>>,
+    query: Query<'_, T>,
+    interrupts: Option<&Interrupts>,
+) -> io::Result<Vec<Looked<T>>> {
     let mut session = Session::new(agents, interrupts);
     let replies = session.run(query, &mut |_| {})?.into_answers();
     let agents = session.into_agents().zip(replies.into_values()).map(|(agent, reply)| {

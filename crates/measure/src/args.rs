@@ -140,6 +140,22 @@ pub enum PingTarget {
     Busy,
 }
 
+/// `garland doctor`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = DOCTOR_HELP)]
+pub struct Doctor {
+    /// NODES[:PATH], where PATH is the destination of a copy [default: the base of relative paths].
+    pub target: OsString,
+    /// How agents are started.
+    #[command(flatten)]
+    pub launch: Launch,
+}
+
+const DOCTOR_HELP: &str = "\
+Each node is logged in to, and creates and removes an empty file in the directory of PATH. Then each
+node connects to the next one, as in a copy. A fault prevents a copy, a warning may slow it down or
+affect others; the exit code of a fault is 4.";
+
 /// `garland disk`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = DISK_HELP)]

@@ -18,6 +18,7 @@ mod delivery;
 mod digests;
 mod disk;
 pub mod dispatch;
+mod examination;
 mod fabric;
 mod farm;
 mod files;
@@ -65,6 +66,7 @@ pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskMode, DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes,
 };
+pub use examination::{Examination, PlaceFacts};
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use farm::{
     COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_FILES_MAX, OUTPUT_HALF, Opening,

@@ -10,6 +10,7 @@ use super::compare::{CompareOrder, Compared};
 use super::copy_id::CopyId;
 use super::delivery::SessionOrder;
 use super::disk::{DiskEvent, DiskOrder};
+use super::examination::Examination;
 use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
 use super::keys::Secret;
@@ -81,6 +82,8 @@ pub enum ToAgent {
     Farm(FarmOrder),
     /// Report the present activity of the node.
     View,
+    /// Examine the node, and the directory of the destination with this path (raw bytes).
+    Examine(Vec<u8>),
     /// All blocks have been read, and this is their digest: prepare everything that must be done
     /// before `Commit` can give the file its final name. Sent only if no node may commit before all
     /// can.
@@ -186,6 +189,8 @@ pub enum FromAgent {
     Compared(Compared),
     /// A message about jobs.
     Farm(Box<FarmEvent>),
+    /// The reply to `Examine`, or why there is none.
+    Examined(Result<Box<Examination>, String>),
     /// The reply to `View`.
     Viewed(Box<NodeView>),
     /// The reply to `Resume`, before all other frames: so many of the head's messages have arrived.

@@ -138,6 +138,12 @@ pub fn machine() -> String {
     rustix::system::uname().machine().to_string_lossy().into_owned()
 }
 
+/// Returns the release of the running kernel, such as `6.1.0-18-amd64`.
+#[must_use]
+pub fn kernel() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
 /// Returns when this process was started, in nanoseconds of the monotonic clock, with the kernel's
 /// resolution of 10 ms. If that is unknown, returns the current time.
 #[must_use]

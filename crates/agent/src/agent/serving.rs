@@ -14,6 +14,7 @@ use crate::chain;
 use crate::comparison::Comparing;
 use crate::controller::Controller;
 use crate::disk;
+use crate::examination;
 use crate::exec;
 use crate::farm;
 use crate::files;
@@ -56,6 +57,7 @@ impl Agent {
                     stands.push(order);
                 }
                 ToAgent::Stat(order) => stat::start(&controller, order),
+                ToAgent::Examine(path) => examination::start(&controller, path),
                 ToAgent::Compare(order) => comparing.obey(order),
                 ToAgent::Disk(order) => disk_tests.push(disk::start(&controller, order)),
                 ToAgent::Balance(order) => balance.obey(order),

@@ -7,7 +7,7 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Copy", &["cp", "mount", "up"]),
     ("Run", &["exec", "farm"]),
-    ("Measure", &["wires", "ping", "disk", "balance"]),
+    ("Measure", &["wires", "ping", "disk", "balance", "doctor"]),
     ("Understand", &["explain", "report", "runs", "top"]),
     ("Plan and emulate", &["forecast", "net", "lab", "scenario"]),
 ];

@@ -101,6 +101,8 @@ pub enum Command {
     Disk(Disk),
     /// Find out whether disks or the network limit copies: garland balance 'n[01-14]:/scratch'
     Balance(Balance),
+    /// Check what a copy needs of each node: garland doctor 'n[01-20]:/scratch'
+    Doctor(Doctor),
     /// Start standing agents, so that commands need no set-up; down ends, status shows them
     ///
     /// Running agents are kept. One of an older release is replaced by one with its settings, unless a

@@ -8,7 +8,7 @@ use garland_commands::{
 };
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
-use garland_measure::{balance, disk, ping, wires};
+use garland_measure::{balance, disk, doctor, ping, wires};
 
 use crate::args::{Args, Command};
 use crate::{agent, shell, top};
@@ -34,6 +34,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Disk(disk) => disk::run(context, disk),
         Command::Farm(farm) => farm::run(context, farm),
         Command::Explain(asked) => explain::run(context, asked),
+        Command::Doctor(doctor) => doctor::run(context, doctor),
         Command::Balance(balance) => balance::run(context, balance),
         Command::Forecast(asked) => forecast::run(context, asked),
         Command::Report(asked) => report::run(context, asked),

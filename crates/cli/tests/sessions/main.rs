@@ -80,6 +80,7 @@ fn help() {
       ping      Time small gets, puts and messages between nodes
       disk      Measure the disk under a path on every node
       balance   Find out whether disks or the network limit copies
+      doctor    Check what a copy needs of each node
 
     Understand:
       explain   Show where the time of a copy went, and what would make it faster

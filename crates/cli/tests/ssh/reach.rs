@@ -34,6 +34,22 @@ fn a_firewall_before_the_agent_is_named_with_its_port() {
 }
 
 #[test]
+fn a_firewall_between_nodes_is_a_fault_before_any_copy() {
+    let field = field(3);
+    let rules = "nft add table inet wall; \
+                 nft add chain inet wall in '{ type filter hook input priority 0; }'; \
+                 nft add rule inet wall in ip saddr 10.99.0.1 tcp dport != 22 reject";
+    field.machines.shell(2, rules).expect("a firewall");
+    let output = run(&field, &["doctor", "n[1-3]:/mnt/home"]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    assert!(text.contains("fault   n1: no link to the next node: "), "{text}");
+    assert!(text.contains("is there a firewall between nodes?"), "{text}");
+    assert!(!text.contains("fault   n2") && !text.contains("fault   n3"), "{text}");
+    assert_nothing_left(&field);
+}
+
+#[test]
 fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
     let field = field(3);
     // As Debian writes it for a machine's own name: n2 is the head too. A login to it is answered.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use garland_control::{Agent, Ends, Pipeline, Stats};
+use garland_control::{Agent, Ends, Looked, Pipeline};
 use garland_core::cluster::{Cluster, Node};
 use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
 use garland_dataplane::{Tally, name_of};
@@ -165,7 +165,7 @@ pub fn all(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
-    seen: Vec<Stats>,
+    seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
     if request.args.stripe.is_some() {
@@ -180,12 +180,12 @@ fn files(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
-    seen: Vec<Stats>,
+    seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
     let block = request.block_size;
     let count = nodes.len() as u64;
-    let plan = |(node, seen): (&Node, Stats)| {
+    let plan = |(node, seen): (&Node, Looked<Vec<StatReply>>)| {
         let (reply, agents) = match seen {
             Ok((agent, replies)) => match asked_for(replies, request.args.recursive) {
                 Ok(reply) => (Some(reply), Ok(vec![Ok(agent)])),
@@ -246,7 +246,7 @@ fn stripes(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
-    seen: Vec<Stats>,
+    seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<GatherTask, Failure> {
     let (mut found, mut places, mut failures) = (Vec::new(), Vec::new(), Vec::new());

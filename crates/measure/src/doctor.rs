@@ -1,0 +1,47 @@
+//! `garland doctor`: checks what a copy needs of each node.
+
+mod findings;
+mod result;
+
+use garland_control::{examine, stand_chain};
+
+use self::result::{DoctorResult, NodeCheck};
+use crate::args::Doctor;
+use crate::disk::place;
+use crate::gather::{Gathered, Talk, end_agents, gather};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::head::{Phases, tell};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+/// Runs `garland doctor`: starts an agent on each node, examines it, connects each node to the next one,
+/// and prints what was found.
+pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
+    let phases = Phases::begin();
+    let inventory = Inventory::open(context)?;
+    let (nodes, path) = place(&inventory, &doctor.target)?;
+    let (launch, talk) = (&doctor.launch, Talk::OverWires);
+    let gathered = gather("doctor", &nodes, &inventory, launch, context.json, talk, phases)?;
+    let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
+    let examined =
+        examine(fleet.agents, &path, Some(&interrupts)).or_nothing("examining the nodes")?;
+    phases.end("examine");
+    let (mut agents, mut checks) = (Vec::new(), Vec::new());
+    for (node, examined) in nodes.iter().zip(examined) {
+        let (agent, examined) = examined.map_or_else(
+            |reason| (None, Err(reason)),
+            |(agent, examination)| (Some(agent), Ok(examination)),
+        );
+        agents.push(agent);
+        checks.push(NodeCheck::new(&node.name, examined));
+    }
+    // The data of a copy goes from each node to the next one.
+    let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    phases.end("link");
+    checks.iter_mut().zip(links).for_each(|(check, links)| check.add_links(links));
+    let interrupted = interrupts.have_come();
+    end_agents(fleet.children, interrupted, &mut phases);
+    let result = DoctorResult::new(&run, phases, checks, interrupted);
+    tell(&run, context.json, &result)?;
+    Ok(result.exit())
+}

@@ -1,0 +1,159 @@
+//! The result object of `garland doctor`: `garland.doctor/1`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use garland_core::units::bytes;
+use garland_protocol::operation::Links;
+use garland_protocol::{Examination, PlaceFacts};
+use serde::Serialize;
+
+use super::findings::warnings;
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
+use garland_results::run::Run;
+use garland_terminal::failure::Exit;
+use garland_terminal::verdicts::folded;
+
+/// The result object `garland.doctor/1`.
+#[derive(Serialize)]
+pub struct DoctorResult {
+    #[serde(flatten)]
+    head: Head,
+    /// The nodes, in the order of the node list.
+    nodes: Vec<NodeCheck>,
+    /// Whether the user interrupted the command.
+    interrupted: bool,
+}
+
+/// What was found on a node.
+#[derive(Serialize)]
+pub struct NodeCheck {
+    name: String,
+    #[serde(flatten)]
+    end: NodeEnd,
+    /// What prevents a copy to the node, or through it.
+    faults: Vec<String>,
+    /// What may disturb a copy, and what to do about it.
+    warnings: Vec<String>,
+    /// What the node has; `None` if it could not be examined.
+    #[serde(flatten)]
+    facts: Option<Facts>,
+    /// The number of links to the next node.
+    links: u32,
+}
+
+/// What a node has.
+#[derive(Serialize)]
+struct Facts {
+    kernel: String,
+    cores: u32,
+    /// In bytes.
+    memory_free: u64,
+    open_files: u64,
+    /// The directory of the destination; the fields are `None` if nothing can be written there.
+    path: Option<String>,
+    /// In bytes.
+    free: Option<u64>,
+    file_system: Option<String>,
+}
+
+impl NodeCheck {
+    /// Creates the check of the node `name`: its examination, or why there is none.
+    pub fn new(name: &str, examined: Result<Examination, String>) -> Self {
+        let (reason, examination) = match examined {
+            Ok(examination) => (None, Some(examination)),
+            Err(reason) => (Some(reason), None),
+        };
+        let end = NodeEnd::new(NodeVerdict::Failed, reason);
+        let warnings = examination.as_ref().map(warnings).unwrap_or_default();
+        let fault = examination.as_ref().and_then(|it| it.place.as_ref().err().cloned());
+        let (name, faults) = (name.to_owned(), fault.into_iter().collect());
+        Self { name, end, faults, warnings, facts: examination.map(Facts::new), links: 0 }
+    }
+
+    /// Adds the node's links to the next node.
+    pub fn add_links(&mut self, Links { count, failed }: Links) {
+        self.links = count;
+        let firewall = "is there a firewall between nodes?";
+        self.faults.extend(
+            failed.into_iter().map(|why| format!("no link to the next node: {why}; {firewall}")),
+        );
+    }
+}
+
+impl Facts {
+    fn new(Examination { kernel, cores, memory_free, open_files, place, .. }: Examination) -> Self {
+        let place = place.ok();
+        let path = place.as_ref().map(|it| String::from_utf8_lossy(&it.path).into_owned());
+        let free = place.as_ref().map(|it| it.free);
+        let file_system = place.map(|PlaceFacts { file_system, .. }| file_system);
+        Self { kernel, cores, memory_free, open_files, path, free, file_system }
+    }
+}
+
+impl DoctorResult {
+    /// Creates the result of the checks of all nodes.
+    pub fn new(run: &Run, phases: Phases, nodes: Vec<NodeCheck>, interrupted: bool) -> Self {
+        Self { head: Head::new("garland.doctor/1", Some(run), phases), nodes, interrupted }
+    }
+
+    /// Returns the exit code: a fault if a copy to a node that was examined would fail.
+    pub fn exit(&self) -> Exit {
+        let reached = self.nodes.iter().filter(|node| node.end.is_ok()).count();
+        let has_fault = self.nodes.iter().any(|node| !node.faults.is_empty());
+        match Exit::of_work(reached == self.nodes.len(), reached > 0, self.interrupted) {
+            Exit::Done if has_fault => Exit::Fault,
+            exit => exit,
+        }
+    }
+
+    fn facts(&self) -> impl Iterator<Item = &Facts> {
+        self.nodes.iter().filter_map(|node| node.facts.as_ref())
+    }
+}
+
+impl fmt::Display for DoctorResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.nodes.iter().flat_map(|node| {
+            let name = node.name.as_str();
+            let is_fine = node.end.is_ok() && node.faults.is_empty() && node.warnings.is_empty();
+            let ok = is_fine.then_some(("ok", None, name));
+            let failed = node.end.reason.as_deref().map(|why| ("failed", Some(why), name));
+            let faults = node.faults.iter().map(move |why| ("fault", Some(why.as_str()), name));
+            let warnings = node.warnings.iter().map(move |why| ("warn", Some(why.as_str()), name));
+            ok.into_iter().chain(failed).chain(faults).chain(warnings)
+        });
+        write!(f, "{}", folded(lines))?;
+        let links: u32 = self.nodes.iter().map(|node| node.links).sum();
+        if links > 0 {
+            writeln!(f, "links   {links} between neighbours")?;
+        }
+        if let Some(free) = range(self.facts().filter_map(|facts| facts.free), bytes::format) {
+            let distinct = |of: fn(&Facts) -> Option<&str>| {
+                let all: BTreeSet<&str> = self.facts().filter_map(of).collect();
+                all.into_iter().collect::<Vec<_>>().join(", ")
+            };
+            let paths = distinct(|facts| facts.path.as_deref());
+            let systems = distinct(|facts| facts.file_system.as_deref());
+            writeln!(f, "space   {free} free in {paths}: {systems}")?;
+        }
+        if let Some(free) = range(self.facts().map(|facts| facts.memory_free), bytes::format) {
+            writeln!(f, "memory  {free} free")?;
+        }
+        if let Some(cores) = range(self.facts().map(|facts| facts.cores), |cores| cores.to_string())
+        {
+            writeln!(f, "cores   {cores}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the least and the greatest value as text; `None` without values.
+fn range<T: Ord + Copy>(
+    values: impl Iterator<Item = T>,
+    text: impl Fn(T) -> String,
+) -> Option<String> {
+    let all: BTreeSet<T> = values.collect();
+    let (least, most) = (text(*all.first()?), text(*all.last()?));
+    Some(if least == most { least } else { format!("{least} to {most}") })
+}
