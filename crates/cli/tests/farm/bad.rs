@@ -17,7 +17,7 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
     );
     let garland = garland(&scratch);
     let words =
-        ["farm", "run", "jobs", "local[1-2]", "--timeout", "300ms", "--tries", "2", "--json"];
+        ["farm", "run", "jobs", "local[1-2]", "--timeout", "300ms", "--retries", "1", "--json"];
     let said = garland.run(&words).with_code(1);
     let wanted = [
         json!({ "exit": 0 }),
@@ -43,7 +43,7 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
 fn people_are_told_which_jobs_failed_and_why() {
     let scratch = Scratch::new("farm-named");
     list(&scratch, "jobs", "true\nexit 3\n");
-    let said = garland(&scratch).run(&["farm", "run", "jobs", "--tries", "1"]).with_code(1);
+    let said = garland(&scratch).run(&["farm", "run", "jobs"]).with_code(1);
     assert!(said.out.contains("failed  job 2 (exit 3) on "), "{}", said.out);
     assert!(said.out.contains(": exit code 3 (1 try)\n"), "{}", said.out);
     assert!(said.out.contains("1 of 2 jobs done"), "{}", said.out);
@@ -58,7 +58,7 @@ fn what_a_job_that_failed_said_last_is_told() {
         "echo result; echo one >&2; printf 'no \\377 room\\n' >&2; exit 3\necho fine >&2\n\
          echo stuck >&2; sleep 1000\n",
     );
-    let words = ["farm", "run", "jobs", "--tries", "1", "--timeout", "1500ms"];
+    let words = ["farm", "run", "jobs", "--timeout", "1500ms"];
     for nodes in [&[][..], &["local[1-2]"]] {
         let said = garland(&scratch).run(&[&words[..], nodes, &["--json"]].concat()).with_code(1);
         let records = records(&said);

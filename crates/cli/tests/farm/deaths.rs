@@ -114,9 +114,9 @@ fn a_run_goes_on_after_its_controllers_death() {
     assert_eq!(notes(&scratch, 16), last);
     // What another version began isn't gone on with.
     let settings = fs::read_to_string(run.join("farm.json")).unwrap();
-    fs::write(run.join("farm.json"), settings.replace("\"version\": 1", "\"version\": 2")).unwrap();
+    fs::write(run.join("farm.json"), settings.replace("\"version\": 2", "\"version\": 3")).unwrap();
     let said = garland.run(&["farm", "run", "--resume", "last"]).with_code(2);
-    assert!(said.err.contains("of version 2; this garland supports version 1"), "{}", said.err);
+    assert!(said.err.contains("of version 3; this garland supports version 2"), "{}", said.err);
 }
 
 #[test]

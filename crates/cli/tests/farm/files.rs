@@ -99,7 +99,7 @@ fn a_job_that_fails_leaves_no_half_result() {
     let scratch = Scratch::new("farm-half");
     let inputs = inputs(&scratch);
     for data in [&["local1", "--data", "stage"][..], &["local1", "--data", "mount"], &[]] {
-        let command = ["--tries", "2", "--json", "--", "sh", "-c", "echo half >\"$0\"; exit 7"];
+        let command = ["--retries", "1", "--json", "--", "sh", "-c", "echo half >\"$0\"; exit 7"];
         let words = ["farm", "run"].iter().chain(data).chain(&command).chain(&["{out}", ":::"]);
         let words: Vec<OsString> =
             words.map(OsString::from).chain(inputs.iter().cloned()).collect();

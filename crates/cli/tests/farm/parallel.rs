@@ -25,7 +25,7 @@ fn both_engines_over_ssh_give_the_same_records() {
         "hostname\necho \"$GARLAND_JOB\" it\\'s; hostname >&2\ntrue \\;\necho why >&2; exit 5\n";
     fs::write(field.machines.seen(0, "/mnt/head/jobs"), jobs).expect("room for a list");
     for engine in ["parallel", "agents"] {
-        let words = ["/mnt/head/jobs", "n[1-2]", "--engine", engine, "--tries", "2", "--json"];
+        let words = ["/mnt/head/jobs", "n[1-2]", "--engine", engine, "--retries", "1", "--json"];
         let output = run(&field, &words);
         assert_eq!(output.status.code(), Some(1), "{engine}: {}", said(&output));
         let result: serde_json::Value =

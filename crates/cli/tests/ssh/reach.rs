@@ -117,7 +117,7 @@ fn down_says_where_no_agent_was_up() {
     let up = run(&field, &["up", "n[1-2]"]);
     assert!(up.status.success(), "{}", said(&up));
     // Gone with its port: a connection to one that is just dying would break instead.
-    let kill = "agent=$(pgrep -o -f '^/proc/self/exe agent '); kill -9 $agent; \
+    let kill = "agent=$(pgrep -o -f '^garland agent '); kill -9 $agent; \
                 while [ -n \"$(ls /proc/$agent/fd 2>&-)\" ]; do sleep 0.01; done";
     field.machines.shell(0, kill).expect("it runs");
     let output = run(&field, &["down", "n[1-3]"]);

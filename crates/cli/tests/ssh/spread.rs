@@ -131,7 +131,7 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
     let mut copy = garland(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
     let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     wait_for_a_half(&field);
-    field.machines.shell(0, "kill -9 $(pgrep -f '^/proc/self/exe agent ')").expect("it runs");
+    field.machines.shell(0, "kill -9 $(pgrep -f '^garland agent ')").expect("it runs");
     let output = copy.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_whole(&field, 2, "/mnt/home/copy");

@@ -96,9 +96,13 @@ pub struct FarmRun {
     /// Number of cores of each node for jobs [default: all].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
-    /// Number of times that a failing job is tried, on different nodes if possible.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub tries: u32,
+    /// Try a failing job up to N times more, on other nodes if possible. Jobs of a node that is lost are
+    /// tried again in any case.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+    /// The number of all tries: what `--retries` was.
+    #[arg(long, hide = true, conflicts_with = "retries", value_parser = clap::value_parser!(u32).range(1..))]
+    tries: Option<u32>,
     /// Time limit of jobs for which the list has none, such as 90s.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
@@ -130,6 +134,13 @@ pub struct FarmRun {
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+impl FarmRun {
+    /// Returns the number of times that a job that fails is tried again.
+    pub fn retries(&self) -> u32 {
+        self.tries.map_or(self.retries, |all| all - 1)
+    }
 }
 
 /// The engines that run jobs.

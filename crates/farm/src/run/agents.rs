@@ -7,7 +7,7 @@ use std::sync::Arc;
 use garland_control::{Agent, FarmEnd, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
-use garland_protocol::dispatch::{FarmNews, FarmNode, FarmWork, Rules};
+use garland_protocol::dispatch::{FarmNews, FarmNode, FarmWork, Rules, Tries};
 use garland_protocol::placement::Placement;
 use garland_protocol::placement::{Mosix, Pull, Turns};
 use garland_sys::process;
@@ -164,7 +164,7 @@ fn ending(
 impl Agents {
     fn rules(&self, settings: &Settings) -> Rules {
         Rules {
-            tries: settings.tries,
+            tries: Tries::again(settings.retries),
             at_once: settings.all_at_once,
             staged: settings.data == DataName::Stage,
             engine: self.engine,

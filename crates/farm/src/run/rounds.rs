@@ -2,7 +2,7 @@
 //! decides about rounds, and its records to the journal.
 
 use garland_core::farm::{Engine, Job, Record, Text};
-use garland_protocol::dispatch::{Round, Rounds, Try};
+use garland_protocol::dispatch::{Round, Rounds, Tries, Try};
 use garland_sys::clock;
 
 use super::driver::{Ending, Work};
@@ -22,7 +22,11 @@ pub struct EngineRun<'a, 'l> {
 impl<'a, 'l> EngineRun<'a, 'l> {
     /// Creates the run of `jobs` by `engine`.
     pub fn new(work: &'a Work<'a>, engine: Engine, jobs: Vec<Job>, ledger: &'l mut Ledger) -> Self {
-        Self { work, rounds: Rounds::new(jobs, engine, work.settings.tries), ledger }
+        Self {
+            work,
+            rounds: Rounds::new(jobs, engine, Tries::again(work.settings.retries)),
+            ledger,
+        }
     }
 
     /// Runs rounds until every job is done or has had all its tries, or the user interrupts.

@@ -17,7 +17,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub const SETTINGS: &str = "farm.json";
 
 /// The version of a run's files: settings, jobs and journal.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The name of the file with the jobs, one per line, in the run's directory.
 const JOBS: &str = "jobs.jsonl";
@@ -39,8 +39,8 @@ pub struct Settings {
     pub data: DataName,
     /// Number of cores of each node for jobs; none for all.
     pub slots: Option<u32>,
-    /// Maximum number of tries of a job.
-    pub tries: u32,
+    /// The number of times that a job that fails is tried again.
+    pub retries: u32,
     /// Whether existing outputs are replaced.
     pub overwrite: bool,
     /// Whether running jobs move to idle nodes.
@@ -100,7 +100,7 @@ impl Settings {
             all_at_once: asked.all_at_once,
             data: asked.data,
             slots: asked.slots,
-            tries: asked.tries,
+            retries: asked.retries(),
             overwrite: asked.overwrite,
             migrate: asked.migrate,
             folder,

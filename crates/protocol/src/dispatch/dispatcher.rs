@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::nodes::Node;
 use super::tried::Try;
+use super::tries::Tries;
 use crate::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Move, MoveKind, Outcome, Record};
 
@@ -14,8 +15,8 @@ const LOOK_PAST: usize = 64;
 /// The rules of dispatching.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The maximum number of tries of a job.
-    pub tries: u32,
+    /// How often a job is tried.
+    pub tries: Tries,
     /// Whether jobs start immediately, without waiting for free processors.
     pub at_once: bool,
     /// Whether input files are copied to the node before a job, and output files back after it.
@@ -332,7 +333,7 @@ impl Dispatcher {
     /// Ends an attempt: the job is over, or it is queued for another attempt.
     fn settle(&mut self, node: usize, job: usize, tried: Try, now: f64) {
         let tally = &mut self.tallies[job];
-        if tried.outcome.is_done() || tally.tries >= self.rules.tries {
+        if !self.rules.tries.go_on(tally.tries, &tried.outcome) {
             return self.finish(job, tried);
         }
         tally.failed_at.push(node);

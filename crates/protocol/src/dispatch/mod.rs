@@ -15,6 +15,7 @@ mod running;
 mod tasks;
 mod transfer;
 mod tried;
+mod tries;
 mod work;
 
 pub use batch::{Batch, copies};
@@ -24,3 +25,4 @@ pub use readiness::FarmNode;
 pub use rounds::{Round, Rounds};
 pub use transfer::{Direction, Transfer};
 pub use tried::Try;
+pub use tries::Tries;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tried::Try;
+use super::tries::Tries;
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
 /// One round of jobs.
@@ -31,8 +32,8 @@ impl Round {
 #[derive(Debug)]
 pub struct Rounds {
     engine: Engine,
-    /// The maximum number of tries of a job.
-    tries_max: u32,
+    /// How often a job is tried.
+    allowed: Tries,
     /// The jobs of the next round, by number, each with the node on which it has failed.
     next: BTreeMap<u32, (Job, Option<String>)>,
     /// The jobs of this round that have not ended, by number, each with the last lines of output of
@@ -49,12 +50,11 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Creates the rounds of a run of `jobs` by `engine`, which tries each job at most `tries_max`
-    /// times.
-    pub fn new(jobs: Vec<Job>, engine: Engine, tries_max: u32) -> Self {
+    /// Creates the rounds of a run of `jobs` by `engine`, which tries each job as often as `allowed`.
+    pub fn new(jobs: Vec<Job>, engine: Engine, allowed: Tries) -> Self {
         Self {
             engine,
-            tries_max,
+            allowed,
             left: jobs.len(),
             next: jobs.into_iter().map(|job| (job.number, (job, None))).collect(),
             open: BTreeMap::new(),
@@ -125,7 +125,7 @@ impl Rounds {
 
     /// Ends a try: the job is over, or it is in the next round.
     fn settle(&mut self, job: Job, node: Option<String>, tries: u32, tried: Try) {
-        if tried.outcome.is_done() || self.tries >= self.tries_max {
+        if !self.allowed.go_on(self.tries, &tried.outcome) {
             self.left -= 1;
             let record = tried.record(&job, self.engine, node, self.queued, tries);
             self.over.push((job, record));

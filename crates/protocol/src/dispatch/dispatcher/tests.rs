@@ -24,7 +24,7 @@ fn node(name: &str, cores: u32) -> Candidate {
 }
 
 fn rules() -> Rules {
-    Rules { tries: 3, at_once: false, staged: false, engine: Engine::Agents }
+    Rules { tries: Tries::of_all(3), at_once: false, staged: false, engine: Engine::Agents }
 }
 
 fn done(started: f64, ended: f64, outcome: Outcome) -> Try {

@@ -1,3 +1,4 @@
+use super::super::tries::Tries;
 use super::*;
 use crate::farm::OutputFile;
 use crate::placement::Pull;
@@ -48,7 +49,7 @@ fn work(jobs: Vec<Job>, nodes: usize) -> FarmWork<'static> {
     FarmWork {
         jobs,
         names: (0..nodes).map(|node| format!("n{node}")).collect(),
-        rules: Rules { tries: 2, at_once: false, staged, engine: Engine::Agents },
+        rules: Rules { tries: Tries::of_all(2), at_once: false, staged, engine: Engine::Agents },
         placement: Box::new(Pull),
         slots: None,
         folder: "own".into(),

@@ -3,7 +3,7 @@ use garland_core::farm::Command;
 
 fn rounds(jobs: u32) -> Rounds {
     let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));
-    Rounds::new((1..=jobs).map(job).collect(), Engine::Slurm, 3)
+    Rounds::new((1..=jobs).map(job).collect(), Engine::Slurm, Tries::of_all(3))
 }
 
 fn numbers(round: &Round) -> Vec<u32> {

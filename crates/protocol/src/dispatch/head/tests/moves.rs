@@ -31,7 +31,7 @@ impl Run {
     /// As [`Self::moving`], before the last reports of the CPU time.
     fn slow(kind: impl Fn(u32) -> Job, nodes: usize, tries: u32) -> Self {
         let mut work = work((1..=2).map(kind).collect(), nodes);
-        (work.migrate, work.rules.tries) = (true, tries);
+        (work.migrate, work.rules.tries) = (true, Tries::of_all(tries));
         // One job for each node, also in advance.
         work.placement = Box::new(Turns::default());
         let (mut run, mut orders) = Self::ready_for(work);
