@@ -111,6 +111,7 @@ fn a_run_goes_on_after_its_controllers_death() {
     // There is nothing more to do, and that is no error.
     let again = garland.run(&["farm", "run", "--resume", "last"]).with_code(0);
     assert!(again.out.contains("16 of 16 jobs done"), "{}", again.out);
+    assert!(again.err.contains("nothing is left to do: all 16 jobs of "), "{}", again.err);
     assert_eq!(notes(&scratch, 16), last);
     // What another version began isn't gone on with.
     let settings = fs::read_to_string(run.join("farm.json")).unwrap();

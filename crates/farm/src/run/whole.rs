@@ -20,6 +20,7 @@ use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, tell};
 use garland_results::places::Places;
 use garland_results::run::Run;
+use garland_terminal::errln;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Begins or resumes a run, and prints its result.
@@ -59,6 +60,10 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let account = Account::open(&work)?;
     phases.end("reading");
     let ending = if left.is_empty() {
+        if !asked.quiet && !context.json {
+            let (count, name) = (jobs.len(), run.name());
+            errln!("nothing is left to do: all {count} jobs of {name} are done");
+        }
         super::driver::Ending::default()
     } else {
         engine(settings.engine).run(&work, left, &mut ledger)?
