@@ -42,10 +42,6 @@ const ORPHANED: Duration = limits::RESUME.saturating_add(Duration::from_secs(1))
 /// The interval at which it looks whether the file is still held.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The number of bytes by which a catalogue may get longer when it is compressed, besides a small
-/// fraction of its length.
-const LONGER: u64 = 1024;
-
 /// The number of bytes that a path takes in a message besides its own, at most.
 const PATH_OVERHEAD: usize = 8;
 
@@ -64,15 +60,29 @@ pub struct Comparison {
 struct State {
     found: Option<Found>,
     /// The tree whose catalogue is being received, if any.
-    coming: Option<Coming>,
-    /// The tree whose catalogue is being received, if its entries are to be compared by status.
-    status: Option<StatusCheck>,
+    coming: Option<ComingTree>,
     /// The files of the tree that exist at the destination, once they have been read.
     tree: Option<FoundTree>,
     /// The digests of the source's blocks, as far as they were received.
     told: Vec<[u8; 32]>,
     /// The memory of the comparison, released when the copy begins or this value is dropped.
     share: Option<Reservation>,
+}
+
+/// A tree whose catalogue is being received, by what is compared.
+enum ComingTree {
+    Contents(Coming),
+    Status(Box<StatusCheck>),
+}
+
+impl ComingTree {
+    /// Adds a parcel of the catalogue. Returns false if the parcel is refused.
+    fn take(&mut self, parcel: Vec<u8>) -> bool {
+        match self {
+            Self::Contents(coming) => coming.take(&parcel),
+            Self::Status(check) => check.take(parcel),
+        }
+    }
 }
 
 /// The data of a copy that exists on this node.
@@ -153,7 +163,7 @@ impl Comparison {
         let folder = self.open_destination(agent)?;
         let coming = Coming::new(folder, outline)?;
         let mut state = self.state.lock();
-        (state.coming, state.share) = (Some(coming), Some(share));
+        (state.coming, state.share) = (Some(ComingTree::Contents(coming)), Some(share));
         Some(())
     }
 
@@ -165,22 +175,15 @@ impl Comparison {
         outline: &TreeOutline,
         (attributes, named): (bool, bool),
     ) -> Option<()> {
-        // Parcels that cannot be compressed get slightly longer.
-        let bytes = outline.bytes.saturating_add(outline.bytes / 64 + LONGER);
-        let room = usize::try_from(bytes.min(MEMORY)).ok()?;
-        let surplus = if named { Surplus::MEMORY } else { 0 };
-        let share =
-            agent.budget.take(room + outline.records.div_ceil(8) as usize + surplus).ok()?;
+        let share = agent.budget.take(StatusCheck::memory(outline, named)).ok()?;
         let folder = self.open_destination(agent)?;
-        let is_there = named || has_some(&folder, outline);
-        let check = || {
-            let check = StatusCheck::new(folder, outline, attributes, room);
-            if named { check.naming_surplus() } else { check }
-        };
+        if !named && !has_some(&folder, outline) {
+            return None;
+        }
+        let check = StatusCheck::new(folder, outline, (attributes, named));
         let mut state = self.state.lock();
-        state.status = is_there.then(check);
-        state.share = Some(share);
-        is_there.then_some(())
+        (state.coming, state.share) = (Some(ComingTree::Status(Box::new(check))), Some(share));
+        Some(())
     }
 
     /// Opens the directory to which a tree is copied; `None` if it does not exist.
@@ -192,26 +195,34 @@ impl Comparison {
     /// reports to the head.
     fn listen(self: &Arc<Self>, controller: &Controller, parcel: Vec<u8>, more: bool) {
         let mut state = self.state.lock();
-        let by_status = matches!(self.asked.by, CompareBy::Status { .. });
-        let took = match &mut *state {
-            State { status: Some(status), .. } if by_status => status.take(parcel),
-            State { coming: Some(coming), .. } => coming.take(&parcel),
-            State { .. } => false,
-        };
-        if !took {
-            (state.coming, state.status, state.share) = (None, None, None);
+        if !state.coming.as_mut().is_some_and(|coming| coming.take(parcel)) {
+            (state.coming, state.share) = (None, None);
         }
         drop(state);
         if !more {
-            self.answer(controller, if by_status { Self::check_status } else { Self::read_tree });
+            self.answer(controller, Self::examine_tree);
+        }
+    }
+
+    /// Examines the tree whose catalogue is complete.
+    fn examine_tree(&self, controller: &Controller) -> Compared {
+        // The lock must not be held meanwhile.
+        let coming = self.state.lock().coming.take();
+        match coming {
+            Some(ComingTree::Contents(coming)) => self.read_tree(controller, coming),
+            Some(ComingTree::Status(check)) => self.check_status(controller, *check),
+            None => Compared::Nothing,
         }
     }
 
     /// Compares the entries of a tree by status. Reports the unchanged ones to the head; returns the
     /// last part of the report.
-    fn check_status(&self, Controller { session, .. }: &Controller) -> Compared {
-        let Some(status) = self.state.lock().status.take() else { return Compared::Nothing };
-        let checked = status.run(progress(session), &self.stop);
+    fn check_status(
+        &self,
+        Controller { session, .. }: &Controller,
+        check: StatusCheck,
+    ) -> Compared {
+        let checked = check.run(progress(session), &self.stop);
         self.state.lock().share = None;
         let Some(Checked { unchanged, surplus }) = checked else { return Compared::Nothing };
         send_surplus(session, surplus);
@@ -226,8 +237,7 @@ impl Comparison {
         Compared::Unchanged(last, false)
     }
 
-    fn read_tree(&self, Controller { agent, session }: &Controller) -> Compared {
-        let Some(coming) = self.state.lock().coming.take() else { return Compared::Nothing };
+    fn read_tree(&self, Controller { agent, session }: &Controller, coming: Coming) -> Compared {
         let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
         let trusts = self.asked.by == CompareBy::Differing;
         let found = coming.read((layout, trusts), disk, progress(session), &self.stop);

@@ -144,6 +144,10 @@ fn dry_run(
     let names = plan.nodes[1..].iter().map(|node| node.name.clone());
     let unasked = |(node, agent): (_, Result<_, _>)| Some(Unasked { node, reason: agent.err()? });
     let failed: Vec<Unasked> = names.zip(copy.agents).filter_map(unasked).collect();
+    if interrupts.have_come() {
+        children.end(HURRY, |_| false);
+        return Err(Failure::interrupted("comparing with the files on the nodes"));
+    }
     children.end(FAREWELL, |_| false);
     let would = Would { plan: &plan, changes: changes.as_ref(), failed: &failed };
     tell_would((context, request), &would, why, tree.as_ref())?;

@@ -15,15 +15,19 @@ use super::surplus::Surplus;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::attributes;
+use crate::block_index::trees::MEMORY;
 use crate::tree::{open_directory, open_file, unpack};
 
 /// The maximum number of files with several hard links that are compared; further ones count as
 /// changed.
 const LINKED: usize = 100_000;
 
+/// The number of bytes by which a catalogue may get longer when it is compressed, besides a small
+/// fraction of its length.
+const LONGER: u64 = 1024;
+
 /// A tree whose catalogue is being received, to be compared with the status of what is at its
-/// destination. The memory that it needs is that of the compressed catalogue, and a bit for each
-/// record.
+/// destination.
 pub struct StatusCheck {
     parcels: Vec<Vec<u8>>,
     /// The maximum number of further bytes in `parcels`.
@@ -63,9 +67,16 @@ pub struct Checked {
 }
 
 impl StatusCheck {
-    /// Returns a check of the directory `top`, which takes at most `room` bytes of compressed
-    /// records. `attributes` tells whether extended attributes are compared.
-    pub fn new(top: OwnedFd, outline: &TreeOutline, attributes: bool, room: usize) -> Self {
+    /// Returns the memory in bytes that a check takes: the compressed catalogue, a bit for each record,
+    /// and if the surplus is `named` its paths.
+    pub fn memory(outline: &TreeOutline, named: bool) -> usize {
+        let surplus = if named { Surplus::MEMORY } else { 0 };
+        room(outline) + outline.records.div_ceil(8) as usize + surplus
+    }
+
+    /// Returns a check of the directory `top`. `attributes` tells whether extended attributes are
+    /// compared, and `names` whether what the copy would remove is named.
+    pub fn new(top: OwnedFd, outline: &TreeOutline, (attributes, names): (bool, bool)) -> Self {
         let level = Level { folder: top, saved: SavedAttributes::default() };
         let walk = Walk {
             levels: vec![Some(level)],
@@ -73,17 +84,10 @@ impl StatusCheck {
             linked: HashMap::new(),
             identity: Identity::own(),
             attributes,
-            names: false,
+            names,
             sweeper: None,
         };
-        Self { parcels: Vec::new(), room, records: outline.records, walk }
-    }
-
-    /// Makes the check also name what the copy would remove, which takes [`Surplus::MEMORY`].
-    #[must_use]
-    pub fn naming_surplus(mut self) -> Self {
-        self.walk.names = true;
-        self
+        Self { parcels: Vec::new(), room: room(outline), records: outline.records, walk }
     }
 
     /// Adds a parcel of the catalogue. Returns false if there is no room for it.
@@ -239,6 +243,13 @@ impl Walk {
     }
 }
 
+/// Returns the maximum number of bytes of the compressed catalogue.
+fn room(outline: &TreeOutline) -> usize {
+    // Parcels that cannot be compressed get slightly longer.
+    let bytes = outline.bytes.saturating_add(outline.bytes / 64 + LONGER);
+    usize::try_from(bytes.min(MEMORY)).unwrap_or(usize::MAX)
+}
+
 /// Returns whether the extended attributes `read` are those of `meta`.
 fn has(read: std::io::Result<Vec<(Vec<u8>, Vec<u8>)>>, meta: &Meta) -> bool {
     read.is_ok_and(|own| same(&own, &meta.attributes))
@@ -258,8 +269,6 @@ mod tests {
     use crate::tests::Scratch;
     use crate::tree::{ScanOptions, TreeSource};
 
-    const ROOM: usize = 1 << 20;
-
     /// The name of a change, the change, and the number of entries that differ then.
     type Change = (&'static str, fn(&Path), usize);
 
@@ -277,7 +286,7 @@ mod tests {
         let tree = source(folder);
         let outline = tree.outline().unwrap();
         let top = OwnedFd::from(File::open(folder.join("to")).unwrap());
-        let mut check = StatusCheck::new(top, &outline, false, ROOM);
+        let mut check = StatusCheck::new(top, &outline, (false, false));
         assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
         let unchanged = check.run(|| (), &AtomicBool::new(false))?.unchanged;
         Some((0..outline.records).filter(|number| !unchanged.contains(*number)).count())
@@ -349,8 +358,7 @@ mod tests {
         let named = |options: &ScanOptions<'_>| {
             let tree = TreeSource::open(&[top.join("from")], options).unwrap();
             let folder = OwnedFd::from(File::open(top.join("to")).unwrap());
-            let check = StatusCheck::new(folder, &tree.outline().unwrap(), false, ROOM);
-            let mut check = check.naming_surplus();
+            let mut check = StatusCheck::new(folder, &tree.outline().unwrap(), (false, true));
             assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
             let checked = check.run(|| (), &AtomicBool::new(false)).unwrap();
             let (mut paths, unnamed) = checked.surplus.into_parts();
@@ -387,10 +395,11 @@ mod tests {
         let outline = tree.outline().unwrap();
         let folder = || OwnedFd::from(File::open(top.join("to")).unwrap());
         let parcels = tree.catalogue().unwrap();
-        assert!(!StatusCheck::new(folder(), &outline, false, 10).take(parcels[0].clone()));
+        let long = vec![0; StatusCheck::memory(&outline, false)];
+        assert!(!StatusCheck::new(folder(), &outline, (false, false)).take(long));
         let run = |check: StatusCheck, stop| check.run(|| (), &AtomicBool::new(stop));
         let begun = |outline: &TreeOutline| {
-            let mut check = StatusCheck::new(folder(), outline, false, ROOM);
+            let mut check = StatusCheck::new(folder(), outline, (false, false));
             assert!(check.take(parcels[0].clone()));
             check
         };
@@ -398,7 +407,7 @@ mod tests {
         assert!(run(begun(&outline), true).is_none());
         let fewer = TreeOutline { records: outline.records - 1, ..outline.clone() };
         assert!(run(begun(&fewer), false).is_none());
-        assert!(run(StatusCheck::new(folder(), &outline, false, ROOM), false).is_none());
+        assert!(run(StatusCheck::new(folder(), &outline, (false, false)), false).is_none());
         let mut check = begun(&outline);
         assert!(check.take(b"no parcel".to_vec()) && run(check, false).is_none());
     }
