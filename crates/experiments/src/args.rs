@@ -40,13 +40,13 @@ pub enum ScenarioCommand {
 /// `garland demo`.
 #[derive(Debug, ClapArgs)]
 pub struct Demo {
-    /// Number of nodes to emulate; each needs space for the file.
-    #[arg(long, default_value_t = 8, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    pub nodes: u32,
-    /// Size of the file.
-    #[arg(long, default_value = "1GiB")]
-    pub size: String,
-    /// Rate of every wire.
-    #[arg(long, default_value = "1gbit")]
-    pub rate: String,
+    /// Number of nodes to emulate; each needs space for the file [default: 4; with 8 processors 8].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub nodes: Option<u32>,
+    /// Size of the file [default: what takes some seconds].
+    #[arg(long)]
+    pub size: Option<String>,
+    /// Rate of every wire [default: so low that this machine's processors are not the limit].
+    #[arg(long)]
+    pub rate: Option<String>,
 }

@@ -1,10 +1,13 @@
 //! `garland demo`: copies a file to all nodes of a small cluster that is emulated on this machine.
 
-use garland_core::units::{Nanos, Rate, bytes};
+mod scale;
+
+use garland_core::units::Nanos;
 use garland_lab::Spec;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
+use self::scale::Scale;
 use crate::ScenarioLab;
 use crate::args::Demo;
 use garland_results::places::Places;
@@ -21,19 +24,22 @@ const SMALLER: u64 = 8;
 /// Runs `garland demo`: builds the cluster, copies, verifies, writes a report, and removes everything but the
 /// report and its runs.
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
-    let length = bytes::parse(&demo.size).map_err(Failure::usage)?;
-    let rate: Rate = demo.rate.parse().map_err(Failure::usage)?;
-    let nodes = demo.nodes;
     let places = Places::open()?;
     let run = Run::begin(&places, "demo")?;
+    let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
+    let Scale { nodes, rate, length, measured } = Scale::of(demo, &run, &interrupts)?;
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
-    let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
     let lab = ScenarioLab::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
     let took = Nanos(clock::now_ns() - started);
     garland_terminal::outln!(
         "1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}"
     );
+    if let Some(measured) = measured {
+        garland_terminal::outln!(
+            "              without limits its processors copy at {measured}: the wires are slower"
+        );
+    }
     let source = lab.random_file("source", length)?;
     let list = format!("lab:n[1-{nodes}]");
     lab.garland(&["up", &list])?;
@@ -43,6 +49,7 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let file = source.to_string_lossy();
     let (table, first) = run_of(&lab, &["cp", &file, &target])?;
     output::say(format_args!("{}", String::from_utf8_lossy(&table)));
+    output::say(format_args!("{}", why(&lab, &first)?));
     for at in 1..=nodes {
         let node = format!("n{at}");
         if !lab.verify(&node, NAME, &source)? {
@@ -57,6 +64,17 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     lab.end()?;
     garland_terminal::outln!("6. clean up:  agents and cluster are removed");
     Ok(Exit::Done)
+}
+
+/// Returns what limited the copy `run`, and how to see more.
+fn why(lab: &ScenarioLab<'_>, run: &str) -> Result<String, Failure> {
+    let explained = lab.garland(&["explain", run])?;
+    let explained = String::from_utf8_lossy(&explained);
+    let is_key = |line: &&str| ["fault", "next", "note"].iter().any(|word| line.starts_with(word));
+    let mut lines: String =
+        explained.lines().filter(is_key).map(|line| format!("{line}\n")).collect();
+    lines.push_str(&format!("more    garland explain {run}\n"));
+    Ok(lines)
 }
 
 /// Runs a command in the lab. Returns its standard output, and the name of the run that it
