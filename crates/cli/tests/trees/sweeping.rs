@@ -228,6 +228,11 @@ changes 4 to copy, 1 to remove
     assert_eq!(json["changes"][4], removed);
     assert_eq!((&json["plan"]["version"], &json["failed"]), (&1.into(), &serde_json::json!([])));
     assert!(scratch.root("local1").join("from/d/old").exists());
+    // The last copy, which could be resumed, is the first one.
+    let runs = garland.run(&["runs", "--json"]).with_code(0).json();
+    let kinds: Vec<&str> =
+        runs["runs"].as_array().unwrap().iter().filter_map(|run| run["kind"].as_str()).collect();
+    assert_eq!(kinds, ["cp", "dry-run", "dry-run", "dry-run"]);
     // The copy names the same.
     let words = ["-av", "--delete", "from", "local[1-3]:/"];
     let shown = garland.cp(&words[..]).with_code(0).out;

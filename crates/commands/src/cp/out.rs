@@ -154,8 +154,12 @@ fn dry_run(
     Ok(Exit::of_work(failed.is_empty(), failed.len() + 1 < plan.nodes.len(), false))
 }
 
-/// Begins the run of a copy, and stores the plan and what `--resume` needs.
+/// Begins the run of a copy, and stores the plan and what `--resume` needs. A dry run is no copy that
+/// could be resumed, and no copy's traces are removed for it.
 fn begin(request: &CopyRequest<'_>, plan: &Plan, places: &Places) -> Result<Run, Failure> {
+    if request.args.dry_run {
+        return Run::begin(places, "dry-run");
+    }
     let run = Run::begin_keeping(places, "cp", request.args.keep_traces)?;
     run.keep("plan.json", plan)?;
     CommandLine::keep(request.args, &run)?;
