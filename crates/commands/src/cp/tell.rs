@@ -56,9 +56,7 @@ pub fn tell_plan(
     if context.json {
         print_json(plan)?;
     } else {
-        output::print(plan)?;
-        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
-        tree.map_or(Ok(()), output::print)?;
+        print_plan(plan, why, tree)?;
         if request.args.delete {
             // Only the nodes know the names of these files.
             let line = "delete  files on the nodes that these directories here do not have (-v names them)\n";
@@ -66,6 +64,12 @@ pub fn tell_plan(
         }
     }
     Ok(Exit::Done)
+}
+
+fn print_plan(plan: &Plan, why: Option<&str>, tree: Option<&TreeResult>) -> Result<(), Failure> {
+    output::print(plan)?;
+    why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
+    tree.map_or(Ok(()), output::print)
 }
 
 /// What a copy of a tree would do.
@@ -99,9 +103,7 @@ pub fn tell_would(
         return print_json(would);
     }
     if !request.args.quiet {
-        output::print(would.plan)?;
-        why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
-        tree.map_or(Ok(()), output::print)?;
+        print_plan(would.plan, why, tree)?;
     }
     would.changes.map_or(Ok(()), output::print)?;
     let failed = would.failed.iter();

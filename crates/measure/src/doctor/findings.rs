@@ -99,7 +99,7 @@ mod tests {
             let found = warnings(&examination);
             assert!(found.len() == 1 && found[0].starts_with(wanted), "{found:?}");
         }
-        // The place is a fault, which is told apart.
+        // A directory that cannot be written to is a fault, not a warning.
         let refused = Examination { place: Err("read-only".to_owned()), ..healthy() };
         assert!(warnings(&refused).is_empty());
     }

@@ -32,10 +32,10 @@ impl Unchanged {
     /// Creates the collection for a tree of `records` records on `count` nodes. `named` tells
     /// whether what changes on each node is collected, too.
     pub fn new(records: u32, count: usize, named: bool) -> Self {
-        let unchanged = RecordSet::full(records);
-        let node = NodeChanges { unchanged, surplus: Vec::new(), unnamed: 0 };
-        let each = if named { vec![node; count] } else { Vec::new() };
-        Self { all: RecordSet::full(records), received: vec![0; count], any: false, each }
+        let all = RecordSet::full(records);
+        let node = || NodeChanges { unchanged: all.clone(), surplus: Vec::new(), unnamed: 0 };
+        let each = if named { vec![node(); count] } else { Vec::new() };
+        Self { all, received: vec![0; count], any: false, each }
     }
 
     /// Adds a piece of a node's bitmap, and whether more follow.
