@@ -75,7 +75,7 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let over = records.iter().zip(&states).filter(|(_, state)| !state.is(NodeVerdict::Failed));
     over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
     let head = Head::new("garland.down/2", None, phases);
-    let result = StandingResult { head, nodes: states };
+    let result = StandingResult { head, nodes: states, spools: Vec::new() };
     result.print(context.json)?;
     Ok(result.exit(|node| !node.is(NodeVerdict::Failed)))
 }

@@ -22,6 +22,7 @@ pub mod net;
 pub mod plan;
 pub mod report;
 pub mod runs;
+pub mod spool;
 pub mod status;
 pub mod topology;
 pub mod trace;

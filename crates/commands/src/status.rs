@@ -5,6 +5,7 @@ use garland_core::cluster::Node;
 use garland_lab::Lab;
 
 use crate::args;
+use crate::spool::record::served;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
@@ -43,7 +44,8 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
         }
     });
     phases.end("ask");
-    let result = StandingResult { head: Head::new("garland.status/2", None, phases), nodes };
+    let head = Head::new("garland.status/2", None, phases);
+    let result = StandingResult { head, nodes, spools: served(&places)? };
     result.print(context.json)?;
     if !context.json {
         result.print_log_folders()?;

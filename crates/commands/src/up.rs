@@ -5,6 +5,7 @@ use garland_lab::Lab;
 use garland_protocol::operation::Links;
 
 use crate::args::Up;
+use crate::spool;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -18,9 +19,12 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// Starts standing agents on the nodes that have none, and opens the data links of a chain through
 /// all nodes, in their order, for the next copy.
 pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
+    if let Some(directory) = &up.spool {
+        return spool::run(context, up, directory);
+    }
     let mut phases = Phases::begin();
     let inventory = Inventory::open(context)?;
-    let nodes = inventory.nodes(&up.nodes)?;
+    let nodes = inventory.nodes(&up.nodes.to_string_lossy())?;
     let places = Places::open()?;
     let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
@@ -51,8 +55,11 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
             Some(reason) => NodeState::but(node, NodeVerdict::Failed, reason),
         });
     }
-    let result =
-        StandingResult { head: Head::new("garland.up/2", Some(&run), phases), nodes: states };
+    let result = StandingResult {
+        head: Head::new("garland.up/2", Some(&run), phases),
+        nodes: states,
+        spools: Vec::new(),
+    };
     run.keep("result.json", &result)?;
     result.print(context.json)?;
     Ok(result.exit(|node| node.is(NodeVerdict::Ok)))

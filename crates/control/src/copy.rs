@@ -16,7 +16,7 @@ use std::time::Duration;
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
 use garland_protocol::operation::AgentEvent;
-use garland_protocol::{FromAgent, Head, HeadEvent, HeadOrder, ToAgent};
+use garland_protocol::{FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
@@ -37,7 +37,8 @@ const SHOW_NS: u64 = 100_000_000;
 const SLEEP_NS: u64 = 500_000_000;
 
 /// Runs a copy. `agents` contains the agent or error of each receiver, in the order of the plan.
-/// Calls `observe` at intervals.
+/// Calls `observe` at intervals. Returns the outcome, and the agents for another operation, or why
+/// they cannot be used; nodes that joined are last.
 ///
 /// # Errors
 /// When this host has no file descriptors or threads left, or its own destination cannot be opened.
@@ -46,8 +47,11 @@ pub fn run_copy(
     agents: Vec<Result<Agent, String>>,
     interrupts: Option<&Interrupts>,
     observe: &mut dyn FnMut(&Progress<'_>),
-) -> std::io::Result<Outcome> {
-    Ok(drive(job, agents, interrupts, observe)?.end())
+) -> std::io::Result<(Outcome, Vec<Result<Agent, String>>)> {
+    let mut driver = drive(job, agents, interrupts, observe)?;
+    let outcome = driver.end();
+    let agents = driver.into_agents(&outcome);
+    Ok((outcome, agents))
 }
 
 /// Drives a copy until all nodes have a verdict. The agents have not closed the copy then.
@@ -73,6 +77,8 @@ struct Driver<'a> {
     job: &'a CopyJob<'a>,
     head: Head,
     agents: AgentSet,
+    /// The addresses of each agent in `agents`.
+    addresses: Vec<NodeAddress>,
     attempt: Attempt,
     /// The time of the head's last report on its own hops, in monotonic nanoseconds.
     reported_ns: u64,
@@ -94,16 +100,17 @@ impl<'a> Driver<'a> {
                     (None, Vec::new())
                 }
             });
-        let (connections, mut addresses): (Vec<_>, Vec<_>) = agents.unzip();
-        addresses.insert(0, Vec::new());
+        let (connections, addresses): (Vec<_>, Vec<NodeAddress>) = agents.unzip();
+        let all = std::iter::once(Vec::new()).chain(addresses.iter().cloned()).collect();
         let dead_after = Duration::from_nanos(job.policy.dead_after_ns);
-        let mut head = Head::new(attempt.copy, job.plan, addresses, job.policy, now);
+        let mut head = Head::new(attempt.copy, job.plan, all, job.policy, now);
         missing.into_iter().for_each(|event| head.handle(now, event));
         head.handle(now, HeadEvent::Begin);
         Ok(Self {
             job,
             head,
             agents: AgentSet::new(connections.into_iter()).with_patience(dead_after),
+            addresses,
             attempt,
             reported_ns: 0,
             turned_ns: now,

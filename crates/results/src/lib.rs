@@ -16,6 +16,7 @@ pub mod limit;
 pub mod lock;
 pub mod places;
 pub mod run;
+pub mod spool;
 pub mod standing;
 pub mod tcp_account;
 pub mod traces;

@@ -8,6 +8,7 @@ use garland_core::cluster::Node;
 use serde::Serialize;
 
 use crate::head::{Head, NodeEnd, NodeVerdict, print_json};
+use crate::spool::SpoolState;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
@@ -20,6 +21,9 @@ pub struct StandingResult {
     pub head: Head,
     /// The nodes, in the order of the node list.
     pub nodes: Vec<NodeState>,
+    /// The spools of this user on this machine (`garland status`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spools: Vec<SpoolState>,
 }
 
 /// The state of one node's standing agent, or the outcome of an operation on it.
@@ -81,6 +85,7 @@ impl StandingResult {
         if json {
             return print_json(self);
         }
+        self.spools.iter().try_for_each(output::print)?;
         if self.nodes.is_empty() {
             return output::print("no standing agents; to start some: garland up NODES\n");
         }

@@ -59,3 +59,4 @@ pub mod world;
 #[cfg(not(feature = "simulated"))]
 #[path = "no_world.rs"]
 mod world;
+pub mod writers;

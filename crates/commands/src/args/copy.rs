@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{ArgGroup, ArgMatches, Args as ClapArgs, Command, ValueEnum};
+use clap::{ArgGroup, ArgMatches, Args as ClapArgs, Command, FromArgMatches, ValueEnum};
 
 use garland_core::cluster::parse_dead_after;
 use garland_core::plan::RouteShape;
@@ -387,6 +387,18 @@ pub struct Cp {
 }
 
 impl Cp {
+    /// Parses the words of a copy that another command makes, without the name of a program.
+    ///
+    /// # Errors
+    /// When `garland cp` would refuse them.
+    pub fn of_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(Command::new("garland cp").no_binary_name(true));
+        let matches = command.try_get_matches_from(words)?;
+        let mut cp = Self::from_arg_matches(&matches)?;
+        cp.note_typed(&matches);
+        Ok(cp)
+    }
+
     /// Returns the sources: all paths but the last.
     pub fn sources(&self) -> &[PathBuf] {
         self.paths.split_last().map_or(&[][..], |(_, sources)| sources)

@@ -1,5 +1,6 @@
 //! Arguments of up, down and status, and of the agent itself.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -11,8 +12,20 @@ use garland_fleet::standing::IDLE;
 /// The arguments of `garland up`.
 #[derive(Debug, ClapArgs)]
 pub struct Up {
-    /// The nodes, such as 'n[01-20]'.
-    pub nodes: String,
+    /// The nodes, such as 'n[01-20]'; with --spool also their directory: NODES:PATH.
+    // Also NODES:PATH, whose path is arbitrary bytes.
+    pub nodes: OsString,
+    /// Keep the agents connected, and copy to all nodes what is renamed into DIR.
+    ///
+    /// Files and directories in DIR go out in the order in which they come, as by `garland cp -a`, and move to DIR/done with the
+    /// result beside them as soon as all nodes have them. What a node lacks goes to it when it comes back. Names that begin
+    /// with a dot are ignored, and files that a process has open for writing wait: write elsewhere on the same file
+    /// system, or under such a name, and rename. Runs until it is interrupted; `garland status` shows what waits.
+    #[arg(long, value_name = "DIR")]
+    pub spool: Option<PathBuf>,
+    /// Options of `garland cp` for the copies of --spool.
+    #[arg(last = true, requires = "spool", value_name = "CP-OPTION")]
+    pub options: Vec<OsString>,
     /// End an agent after this many idle seconds.
     #[arg(long, default_value_t = IDLE, value_name = "SECONDS")]
     pub idle: u64,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use garland_control::{CopyJob, Outcome};
 use garland_core::cluster::Node;
 use garland_core::plan::Plan;
-use garland_lab::Lab;
-use garland_sys::process;
+use garland_protocol::ClockFault;
 use garland_sys::signal::Interrupts;
 
 use super::command_line::CommandLine;
+use super::incremental;
 use super::incremental::Remaining;
 use super::injections::Injections;
 use super::limit;
@@ -17,12 +17,11 @@ use super::overtime::Overtime;
 use super::planning::{self, Planned};
 use super::progress::Bars;
 use super::request::CopyRequest;
+use super::site::{Site, Target};
 use super::source::CopySource;
 use super::tell::{Unasked, Would, save, tell, tell_plan, tell_would};
-use super::{ends, incremental};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
 use garland_fleet::join_listener::JoinListener;
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::copied::Copied;
@@ -33,91 +32,197 @@ use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// What a copy needs before it is planned.
-struct Opened {
-    inventory: Inventory,
-    /// The destination: the nodes, and the path on them.
-    nodes: Vec<Node>,
+/// A copy that is planned. No node has been contacted.
+pub struct PlannedCopy<'a> {
+    request: &'a CopyRequest<'a>,
+    site: &'a Site,
+    interrupts: Arc<Interrupts>,
+    phases: Phases,
+    /// The path on the nodes.
     path: Vec<u8>,
-    places: Places,
-    lab: Option<Lab>,
-    /// The source.
     given: CopySource,
+    planned: Planned,
+    injections: Injections,
 }
 
 /// Copies a file, a tree, a stream or an object to every node.
 pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
+    let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let args = request.args;
-    let Opened { inventory, nodes, path, places, lab, given } =
-        open(context, request, &interrupts)?;
-    let Planned { nodes, plan, stripes, why, payload, encoding } =
-        planning::plan(request, (&given, &path), &nodes, (&inventory, &places, lab.as_ref()))?;
-    let injections = Injections::parse(&args.inject, &plan)?;
-    save(request, &plan)?;
-    if !names_changes(request, &given)? && args.dry_run {
-        return tell_plan((context, request), &plan, why.as_deref(), given.tree().as_ref());
+    // A dry run that asks no node needs no lab.
+    let (args, needs_lab) = (request.args, !request.args.dry_run || request.args.verbose);
+    let (site, target) = Site::enter(context, &args.launch, args.destination(), needs_lab)?;
+    request.refuse_unreachable(target.0.len())?;
+    let copy = PlannedCopy::new((request, &site), target, (&interrupts, phases))?;
+    let (plan, path) = (&copy.planned.plan, copy.path.clone());
+    save(request, plan)?;
+    if !names_changes(request, &copy.given)? && args.dry_run {
+        let why = copy.planned.why.as_deref();
+        return tell_plan((context, request), plan, why, copy.given.tree().as_ref());
     }
-    let run = begin(request, &plan, &places)?;
-    let builder = FleetBuilder {
-        inventory: Some(&inventory),
-        interrupts: Some(Arc::clone(&interrupts)),
-        quiet: args.quiet || context.json,
-        clocks: &injections.clocks,
-        ..FleetBuilder::new(&nodes, &inventory, &places, &args.launch, &run, lab.as_ref())
-    };
-    let fleet = builder.assemble()?;
+    let run = copy.begin()?;
+    let fleet = copy.assemble(context, &run)?;
     if args.dry_run {
-        let ends = given.ends(request, &path, None)?;
-        let copy = Remaining { given, ends, plan, agents: fleet.agents };
-        let how = (why.as_deref(), &interrupts, &mut phases);
-        return dry_run((context, request), copy, fleet.children, how);
+        return copy.dry_run(context, fleet);
     }
     let overtime = Overtime::watch("copying", &interrupts)?;
-    let transport = request.transport(lab.as_ref(), plan.lanes.len());
-    let here = (lab.as_ref(), &places);
-    let limit = limit::of_copy(request, here, (&plan, payload), transport, &fleet.agents);
-    let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
-    let ends = given.ends(request, &path, manifest)?;
-    let copy = Remaining { given, ends, plan, agents: fleet.agents };
-    let before = incremental::compare_first(request, copy, (&places, &interrupts, &mut phases))?;
-    let Remaining { given, ends, plan, agents } = before.copy;
-    before.changes.filter(|_| !context.json).map_or(Ok(()), output::print)?;
-    let job = CopyJob {
-        plan: &plan,
-        ends,
-        stripes,
-        known: before.digests,
-        pipeline: request.pipeline,
-        read_back: request.read_back(),
-        sealed: !args.no_encrypt,
-        packing: args.compress.beginning_with(encoding),
-        congestion: request.congestion(),
-        transport,
-        policy: request.policy(&plan, stripes.is_some(), inventory.cluster()),
-        late: None,
-        tracing: request.tracing(lab.as_ref(), process::start_ns()),
-        injections: injections.faults,
-    };
-    let fleet = Fleet { agents, children: fleet.children };
-    // Nodes that join read the result, so the listener must live until the result is saved.
-    // A node that joins would get only what is left of a tree.
-    let joinable = job.takes_latecomers() && before.unchanged == 0;
-    let (outcome, children, _listener) =
-        make(context, request, &builder, job, fleet, joinable.then_some(&run))?;
-    let plan = given.ended(plan, &outcome);
-    keep((&run, &places), (&given, &plan), &outcome)?;
-    end(children, &outcome, &overtime);
-    let result = CopyResult::new(&run, Direction::Out, &[Copied { plan, outcome }], phases)
-        .with_congestion(request.congestion_in_force())
-        .with_unchanged(before.unchanged, given.is_bare())
-        .with_limit(limit)
-        .with_before(before.unusable, before.unread)
-        .with_path(&path)
-        .with_read_back(request.read_back())
-        .with_tree(given.tree());
+    let Made { result, fleet, is_silent, listener: _listener } = copy.make(context, &run, fleet)?;
+    end(fleet.children, (&result, &is_silent), &overtime);
     end_with(context, request, &path, (&run, &result))
+}
+
+/// A copy that was made.
+pub struct Made {
+    /// The result.
+    pub result: CopyResult,
+    /// The agents for another operation, or why they cannot be used, in the order of the result's nodes.
+    pub fleet: Fleet,
+    /// For each node, whether it was silent at the end.
+    is_silent: Vec<bool>,
+    /// Nodes that join read the result, so the listener must live until the result is saved.
+    listener: Option<JoinListener>,
+}
+
+impl<'a> PlannedCopy<'a> {
+    /// Opens the source of a copy to `path` on `nodes`, and plans the copy. Ctrl-C ends the command even if the
+    /// disk does not respond.
+    pub fn new(
+        (request, site): (&'a CopyRequest<'a>, &'a Site),
+        (nodes, path): Target,
+        (interrupts, phases): (&Arc<Interrupts>, Phases),
+    ) -> Result<Self, Failure> {
+        let lab = site.lab.as_ref();
+        let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
+        let _overtime = Overtime::watch("opening the source", interrupts)?;
+        let given = CopySource::open(request, interrupts, disk)?;
+        let here = (&site.inventory, &site.places, lab);
+        let planned = planning::plan(request, (&given, &path), &nodes, here)?;
+        let injections = Injections::parse(&request.args.inject, &planned.plan)?;
+        let interrupts = Arc::clone(interrupts);
+        Ok(Self { request, site, interrupts, phases, path, given, planned, injections })
+    }
+
+    /// Returns the names of the nodes, in the order of the plan.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.planned.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// Begins the run of the copy, and stores the plan and what `--resume` needs. A dry run is no copy that
+    /// could be resumed, and no copy's traces are removed for it.
+    pub fn begin(&self) -> Result<Run, Failure> {
+        let (args, places) = (self.request.args, &self.site.places);
+        if args.dry_run {
+            return Run::begin(places, "dry-run");
+        }
+        let run = Run::begin_keeping(places, "cp", args.keep_traces)?;
+        run.keep("plan.json", &self.planned.plan)?;
+        CommandLine::keep(args, &run)?;
+        Ok(run)
+    }
+
+    /// Connects to the agents of the nodes; starts those that are missing.
+    fn assemble(&self, context: &Context, run: &Run) -> Result<Fleet, Failure> {
+        let (nodes, clocks) = (&self.planned.nodes, &self.injections.clocks);
+        builder(context, (self.request, self.site), (nodes, clocks), &self.interrupts, run)
+            .assemble()
+    }
+
+    /// Makes the copy on `fleet`, the agents of the plan's nodes, and shows its progress.
+    pub fn make(self, context: &Context, run: &Run, fleet: Fleet) -> Result<Made, Failure> {
+        let Self { request, site, interrupts, mut phases, path, given, planned, injections } = self;
+        let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
+        let (args, Site { inventory, places, lab }) = (request.args, site);
+        let (lab, began_ns) = (lab.as_ref(), phases.last_ns());
+        let builder =
+            builder(context, (request, site), (&nodes, &injections.clocks), &interrupts, run);
+        let transport = request.transport(lab, plan.lanes.len());
+        let limit =
+            limit::of_copy(request, (lab, places), (&plan, payload), transport, &fleet.agents);
+        let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+        let ends = given.ends(request, &path, manifest)?;
+        let copy = Remaining { given, ends, plan, agents: fleet.agents };
+        let before = incremental::compare_first(request, copy, (places, &interrupts, &mut phases))?;
+        let Remaining { given, ends, plan, agents } = before.copy;
+        before.changes.filter(|_| !context.json).map_or(Ok(()), output::print)?;
+        let job = CopyJob {
+            plan: &plan,
+            ends,
+            stripes,
+            known: before.digests,
+            pipeline: request.pipeline,
+            read_back: request.read_back(),
+            sealed: !args.no_encrypt,
+            packing: args.compress.beginning_with(encoding),
+            congestion: request.congestion(),
+            transport,
+            policy: request.policy(&plan, stripes.is_some(), inventory.cluster()),
+            late: None,
+            tracing: request.tracing(lab, began_ns),
+            injections: injections.faults,
+        };
+        let fleet = Fleet { agents, children: fleet.children };
+        // A node that joins would get only what is left of a tree.
+        let joinable = (job.takes_latecomers() && before.unchanged == 0).then_some(run);
+        let mut listener = joinable.map(|run| JoinListener::open(places, run)).transpose()?;
+        let mut bars = Bars::new(&plan, context, args);
+        let copied = builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(&plan, now));
+        bars.clear();
+        let (outcome, fleet) = copied?;
+        let plan = given.ended(plan, &outcome);
+        keep((run, places), (&given, &plan), &outcome)?;
+        let is_silent = outcome.nodes.iter().map(|node| node.silent).collect();
+        let result = CopyResult::new(run, Direction::Out, &[Copied { plan, outcome }], phases)
+            .with_congestion(request.congestion_in_force())
+            .with_unchanged(before.unchanged, given.is_bare())
+            .with_limit(limit)
+            .with_before(before.unusable, before.unread)
+            .with_path(&path)
+            .with_read_back(request.read_back())
+            .with_tree(given.tree());
+        Ok(Made { result, fleet, is_silent, listener })
+    }
+
+    /// Prints the plan of a copy of a tree, and what it would change on the nodes.
+    fn dry_run(mut self, context: &Context, fleet: Fleet) -> Result<Exit, Failure> {
+        let (request, interrupts) = (self.request, self.interrupts);
+        let Planned { plan, why, .. } = self.planned;
+        let ends = self.given.ends(request, &self.path, None)?;
+        let copy = Remaining { given: self.given, ends, plan, agents: fleet.agents };
+        let (tree, plan) = (copy.given.tree(), copy.plan.clone());
+        let (copy, changes) =
+            incremental::leave_out_unchanged(request, copy, (&interrupts, &mut self.phases))?;
+        let names = plan.nodes[1..].iter().map(|node| node.name.clone());
+        let unasked =
+            |(node, agent): (_, Result<_, _>)| Some(Unasked { node, reason: agent.err()? });
+        let failed: Vec<Unasked> = names.zip(copy.agents).filter_map(unasked).collect();
+        if interrupts.have_come() {
+            fleet.children.end(HURRY, |_| false);
+            return Err(Failure::interrupted("comparing with the files on the nodes"));
+        }
+        fleet.children.end(FAREWELL, |_| false);
+        let would = Would { plan: &plan, changes: changes.as_ref(), failed: &failed };
+        tell_would((context, request), &would, why.as_deref(), tree.as_ref())?;
+        Ok(Exit::of_work(failed.is_empty(), failed.len() + 1 < plan.nodes.len(), false))
+    }
+}
+
+/// Returns the builder of the fleet of a copy to `nodes`.
+fn builder<'a>(
+    context: &Context,
+    (request, site): (&'a CopyRequest<'_>, &'a Site),
+    (nodes, clocks): (&'a [Node], &'a [(String, ClockFault)]),
+    interrupts: &Arc<Interrupts>,
+    run: &Run,
+) -> FleetBuilder<'a> {
+    let Site { inventory, places, lab } = site;
+    let launch = &request.args.launch;
+    FleetBuilder {
+        inventory: Some(inventory),
+        interrupts: Some(Arc::clone(interrupts)),
+        quiet: request.args.quiet || context.json,
+        clocks,
+        ..FleetBuilder::new(nodes, inventory, places, launch, run, lab.as_ref())
+    }
 }
 
 /// Returns whether each entry that changes is named.
@@ -130,40 +235,6 @@ fn names_changes(request: &CopyRequest<'_>, given: &CopySource) -> Result<bool, 
         return Err(Failure::usage(why).hint("omit -v, or the other option"));
     }
     Ok(names)
-}
-
-/// Prints the plan of a copy of a tree, and what it would change on the nodes.
-fn dry_run(
-    (context, request): (&Context, &CopyRequest<'_>),
-    copy: Remaining,
-    children: Children,
-    (why, interrupts, phases): (Option<&str>, &Arc<Interrupts>, &mut Phases),
-) -> Result<Exit, Failure> {
-    let (tree, plan) = (copy.given.tree(), copy.plan.clone());
-    let (copy, changes) = incremental::leave_out_unchanged(request, copy, (interrupts, phases))?;
-    let names = plan.nodes[1..].iter().map(|node| node.name.clone());
-    let unasked = |(node, agent): (_, Result<_, _>)| Some(Unasked { node, reason: agent.err()? });
-    let failed: Vec<Unasked> = names.zip(copy.agents).filter_map(unasked).collect();
-    if interrupts.have_come() {
-        children.end(HURRY, |_| false);
-        return Err(Failure::interrupted("comparing with the files on the nodes"));
-    }
-    children.end(FAREWELL, |_| false);
-    let would = Would { plan: &plan, changes: changes.as_ref(), failed: &failed };
-    tell_would((context, request), &would, why, tree.as_ref())?;
-    Ok(Exit::of_work(failed.is_empty(), failed.len() + 1 < plan.nodes.len(), false))
-}
-
-/// Begins the run of a copy, and stores the plan and what `--resume` needs. A dry run is no copy that
-/// could be resumed, and no copy's traces are removed for it.
-fn begin(request: &CopyRequest<'_>, plan: &Plan, places: &Places) -> Result<Run, Failure> {
-    if request.args.dry_run {
-        return Run::begin(places, "dry-run");
-    }
-    let run = Run::begin_keeping(places, "cp", request.args.keep_traces)?;
-    run.keep("plan.json", plan)?;
-    CommandLine::keep(request.args, &run)?;
-    Ok(run)
 }
 
 /// Stores the plan and the traces of a copy, and the digests of its source.
@@ -197,49 +268,9 @@ fn end_with(
     Ok(exit)
 }
 
-/// Finds the nodes, enters their lab if they have one, and opens the source. Ctrl-C ends the command even
-/// if the disk does not respond.
-fn open(
-    context: &Context,
-    request: &CopyRequest<'_>,
-    interrupts: &Arc<Interrupts>,
-) -> Result<Opened, Failure> {
-    let inventory = Inventory::open(context)?;
-    let (nodes, path) = ends::destination(&inventory, request.args.destination())?;
-    request.refuse_unreachable(nodes.len())?;
-    let places = Places::open()?;
-    // A dry run that asks no node needs no lab. Remote sources can also be reached from a lab's head.
-    let entered = request.args.launch.enter_lab(&nodes, &places);
-    let lab = match entered {
-        Err(_) if request.args.dry_run && !request.args.verbose => None,
-        entered => entered?,
-    };
-    let disk = lab.as_ref().and_then(|lab| lab.disk(lab.head()).ok().flatten());
-    let _overtime = Overtime::watch("opening the source", interrupts)?;
-    let given = CopySource::open(request, interrupts, disk)?;
-    Ok(Opened { inventory, nodes, path, places, lab, given })
-}
-
-/// Runs the copy, and shows its progress. Nodes can join it as the run `joinable`, if given.
-fn make(
-    context: &Context,
-    request: &CopyRequest<'_>,
-    builder: &FleetBuilder<'_>,
-    job: CopyJob<'_>,
-    fleet: Fleet,
-    joinable: Option<&Run>,
-) -> Result<(Outcome, Children, Option<JoinListener>), Failure> {
-    let plan = job.plan;
-    let mut listener = joinable.map(|run| JoinListener::open(builder.places, run)).transpose()?;
-    let mut bars = Bars::new(plan, context, request.args);
-    let copied = builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(plan, now));
-    bars.clear();
-    copied.map(|(outcome, children)| (outcome, children, listener))
-}
-
 /// Waits for the agents that were started, except those that are silent.
-fn end(children: Children, outcome: &Outcome, overtime: &Overtime) {
+fn end(children: Children, (result, is_silent): (&CopyResult, &[bool]), overtime: &Overtime) {
     overtime.end();
-    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
-    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+    let patience = if result.exit(None) == Exit::Interrupted { HURRY } else { FAREWELL };
+    children.end(patience, |at| is_silent.get(at).is_some_and(|&silent| silent));
 }

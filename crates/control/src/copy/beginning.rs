@@ -102,6 +102,7 @@ impl Driver<'_> {
             match newcomer {
                 Newcomer::Late(id, agent) if self.head.may_join(id) => {
                     self.agents.set_connection(id, agent.connection);
+                    self.addresses[id.index() - 1].clone_from(&agent.addresses);
                     self.head.handle(now, HeadEvent::Joined(id, agent.addresses));
                 }
                 Newcomer::Joins(name, agent) if !self.head.is_over() => {
@@ -112,6 +113,7 @@ impl Driver<'_> {
                         self.agents.set_connection(id, agent.connection);
                         agent.addresses
                     });
+                    self.addresses.push(agent.clone().unwrap_or_default());
                     self.head.handle(now, HeadEvent::Added(name, agent));
                 }
                 // The copy is over, or the node has begun.

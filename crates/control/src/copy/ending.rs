@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::trace::Exchange;
-use garland_protocol::HeadEvent;
+use garland_protocol::{HeadEvent, NodeOutcome, Verdict};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use super::Driver;
+use super::{Agent, Driver};
+use crate::agents::gone;
 use crate::outcome::Outcome;
 
 /// Timeout for this machine's own threads, while the disk makes progress.
@@ -60,5 +61,21 @@ impl Driver<'_> {
             sent_bytes: context.sent_bytes.load(Ordering::Relaxed),
             checksum: context.summed.get().cloned(),
         }
+    }
+
+    /// Returns the agents for another operation, or why they cannot be used.
+    pub(super) fn into_agents(self, outcome: &Outcome) -> Vec<Result<Agent, String>> {
+        let agents = self.agents.into_connections().zip(self.addresses).zip(&outcome.nodes);
+        let agent = |((connection, addresses), node): ((Option<_>, _), &NodeOutcome)| match (
+            connection,
+            &node.verdict,
+        ) {
+            (Some(connection), _) if !node.silent => Ok(Agent { connection, addresses }),
+            (_, Verdict::Failed(why) | Verdict::Dead(why) | Verdict::Unknown(why)) => {
+                Err(why.clone())
+            }
+            (_, Verdict::Ok) => Err(gone()),
+        };
+        agents.map(agent).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use garland_protocol::Verdict;
 
-use super::{Agent, CopyJob, drive};
+use super::{Agent, CopyJob, run_copy};
 use crate::agents::{Agents, gone};
 use garland_sys::error::reason;
 
@@ -20,17 +20,12 @@ impl CopySession {
     /// Runs a copy to or from the session's node alone. Returns the result, and the session if its
     /// channel can still be used.
     pub fn run(self, job: &CopyJob<'_>) -> (Result<(), String>, Option<Self>) {
-        let addresses = self.0.addresses.clone();
-        let mut driver = match drive(job, vec![Ok(self.0)], None, &mut |_| {}) {
-            Ok(driver) => driver,
+        let (outcome, agents) = match run_copy(job, vec![Ok(self.0)], None, &mut |_| {}) {
+            Ok(copied) => copied,
             Err(error) => return (Err(reason(&error)), None),
         };
-        let outcome = driver.end();
-        let node = outcome.nodes.into_iter().next();
-        let is_closed = node.as_ref().is_some_and(|node| !node.silent);
-        let connection = driver.agents.into_connections().next().flatten().filter(|_| is_closed);
-        let session = connection.map(|connection| Self(Agent { connection, addresses }));
-        let result = match node.map(|node| node.verdict) {
+        let session = agents.into_iter().find_map(Result::ok).map(Self);
+        let result = match outcome.nodes.into_iter().next().map(|node| node.verdict) {
             Some(Verdict::Ok) => Ok(()),
             Some(Verdict::Failed(why) | Verdict::Dead(why) | Verdict::Unknown(why)) => Err(why),
             None => Err(gone()),

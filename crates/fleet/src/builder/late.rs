@@ -50,7 +50,7 @@ impl Children {
 
 impl FleetBuilder<'_> {
     /// Runs a copy on a fleet. During the copy, retries the start of missing agents, and lets other
-    /// nodes join if there is a `listener`. Returns the outcome, and the processes of all agents.
+    /// nodes join if there is a `listener`. Returns the outcome, and the fleet for another operation.
     ///
     /// # Errors
     /// When the copy cannot begin, or the state directory cannot be read.
@@ -60,7 +60,7 @@ impl FleetBuilder<'_> {
         fleet: Fleet,
         listener: Option<&mut JoinListener>,
         observe: &mut dyn FnMut(&Progress<'_>),
-    ) -> Result<(Outcome, Children), Failure> {
+    ) -> Result<(Outcome, Fleet), Failure> {
         let missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
         let Fleet { agents, mut children } = fleet;
         let (newcomers, late) = channel();
@@ -85,7 +85,8 @@ impl FleetBuilder<'_> {
             Ok::<_, Failure>((copied, late))
         })?;
         children.add_late(late?);
-        Ok((copied.or_nothing("cannot run the copy")?, children))
+        let (outcome, agents) = copied.or_nothing("cannot run the copy")?;
+        Ok((outcome, Fleet { agents, children }))
     }
 }
 

@@ -442,7 +442,7 @@ impl Case {
                 }
             }
         };
-        run_copy(&job, agents, None, observe).expect("the copy runs")
+        run_copy(&job, agents, None, observe).expect("the copy runs").0
     }
 }
 

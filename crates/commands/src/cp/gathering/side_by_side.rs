@@ -90,6 +90,7 @@ fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -
                 let nodes: Vec<NodeNow> = nodes.iter().flatten().copied().collect();
                 bars.show_nodes(progress.now_ns, &nodes);
             })
+            .map(|(outcome, _)| outcome)
             .unwrap_or_else(|error| failed(&plan, &format!("on this machine: {error}")))
         }
     };
