@@ -82,7 +82,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     garland_terminal::errln!("spool   {} to {}; Ctrl-C ends it", shown.0, shown.1);
     let again = |numbers: &[usize]| started_again(&nodes, numbers, &start);
     std::thread::scope(|scope| {
-        threads::spawn_in(scope, "starter", || starter.run(&again))
+        threads::spawn_in(scope, "starter", || starter.run(again))
             .or_nothing("serving the spool")?;
         let interrupts = &interrupts;
         let site = &site;

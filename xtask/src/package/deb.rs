@@ -18,6 +18,7 @@ const CONTROL: &str = include_str!("../../../packaging/control");
 const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
 const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
+const SPOOL: &str = include_str!("../../../packaging/garland-spool.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
 
 /// Makes the package in `target/debian` below the sources from the program `binary`, and returns its path.
@@ -69,6 +70,7 @@ fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
     said(&mut gzip)?;
     staging.put("usr/lib/systemd/user/garland-up.service", SERVICE)?;
     staging.put("usr/lib/systemd/user/garland-up.timer", TIMER)?;
+    staging.put("usr/lib/systemd/user/garland-spool.service", SPOOL)?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! agents, also of other releases.
 
 mod releases;
+mod spool;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -1,5 +1,8 @@
 //! The directory of a spool: entries that wait, and `done` with those that all nodes have.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -141,19 +144,21 @@ impl SpoolDir {
     /// # Errors
     /// When the entry cannot be moved, or the result cannot be written.
     pub fn finish(&self, entry: &Entry, result: &impl Serialize) -> io::Result<Option<PathBuf>> {
-        let (from, done) = (self.path_of(entry), self.path.join(DONE));
-        let moved = move_to(&from, &done, &entry.name)?;
-        if Stamp::of(&fs::symlink_metadata(&moved)?) != entry.stamp {
-            // The name was given to another version after the copy.
-            rename_new(&moved, &from)?;
-            return Ok(None);
+        let from = self.path_of(entry);
+        let (to, beside) = free_in(&self.path.join(DONE), &entry.name);
+        // First the result, so that it is there as soon as the entry is.
+        write(&beside, result)?;
+        let moved = rename_new(&from, &to);
+        if moved.is_ok() && Stamp::of(&fs::symlink_metadata(&to)?) == entry.stamp {
+            // Only an entry that waited has one.
+            let _ = fs::remove_file(self.result_of(entry));
+            return Ok(Some(to));
         }
-        let mut beside = moved.clone().into_os_string();
-        beside.push(RESULT);
-        write(Path::new(&beside), result)?;
-        // Only an entry that waited has one.
-        let _ = fs::remove_file(self.result_of(entry));
-        Ok(Some(moved))
+        fs::remove_file(&beside)?;
+        moved?;
+        // The name was given to another version after the copy.
+        rename_new(&to, &from)?;
+        Ok(None)
     }
 
     /// Returns the path of the result of an entry that waits.
@@ -165,20 +170,21 @@ impl SpoolDir {
     }
 }
 
-/// Moves `from` to `name` in the directory `to`, or to the first of `name.~1~`, `name.~2~` .. that is free.
-fn move_to(from: &Path, to: &Path, name: &OsStr) -> io::Result<PathBuf> {
-    let mut number = 0_u32;
-    loop {
+/// Returns a path in the directory `done` that is free, `name` or the first of `name.~1~`, `name.~2~` .., and
+/// that of the result beside it.
+fn free_in(done: &Path, name: &OsStr) -> (PathBuf, PathBuf) {
+    let numbered = |number: u32| {
         let mut free = name.to_owned();
         if number > 0 {
             free.push(format!(".~{number}~"));
         }
-        let path = to.join(free);
-        match rename_new(from, &path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-            renamed => return renamed.map(|()| path),
-        }
-    }
+        let mut beside = free.clone();
+        beside.push(RESULT);
+        (done.join(free), done.join(beside))
+    };
+    let is_free = |path: &Path| fs::symlink_metadata(path).is_err();
+    let mut paths = (0..=u32::MAX).map(numbered);
+    paths.find(|(to, beside)| is_free(to) && is_free(beside)).unwrap_or_else(|| numbered(0))
 }
 
 /// Renames `from` unless something has the name `to`.
@@ -196,75 +202,4 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_vec_pretty(value)?;
     fs::write(path, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Spool(SpoolDir);
-
-    impl Spool {
-        fn new(name: &str) -> Self {
-            let name = format!("garland-spool-{name}-{}", std::process::id());
-            Self(SpoolDir::open(&std::env::temp_dir().join(name)).unwrap())
-        }
-
-        fn put(&self, name: &str, text: &str) {
-            let hidden = self.0.path().join(".new");
-            fs::write(&hidden, text).unwrap();
-            fs::rename(hidden, self.0.path().join(name)).unwrap();
-        }
-
-        fn names(&self) -> Vec<OsString> {
-            self.0.entries().unwrap().into_iter().map(|entry| entry.name).collect()
-        }
-    }
-
-    impl Drop for Spool {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(self.0.path());
-        }
-    }
-
-    #[test]
-    fn entries_come_in_order_and_hidden_ones_are_not_seen() {
-        let spool = Spool::new("order");
-        spool.put("b", "1");
-        spool.put("a", "2");
-        fs::write(spool.0.path().join(".half"), "").unwrap();
-        assert_eq!(spool.names(), ["b", "a"]);
-        let message = SpoolDir::open(spool.0.path()).err().unwrap();
-        assert!(message.message().contains("another garland serves the spool"), "{message}");
-    }
-
-    #[test]
-    fn a_finished_entry_moves_and_replaces_none() {
-        let spool = Spool::new("finish");
-        let done = spool.0.path().join(DONE);
-        for (text, name) in [("one", "a"), ("two", "a.~1~")] {
-            spool.put("a", text);
-            let entry = spool.0.entries().unwrap().remove(0);
-            spool.0.keep_result(&entry, &"waits").unwrap();
-            let moved = spool.0.finish(&entry, &"done").unwrap().unwrap();
-            assert_eq!(moved, done.join(name));
-            assert_eq!(fs::read_to_string(&moved).unwrap(), text);
-            let beside = done.join(format!("{name}{RESULT}"));
-            assert_eq!(fs::read_to_string(beside).unwrap(), "\"done\"");
-        }
-        assert!(spool.names().is_empty());
-        assert!(!spool.0.path().join(".a.result.json").exists());
-    }
-
-    #[test]
-    fn a_version_that_came_after_the_copy_stays() {
-        let spool = Spool::new("version");
-        spool.put("a", "old");
-        let entry = spool.0.entries().unwrap().remove(0);
-        spool.put("a", "new version");
-        assert!(!spool.0.has(&entry));
-        assert_eq!(spool.0.finish(&entry, &"done").unwrap(), None);
-        assert_eq!(fs::read_to_string(spool.0.path().join("a")).unwrap(), "new version");
-        assert_eq!(fs::read_dir(spool.0.path().join(DONE)).unwrap().count(), 0);
-    }
 }

@@ -1,0 +1,142 @@
+//! `garland up --spool`: what comes into a directory goes to all nodes, also to those that come back later.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+
+use garland_testkit::{Garland, Running, Scratch, random_bytes, until};
+
+use super::garland;
+
+/// A spool, and the process that serves it.
+struct Served {
+    folder: PathBuf,
+    running: Running,
+}
+
+impl Served {
+    fn start(garland: &Garland<'_>, scratch: &Scratch, nodes: &str, more: &[&str]) -> Self {
+        let folder = scratch.path("spool");
+        let spool = folder.to_str().expect("a path of text");
+        let target = format!("{nodes}:/to");
+        let roots = scratch.path("roots");
+        let roots = roots.to_str().expect("a path of text");
+        let words = [&["up", "--local-root", roots, "--spool", spool, &target], more].concat();
+        let running = garland.start(&words);
+        running.await_err("Ctrl-C ends it");
+        Self { folder, running }
+    }
+
+    /// Puts a file with this content into the spool, as its users do.
+    fn put(&self, name: &str, content: &[u8]) {
+        let hidden = self.folder.join(format!(".{name}"));
+        fs::write(&hidden, content).expect("the file is written");
+        fs::rename(hidden, self.folder.join(name)).expect("the file is renamed");
+    }
+
+    fn is_done(&self, name: &str) -> bool {
+        self.folder.join("done").join(name).exists()
+    }
+
+    fn await_done(&self, name: &str) {
+        until(&format!("{name} is done"), || self.is_done(name));
+    }
+
+    fn end(self, garland: &Garland<'_>) {
+        self.running.process().interrupt();
+        let _ = self.running.end().with_code(130);
+        let _ = garland.run(&["down"]).with_code(0);
+    }
+}
+
+#[test]
+fn nodes_that_are_killed_meanwhile_get_everything() {
+    let scratch = Scratch::new("spool");
+    let garland = garland(&scratch);
+    let spool = Served::start(&garland, &scratch, "local[1-4]", &[]);
+    let contents: Vec<Vec<u8>> = (0..100).map(|number| random_bytes(40_000, number)).collect();
+    for (number, content) in contents.iter().enumerate() {
+        spool.put(&format!("f{number:02}"), content);
+        if number == 30 {
+            spool.await_done("f10");
+            garland.agent("local2").kill();
+            garland.agent("local4").kill();
+        }
+    }
+    for (number, content) in contents.iter().enumerate() {
+        let name = format!("f{number:02}");
+        spool.await_done(&name);
+        for node in ["local1", "local2", "local3", "local4"] {
+            let copied = fs::read(scratch.root(node).join("to").join(&name)).expect("it is there");
+            assert!(copied == *content, "{name} on {node}");
+        }
+        let beside = spool.folder.join("done").join(format!("{name}.result.json"));
+        let result = fs::read_to_string(beside).expect("the result is beside it");
+        assert!(result.contains("garland.cp/"), "{result}");
+    }
+    spool.end(&garland);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_a_node_cannot_take_waits_with_the_reason() {
+    let scratch = Scratch::new("spool-waits");
+    let garland = garland(&scratch);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &["--", "--no-fsync"]);
+    // The directory of the destination is a file there.
+    let wrong = scratch.root("local2").join("to");
+    fs::write(&wrong, "").expect("the file is written");
+    spool.put("model", b"content");
+    spool.running.await_err("waits   model: local2: ");
+    assert!(scratch.root("local1").join("to/model").exists());
+    let said = garland.run(&["status"]).with_code(0);
+    let status = format!("spool   {} to local[1-2]:/to/: 1 waiting\n", spool.folder.display());
+    assert!(said.out.starts_with(&status), "{}", said.out);
+    assert!(said.out.contains("\nwaits   model: local2: "), "{}", said.out);
+    assert!(spool.folder.join(".model.result.json").exists());
+    fs::remove_file(wrong).expect("the file is removed");
+    spool.await_done("model");
+    assert!(!spool.folder.join(".model.result.json").exists());
+    assert!(scratch.root("local2").join("to/model").exists());
+    let second = garland.run(&[
+        "up",
+        "--spool",
+        spool.folder.to_str().expect("a path of text"),
+        "local1:/to",
+    ]);
+    assert!(second.with_code(2).err.contains("another garland serves the spool"));
+    spool.end(&garland);
+    let said = garland.run(&["status"]);
+    assert!(!said.out.contains("spool"), "{}", said.out);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_file_that_is_being_written_waits_and_a_directory_is_one_entry() {
+    let scratch = Scratch::new("spool-written");
+    let garland = garland(&scratch);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &["--json"]);
+    let mut file = File::create(spool.folder.join("slow")).expect("the file is made");
+    file.write_all(b"first half, ").expect("it is written");
+    let tree = scratch.path("tree");
+    fs::create_dir_all(tree.join("inner")).expect("the directory is made");
+    fs::write(tree.join("inner/leaf"), "leaf").expect("the file is written");
+    fs::rename(&tree, spool.folder.join("tree")).expect("it is renamed");
+    spool.await_done("tree");
+    assert!(!spool.is_done("slow") && !scratch.root("local1").join("to/slow").exists());
+    file.write_all(b"second half").expect("it is written");
+    drop(file);
+    spool.await_done("slow");
+    for node in ["local1", "local2"] {
+        let to = scratch.root(node).join("to");
+        assert_eq!(fs::read_to_string(to.join("slow")).unwrap(), "first half, second half");
+        assert_eq!(fs::read_to_string(to.join("tree/inner/leaf")).unwrap(), "leaf");
+    }
+    let out = spool.running.await_out("two results", |out| out.lines().count() == 2);
+    for line in out.lines() {
+        let result: serde_json::Value = serde_json::from_str(line).expect("a line is a result");
+        assert_eq!(result["nodes"][1]["verdict"], "ok");
+    }
+    spool.end(&garland);
+    scratch.assert_nothing_left();
+}
