@@ -12,6 +12,7 @@ mod injections;
 mod join;
 pub mod limit;
 mod lists;
+mod objects;
 mod options;
 pub mod out;
 mod overtime;

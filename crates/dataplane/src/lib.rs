@@ -43,4 +43,6 @@ pub use image::Image;
 pub use pace::Pace;
 pub use recorder::Tracing;
 pub use source::{Content, Source, SourceError, StreamSource, join};
-pub use tree::{LeftOut, ScanError, ScanOptions, Tally, TreeSource, name_of};
+pub use tree::{
+    LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
+};

@@ -42,16 +42,17 @@ impl Address {
 
     fn in_bucket(rest: &str) -> Result<Self, Trouble> {
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        let form = "write the address of an object as s3://BUCKET/KEY";
         if bucket.is_empty() {
+            let form = "write the address of an object as s3://BUCKET/KEY";
             return Err(Trouble::new(format!("s3://{rest}: the bucket is missing")).hint(form));
         }
-        if key.is_empty() || key.ends_with('/') {
-            let what =
-                format!("s3://{rest}: the address of a single object is needed, not a prefix");
-            return Err(Trouble::new(what).hint(form));
-        }
         Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() })
+    }
+
+    /// Returns whether the address cannot be that of a single object: it is a bucket, or ends in a slash.
+    #[must_use]
+    pub fn is_prefix(&self) -> bool {
+        matches!(self, Self::S3 { key, .. } if key.is_empty() || key.ends_with('/'))
     }
 
     /// Returns the file name, which is the last component of the path; `None` if it is not valid.
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_names_no_file_is_refused() {
-        for text in ["s3://", "s3:///x", "s3://bucket", "s3://b/folder/", "https://", "http:///x"] {
+        for text in ["s3://", "s3:///x", "https://", "http:///x"] {
             assert!(matches!(Address::parse(text), Some(Err(_))), "{text}");
         }
     }
@@ -123,6 +124,8 @@ mod tests {
         for (text, name) in [
             ("s3://b/a/c%20d", Some("c%20d")),
             ("https://h/a/c%20d?X-Sig=1/2", Some("c d")),
+            ("s3://b", None),
+            ("s3://b/folder/", None),
             ("https://h", None),
             ("https://h/a/", None),
             ("https://h/%2e%2e", None),

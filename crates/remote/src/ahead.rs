@@ -1,4 +1,4 @@
-//! Reads parts of an object ahead, in threads. Several requests are in flight at a time, so that
+//! Reads parts of objects ahead, in threads. Several requests are in flight at a time, so that
 //! their round-trip times overlap. The memory for their bytes is bounded.
 
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
@@ -14,14 +14,25 @@ use crate::waiting::Waiting;
 /// The size of a part in bytes.
 pub(crate) const PART: u64 = 8 << 20;
 
-/// The maximum number of parts in memory, and of requests in flight.
-pub(crate) const WIDTH: usize = 8;
+/// The maximum number of bytes of parts in memory.
+const ROOM: u64 = 8 * PART;
 
-/// An object that is read ahead.
+/// The maximum number of parts in memory, and of requests in flight. Objects that are smaller than a part
+/// need more requests in flight.
+pub(crate) const WIDTH: u64 = 32;
+
+/// Objects that are read ahead.
 pub(crate) struct Ahead(Arc<Shared>);
 
+/// The parts of objects, numbered in the order in which they are read. Each belongs to one object.
+struct Parts {
+    origins: Vec<Arc<Origin>>,
+    /// For each object, the number of its first part; and the number of all parts.
+    first: Vec<u64>,
+}
+
 struct Shared {
-    origin: Arc<Origin>,
+    parts: Parts,
     window: Mutex<FetchWindow>,
     moved: Condvar,
 }
@@ -29,6 +40,8 @@ struct Shared {
 /// The parts in memory or in flight.
 struct FetchWindow {
     parts: BTreeMap<u64, Arc<FetchedPart>>,
+    /// The number of bytes of these parts.
+    bytes: u64,
     /// The first part whose fetch has not started.
     unclaimed: u64,
     /// The last part that a reader waits for.
@@ -52,20 +65,54 @@ struct Bytes {
     trouble: Option<Trouble>,
 }
 
+impl Parts {
+    fn new(origins: Vec<Arc<Origin>>) -> Self {
+        let mut count = 0;
+        let mut first = vec![0];
+        first.extend(origins.iter().map(|origin| {
+            count += origin.pinned.size.div_ceil(PART);
+            count
+        }));
+        Self { origins, first }
+    }
+
+    fn count(&self) -> u64 {
+        self.first.last().copied().unwrap_or_default()
+    }
+
+    /// Returns the object of a part, and the range of the part in it, in bytes.
+    fn of(&self, number: u64) -> (&Arc<Origin>, Range<u64>) {
+        let object = self.first.partition_point(|first| *first <= number) - 1;
+        let start = (number - self.first[object]) * PART;
+        let origin = &self.origins[object];
+        (origin, start..(start + PART).min(origin.pinned.size))
+    }
+}
+
 impl Ahead {
     /// Starts to read `origin`; `first` is the stream of its first part.
     pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Result<Self, Trouble> {
-        let parts = origin.pinned.size.div_ceil(PART);
+        Self::of(vec![origin], Some(first))
+    }
+
+    /// Starts to read objects, in this order.
+    pub(crate) fn of(origins: Vec<Arc<Origin>>, first: Option<Stream>) -> Result<Self, Trouble> {
+        let parts = Parts::new(origins);
+        // As many as can have a part in memory.
+        let total: u64 = parts.origins.iter().map(|origin| origin.pinned.size).sum();
+        let mean = total.div_ceil(parts.count().max(1)).max(1);
+        let wide = parts.count().min(WIDTH).min(ROOM / mean);
         let window = FetchWindow {
             parts: BTreeMap::new(),
+            bytes: 0,
             unclaimed: 0,
             wanted: 0,
-            first: Some(first),
+            first,
             over: false,
         };
-        let shared = Shared { origin, window: Mutex::new(window), moved: Condvar::new() };
+        let shared = Shared { parts, window: Mutex::new(window), moved: Condvar::new() };
         let ahead = Self(Arc::new(shared));
-        for place in 0..parts.min(WIDTH as u64) {
+        for place in 0..wide {
             let shared = Arc::clone(&ahead.0);
             match threads::spawn("part", move || shared.work()) {
                 Ok(_) => {}
@@ -78,7 +125,7 @@ impl Ahead {
     }
 
     /// Waits until the bytes of `range` are in memory. Parts that are no longer in memory are not
-    /// waited for: `read` fetches their bytes separately.
+    /// waited for: `read` fetches their bytes separately. The range is one of the first object.
     pub(crate) fn wait(&self, range: Range<u64>, waiting: &Waiting<'_>) -> Result<(), Trouble> {
         for number in range.start / PART..range.end.div_ceil(PART) {
             if let Some(part) = self.0.part(number, waiting)? {
@@ -89,10 +136,11 @@ impl Ahead {
         Ok(())
     }
 
-    /// Fills `bytes` with the contents from `offset` on. Fetches bytes that are no longer in
-    /// memory.
+    /// Fills `bytes` with the contents of the object with the index `object` from `offset` on. Fetches bytes
+    /// that are no longer in memory.
     pub(crate) fn read(
         &self,
+        object: usize,
         mut offset: u64,
         mut bytes: &mut [u8],
         waiting: &Waiting<'_>,
@@ -101,6 +149,7 @@ impl Ahead {
             let (number, within) = (offset / PART, (offset % PART) as usize);
             let length = bytes.len().min(PART as usize - within);
             let (now, rest) = bytes.split_at_mut(length);
+            let number = self.0.parts.first[object] + number;
             match self.0.part(number, waiting)? {
                 Some(part) => {
                     if part.give(within, now, waiting)? {
@@ -108,7 +157,7 @@ impl Ahead {
                     }
                 }
                 // The part is no longer in memory: a node needs a block that was sent long ago.
-                None => self.0.origin.fetch(offset, now)?,
+                None => self.0.parts.origins[object].fetch(offset, now)?,
             }
             offset += length as u64;
             bytes = rest;
@@ -134,7 +183,7 @@ impl Shared {
         waiting: &Waiting<'_>,
     ) -> Result<Option<Arc<FetchedPart>>, Trouble> {
         let mut window = self.window.lock();
-        if number >= window.unclaimed + WIDTH as u64 {
+        if number >= window.unclaimed + WIDTH {
             // Skip the earlier parts, which are not needed now.
             window.unclaimed = number;
         }
@@ -147,7 +196,11 @@ impl Shared {
 
     /// Removes a part that was read completely.
     fn forget(&self, number: u64) {
-        self.window.lock().parts.remove(&number);
+        let mut window = self.window.lock();
+        if let Some(part) = window.parts.remove(&number) {
+            window.bytes -= part.length as u64;
+        }
+        drop(window);
         self.moved.notify_all();
     }
 
@@ -162,25 +215,27 @@ impl Shared {
     }
 
     fn claim(&self) -> Option<(u64, Arc<FetchedPart>, Option<Stream>)> {
-        let size = self.origin.pinned.size;
         let mut window = self.window.lock();
         loop {
-            if window.over {
+            if window.over || window.unclaimed >= self.parts.count() {
+                // Skipping goes forward only, so nothing is left to be claimed.
                 return None;
             }
             let number = window.unclaimed;
+            let (_, range) = self.parts.of(number);
+            let length = range.end - range.start;
             let waited_for = window.wanted >= number;
-            let more = number * PART < size;
-            if more && (waited_for || window.parts.len() < WIDTH) {
-                while window.parts.len() >= WIDTH {
+            if waited_for || window.has_room(length) {
+                while !window.has_room(length) {
                     // Remove the oldest part, which most lanes have sent already.
-                    window.parts.pop_first();
+                    let Some((_, oldest)) = window.parts.pop_first() else { break };
+                    window.bytes -= oldest.length as u64;
                 }
-                let length = (size - number * PART).min(PART) as usize;
                 let bytes = Bytes { here: Vec::new(), given: 0, trouble: None };
-                let part = FetchedPart { length, state: Mutex::new(bytes), came: Condvar::new() };
-                let part = Arc::new(part);
+                let (state, came) = (Mutex::new(bytes), Condvar::new());
+                let part = Arc::new(FetchedPart { length: length as usize, state, came });
                 window.parts.insert(number, Arc::clone(&part));
+                window.bytes += length;
                 window.unclaimed += 1;
                 let begun = window.first.take().filter(|_| number == 0);
                 self.moved.notify_all();
@@ -191,15 +246,21 @@ impl Shared {
     }
 
     fn fill(&self, number: u64, part: &FetchedPart, begun: Option<Stream>) -> Result<(), Trouble> {
-        let start = number * PART;
-        let range = start..start + part.length as u64;
+        let (origin, range) = self.parts.of(number);
         part.state.lock().here.reserve_exact(part.length);
         let mut take = |bytes: &[u8]| {
             part.state.lock().here.extend_from_slice(bytes);
             part.came.notify_all();
             Ok(())
         };
-        runtime()?.block_on(self.origin.pour(range, begun, true, &mut take))
+        runtime()?.block_on(origin.pour(range, begun, true, &mut take))
+    }
+}
+
+impl FetchWindow {
+    /// Returns whether a part of `length` bytes fits into the memory of all parts.
+    fn has_room(&self, length: u64) -> bool {
+        (self.parts.len() as u64) < WIDTH && self.bytes + length <= ROOM
     }
 }
 

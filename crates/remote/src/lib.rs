@@ -8,6 +8,7 @@
 mod address;
 mod ahead;
 mod answer;
+mod listing;
 mod names;
 mod object;
 mod origin;
@@ -20,6 +21,7 @@ mod trust;
 mod waiting;
 
 pub use address::Address;
+pub use listing::{Listed, Listing};
 pub use names::Names;
 pub use object::Object;
 pub use trouble::Trouble;

@@ -77,7 +77,7 @@ impl Object {
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
         let waiting = Waiting { address: self.address(), stale: &self.stop };
         match &self.body {
-            Body::Ahead(ahead) => ahead.read(offset, bytes, &waiting),
+            Body::Ahead(ahead) => ahead.read(0, offset, bytes, &waiting),
             Body::Spool(spool) => spool.read(offset, bytes, &waiting),
         }
     }

@@ -26,9 +26,9 @@ pub(crate) type Stream = BoxStream<'static, object_store::Result<Bytes>>;
 
 /// An object, pinned to the version that was opened.
 pub(crate) struct Origin {
-    pub(crate) address: Address,
+    /// Its address, or that of the prefix with which it was listed.
+    pub(crate) address: Arc<Address>,
     store: Arc<dyn ObjectStore>,
-    path: Path,
     pub(crate) pinned: ObjectMeta,
 }
 
@@ -48,6 +48,19 @@ pub(crate) fn runtime() -> Result<Runtime, Trouble> {
 }
 
 impl Origin {
+    /// Creates the object `listed` below the prefix `address`.
+    pub(crate) fn listed(
+        address: &Arc<Address>,
+        store: &Arc<dyn ObjectStore>,
+        mut listed: ObjectMeta,
+    ) -> Self {
+        // Some stores list tags without the quotes that belong to them in headers.
+        let is_bare = |tag: &String| !tag.starts_with('"') && !tag.starts_with("W/");
+        listed.e_tag =
+            listed.e_tag.map(|tag| if is_bare(&tag) { format!("\"{tag}\"") } else { tag });
+        Self { address: Arc::clone(address), store: Arc::clone(store), pinned: listed }
+    }
+
     /// Opens the object at `path` in `store`, and requests its first `part` bytes.
     pub(crate) async fn open(
         address: &Address,
@@ -66,7 +79,7 @@ impl Origin {
         };
         let pinned = result.meta.clone();
         let stream = result.into_stream();
-        let origin = Self { address: address.clone(), store, path, pinned };
+        let origin = Self { address: Arc::new(address.clone()), store, pinned };
         Ok(Opened { origin, stream, in_ranges })
     }
 
@@ -105,13 +118,14 @@ impl Origin {
             range: range.map(GetRange::Bounded),
             ..Default::default()
         };
-        let result =
-            self.store.get_opts(&self.path, options).await.map_err(|error| match error {
+        let result = self.store.get_opts(&self.pinned.location, options).await.map_err(
+            |error| match error {
                 // The object existed when it was opened, so it has been removed since.
                 Error::NotFound { .. } => Trouble::changed(&self.address),
                 error if wants_no_range(&error) => Trouble::changed(&self.address),
                 error => answer::trouble(&error, "read", &self.address),
-            })?;
+            },
+        )?;
         if !self.is_same(&result) {
             return Err(Trouble::changed(&self.address));
         }
@@ -123,8 +137,12 @@ impl Origin {
     /// of a request.
     fn is_same(&self, result: &GetResult) -> bool {
         let (was, is) = (&self.pinned, &result.meta);
-        let dated = was.e_tag.is_some() || was.last_modified == is.last_modified;
-        was.e_tag == is.e_tag && dated && was.size == is.size
+        let is_same = match &was.e_tag {
+            Some(tag) => is.e_tag.as_ref() == Some(tag),
+            // Listings have fractions of a second, and replies have not.
+            None => was.last_modified.timestamp() == is.last_modified.timestamp(),
+        };
+        is_same && was.size == is.size
     }
 }
 

@@ -54,8 +54,8 @@ impl Transport {
             .user_agent(concat!("garland/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
-            .max_idle_connections(crate::ahead::WIDTH)
-            .max_idle_connections_per_host(crate::ahead::WIDTH)
+            .max_idle_connections(crate::ahead::WIDTH as usize)
+            .max_idle_connections_per_host(crate::ahead::WIDTH as usize)
             .tls_config(tls.build())
             .build();
         Self(Agent::with_parts(config, DefaultConnector::default(), names))

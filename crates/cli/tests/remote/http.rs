@@ -59,8 +59,8 @@ fn a_server_without_ranges_will_do() {
 fn what_can_not_be_is_refused_before_anything_is_done() {
     let scratch = Scratch::new("refusals");
     for (words, why) in [
-        (["-r", "s3://b/folder", "local1:/x"].as_slice(), "cannot be copied together"),
-        (&["s3://b/folder/", "local1:/x"], "the address of a single object is needed"),
+        (["-r", "https://b/folder", "local1:/x"].as_slice(), "cannot be copied together"),
+        (&["s3://b/folder/", "local1:/x"], "s3://b/folder/ is not a single object"),
         (&["s3://", "local1:/x"], "the bucket is missing"),
         (&["Cargo.toml", "s3://b/k"], "cannot be a destination, only a source"),
         (&["--order", "wires", "Cargo.toml", "local1:/x"], "no measurement of the wires"),

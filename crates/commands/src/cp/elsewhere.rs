@@ -20,19 +20,21 @@ pub struct Elsewhere(Object);
 
 impl Elsewhere {
     /// Opens the source if it is remote; returns `None` if it is not. A remote source must be the
-    /// only source, and excludes `-r`.
+    /// only source.
     pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Self>, Failure> {
         let Some(address) = address(cp.sources())? else { return Ok(None) };
-        if cp.recursive || cp.sources().len() > 1 {
-            let what =
-                format!("{address} cannot be copied together with other sources, or with -r");
+        if cp.sources().len() > 1 {
+            let what = format!("{address} cannot be copied together with other sources");
             return Err(Failure::usage(what)
                 .hint("copy it with a separate command, or download it to this machine first"));
         }
-        let names = Names::new(|name| Lookup::begin(name).address());
+        if address.is_prefix() {
+            let what = format!("{address} is not a single object");
+            return Err(Failure::usage(what).hint("-r copies all objects below it"));
+        }
         let interrupts = Arc::clone(interrupts);
         let asked = Arc::clone(&interrupts);
-        match Object::open(&address, names, move || asked.have_come()) {
+        match Object::open(&address, names(), move || asked.have_come()) {
             Ok(object) => Ok(Some(Self(object))),
             Err(_) if interrupts.have_come() => {
                 Err(Failure::interrupted(format!("opening {address}")))
@@ -74,7 +76,13 @@ pub fn is_elsewhere(path: &Path) -> bool {
     path.to_str().is_some_and(|text| Address::parse(text).is_some())
 }
 
-fn failure(kind: fn(String) -> Failure, trouble: &Trouble) -> Failure {
+/// Returns the resolver of host names.
+pub fn names() -> Names {
+    Names::new(|name| Lookup::begin(name).address())
+}
+
+/// Returns the failure of an operation on a remote source.
+pub fn failure(kind: fn(String) -> Failure, trouble: &Trouble) -> Failure {
     let failure = kind(trouble.message().to_owned());
     match trouble.what_to_do() {
         Some(hint) => failure.hint(hint),

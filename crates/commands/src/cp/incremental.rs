@@ -178,6 +178,8 @@ fn asked<'a>(
             let outline = Compare { path, name, layout, tree: None, by, shared: None };
             Some((outline, CompareSource::File(source, records)))
         }
+        // A comparison by blocks would read each object twice.
+        (CopySource::Tree(tree), _) if tree.is_of_objects() => None,
         (CopySource::Tree(tree), Destination::Tree(destination)) => {
             let by_contents = request.args.checksum || request.args.checks.verify;
             let by = if by_contents { CompareBy::Contents } else { CompareBy::Differing };

@@ -95,7 +95,7 @@ const RULES: &[Rule] = &[
     // The command line of the resumed copy takes the place of this one.
     rule("resume", 0, ""),
     rule("stripe", STRIPES | FROM_STRIPES, ""),
-    // With an object, the option is refused later, by an error that names the address.
+    // Objects below a prefix are a tree; for another address the option is refused by an error that names it.
     rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
     rule("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a"),
     rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),

@@ -67,7 +67,10 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     }
     let overtime = Overtime::watch("copying", &interrupts)?;
     let Made { result, fleet, is_silent, listener: _listener } = copy.make(context, &run, fleet)?;
-    end(fleet.children, (&result, &is_silent), &overtime);
+    let Fleet { agents, children } = fleet;
+    // Agents end when their channels close.
+    drop(agents);
+    end(children, (&result, &is_silent), &overtime);
     end_with(context, request, &path, (&run, &result))
 }
 

@@ -15,9 +15,10 @@ use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
-use crate::cp::elsewhere::{Elsewhere, MODE};
+use crate::cp::elsewhere::{Elsewhere, MODE, address};
 use crate::cp::ends;
 use crate::cp::lists::chosen;
+use crate::cp::objects;
 use crate::cp::request::CopyRequest;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -43,6 +44,9 @@ impl CopySource {
         interrupts: &Arc<Interrupts>,
         disk: Option<u64>,
     ) -> Result<Self, Failure> {
+        if let Some(address) = address(request.args.sources())?.filter(|_| request.args.recursive) {
+            return Ok(Self::Tree(Arc::new(objects::open(request, &address, interrupts)?)));
+        }
         if let Some(elsewhere) = Elsewhere::open(request.args, interrupts)? {
             return Ok(Self::Elsewhere(Arc::new(elsewhere)));
         }

@@ -65,6 +65,16 @@ impl Stamp {
         Self { inode: 0, length, changed: 0, changed_nanos: 0 }
     }
 
+    /// Returns the stamp of the object `number` of a listing, which is a file of this length.
+    pub fn of_object(number: u32, length: u64) -> Self {
+        Self { inode: u64::from(number) + 1, length, changed: 0, changed_nanos: 0 }
+    }
+
+    /// Returns the number of the object whose stamp this is.
+    pub fn object(&self) -> u32 {
+        u32::try_from(self.inode - 1).unwrap_or(u32::MAX)
+    }
+
     /// Returns whether the file was examined. If not, only the length in the stamp is known.
     pub fn is_seen(&self) -> bool {
         self.inode != 0

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use garland_core::plan::Layout;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
@@ -18,7 +18,8 @@ use super::chosen::Chosen;
 use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
-use super::place::{Opener, Place, path_of, record_of};
+use super::objects::{ObjectFile, Objects, Unread, tree_of};
+use super::place::{Opener, Place, names_to, path_of, record_of};
 use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::{scan, scan_chosen};
@@ -49,6 +50,10 @@ pub struct TreeSource {
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
     disk: Option<Arc<Pace>>,
+    /// The contents of the files, if they are objects; then there are no places.
+    objects: Option<Arc<dyn Objects>>,
+    /// Why the store of the objects could not be read, if so.
+    broken: OnceLock<String>,
 }
 
 /// The state of the first reading of the stream. All blocks are read in order, since the end mark
@@ -100,7 +105,27 @@ impl TreeSource {
             failed,
             first,
             disk: None,
+            objects: None,
+            broken: OnceLock::new(),
         }
+    }
+
+    /// Makes a tree of the objects `files`, whose contents are `objects`; objects of one directory follow each
+    /// other. All of it goes into the directory `top`, or, if that is empty, to the top of the tree. Files and
+    /// directories belong to `owner` (user and group).
+    pub fn of_objects<'a>(
+        files: impl Iterator<Item = ObjectFile<'a>> + Clone,
+        objects: Arc<dyn Objects>,
+        (top, owner): (&[u8], (u32, u32)),
+        options: &ScanOptions<'_>,
+    ) -> Self {
+        let scan = tree_of(files, top, owner, options);
+        Self { objects: Some(objects), ..Self::new(scan) }
+    }
+
+    /// Returns whether the files are objects of a store, each of which should be read only once.
+    pub fn is_of_objects(&self) -> bool {
+        self.objects.is_some()
     }
 
     /// Makes all reads go to the emulated disk that the copies of a node share, if there is one.
@@ -134,6 +159,8 @@ impl TreeSource {
             failed: Mutex::default(),
             first: Mutex::default(),
             disk: self.disk.clone(),
+            objects: self.objects.clone(),
+            broken: OnceLock::new(),
         })
     }
 
@@ -196,7 +223,10 @@ impl TreeSource {
     /// Returns the files that are not copied, as far as this is known before the end of the copy.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let failed = self.failed.lock();
-        let path = |number| path_of(&self.places, &self.index, number);
+        let path = |number| match self.objects {
+            Some(_) => names_to(&self.index, number).join(&b'/'),
+            None => path_of(&self.places, &self.index, number),
+        };
         let mut all = self.left_out.clone();
         all.extend(failed.iter().map(|(at, why)| LeftOut::failed(&path(*at), why.clone())));
         if !failed.is_empty() {
@@ -228,6 +258,9 @@ impl TreeSource {
     /// Fills `bytes` with the bytes at `offset` of a file. If that fails, fills them with zeros and
     /// records that the file has failed.
     fn read_file(&self, open: &mut Opener, number: u32, offset: u64, bytes: &mut [u8]) {
+        if let Some(objects) = &self.objects {
+            return self.read_object(objects.as_ref(), number, offset, bytes);
+        }
         let read = self.file(open, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
             bytes.fill(0);
@@ -241,9 +274,36 @@ impl TreeSource {
         }
     }
 
+    /// Fills `bytes` with the bytes at `offset` of an object, as [`Self::read_file`] does with a file.
+    fn read_object(&self, objects: &dyn Objects, number: u32, offset: u64, bytes: &mut [u8]) {
+        objects.begin(&mut || {
+            let stamps = (0..self.index.len()).filter_map(|number| match self.index.body(number) {
+                Body::File(stamp) => Some(stamp.object()),
+                Body::None | Body::NameOf(_) => None,
+            });
+            stamps.collect()
+        });
+        let Body::File(stamp) = self.index.body(number) else { return };
+        match objects.read(stamp.object(), offset, bytes) {
+            Ok(()) => return,
+            Err(Unread::Object(reason)) => self.fail(number, reason),
+            Err(Unread::Store(reason)) => drop(self.broken.set(reason)),
+        }
+        bytes.fill(0);
+    }
+
+    /// Fails if the store of the objects could not be read.
+    fn unbroken(&self) -> Result<(), FeedError> {
+        self.broken.get().map_or(Ok(()), |reason| Err(FeedError::Broken(reason.clone())))
+    }
+
     /// Checks, after all bytes of a file were read, that the file is unchanged; otherwise records
     /// that it has failed.
     fn judge(&self, open: &mut Opener, number: u32, stamp: Stamp) {
+        if self.objects.is_some() {
+            // Each part was read from the version that was listed.
+            return;
+        }
         let now = self.file(open, number).and_then(|file| Ok(fstat(file)?));
         match now {
             Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(open, number, &stat),
@@ -305,7 +365,7 @@ impl Content for TreeSource {
         if index < first.next {
             drop(first);
             make(&mut Opener::default(), index, bytes, false);
-            return Ok(());
+            return self.unbroken();
         }
         while first.next < index {
             let between = first.next;
@@ -319,7 +379,7 @@ impl Content for TreeSource {
         }
         make(&mut first.open, index, bytes, true);
         first.next = index + 1;
-        Ok(())
+        self.unbroken()
     }
 
     fn length(&self) -> u64 {
@@ -333,6 +393,9 @@ impl Content for TreeSource {
     /// Returns the path of the first file in the block that has changed; if there is none, the name
     /// of the tree.
     fn changed(&self, layout: Layout, index: u64) -> String {
+        if self.objects.is_some() {
+            return self.name();
+        }
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
         let mut open = Opener::default();
         let mut changed = (self.index.find(begin)..self.index.len())

@@ -1,0 +1,168 @@
+//! Trees of objects, which an object store lists, as the source of a copy.
+
+use std::collections::HashSet;
+
+use garland_core::tree::{DEPTH_MAX, Meta, Pattern, Record};
+
+use super::index::{Body, Stamp, TOP};
+use super::left_out::LeftOut;
+use super::scan::{Scan, ScanOptions};
+
+/// The longest name of a file, in bytes (`NAME_MAX`).
+const NAME_MAX: usize = 255;
+
+/// The modes of directories and files: objects have none.
+const MODES: [u32; 2] = [0o755, 0o644];
+
+/// An object that becomes a file.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectFile<'a> {
+    /// The path in the tree.
+    pub path: &'a [u8],
+    /// The length in bytes.
+    pub length: u64,
+    /// The time of modification: seconds and nanoseconds since the start of 1970.
+    pub modified: (i64, u32),
+}
+
+/// Why an object cannot be read.
+#[derive(Clone, Debug)]
+pub enum Unread {
+    /// This object is gone or has changed.
+    Object(String),
+    /// The store does not answer, or refuses to.
+    Store(String),
+}
+
+/// The contents of objects, which have numbers in the order of the tree.
+pub trait Objects: Send + Sync {
+    /// Starts to read the objects with the numbers that `numbers` returns, in ascending order. Later calls
+    /// have no effect.
+    fn begin(&self, numbers: &mut dyn FnMut() -> Vec<u32>);
+
+    /// Fills `bytes` with the bytes at `offset` of the object `number`.
+    ///
+    /// # Errors
+    /// When they cannot be read, or the object has changed since it was listed.
+    fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Unread>;
+}
+
+/// Makes a tree of `objects`, in whose order the objects of a directory follow each other. All of it goes into
+/// the directory `top`, or, if that is empty, to the top of the tree. Files and directories belong to `owner`.
+pub fn tree_of<'a>(
+    objects: impl Iterator<Item = ObjectFile<'a>> + Clone,
+    top: &[u8],
+    owner: (u32, u32),
+    options: &ScanOptions<'_>,
+) -> Scan {
+    let mut tree = ObjectTree { scan: Scan::default(), options, owner, open: Vec::new() };
+    if options.sweep {
+        let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();
+        tree.scan.index.push(TOP, &Record::Spare(spared), Body::None);
+    }
+    let mut directories = HashSet::new();
+    for object in objects.clone() {
+        let mut above = object.path;
+        while let Some(end) = above.iter().rposition(|byte| *byte == b'/') {
+            above = &above[..end];
+            if !directories.insert(above) {
+                break;
+            }
+        }
+    }
+    for (number, object) in (0..).zip(objects) {
+        // Some programs store an empty object for each directory.
+        let is_directory =
+            directories.contains(object.path.strip_suffix(b"/").unwrap_or(object.path));
+        if !is_directory {
+            tree.add(number, top, object);
+        } else if object.length > 0 {
+            let reason = "there are objects below this name, which becomes a directory".to_owned();
+            tree.scan.left_out.push(LeftOut::failed(object.path, reason));
+        }
+    }
+    tree.leave(0);
+    if options.sweep && top.is_empty() && tree.scan.left_out.is_empty() {
+        tree.scan.index.push(TOP, &Record::Sweep, Body::None);
+    }
+    tree.scan.index.push(TOP, &Record::End, Body::None);
+    tree.scan.index.close();
+    tree.scan
+}
+
+/// A tree of objects that is being made.
+struct ObjectTree<'a> {
+    scan: Scan,
+    options: &'a ScanOptions<'a>,
+    owner: (u32, u32),
+    /// The directories on the path to the last object: their names and record numbers.
+    open: Vec<(Vec<u8>, u32)>,
+}
+
+impl ObjectTree<'_> {
+    fn add(&mut self, number: u32, top: &[u8], object: ObjectFile<'_>) {
+        let path = match top {
+            b"" => object.path.to_vec(),
+            top => [top, b"/", object.path].concat(),
+        };
+        if self.is_excluded(&path) {
+            return;
+        }
+        let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+        let is_wrong = |name: &&[u8]| {
+            matches!(*name, b"" | b"." | b"..") || name.len() > NAME_MAX || name.contains(&0)
+        };
+        if names.iter().any(is_wrong) || names.len() > DEPTH_MAX {
+            let reason = "its key is not a path of a file".to_owned();
+            self.scan.left_out.push(LeftOut::failed(object.path, reason));
+            return;
+        }
+        let Some((name, folders)) = names.split_last() else { return };
+        let alike = self.open.iter().zip(folders).take_while(|(open, name)| open.0 == **name);
+        self.leave(alike.count());
+        for folder in &folders[self.open.len()..] {
+            let meta = self.meta(0, object.modified);
+            let record = Record::Enter { name: folder.to_vec(), meta };
+            let own = self.scan.index.push(self.folder(), &record, Body::None);
+            self.open.push((folder.to_vec(), own));
+            self.scan.tally.folders += 1;
+        }
+        let meta = self.meta(1, object.modified);
+        let (name, length) = (name.to_vec(), object.length);
+        let record = Record::File { name, meta, length, sparse: false, linked: false };
+        let body = Body::File(Stamp::of_object(number, length));
+        self.scan.index.push(self.folder(), &record, body);
+        self.scan.tally.files += 1;
+    }
+
+    /// Leaves the open directories but the first `kept`.
+    fn leave(&mut self, kept: usize) {
+        while self.open.len() > kept {
+            if let Some((_, own)) = self.open.pop() {
+                // Where an object cannot be copied, nodes remove nothing.
+                if self.options.sweep && self.scan.left_out.is_empty() {
+                    self.scan.index.push(own, &Record::Sweep, Body::None);
+                }
+                self.scan.index.push(self.folder(), &Record::Leave, Body::None);
+            }
+        }
+    }
+
+    /// Returns the record number of the innermost open directory.
+    fn folder(&self) -> u32 {
+        self.open.last().map_or(TOP, |(_, own)| *own)
+    }
+
+    fn meta(&self, kind: usize, modified: (i64, u32)) -> Meta {
+        Meta { mode: MODES[kind], owner: self.owner, modified, attributes: Vec::new() }
+    }
+
+    /// Returns whether patterns leave out an object, or a directory that it is in.
+    fn is_excluded(&self, path: &[u8]) -> bool {
+        let excludes = &self.options.excludes;
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let mut folders = ends.map(|(end, _)| &path[..end]);
+        folders.any(|folder| Pattern::exclude(excludes, folder, true))
+            || Pattern::exclude(excludes, path, false)
+    }
+}
