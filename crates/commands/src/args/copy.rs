@@ -68,7 +68,8 @@ pub struct Cp {
     ///
     /// Options may stand anywhere between them. SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
     /// NODES:PATH to gather that path from every node, or an object or URL (s3://BUCKET/KEY, http, https), which this
-    /// machine reads once for all nodes. With -r it is any number of files and directories of this machine.
+    /// machine reads once for all nodes. With -r it is any number of files and directories of this machine, or all objects
+    /// below s3://BUCKET/PREFIX.
     ///
     /// DESTINATION is NODES:PATH, or a path of this machine if the source is on nodes. A PATH that ends in / is a
     /// directory; created if missing. /dev/null verifies the bytes and drops them. - is the standard output of this

@@ -1,6 +1,11 @@
 //! Trees of objects, which an object store lists, as the source of a copy.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 use garland_core::tree::{DEPTH_MAX, Meta, Pattern, Record};
 
@@ -82,8 +87,8 @@ pub fn tree_of<'a>(
         }
     }
     tree.leave(0);
-    if options.sweep && top.is_empty() && tree.scan.left_out.is_empty() {
-        tree.scan.index.push(TOP, &Record::Sweep, Body::None);
+    if top.is_empty() {
+        tree.sweep(TOP);
     }
     tree.scan.index.push(TOP, &Record::End, Body::None);
     tree.scan.index.close();
@@ -138,13 +143,21 @@ impl ObjectTree<'_> {
     /// Leaves the open directories but the first `kept`.
     fn leave(&mut self, kept: usize) {
         while self.open.len() > kept {
-            if let Some((_, own)) = self.open.pop() {
-                // Where an object cannot be copied, nodes remove nothing.
-                if self.options.sweep && self.scan.left_out.is_empty() {
-                    self.scan.index.push(own, &Record::Sweep, Body::None);
-                }
+            let own = self.folder();
+            self.sweep(own);
+            if self.open.pop().is_some() {
                 self.scan.index.push(self.folder(), &Record::Leave, Body::None);
             }
+        }
+    }
+
+    /// Makes nodes remove what the directory does not have, unless an object could not be copied.
+    fn sweep(&mut self, directory: u32) {
+        if self.options.sweep && self.scan.left_out.is_empty() {
+            self.scan.index.push(directory, &Record::Sweep, Body::None);
+        } else if self.options.sweep {
+            let names: Vec<&[u8]> = self.open.iter().map(|(name, _)| name.as_slice()).collect();
+            self.scan.unswept.push(OsString::from_vec(names.join(&b'/')).into());
         }
     }
 
