@@ -26,7 +26,9 @@ usage: cargo xtask <chore>
   static              build the optimised, static program for users; print its path and those of
                       its bill of materials and checksums
   deb [--binary FILE] make a Debian package in target/debian, of FILE or of a new build
-  reproducible        make both twice, in different directories; fail if the bytes differ
+  wheel [--binary FILE]  make a wheel of the Python client and the program in target/wheel
+  image [--binary FILE]  make a container image, target/oci/garland.tar
+  reproducible        make all four twice, in different directories; fail if the bytes differ
   check               run tidy, Clippy, and the tests that need neither root nor other programs
   test | ci           install what the tests need, then run all checks and tests
   setup               install what the tests need
@@ -70,9 +72,9 @@ fn main() -> ExitCode {
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "static" if rest.is_empty() => package::release(root),
-        "deb" if rest.is_empty() => package::deb(root, None),
-        "deb" if rest.len() == 2 && rest[0] == "--binary" => {
-            package::deb(root, Some(rest[1].as_str().into()))
+        "deb" | "wheel" | "image" if rest.is_empty() => package::pack(root, chore, None),
+        "deb" | "wheel" | "image" if rest.len() == 2 && rest[0] == "--binary" => {
+            package::pack(root, chore, Some(rest[1].as_str().into()))
         }
         "reproducible" if rest.is_empty() => package::reproducible(root),
         "test" | "ci" if rest.is_empty() => guard::chore(|| ci::test(root)),
