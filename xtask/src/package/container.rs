@@ -21,12 +21,11 @@ const NAME: &str = concat!("localhost/garland:", env!("CARGO_PKG_VERSION"));
 /// The start of the media types of the image's parts.
 const MEDIA: &str = "application/vnd.oci.image";
 
-/// Makes the image `target/oci/garland.tar` below the sources, and returns its path.
+/// Makes the image `garland.tar` in the directory `folder`, and returns its path.
 ///
 /// # Errors
 /// If a tool is missing, or a file cannot be written.
-pub(super) fn build(checkout: &Checkout, program: &Program) -> Result<PathBuf> {
-    let folder = checkout.root.join("target/oci");
+pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Result<PathBuf> {
     let root = Staging::new(folder.join("root"))?;
     program.copy_to(&root.folder("usr/bin/garland")?)?;
     root.put("usr/share/doc/garland/copyright", super::COPYRIGHT)?;

@@ -2,7 +2,7 @@
 //! `docs/deploy.md`. The package has no dependencies, since the program is static.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -19,13 +19,12 @@ const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
 
-/// Makes the package in `target/debian` below the sources, and returns its path.
+/// Makes the package in the directory `folder`, and returns its path.
 ///
 /// # Errors
 /// If a tool is missing.
-pub(super) fn build(checkout: &Checkout, program: &Program) -> Result<PathBuf> {
+pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Result<PathBuf> {
     let architecture = program.architecture();
-    let folder = checkout.root.join("target/debian");
     let staging = Staging::new(folder.join("garland"))?;
     put_program(&staging, program)?;
     put_documents(&staging, checkout)?;

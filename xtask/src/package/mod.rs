@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 pub(crate) use checkout::Checkout;
 
@@ -28,12 +28,21 @@ use staging::said;
 /// The licences of all that is linked into the program.
 const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
 
-/// A kind of package: its chore, and what makes it from the program.
-type Kind = (&'static str, fn(&Checkout, &Program) -> Result<PathBuf>);
+/// A kind of package.
+struct Kind {
+    /// The chore that makes it.
+    chore: &'static str,
+    /// The directory that it is made in, below `target`.
+    folder: &'static str,
+    build: fn(&Checkout, &Program, &Path) -> Result<PathBuf>,
+}
 
-/// The kinds of packages: Debian's, Python's wheel, and a container image.
-const KINDS: [&Kind; 3] =
-    [&("deb", deb::build), &("wheel", wheel::build), &("image", container::build)];
+/// Debian's package, the wheel of Python's client, and a container image.
+const KINDS: [Kind; 3] = [
+    Kind { chore: "deb", folder: "debian", build: deb::build },
+    Kind { chore: "wheel", folder: "wheel", build: wheel::build },
+    Kind { chore: "image", folder: "oci", build: container::build },
+];
 
 /// Builds the static program, and prints its path and those of its bill of materials and checksums.
 ///
@@ -52,16 +61,25 @@ pub(crate) fn built(root: &Path) -> Result<PathBuf> {
     release::built(&Checkout::at(root)?)
 }
 
-/// Makes the package of the kind `chore` from the program `binary`, or from a new build, and prints its path
-/// and those of its bill of materials and checksums.
+/// Makes the package of the kind `chore`, and prints its path and those of its bill of materials and
+/// checksums. Of `words`, `--binary FILE` names the program, instead of a new build, and `--into DIRECTORY`
+/// the directory of the package.
 ///
 /// # Errors
 /// If the program cannot be built, is not static or has another version, or a tool is missing.
-pub(crate) fn pack(root: &Path, chore: &str, binary: Option<PathBuf>) -> Result<()> {
-    let kind = KINDS.iter().find(|(name, _)| *name == chore).context("unknown kind of package")?;
+pub(crate) fn pack(root: &Path, chore: &str, words: &[String]) -> Result<()> {
+    let kind = KINDS.iter().find(|kind| kind.chore == chore).context("unknown kind of package")?;
+    let (mut binary, mut into) = (None, None);
+    for pair in words.chunks(2) {
+        match pair {
+            [option, file] if option == "--binary" => binary = Some(PathBuf::from(file)),
+            [option, folder] if option == "--into" => into = Some(Path::new(folder)),
+            _ => bail!("unknown argument: {}", pair.join(" ")),
+        }
+    }
     let checkout = Checkout::at(root)?;
     let binary = binary.map_or_else(|| release::built(&checkout), Ok)?;
-    print(&package(&checkout, kind, &binary)?);
+    print(&package(&checkout, kind, &binary, into)?);
     Ok(())
 }
 
@@ -71,8 +89,15 @@ fn program(checkout: &Checkout) -> Result<[PathBuf; 3]> {
 }
 
 /// Makes the package of the program `binary`, and returns its path and those of the files beside it.
-fn package(checkout: &Checkout, (_, build): &Kind, binary: &Path) -> Result<[PathBuf; 3]> {
-    accompanied(checkout, build(checkout, &Program::at(binary)?)?)
+fn package(
+    checkout: &Checkout,
+    kind: &Kind,
+    binary: &Path,
+    into: Option<&Path>,
+) -> Result<[PathBuf; 3]> {
+    let folder =
+        into.map_or_else(|| checkout.root.join("target").join(kind.folder), Path::to_owned);
+    accompanied(checkout, (kind.build)(checkout, &Program::at(binary)?, &folder)?)
 }
 
 /// Writes the bill of materials and the checksums beside `artefact`, and returns the paths of all three.

@@ -42,8 +42,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 fn artefacts(checkout: &Checkout) -> Result<Vec<PathBuf>> {
     let program = program(checkout)?;
     let mut all = program.to_vec();
-    for kind in KINDS {
-        all.extend(package(checkout, kind, &program[0])?);
+    for kind in &KINDS {
+        all.extend(package(checkout, kind, &program[0], None)?);
     }
     Ok(all)
 }

@@ -1,7 +1,7 @@
 //! Makes the Python wheel: the client of `python/`, and the program as a script, so that pip installs both.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -16,11 +16,11 @@ const PACK: &str = include_str!("../../../packaging/wheel.py");
 /// The files of the client that are not Python's.
 const MARK: &str = "py.typed";
 
-/// Makes the wheel in `target/wheel` below the sources, and returns its path.
+/// Makes the wheel in the directory `folder`, and returns its path.
 ///
 /// # Errors
 /// If a file of the client cannot be read, or Python is missing.
-pub(super) fn build(checkout: &Checkout, program: &Program) -> Result<PathBuf> {
+pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Result<PathBuf> {
     let project = fs::read_to_string(checkout.root.join("python/pyproject.toml"))
         .context("failed to read python/pyproject.toml")?;
     let project: toml::Table = project.parse().context("failed to parse pyproject.toml")?;
@@ -34,7 +34,6 @@ pub(super) fn build(checkout: &Checkout, program: &Program) -> Result<PathBuf> {
     let version = field(&["version"])?;
     let stem = format!("{}-{version}", field(&["name"])?.replace('-', "_"));
     let tag = tag(program.architecture());
-    let folder = checkout.root.join("target/wheel");
     let staging = Staging::new(folder.join("garland"))?;
     put_client(&staging, checkout)?;
     program.copy_to(&staging.folder(&format!("{stem}.data/scripts/garland"))?)?;
