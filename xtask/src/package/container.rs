@@ -44,7 +44,7 @@ pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Re
         "os": "linux",
         "config": {
             "Entrypoint": ["/usr/bin/garland"],
-            "Env": ["PATH=/usr/bin", "HOME=/root"],
+            "Env": ["PATH=/usr/bin", "GARLAND_STATE=/state"],
             "Labels": labels(),
         },
         "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{unpacked}")] },
