@@ -27,7 +27,7 @@ pub fn write(command: &Command, program: &Command, out: &mut impl Write) -> Resu
     out.write_all(text[..end].as_bytes())?;
     // What is at its start is in `text`.
     let more = sections(name(command), program).render();
-    out.write_all(more[more.find(".SH").unwrap_or(0)..].as_bytes())
+    out.write_all(&more.as_bytes()[more.find(".SH").unwrap_or(0)..])
 }
 
 /// Returns the name of the page of `command`.
