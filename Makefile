@@ -1,5 +1,5 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo check test tidy reference soak bench static deb fabric install install-fabric
+.PHONY: demo check test tidy reference soak bench static deb wheel image fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it. The build for developers
 # is done sooner, and its ciphers and digests are optimised: the wires are the limit.
@@ -50,6 +50,14 @@ static:
 # A Debian package with the program, its manual, completions and systemd units, in target/debian.
 deb:
 	cargo xtask deb
+
+# A wheel for pip with the Python client and the program, in target/wheel.
+wheel:
+	cargo xtask wheel
+
+# A container image with the program, target/oci/garland.tar, for podman load or docker load.
+image:
+	cargo xtask image
 
 # The helper for `garland ping --transport fabric`, beside garland: the only dynamic program here.
 fabric:

@@ -25,8 +25,11 @@ usage: cargo xtask <chore>
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   static              build the optimised, static program for users; print its path and those of
                       its bill of materials and checksums
-  deb [--binary FILE] make a Debian package in target/debian, of FILE or of a new build
-  reproducible        make both twice, in different directories; fail if the bytes differ
+  deb                 make a Debian package in target/debian
+  wheel               make a wheel of the Python client and the program in target/wheel
+  image               make a container image, target/oci/garland.tar; with --binary FILE, each of the
+                      three packs FILE and not a new build, and with --into DIRECTORY, it is made there
+  reproducible        make all four twice, in different directories; fail if the bytes differ
   check               run tidy, Clippy, and the tests that need neither root nor other programs
   test | ci           install what the tests need, then run all checks and tests
   setup               install what the tests need
@@ -70,10 +73,7 @@ fn main() -> ExitCode {
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "static" if rest.is_empty() => package::release(root),
-        "deb" if rest.is_empty() => package::deb(root, None),
-        "deb" if rest.len() == 2 && rest[0] == "--binary" => {
-            package::deb(root, Some(rest[1].as_str().into()))
-        }
+        "deb" | "wheel" | "image" => package::pack(root, chore, rest),
         "reproducible" if rest.is_empty() => package::reproducible(root),
         "test" | "ci" if rest.is_empty() => guard::chore(|| ci::test(root)),
         "check" if rest.is_empty() => guard::chore(|| ci::check(root)),

@@ -55,6 +55,8 @@ pub const TESTS: &[Need] = &[
     ("openssl", "openssl"),
     ("python3", "python3"),
     ("python3-pip", "pip3"),
+    // A reader of container images that is not ours.
+    ("skopeo", "skopeo"),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

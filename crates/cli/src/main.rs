@@ -6,6 +6,7 @@
 mod agent;
 mod args;
 mod command;
+mod manual;
 mod reference;
 mod shell;
 mod top;

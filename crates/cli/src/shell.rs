@@ -1,8 +1,12 @@
 //! Shell completions and manual pages, generated from the definition of the command line.
 
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
 use clap::{Command, CommandFactory};
 
-use super::reference;
+use super::{manual, reference};
 use crate::args::{Args, Man};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
@@ -22,18 +26,26 @@ pub fn manual(man: &Man) -> Result<Exit, Failure> {
         output::print(reference::page(command))?;
         return Ok(Exit::Done);
     }
+    command.build();
     if let Some(directory) = &man.directory {
         let writing = || format!("writing manual pages to {}", directory.display());
         std::fs::create_dir_all(directory).or_nothing(writing())?;
-        clap_mangen::generate_to(command, directory).or_nothing(writing())?;
+        write_below(&command, &command, directory).or_nothing(writing())?;
         return Ok(Exit::Done);
     }
-    command.build();
     let page = man.command.iter().try_fold(&command, |above, name| page_of(above, name))?;
     let mut text = Vec::new();
-    clap_mangen::Man::new(page.clone()).render(&mut text).or_nothing("writing the manual page")?;
+    manual::write(page, &command, &mut text).or_nothing("writing the manual page")?;
     output::print(String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
+}
+
+/// Writes the pages of `command` and its subcommands to `directory`.
+fn write_below(command: &Command, program: &Command, directory: &Path) -> io::Result<()> {
+    let name = format!("{}.1", command.get_display_name().unwrap_or(command.get_name()));
+    manual::write(command, program, &mut File::create(directory.join(name))?)?;
+    let mut below = command.get_subcommands().filter(|below| !below.is_hide_set());
+    below.try_for_each(|below| write_below(below, program, directory))
 }
 
 fn page_of<'a>(above: &'a Command, name: &str) -> Result<&'a Command, Failure> {

@@ -7,6 +7,7 @@
 mod browser;
 mod bytes;
 mod chance;
+mod chore;
 mod copies;
 mod fabric;
 mod garland;
@@ -30,6 +31,7 @@ mod wire;
 pub use browser::Browser;
 pub use bytes::{random_bytes, random_file};
 pub use chance::Chance;
+pub use chore::chore;
 pub use copies::{assert_copied, locals, source};
 pub use fabric::fabric_helper;
 pub use garland::Garland;

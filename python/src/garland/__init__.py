@@ -1,5 +1,6 @@
 """Copies files to many machines, by the program `garland`."""
 
+from .async_copying import AsyncCopy, acopy
 from .copying import Copy, copy
 from .errors import (
     Cancelled,
@@ -14,6 +15,7 @@ from .progress import NodeProgress, Progress
 from .results import Checksum, CopyResult, LeftOut, Node, Phase, Tree
 
 __all__ = [
+    "AsyncCopy",
     "Cancelled",
     "Checksum",
     "Copy",
@@ -30,5 +32,6 @@ __all__ = [
     "Progress",
     "Tree",
     "UsageError",
+    "acopy",
     "copy",
 ]

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import signal
 import subprocess
 import threading
 from collections import deque
 from types import TracebackType
-from typing import Callable, Iterator, Sequence, Union
+from typing import Callable, Iterator, Sequence
 
-from .errors import GarlandError, ProgramMissing, error_of
 from .options import Options
+from .program import PATIENCE, SAID_MAX, Path, missing, result_of, words
 from .progress import Progress
 from .results import CopyResult
-
-Path = Union[str, "os.PathLike[str]"]
-
-_PATIENCE = 15.0
-"""Seconds that a copy may take to end once it was given up."""
-
-_SAID_MAX = 200
-"""Lines for people that are kept."""
 
 
 class Copy:
@@ -38,12 +27,10 @@ class Copy:
         binary: Path | None = None,
     ) -> None:
         """Starts it; NODES:PATH is a source or the destination. Raises ProgramMissing."""
-        many = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-        words = [_program(binary), "cp", "--json", "--progress=json", *options.words(), "--"]
-        words += [os.fspath(path) for path in [*many, destination]]
+        command = words(sources, destination, options, binary)
         try:
             self._process = subprocess.Popen(
-                words,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -51,8 +38,8 @@ class Copy:
                 errors="replace",
             )
         except OSError as error:
-            raise ProgramMissing(f"{words[0]}: {error.strerror}") from error
-        self._said: deque[str] = deque(maxlen=_SAID_MAX)
+            raise missing(command[0], error) from error
+        self._said: deque[str] = deque(maxlen=SAID_MAX)
         self._printed = ""
         self._reader = threading.Thread(target=self._read_result, daemon=True)
         self._reader.start()
@@ -91,17 +78,7 @@ class Copy:
         for _ in self:
             pass
         self._finish()
-        try:
-            raw = json.loads(self._printed) if self._printed.strip() else None
-            result = CopyResult.of(raw) if raw is not None else None
-        except (ValueError, KeyError, TypeError) as error:
-            raise GarlandError(f"its result can't be read: {error!r}") from error
-        failure = error_of(self._process.returncode, "".join(self._said), result)
-        if failure is not None:
-            raise failure
-        if result is None:
-            raise GarlandError("it ended well and said nothing")
-        return result
+        return result_of(self._process.returncode, self._printed, "".join(self._said))
 
     def _finish(self) -> None:
         """Waits until the program has ended and all that it printed is read."""
@@ -109,7 +86,7 @@ class Copy:
         if self._process.stderr is not None and not self._process.stderr.closed:
             drain.start()
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -140,12 +117,3 @@ def copy(
             if progress is not None:
                 progress(now)
         return running.result()
-
-
-def _program(binary: Path | None) -> str:
-    if binary is not None:
-        return os.fspath(binary)
-    named = os.environ.get("GARLAND") or shutil.which("garland")
-    if named is None:
-        raise ProgramMissing("no program `garland` on the PATH; GARLAND may say where it is")
-    return named

@@ -5,40 +5,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::checkout::Checkout;
-use super::image;
+use super::release::Program;
 use super::staging::{Staging, said};
 
 /// The package's version: the program's version and Debian revision 1.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 
 const CONTROL: &str = include_str!("../../../packaging/control");
-const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
 const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
 const SPOOL: &str = include_str!("../../../packaging/garland-spool.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
 
-/// Makes the package in `target/debian` below the sources from the program `binary`, and returns its path.
+/// Makes the package in the directory `folder`, and returns its path.
 ///
 /// # Errors
-/// If the program is not static or has another version, or a tool is missing.
-pub(super) fn build(checkout: &Checkout, binary: &Path) -> Result<PathBuf> {
-    let binary = fs::canonicalize(binary).with_context(|| format!("find {}", binary.display()))?;
-    let architecture = image::architecture(&binary)?;
-    let version = text(Command::new(&binary).arg("--version"))?;
-    let ours = concat!("garland ", env!("CARGO_PKG_VERSION"));
-    ensure!(
-        version.trim() == ours,
-        "{} has version {}, not {ours}",
-        binary.display(),
-        version.trim()
-    );
-    let folder = checkout.root.join("target/debian");
+/// If a tool is missing.
+pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Result<PathBuf> {
+    let architecture = program.architecture();
     let staging = Staging::new(folder.join("garland"))?;
-    put_program(&staging, &binary)?;
+    put_program(&staging, program)?;
     put_documents(&staging, checkout)?;
     let files = staging.settle()?;
     put_control(&staging, architecture, &files)?;
@@ -49,19 +38,18 @@ pub(super) fn build(checkout: &Checkout, binary: &Path) -> Result<PathBuf> {
     Ok(package)
 }
 
-fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
-    let place = staging.folder("usr/bin/garland")?;
-    fs::copy(binary, &place).with_context(|| format!("failed to copy {}", binary.display()))?;
+fn put_program(staging: &Staging, program: &Program) -> Result<()> {
+    program.copy_to(&staging.folder("usr/bin/garland")?)?;
     let completions = [
         ("bash", "usr/share/bash-completion/completions/garland"),
         ("zsh", "usr/share/zsh/vendor-completions/_garland"),
         ("fish", "usr/share/fish/vendor_completions.d/garland.fish"),
     ];
     for (shell, place) in completions {
-        staging.put(place, said(Command::new(binary).args(["completions", shell]))?)?;
+        staging.put(place, said(program.command().args(["completions", shell]))?)?;
     }
     let manual = staging.0.join("usr/share/man/man1");
-    said(Command::new(binary).args(["man", "--directory"]).arg(&manual))?;
+    said(program.command().args(["man", "--directory"]).arg(&manual))?;
     let mut gzip = Command::new("gzip");
     gzip.arg("-9n").current_dir(&manual);
     for page in fs::read_dir(&manual).context("failed to list the manual")? {
@@ -75,7 +63,7 @@ fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
 }
 
 fn put_documents(staging: &Staging, checkout: &Checkout) -> Result<()> {
-    staging.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
+    staging.put("usr/share/doc/garland/copyright", super::COPYRIGHT)?;
     let changes =
         fs::read(checkout.root.join("CHANGELOG.md")).context("failed to read CHANGELOG.md")?;
     staging.put_packed("usr/share/doc/garland/changelog", changes)?;

@@ -1,7 +1,8 @@
-//! Builds what users install: the static program, and the Debian package that contains it. Beside each are
-//! its bill of materials and checksums.
+//! Builds what users install: the static program, and packages that contain it. Beside each are its bill of
+//! materials and checksums.
 
 mod checkout;
+mod container;
 mod deb;
 mod image;
 mod release;
@@ -9,15 +10,39 @@ mod reproduction;
 mod sbom;
 mod staging;
 mod sums;
+mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 pub(crate) use checkout::Checkout;
 
 pub(crate) use reproduction::check as reproducible;
+
+use release::Program;
+use staging::said;
+
+/// The licences of all that is linked into the program.
+const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
+
+/// A kind of package.
+struct Kind {
+    /// The chore that makes it.
+    chore: &'static str,
+    /// The directory that it is made in, below `target`.
+    folder: &'static str,
+    build: fn(&Checkout, &Program, &Path) -> Result<PathBuf>,
+}
+
+/// Debian's package, the wheel of Python's client, and a container image.
+const KINDS: [Kind; 3] = [
+    Kind { chore: "deb", folder: "debian", build: deb::build },
+    Kind { chore: "wheel", folder: "wheel", build: wheel::build },
+    Kind { chore: "image", folder: "oci", build: container::build },
+];
 
 /// Builds the static program, and prints its path and those of its bill of materials and checksums.
 ///
@@ -36,15 +61,25 @@ pub(crate) fn built(root: &Path) -> Result<PathBuf> {
     release::built(&Checkout::at(root)?)
 }
 
-/// Makes the Debian package in `target/debian` from the program `binary`, or from a new build, and prints its
-/// path and those of its bill of materials and checksums.
+/// Makes the package of the kind `chore`, and prints its path and those of its bill of materials and
+/// checksums. Of `words`, `--binary FILE` names the program, instead of a new build, and `--into DIRECTORY`
+/// the directory of the package.
 ///
 /// # Errors
 /// If the program cannot be built, is not static or has another version, or a tool is missing.
-pub(crate) fn deb(root: &Path, binary: Option<PathBuf>) -> Result<()> {
+pub(crate) fn pack(root: &Path, chore: &str, words: &[String]) -> Result<()> {
+    let kind = KINDS.iter().find(|kind| kind.chore == chore).context("unknown kind of package")?;
+    let (mut binary, mut into) = (None, None);
+    for pair in words.chunks(2) {
+        match pair {
+            [option, file] if option == "--binary" => binary = Some(PathBuf::from(file)),
+            [option, folder] if option == "--into" => into = Some(Path::new(folder)),
+            _ => bail!("unknown argument: {}", pair.join(" ")),
+        }
+    }
     let checkout = Checkout::at(root)?;
     let binary = binary.map_or_else(|| release::built(&checkout), Ok)?;
-    print(&package(&checkout, &binary)?);
+    print(&package(&checkout, kind, &binary, into)?);
     Ok(())
 }
 
@@ -54,18 +89,31 @@ fn program(checkout: &Checkout) -> Result<[PathBuf; 3]> {
 }
 
 /// Makes the package of the program `binary`, and returns its path and those of the files beside it.
-fn package(checkout: &Checkout, binary: &Path) -> Result<[PathBuf; 3]> {
-    accompanied(checkout, deb::build(checkout, binary)?)
+fn package(
+    checkout: &Checkout,
+    kind: &Kind,
+    binary: &Path,
+    into: Option<&Path>,
+) -> Result<[PathBuf; 3]> {
+    let folder =
+        into.map_or_else(|| checkout.root.join("target").join(kind.folder), Path::to_owned);
+    accompanied(checkout, (kind.build)(checkout, &Program::at(binary)?, &folder)?)
 }
 
 /// Writes the bill of materials and the checksums beside `artefact`, and returns the paths of all three.
 fn accompanied(checkout: &Checkout, artefact: PathBuf) -> Result<[PathBuf; 3]> {
-    let name = artefact.file_name().unwrap_or_default().to_string_lossy();
-    let bill = artefact.with_file_name(format!("{}.cdx.json", name.trim_end_matches(".deb")));
+    let bill = artefact.with_extension("cdx.json");
     let text = sbom::bill(&checkout.root, &checkout.time)?;
     fs::write(&bill, text).with_context(|| format!("failed to write {}", bill.display()))?;
     let sums = sums::put(&[&artefact, &bill])?;
     Ok([artefact, bill, sums])
+}
+
+/// Returns `time`, in seconds since 1970, as RFC 3339 writes it.
+fn date(time: &str) -> Result<String> {
+    let mut date = Command::new("date");
+    date.args(["-u", "-d", &format!("@{time}"), "+%Y-%m-%dT%H:%M:%SZ"]);
+    Ok(String::from_utf8_lossy(&said(&mut date)?).trim().to_owned())
 }
 
 fn print(paths: &[PathBuf]) {

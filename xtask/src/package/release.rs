@@ -1,12 +1,14 @@
-//! Builds the program for users.
+//! Builds the program for users, and checks it before it is packed.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::checkout::Checkout;
 use super::image;
+use super::staging::said;
 use crate::fabric;
 
 /// Builds the optimised, static program, and returns its path. Equal sources, compilers and C libraries
@@ -29,4 +31,52 @@ pub(super) fn built(checkout: &Checkout) -> Result<PathBuf> {
     image::architecture(&binary)?;
     checkout.assert_neutral(&binary)?;
     Ok(binary)
+}
+
+/// A static program of this version, which can be packed.
+pub(super) struct Program {
+    path: PathBuf,
+    architecture: &'static str,
+}
+
+impl Program {
+    /// Checks the program `binary`.
+    ///
+    /// # Errors
+    /// If it is not static or has another version.
+    pub(super) fn at(binary: &Path) -> Result<Self> {
+        let path =
+            fs::canonicalize(binary).with_context(|| format!("find {}", binary.display()))?;
+        let program = Self { architecture: image::architecture(&path)?, path };
+        let version = said(program.command().arg("--version"))?;
+        let version = String::from_utf8_lossy(&version);
+        let ours = concat!("garland ", env!("CARGO_PKG_VERSION"));
+        ensure!(
+            version.trim() == ours,
+            "{} has version {}, not {ours}",
+            program.path.display(),
+            version.trim()
+        );
+        Ok(program)
+    }
+
+    /// Returns Debian's name of the architecture that it is built for.
+    pub(super) fn architecture(&self) -> &'static str {
+        self.architecture
+    }
+
+    /// Returns a command that runs it.
+    pub(super) fn command(&self) -> Command {
+        Command::new(&self.path)
+    }
+
+    /// Copies it to the file `place`.
+    ///
+    /// # Errors
+    /// If it cannot be copied.
+    pub(super) fn copy_to(&self, place: &Path) -> Result<()> {
+        fs::copy(&self.path, place)
+            .with_context(|| format!("failed to copy {}", self.path.display()))?;
+        Ok(())
+    }
 }

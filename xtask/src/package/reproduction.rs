@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::checkout::Checkout;
-use super::{package, program, sums};
+use super::{KINDS, package, program, sums};
 
-/// Builds the program and the package in `root`, and again from a copy of the sources in a temporary
+/// Builds the program and the packages in `root`, and again from a copy of the sources in a temporary
 /// directory (about 1 GiB, removed at the end); prints the checksums of both builds.
 ///
 /// # Errors
@@ -41,8 +41,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 /// Makes all that users take away.
 fn artefacts(checkout: &Checkout) -> Result<Vec<PathBuf>> {
     let program = program(checkout)?;
-    let package = package(checkout, &program[0])?;
-    Ok(program.into_iter().chain(package).collect())
+    let mut all = program.to_vec();
+    for kind in &KINDS {
+        all.extend(package(checkout, kind, &program[0], None)?);
+    }
+    Ok(all)
 }
 
 /// A directory that is removed when the value is dropped. Its name has another length than that of the

@@ -20,9 +20,7 @@ const PROGRAM: &str = "garland";
 /// # Errors
 /// If cargo or another tool fails, or what it prints lacks a part.
 pub(super) fn bill(root: &Path, time: &str) -> Result<String> {
-    let mut date = Command::new("date");
-    date.args(["-u", "-d", &format!("@{time}"), "+%Y-%m-%dT%H:%M:%SZ"]);
-    let date = String::from_utf8_lossy(&said(&mut date)?).trim().to_owned();
+    let date = super::date(time)?;
     let graph = Graph::read(root)?;
     let mut components = vec![standard_library()?, c_library()?];
     let mut dependencies = Vec::new();

@@ -43,7 +43,7 @@ impl Staging {
         Ok(path)
     }
 
-    /// Sets the permissions that installed files have (files in `bin` are executable), and returns the
+    /// Sets the permissions that installed files have (files in `bin` and `scripts` are executable), and returns the
     /// paths of all files relative to the staging directory.
     pub(super) fn settle(&self) -> Result<Vec<String>> {
         let mut files = Vec::new();
@@ -56,7 +56,7 @@ impl Staging {
                     folders.push(path);
                     continue;
                 }
-                let is_program = folder.ends_with("bin");
+                let is_program = folder.ends_with("bin") || folder.ends_with("scripts");
                 permit(&path, if is_program { 0o755 } else { 0o644 })?;
                 let name = path.strip_prefix(&self.0).unwrap_or(&path);
                 files.push(name.to_string_lossy().into_owned());

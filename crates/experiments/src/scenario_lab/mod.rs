@@ -9,9 +9,8 @@ mod waited;
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use garland_commands::calibration;
 use garland_core::cluster::nodelist::fold;
@@ -141,8 +140,8 @@ impl<'a> ScenarioLab<'a> {
     /// Returns whether the file `name` on the node equals `source`. Removes the file of the node.
     pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
         let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
-        let same = Command::new("cmp").arg("-s").arg(source).arg(&path).status();
-        let same = same.or_nothing("failed to run cmp")?.success();
+        let same = are_equal(source, &path)
+            .or_nothing(format!("failed to compare {} with its source", path.display()))?;
         std::fs::remove_file(&path).or_nothing(format!("failed to remove {}", path.display()))?;
         Ok(same)
     }
@@ -160,6 +159,21 @@ impl<'a> ScenarioLab<'a> {
     /// Removes the lab and all its files.
     pub fn end(mut self) -> Result<(), Failure> {
         self.lab.take().map_or(Ok(()), |lab| lab.down().map_err(Failure::nothing))
+    }
+}
+
+/// Returns whether two files have the same bytes.
+fn are_equal(one: &Path, other: &Path) -> io::Result<bool> {
+    let [mut one, mut other] =
+        [File::open(one)?, File::open(other)?].map(|file| BufReader::with_capacity(1 << 20, file));
+    loop {
+        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
+        let length = here.len().min(there.len());
+        if length == 0 || here[..length] != there[..length] {
+            return Ok(here.is_empty() && there.is_empty());
+        }
+        one.consume(length);
+        other.consume(length);
     }
 }
 
@@ -197,3 +211,6 @@ fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     }
     Ok(files)
 }
+
+#[cfg(test)]
+mod tests;
