@@ -73,7 +73,7 @@ fn help() {
       up        Start standing agents, so that commands need no set-up; down ends, status shows them
 
     Run:
-      exec      Run a command on every node; equal output is folded
+      exec      Run a command on every node
       farm      Run many jobs on many nodes
 
     Measure:

@@ -109,10 +109,7 @@ impl Driver for Agents {
         let ended = ended.or_nothing("cannot run jobs on agents")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
         children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
-        match failed {
-            Some(failure) => Err(failure),
-            None => Ok(ending(settings, &names, &ended, &last_words)),
-        }
+        failed.map_or_else(|| Ok(ending(settings, &names, &ended, &last_words)), Err)
     }
 }
 
