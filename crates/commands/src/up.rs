@@ -25,7 +25,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
     let builder = FleetBuilder {
-        stay: Some(up.idle),
+        stay: Some(up.idle.0.div_ceil(1_000_000_000)),
         quiet: context.json,
         ..FleetBuilder::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use garland_core::units::Nanos;
 use garland_protocol::ClockFault;
 
 use garland_fleet::args::{LAB_VARIABLE, Launch};
-use garland_fleet::standing::IDLE;
 
 /// The arguments of `garland up`.
 #[derive(Debug, ClapArgs)]
 pub struct Up {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
-    /// End an agent after this many idle seconds.
-    #[arg(long, default_value_t = IDLE, value_name = "SECONDS")]
-    pub idle: u64,
+    /// End an agent when it has been idle for this time, such as 30min.
+    #[arg(long, default_value = "1h", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
+    pub idle: Nanos,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,

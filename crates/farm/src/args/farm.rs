@@ -124,8 +124,8 @@ pub struct FarmRun {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last", conflicts_with_all = ["what", "command"])]
     pub resume: Option<String>,
     /// Directory that Slurm's nodes share with this machine [default: the run's own].
-    #[arg(long, value_name = "DIR")]
-    pub shared: Option<OsString>,
+    #[arg(long, alias = "shared", value_name = "DIR")]
+    pub slurm_dir: Option<OsString>,
     /// Print each job's output when the job has ended, as GNU parallel does. The summary is then
     /// printed on standard error.
     #[arg(long, group = "arrangement")]
