@@ -67,7 +67,7 @@ fn every_kind_goes_by_every_provider_at_all_sizes() {
 #[test]
 fn without_a_name_a_provider_that_both_have_is_taken_and_rates_are_kept() {
     let scratch = Scratch::new("fabric-any");
-    let arguments = ["-f", "msg", "--rate", "500", "--time", "0.5", "--wait", "poll"];
+    let arguments = ["-f", "msg", "--per-second", "500", "--time", "0.5s", "--wait", "poll"];
     let said = ping(&scratch, &arguments, &[]).with_code(0);
     assert!(said.out.contains("of libfabric ") && !said.out.contains("shm"), "{}", said.out);
     assert!(said.out.contains("times begin at the scheduled start of each"), "{}", said.out);

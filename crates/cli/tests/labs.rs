@@ -27,7 +27,8 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
     let scratch = Scratch::new("lab-run");
     let (garland, star) = (garland(&scratch), star(&scratch));
     let own = env!("CARGO_BIN_EXE_garland");
-    let reach = ["lab", "run", &star, "--", own, "exec", "lab:a,lab:c-1", "--", "hostname"];
+    let reach =
+        ["lab", "run", &star, "--", own, "exec", "--fold", "lab:a,lab:c-1", "--", "hostname"];
     let said = garland.run(&reach).with_code(0);
     // Each has said its own name, which is folded.
     assert_eq!(said.out, "lab:a,lab:c-1: <node>\n");

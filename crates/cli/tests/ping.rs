@@ -63,8 +63,17 @@ fn how_much_of_a_rate_is_batching_is_said() {
 #[test]
 fn a_rate_is_kept_and_polling_works() {
     let scratch = Scratch::new("ping-rate");
-    let arguments =
-        ["ping", "local[1-2]", "--rate", "2000", "--time", "0.5", "--wait", "poll", "--json"];
+    let arguments = [
+        "ping",
+        "local[1-2]",
+        "--per-second",
+        "2000",
+        "--time",
+        "0.5s",
+        "--wait",
+        "poll",
+        "--json",
+    ];
     let result = garland(&scratch).run(&arguments).with_code(0).json();
     let point = &result["pairs"][0]["points"][0];
     assert_eq!(point["count"], 1000);

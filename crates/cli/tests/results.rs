@@ -298,11 +298,11 @@ fn a_topology() {
 #[test]
 fn sizes_of_stars() {
     let scratch = Scratch::new("result-net-size");
-    let star = ["net", "size", "--slots", "1", "--onboard", "1", "--cable-price", "2.50"];
+    let star = ["net", "size", "--card-slots", "1", "--onboard", "1", "--cable-price", "2.50"];
     insta::assert_snapshot!(object(&scratch, &star), @r#"
     schema "garland.net-size/2"
     run null
-    command ["garland","--json","net","size","--slots","1","--onboard","1","--cable-price","2.50"]
+    command ["garland","--json","net","size","--card-slots","1","--onboard","1","--cable-price","2.50"]
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"compute","ns":"NS"}
     limit null

@@ -124,7 +124,7 @@ fn start(
 ) -> Result<Vec<Result<Agent, String>>, Failure> {
     let Site { inventory, places, lab } = site;
     let builder = FleetBuilder {
-        stay: Some(up.idle),
+        stay: Some(up.idle_seconds()),
         interrupts: Some(Arc::clone(interrupts)),
         quiet,
         ..FleetBuilder::new(nodes, inventory, places, &up.launch, run, lab.as_ref())

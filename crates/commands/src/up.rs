@@ -29,7 +29,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
     let builder = FleetBuilder {
-        stay: Some(up.idle),
+        stay: Some(up.idle_seconds()),
         quiet: context.json,
         ..FleetBuilder::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };

@@ -1,5 +1,6 @@
 //! The head's side of running a command on every node, and of shutting down agents.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
@@ -25,9 +26,17 @@ pub enum CommandEnd {
     Interrupted,
 }
 
-/// Runs `command` on all `agents`. Calls `output` with the index of a node, whether the bytes are
-/// from standard error, and the bytes. Returns how the command ended on each node, in the order of
-/// `agents`.
+/// An event of a command on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandNews<'a> {
+    /// Output: whether it is from standard error, and the bytes.
+    Output(bool, &'a [u8]),
+    /// The end of the command, or of its node; nothing follows.
+    Ended,
+}
+
+/// Runs `command` on all `agents`. Calls `news` with the index of a node, and an event there. Returns
+/// how the command ended on each node, in the order of `agents`.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -35,19 +44,27 @@ pub fn run_command(
     agents: Vec<Result<Agent, String>>,
     command: &[Vec<u8>],
     interrupts: Option<&Interrupts>,
-    output: &mut dyn FnMut(usize, bool, &[u8]),
+    news: &mut dyn FnMut(usize, CommandNews<'_>),
 ) -> std::io::Result<Vec<CommandEnd>> {
+    let (news, mut open) = (RefCell::new(news), Vec::from_iter(0..agents.len()));
     let orders = (0..agents.len()).map(|node| (node, ToAgent::Exec(command.to_vec())));
     let query = Query::new(orders, None, |node, message| match message {
         FromAgent::Output(is_error, bytes) => {
-            output(node, is_error, &bytes);
+            news.borrow_mut()(node, CommandNews::Output(is_error, &bytes));
             None
         }
         FromAgent::Exited(code) => Some(Ok(code)),
         FromAgent::ExecFailed(reason) => Some(Err(reason)),
         _ => None,
     });
-    let ends = Session::new(agents, interrupts).run(query, &mut |_| {})?.into_answers();
+    let mut ended = |query: &mut Query<'_, i32>| {
+        for node in open.extract_if(.., |node| query.has_answered(*node)) {
+            news.borrow_mut()(node, CommandNews::Ended);
+        }
+    };
+    let mut query = Session::new(agents, interrupts).run(query, &mut ended)?;
+    ended(&mut query);
+    let ends = query.into_answers();
     let end = |end| match end {
         Some(Ok(code)) => CommandEnd::Exited(code),
         Some(Err(reason)) => CommandEnd::Failed(reason),

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
 
 pub use self::balance::Balance;
+use garland_core::units::Nanos;
 use garland_fleet::args::Launch;
 
 /// `garland wires`.
@@ -15,13 +16,13 @@ pub struct Wires {
     /// The nodes, such as 'n[01-20]'; with fewer than four, no fault can be located.
     pub nodes: String,
     /// The run to compare with [default: the last one of the same nodes].
-    #[arg(long, value_name = "RUN")]
-    pub baseline: Option<String>,
+    #[arg(long, alias = "baseline", value_name = "RUN")]
+    pub base: Option<String>,
     /// Number of NICs of each node to use: its first K addresses [default: as many as all nodes have].
     #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=64))]
     pub rails: Option<u16>,
     /// Sweep packet sizes instead, with 1, 2, .. pairs at once, over local and remote wires.
-    #[arg(long, conflicts_with_all = ["baseline", "rails", "streams"])]
+    #[arg(long, conflicts_with_all = ["base", "rails", "streams"])]
     pub sweep: bool,
     /// Number of parallel streams in the measurement with several streams.
     #[arg(long, default_value_t = 4, value_name = "K", value_parser = value_parser!(u16).range(1..=32))]
@@ -43,18 +44,18 @@ pub struct Ping {
     /// Operation to time.
     #[arg(short, long, value_enum, default_value = "get")]
     pub function: PingFunction,
-    /// Operations in flight: N, or N..M for all doublings [default: 1; with --rate 64].
+    /// Operations in flight: N, or N..M for all doublings [default: 1; with --per-second 64].
     #[arg(short = 'b', long, value_name = "N", conflicts_with = "sweep")]
     pub in_flight: Option<String>,
     /// Operations for each line [default: until the median is known within 1 %].
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..))]
     pub count: Option<u32>,
-    /// Longest time for a line, in seconds.
-    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
-    pub time: f64,
-    /// Start operations at this rate (open loop), and measure each from its scheduled start.
-    #[arg(long, value_name = "PER-SECOND", conflicts_with = "sweep", value_parser = value_parser!(u32).range(1..))]
-    pub rate: Option<u32>,
+    /// Longest time for a line.
+    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
+    pub time: Nanos,
+    /// Start N operations a second (open loop), and measure each from its scheduled start.
+    #[arg(long, alias = "rate", value_name = "N", conflicts_with = "sweep", value_parser = value_parser!(u32).range(1..))]
+    pub per_second: Option<u32>,
     /// Sweep 1 to 64 in flight and many sizes: LogGP parameters, the knee, and the bottleneck there.
     #[arg(long)]
     pub sweep: bool,

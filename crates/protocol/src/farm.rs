@@ -26,6 +26,8 @@ pub enum FarmOrder {
         folder: Text,
         /// Whether to report the CPU time of running jobs once a second.
         metered: bool,
+        /// Whether to send the whole output of jobs, as it comes.
+        streamed: bool,
     },
     /// Run these jobs in order, as processors become free.
     Run(Vec<Task>),
@@ -120,6 +122,9 @@ pub enum FarmEvent {
     Ended(Vec<TaskEnd>),
     /// The output of a job, if there is any; sent before the job's end.
     Output(u32, Vec<u8>),
+    /// Bytes of a running job's standard output (false) or standard error (true), as they come; sent
+    /// only if the head wants them.
+    Wrote(u32, bool, Vec<u8>),
     /// These jobs were returned without being started.
     Returned(Vec<u32>),
     /// The next output files, in the job's order, of a successful job that ran in a directory of

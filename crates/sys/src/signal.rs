@@ -41,6 +41,11 @@ impl Interrupts {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, come: AtomicBool::new(false) })
     }
 
+    /// Interrupts the command as a signal does.
+    pub fn raise(&self) {
+        self.come.store(true, Ordering::Release);
+    }
+
     /// Returns whether a signal was received since the last call.
     #[must_use]
     pub fn pending(&self) -> bool {

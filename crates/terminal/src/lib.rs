@@ -12,4 +12,5 @@ pub mod notes;
 pub mod screen;
 pub mod stage;
 pub mod starting;
+pub mod streams;
 pub mod verdicts;

@@ -46,17 +46,17 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Passes a command's output on to standard error or standard output; control sequences are escaped only on a
-/// terminal.
-pub fn pass_on(bytes: &[u8], is_error: bool) {
+/// terminal. Returns false if the reader closed the pipe, since it needs no more output.
+pub fn pass_on(bytes: &[u8], is_error: bool) -> bool {
     let is_terminal =
         if is_error { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let shown = is_terminal.then(|| printable::bytes(bytes));
     let bytes = shown.as_ref().map_or(bytes, String::as_bytes);
-    // A reader that closed the pipe needs no more output.
-    let _ = match is_error {
+    let written = match is_error {
         true => io::stderr().write_all(bytes),
-        false => io::stdout().write_all(bytes),
+        false => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
     };
+    !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Prints `text` to standard output. A closed pipe (`garland cp .. | head -1`) is not an error: the

@@ -76,6 +76,12 @@ impl Process {
         self.resident("VmRSS:")
     }
 
+    /// Returns the largest resident memory that the process has had, in bytes; 0 if it has ended.
+    #[must_use]
+    pub fn peak_memory(&self) -> u64 {
+        self.resident("VmHWM:")
+    }
+
     /// Returns the resident file-backed memory of the process in bytes, mainly of its program; 0 if
     /// it has ended.
     #[must_use]

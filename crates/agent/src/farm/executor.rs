@@ -53,6 +53,8 @@ struct State {
     idle: usize,
     /// Whether jobs can be ordered to leave.
     metered: bool,
+    /// Whether output is reported as it comes.
+    streamed: bool,
     over: bool,
 }
 
@@ -98,6 +100,11 @@ impl JobExecutor {
         };
         self.meter = Some(threads::spawn_small("meter", STACK, measure)?);
         Ok(())
+    }
+
+    /// Reports the output of jobs that begin from now on as it comes. A job waits while it is sent.
+    pub fn stream(&mut self) {
+        self.shared.state.lock().streamed = true;
     }
 
     /// Orders a running job to leave this node. Nothing happens if it does not run.
@@ -208,6 +215,7 @@ impl Shared {
                 state.idle -= 1;
                 continue;
             };
+            let streamed = state.streamed;
             drop(state);
             let task = &job.task;
             let supervision = Supervision {
@@ -215,6 +223,11 @@ impl Shared {
                 stop: &self.stop,
                 leave: job.leave.as_ref(),
                 leader: &|leader| job.leader.store(leader.unwrap_or(0), Ordering::Relaxed),
+                wrote: &|is_error, bytes| {
+                    if streamed {
+                        self.events.tell(FarmEvent::Wrote(task.job, is_error, bytes.to_vec()));
+                    }
+                },
                 stays: &|why| self.events.tell(FarmEvent::Stays(task.job, why)),
             };
             let JobEnd { end, said, files, has_left } = run::run(task, &self.place, &supervision);

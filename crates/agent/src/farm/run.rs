@@ -51,6 +51,8 @@ pub struct Supervision<'a> {
     /// Gets the leader of the job's process group, as `/proc` names it, when the job has begun, and
     /// `None` when it is about to end.
     pub leader: &'a dyn Fn(Option<u32>),
+    /// Gets the output of the job as it comes: whether it is from standard error, and the bytes.
+    pub wrote: &'a dyn Fn(bool, &[u8]),
     /// Gets the reason if a job that was to leave stays.
     pub stays: &'a dyn Fn(String),
 }
@@ -136,6 +138,10 @@ fn watch(
     let stop = supervision.stop;
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
     let (mut late, mut stopped) = (false, false);
+    let mut add = |is_error, bytes: &[u8]| {
+        output.add(is_error, bytes);
+        (supervision.wrote)(is_error, bytes);
+    };
     let mut watched = child::watch(&job);
     let leader = watched.as_ref().ok().and_then(child::number_in_proc);
     (supervision.leader)(leader.or_else(|| Some(job.id())));
@@ -158,7 +164,7 @@ fn watch(
             }
         };
         if ready[first_pipe..].iter().any(|pipe| pipe.read) {
-            pipes.read(|is_error, bytes| output.add(is_error, bytes));
+            pipes.read(&mut add);
         }
         if ready[0].read {
             break;
@@ -180,7 +186,7 @@ fn watch(
     (supervision.leader)(None);
     supervision.guard.iter().for_each(|guard| guard.ended(job.id()));
     let ended = child::reap(&job)?;
-    pipes.read(|is_error, bytes| output.add(is_error, bytes));
+    pipes.read(&mut add);
     watched?;
     let outcome = match (late, stopped) {
         (true, _) => Outcome::Timeout,

@@ -41,7 +41,9 @@ impl JobService {
     /// Executes an order.
     pub fn obey(&mut self, order: FarmOrder) {
         match order {
-            FarmOrder::Open { slots, folder, metered } => self.open(slots, &folder, metered),
+            FarmOrder::Open { slots, folder, metered, streamed } => {
+                self.open(slots, &folder, metered, streamed);
+            }
             FarmOrder::Run(tasks) => {
                 if let Some(executor) = &mut self.executor {
                     executor.take(tasks);
@@ -79,7 +81,7 @@ impl JobService {
         self.controller.session.send(&FromAgent::Farm(Box::new(event)));
     }
 
-    fn open(&mut self, slots: Option<u32>, folder: &Text, metered: bool) {
+    fn open(&mut self, slots: Option<u32>, folder: &Text, metered: bool, streamed: bool) {
         let facts = facts();
         let own = self.path(folder);
         let Controller { agent, session } = self.controller.clone();
@@ -90,7 +92,10 @@ impl JobService {
             if metered { executor.meter() } else { Ok(()) }.map(|()| executor)
         };
         match executor.and_then(metered) {
-            Ok(executor) => {
+            Ok(mut executor) => {
+                if streamed {
+                    executor.stream();
+                }
                 agent.activity.add_executor(JobsSnapshot::of(&executor));
                 self.executor = Some(executor);
             }

@@ -91,7 +91,7 @@ Exit codes:
 pub enum Command {
     /// Copy files and directories to every node, or from nodes
     Cp(Box<Cp>),
-    /// Run a command on every node; equal output is folded: garland exec 'n[01-20]' uptime
+    /// Run a command on every node: garland exec 'n[01-20]' uptime
     Exec(Exec),
     /// Measure the network between all pairs of nodes and name faults: garland wires 'n[01-20]'
     Wires(Wires),

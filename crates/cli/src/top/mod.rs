@@ -58,7 +58,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
         interrupted: false,
         write_error: None,
     };
-    let view = View::new(nodes.len(), Duration::from_secs(top.interval.into()));
+    let view = View::new(nodes.len(), Duration::from_nanos(top.interval.0));
     let mut session = Session::new(fleet.agents, Some(&interrupts)).with_wakes(Stage::input());
     session.run(view, &mut |view| show.observe(view)).or_nothing("watching the nodes")?;
     show.interrupted |= session.interrupted();

@@ -5,6 +5,7 @@ mod deaths;
 mod figures;
 mod files;
 mod moves;
+mod outputs;
 mod parallel;
 mod placements;
 mod runs;

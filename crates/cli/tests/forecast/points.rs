@@ -40,7 +40,10 @@ fn the_hub_of_a_topology_is_as_busy_as_its_bytes_make_it() {
     let given = "1=1450,2=745,4=390,8=235";
     let of = |rate: &str| {
         let words = ["forecast", "--points", given, "--topology", "hub", "--rate", rate];
-        told(&scratch, &[&words[..], &["--in", "100MB", "--out", "20MB", "--jobs", "24"]].concat())
+        told(
+            &scratch,
+            &[&words[..], &["--bytes-in", "100MB", "--bytes-out", "20MB", "--jobs", "24"]].concat(),
+        )
     };
     let slow = of("10mbit");
     // 120 MB at 91.5 % of 10 Mbit/s.
@@ -55,7 +58,8 @@ fn a_topology_of_one_size_is_simulated_up_to_its_nodes() {
     let scratch = Scratch::new("forecast-one-size");
     for name in ["p2p-joined", "routed-mesh"] {
         let words = ["forecast", "--points", "1=48,2=24.1,4=12.2", "--topology", name];
-        let more = ["--in", "3MB", "--out", "600kB", "--jobs", "120", "--nodes", "3,15,16"];
+        let more =
+            ["--bytes-in", "3MB", "--bytes-out", "600kB", "--jobs", "120", "--nodes", "3,15,16"];
         let result = told(&scratch, &[&words[..], &more].concat());
         let simulated = result["simulated"].as_array().unwrap();
         let nodes: Vec<_> = simulated.iter().map(|one| one["nodes"].as_u64().unwrap()).collect();

@@ -10,7 +10,7 @@ fn commands_fold_and_a_killed_node_is_named() {
     let scratch = Scratch::new("exec");
     let stage = Stage::new(&scratch);
     let list = stage.list();
-    let said = stage.garland.run(&["exec", &list, "--", "hostname"]).with_code(0);
+    let said = stage.garland.run(&["exec", "--fold", &list, "--", "hostname"]).with_code(0);
     assert!(said.out.contains(&list), "{}", said.out);
     assert_eq!(said.out.lines().count(), 1, "{}", said.out);
     let on_one = "test $(hostname) != n2";

@@ -40,7 +40,7 @@ fn a_lab_a_copy_pings_and_commands_need_no_root() {
     let _ = run(&["cp", "source.bin", "lab:n[1-3]:/d/"]);
     let source = scratch.path("source.bin");
     let _ = run(&["exec", "lab:n[1-3]", "--", "cmp", "d/source.bin", &source.to_string_lossy()]);
-    let said = run(&["exec", "lab:n[1-3]", "--", "hostname"]);
+    let said = run(&["exec", "--fold", "lab:n[1-3]", "--", "hostname"]);
     assert!(said.out.contains("lab:n[1-3]"), "{}", said.out);
     for transport in ["tcp", "shm"] {
         let said = run(&["ping", "lab:n[1-2]", "8", "64", "-n", "200", "--transport", transport]);

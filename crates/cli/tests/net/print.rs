@@ -30,9 +30,9 @@ fn a_node_is_printed_and_all_are_written() {
     insta::assert_snapshot!(said.out);
 
     let folder = path_text(&scratch.path("out"));
-    let _ = config(&["--all", "--output", &folder, "--dry-run"]).with_code(0);
+    let _ = config(&["--all", "--output-dir", &folder, "--dry-run"]).with_code(0);
     assert!(!scratch.path("out").exists());
-    let said = config(&["--all", "--output", &folder]).with_code(0);
+    let said = config(&["--all", "--output-dir", &folder]).with_code(0);
     assert_eq!(said.out.lines().count(), 2 * 3 + 4, "{}", said.out);
     let read = |path: &str| std::fs::read_to_string(scratch.path("out").join(path)).unwrap();
     assert!(read("srv/etc/network/interfaces.d/garland").contains("pointopoint 10.88.0.12"));

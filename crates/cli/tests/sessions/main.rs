@@ -1,6 +1,7 @@
 //! What people see: help, errors with hints, tables. Times and rates are replaced by signs. Standing
 //! agents, also of other releases.
 
+mod outputs;
 mod releases;
 mod spool;
 
@@ -73,7 +74,7 @@ fn help() {
       up        Start standing agents, so that commands need no set-up; down ends, status shows them
 
     Run:
-      exec      Run a command on every node; equal output is folded
+      exec      Run a command on every node
       farm      Run many jobs on many nodes
 
     Measure:
@@ -323,6 +324,35 @@ fn the_manual_and_the_completions_name_every_command() {
     hint: `garland lab --help` lists the commands
     [exit 2]
     ");
+}
+
+#[test]
+fn former_names_of_options_are_accepted_and_not_listed() {
+    let scratch = Scratch::new("former-names");
+    let garland = garland(&scratch);
+    for (command, now, former) in [
+        (&["farm", "run"][..], "--slurm-dir", "--shared"),
+        (&["ping"], "--per-second", "--rate"),
+        (&["wires"], "--base", "--baseline"),
+        (&["forecast"], "--shape", "--plan"),
+        (&["forecast"], "--bytes-in", "--in"),
+        (&["forecast"], "--bytes-out", "--out"),
+        (&["net", "config"], "--output-dir", "--output"),
+        (&["net", "size"], "--card-slots", "--slots"),
+    ] {
+        let help = garland.run(&[command, &["--help"]].concat()).with_code(0).out;
+        let lists = |name: &str| {
+            help.lines().any(|line| line.trim_start().starts_with(&format!("{name} <")))
+        };
+        assert!(lists(now) && !lists(former), "{help}");
+        // Without its value it is refused by its name, which is known.
+        let said = garland.run(&[command, &[former]].concat()).with_code(2).err;
+        assert!(said.contains(&format!("'{now} <")), "{former}: {said}");
+    }
+    for words in [["top", "local1", "--interval", "0.5s"], ["up", "local1", "--idle", "1d"]] {
+        let said = garland.run(&words).with_code(2).err;
+        assert!(said.contains(words[2]), "{said}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn one_node_has_no_wire_and_an_unknown_baseline_is_refused() {
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
     let alone = garland.run(&["wires", "local1"]).with_code(2);
     assert!(alone.err.contains("wires needs two nodes or more"), "{}", alone.err);
-    let unknown = garland.run(&["wires", "local[1-4]", "--baseline", "../x"]).with_code(2);
+    let unknown = garland.run(&["wires", "local[1-4]", "--base", "../x"]).with_code(2);
     assert!(unknown.err.contains("is not a run of garland wires"), "{}", unknown.err);
     scratch.assert_nothing_left();
 }

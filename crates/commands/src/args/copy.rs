@@ -520,6 +520,15 @@ pub struct Exec {
     /// Pipes, `;`, variables and patterns are those of the node. Several words are joined by spaces.
     #[arg(short, long)]
     pub shell: bool,
+    /// Print equal output once, when all nodes have ended [default on a terminal, with several nodes].
+    #[arg(long, group = "arrangement")]
+    pub fold: bool,
+    /// Print each node's output together, in the order of NODES.
+    #[arg(long, group = "arrangement")]
+    pub group: bool,
+    /// Print whole lines as they come, each after its node's name [default in a pipe or file].
+    #[arg(long, group = "arrangement")]
+    pub line_buffer: bool,
     /// The command and its arguments; `--` may stand before it.
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

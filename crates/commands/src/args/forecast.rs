@@ -29,9 +29,9 @@ pub struct Forecast {
     /// The points are copies of BYTES to each node, as in runs of copies.
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["jobs", "bytes_in", "bytes_out", "limit"])]
     pub copy: Option<String>,
-    /// Plan of these copies.
-    #[arg(long, value_enum, default_value_t = PlanName::Chain)]
-    pub plan: PlanName,
+    /// Shape of the plan of these copies.
+    #[arg(long, alias = "plan", value_enum, default_value_t = PlanName::Chain)]
+    pub shape: PlanName,
     /// Number of jobs of the work [default: it can be divided at will].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub jobs: Option<u32>,
@@ -40,10 +40,10 @@ pub struct Forecast {
     #[arg(long, value_name = "NAME=TIME")]
     pub limit: Vec<String>,
     /// Bytes that all jobs together read from the first node of the topology.
-    #[arg(long = "in", value_name = "BYTES", requires = "topology")]
+    #[arg(long, alias = "in", value_name = "BYTES", requires = "topology")]
     pub bytes_in: Option<String>,
     /// Bytes that all jobs together send back.
-    #[arg(long = "out", value_name = "BYTES", requires = "topology")]
+    #[arg(long, alias = "out", value_name = "BYTES", requires = "topology")]
     pub bytes_out: Option<String>,
     /// Price of a node, with everything that it needs.
     #[arg(long, value_name = "PRICE")]

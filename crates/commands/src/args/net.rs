@@ -60,8 +60,8 @@ pub struct NetShow {
 #[derive(Debug, ClapArgs)]
 pub struct NetSize {
     /// The server's slots for cards.
-    #[arg(long, value_parser = value_parser!(u32).range(0..=64))]
-    pub slots: u32,
+    #[arg(long, alias = "slots", value_name = "SLOTS", value_parser = value_parser!(u32).range(0..=64))]
+    pub card_slots: u32,
     /// Ports of a card.
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=16))]
     pub ports: u32,
@@ -104,8 +104,8 @@ pub struct NetConfig {
     pub map: Vec<String>,
     /// Write the files below this directory instead of printing them; with --all, in a directory for each
     /// node.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["diff", "install"])]
-    pub output: Option<PathBuf>,
+    #[arg(long, alias = "output", value_name = "DIR", conflicts_with_all = ["diff", "install"])]
+    pub output_dir: Option<PathBuf>,
     /// Compare with the installed files; exit with 4 if any differs from the plan.
     #[arg(long, conflicts_with = "install")]
     pub diff: bool,

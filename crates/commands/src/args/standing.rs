@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use garland_core::units::Nanos;
 use garland_protocol::ClockFault;
 
 use garland_fleet::args::{LAB_VARIABLE, Launch};
-use garland_fleet::standing::IDLE;
 
 /// The arguments of `garland up`.
 #[derive(Debug, ClapArgs)]
 pub struct Up {
     /// The nodes, such as 'n[01-20]'; with --spool also their directory: NODES:PATH.
-    // Also NODES:PATH, whose path is arbitrary bytes.
+    // A path is arbitrary bytes.
     pub nodes: OsString,
     /// Keep the agents connected, and copy to all nodes what is renamed into DIR.
     ///
@@ -26,12 +26,19 @@ pub struct Up {
     /// Options of `garland cp` for the copies of --spool.
     #[arg(last = true, requires = "spool", value_name = "CP-OPTION")]
     pub options: Vec<OsString>,
-    /// End an agent after this many idle seconds.
-    #[arg(long, default_value_t = IDLE, value_name = "SECONDS")]
-    pub idle: u64,
+    /// End an agent when it has been idle for this time, such as 30min.
+    #[arg(long, default_value = "1h", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
+    pub idle: Nanos,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+impl Up {
+    /// Returns the number of idle seconds after which agents end.
+    pub fn idle_seconds(&self) -> u64 {
+        self.idle.0.div_ceil(1_000_000_000)
+    }
 }
 
 /// The arguments of `garland down`.

@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, value_parser};
 
+use garland_core::units::Nanos;
 use garland_fleet::args::Launch;
 
 /// The arguments of `garland top`.
@@ -9,13 +10,22 @@ use garland_fleet::args::Launch;
 pub struct Top {
     /// The nodes, such as 'n[01-20]'.
     pub nodes: String,
-    /// Seconds between updates.
-    #[arg(short, long, default_value_t = 1, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..=3600))]
-    pub interval: u32,
+    /// Time between updates, from 1s to 1h.
+    #[arg(short, long, default_value = "1s", value_name = "TIME", value_parser = interval)]
+    pub interval: Nanos,
     /// End after N updates [default: run until interrupted].
     #[arg(short = 'n', long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub count: Option<u32>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
+}
+
+fn interval(text: &str) -> Result<Nanos, String> {
+    let interval = Nanos::parse_or_seconds(text).map_err(|error| error.to_string())?;
+    let range = Nanos::from_secs(1)..=Nanos::from_secs(3600);
+    range
+        .contains(&interval)
+        .then_some(interval)
+        .ok_or_else(|| "it must be from 1s to 1h".to_owned())
 }

@@ -55,8 +55,8 @@ fn of_processors(processors: &Processors, bytes: f64, cpu: f64) -> Demand {
     Demand { name: processors.common_name().to_owned(), seconds }
 }
 
-/// Returns the bytes that all jobs receive, and those that they send back: the values of `--in` and
-/// `--out`, or else `moved`, the bytes of the runs.
+/// Returns the bytes that all jobs receive, and those that they send back: the values of `--bytes-in`
+/// and `--bytes-out`, or else `moved`, the bytes of the runs.
 pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
     let amount = |text: &Option<String>, moved: u64| match text {
         Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
@@ -130,7 +130,7 @@ impl CopyFloor {
         processors: Option<Processors>,
     ) -> Result<Self, Failure> {
         let run = simulate(drawn.with(2)?, length, (plan, processors), 2).map_err(|way| {
-            no_way(&way).hint("use --plan star, or a topology whose nodes forward packets")
+            no_way(&way).hint("use --shape star, or a topology whose nodes forward packets")
         })?;
         let known = RefCell::new(HashMap::from([(2, Some(run))]));
         Ok(Self { drawn: RefCell::new(drawn), known, length, plan, processors })

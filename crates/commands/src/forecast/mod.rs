@@ -93,7 +93,7 @@ fn of_farm(
         && asked.bytes_out.is_none()
     {
         result.notes.push(
-            "the topology has no effect without --in and --out, the bytes that all jobs transfer"
+            "the topology has no effect without --bytes-in and --bytes-out, the bytes that all jobs transfer"
                 .to_owned(),
         );
     }
@@ -159,7 +159,7 @@ fn of_copies(
     (length, ahead): (u64, &[u32]),
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
-    let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.plan, processors));
+    let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.shape, processors));
     let floor = floor.transpose()?.map(|floor| floor.allowing(measured));
     let to = |nodes: u32| floor.as_ref().map(|floor| floor.to(nodes)).unwrap_or_default();
     let simulated: Vec<Simulated> = match &floor {

@@ -173,7 +173,7 @@ fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
                 return Err(Failure::usage(format!(
                     "{link} is a symbolic link, which could lead out of --root"
                 ))
-                .hint("replace it by its target, or write the files with --output"));
+                .hint("replace it by its target, or write the files with --output-dir"));
             }
             whole =
                 fs::canonicalize(&whole).or_nothing(format!("resolving {}", whole.display()))?;

@@ -36,7 +36,7 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
         }
         return guard::install(options, format, &config, changes);
     }
-    match &options.output {
+    match &options.output_dir {
         Some(directory) => write_below(directory, &files, options.dry_run)?,
         None => print(&files),
     }
@@ -51,7 +51,7 @@ fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit,
         nodes.push((this, format.files(topology, &config)?));
     }
     for (node, files) in nodes {
-        match &options.output {
+        match &options.output_dir {
             Some(directory) => write_below(&directory.join(&node.name), &files, options.dry_run)?,
             None => {
                 garland_terminal::outln!("##### {}", node.name);

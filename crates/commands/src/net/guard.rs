@@ -77,7 +77,7 @@ pub fn install(
 fn may_install(format: Format) -> Result<(), Failure> {
     if process::user_id() != 0 {
         return Err(Failure::usage("only root may change this machine's network")
-            .hint("run it with sudo, or write the files elsewhere with --root or --output"));
+            .hint("run it with sudo, or write the files elsewhere with --root or --output-dir"));
     }
     let (programs, package) = tool::needs(format);
     match programs.iter().find(|program| find(program).is_none()) {

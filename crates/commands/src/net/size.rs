@@ -34,7 +34,7 @@ struct Row {
 /// Prints the sizes of one star and of two stars joined in the usual ways.
 pub fn run(context: &Context, size: &NetSize) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let server = Server { slots: size.slots, ports: size.ports, onboard: size.onboard };
+    let server = Server { slots: size.card_slots, ports: size.ports, onboard: size.onboard };
     let prices = Prices {
         card: price("--card-price", size.card_price)?,
         nic: price("--nic-price", size.nic_price)?,

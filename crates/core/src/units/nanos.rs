@@ -35,6 +35,15 @@ impl Nanos {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
+    /// Parses a time; a number without a unit is seconds.
+    ///
+    /// # Errors
+    /// When it is not a time.
+    pub fn parse_or_seconds(text: &str) -> Result<Self, UnitError> {
+        let is_number = text.ends_with(|last: char| last.is_ascii_digit());
+        if is_number { format!("{text}s").parse() } else { text.parse() }
+    }
+
     /// Returns seconds, for ratios and rates.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
@@ -63,7 +72,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Parses `50us`, `1.5 ms`, `850ns`, `3s`; `µs` is `us`.
+/// Parses `50us`, `1.5 ms`, `850ns`, `3s`, `30min`, `2h`; `µs` is `us`.
 impl FromStr for Nanos {
     type Err = UnitError;
 
@@ -75,6 +84,8 @@ impl FromStr for Nanos {
             "us" | "µs" => 1_000,
             "ms" => 1_000_000,
             "s" => 1_000_000_000,
+            "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
             _ => return Err(wrong()),
         };
         number
@@ -95,7 +106,11 @@ mod tests {
             assert_eq!(text.parse(), Ok(Nanos(nanos)), "{text}");
         }
         assert_eq!("3s".parse(), Ok(Nanos::from_secs(3)));
-        for wrong in ["", "3", "s", "-1s", "3 h", "1e9s"] {
+        assert_eq!("1.5h".parse(), "90min".parse::<Nanos>());
+        assert_eq!(Nanos::parse_or_seconds("0.5"), Ok(Nanos::from_millis(500)));
+        assert_eq!(Nanos::parse_or_seconds("2min"), Ok(Nanos::from_secs(120)));
+        assert!(Nanos::parse_or_seconds("-1").is_err());
+        for wrong in ["", "3", "s", "-1s", "3 d", "1e9s"] {
             assert_eq!(wrong.parse::<Nanos>(), Err(UnitError::Time(wrong.into())));
         }
         assert!(matches!("99999999999s".parse::<Nanos>(), Err(UnitError::TooLarge { .. })));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{FarmAccount, FarmCompare};
 use garland_fleet::args::Launch;
+use garland_terminal::streams::Arrangement;
 
 /// `garland farm`.
 #[derive(Debug, ClapArgs)]
@@ -123,8 +124,15 @@ pub struct FarmRun {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last", conflicts_with_all = ["what", "command"])]
     pub resume: Option<String>,
     /// Directory that Slurm's nodes share with this machine [default: the run's own].
-    #[arg(long, value_name = "DIR")]
-    pub shared: Option<OsString>,
+    #[arg(long, alias = "shared", value_name = "DIR")]
+    pub slurm_dir: Option<OsString>,
+    /// Print each job's output when the job has ended, as GNU parallel does. The summary is then
+    /// printed on standard error.
+    #[arg(long, group = "arrangement")]
+    pub group: bool,
+    /// Print whole lines of the jobs' output as they come. The summary is then printed on standard error.
+    #[arg(long, group = "arrangement")]
+    pub line_buffer: bool,
     /// Print no progress.
     #[arg(short, long)]
     pub quiet: bool,
@@ -140,6 +148,15 @@ impl FarmRun {
     /// Returns the number of times that a job that fails is tried again.
     pub fn retries(&self) -> u32 {
         self.tries.map_or(self.retries, |all| all - 1)
+    }
+
+    /// Returns how the output of jobs is printed; none if it is not.
+    pub fn arrangement(&self) -> Option<Arrangement> {
+        match (self.group, self.line_buffer) {
+            (true, _) => Some(Arrangement::Ended),
+            (_, true) => Some(Arrangement::Lines),
+            _ => None,
+        }
     }
 }
 

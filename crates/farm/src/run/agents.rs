@@ -72,6 +72,7 @@ impl Driver for Agents {
             folder: access.folder.clone(),
             task: &|job, tries, restored| access.place.task(job, tries, restored),
             migrate: settings.migrate,
+            streamed: asked.arrangement().is_some(),
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
@@ -90,6 +91,8 @@ impl Driver for Agents {
                 ledger.note(*record);
             }
             FarmNews::Output(job, output) => ledger.output(job, &output),
+            FarmNews::Begins(job) => ledger.begins(job),
+            FarmNews::Wrote(job, is_error, bytes) => ledger.wrote(job, is_error, &bytes),
             FarmNews::Lost(node, reason) => {
                 garland_terminal::errln!("lost    {}: {reason}", names[node]);
                 last_words(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
@@ -106,10 +109,7 @@ impl Driver for Agents {
         let ended = ended.or_nothing("cannot run jobs on agents")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
         children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
-        match failed {
-            Some(failure) => Err(failure),
-            None => Ok(ending(settings, &names, &ended, &last_words)),
-        }
+        failed.map_or_else(|| Ok(ending(settings, &names, &ended, &last_words)), Err)
     }
 }
 

@@ -16,6 +16,7 @@ use garland_sys::{clock, threads};
 use super::json_lines;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::streams::{Arrangement, Streams};
 
 /// The journal's name in the run's directory.
 const JOURNAL: &str = "journal.jsonl";
@@ -24,7 +25,7 @@ const JOURNAL: &str = "journal.jsonl";
 pub const RECORDS: &str = "records.jsonl";
 
 /// The directory of the jobs' output.
-const OUTPUT: &str = "output";
+pub const OUTPUT: &str = "output";
 
 /// The minimum interval between updates of the progress line, in nanoseconds.
 const SHOW_NS: u64 = 200_000_000;
@@ -89,6 +90,8 @@ pub struct Ledger {
     lines: Vec<u8>,
     folder: PathBuf,
     has_output: bool,
+    /// The jobs' output as it comes; none if it is not printed.
+    streams: Option<Streams>,
     syncing: Option<Syncing>,
     /// Number of jobs in the list.
     jobs: usize,
@@ -98,9 +101,15 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Fails if
-    /// another process is executing the run.
-    pub fn open(run: &Run, jobs: usize, quiet: bool) -> Result<Self, Failure> {
+    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Without progress
+    /// if `quiet`, or if jobs' output is printed in `arrangement`. Fails if another process is
+    /// executing the run.
+    pub fn open(
+        run: &Run,
+        jobs: usize,
+        quiet: bool,
+        arrangement: Option<Arrangement>,
+    ) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
         let opening = || format!("cannot open {}", path.display());
         let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path);
@@ -124,10 +133,11 @@ impl Ledger {
             lines: Vec::new(),
             folder: run.folder().to_owned(),
             has_output: false,
+            streams: arrangement.map(|how| Streams::new(how, Vec::new(), run.folder())),
             syncing: Some(syncing),
             jobs,
             failed: 0,
-            shows: !quiet && io::stderr().is_terminal(),
+            shows: !quiet && arrangement.is_none() && io::stderr().is_terminal(),
             shown_ns: 0,
         })
     }
@@ -151,6 +161,7 @@ impl Ledger {
             self.lines.push(b'\n');
         }
         self.failed += usize::from(!record.outcome.is_done());
+        self.print(record.job, |streams| streams.end(record.job));
         self.journal.note(record);
     }
 
@@ -167,6 +178,23 @@ impl Ledger {
                 "cannot write the output of job {job}: {}",
                 garland_sys::error::reason(&error)
             );
+        }
+    }
+
+    /// Notes that a job starts from its beginning.
+    pub fn begins(&mut self, job: u32) {
+        self.streams.iter_mut().for_each(|streams| streams.restart(job));
+    }
+
+    /// Prints or keeps output of a running job.
+    pub fn wrote(&mut self, job: u32, is_error: bool, bytes: &[u8]) {
+        self.print(job, |streams| streams.add(job, is_error, bytes));
+    }
+
+    fn print(&mut self, job: u32, print: impl FnOnce(&mut Streams) -> io::Result<()>) {
+        if let Some(Err(error)) = self.streams.as_mut().map(print) {
+            let why = garland_sys::error::reason(&error);
+            garland_terminal::errln!("cannot print all output of job {job}: {why}");
         }
     }
 

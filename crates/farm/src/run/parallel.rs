@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{CommandEnd, run_command};
+use garland_control::{CommandEnd, CommandNews, run_command};
 use garland_core::cluster::{Node, Ssh};
 use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
@@ -83,8 +83,10 @@ fn install_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failur
     let fleet = builder.assemble()?;
     let mut outputs = vec![Vec::new(); nodes.len()];
     let asked = ["sh", "-c", WHERE].map(|word| word.as_bytes().to_vec());
-    let ends = run_command(fleet.agents, &asked, Some(work.interrupts), &mut |at, _, bytes| {
-        outputs[at].extend(bytes);
+    let ends = run_command(fleet.agents, &asked, Some(work.interrupts), &mut |at, news| {
+        if let CommandNews::Output(_, bytes) = news {
+            outputs[at].extend(bytes);
+        }
     });
     let ends = ends.or_nothing("cannot prepare the nodes")?;
     fleet.children.end(FAREWELL, |_| false);

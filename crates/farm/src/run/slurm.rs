@@ -51,9 +51,9 @@ impl Driver for Slurm {
             )
             .hint("omit --data, or use --engine agents, which copies files to nodes"));
         }
-        let shared = match &work.asked.shared {
+        let shared = match &work.asked.slurm_dir {
             Some(folder) => {
-                std::path::absolute(folder).or_nothing("cannot resolve the path of --shared")?
+                std::path::absolute(folder).or_nothing("cannot resolve the path of --slurm-dir")?
             }
             None => work.run.folder().to_owned(),
         };

@@ -9,19 +9,20 @@ use garland_sys::signal::Interrupts;
 use super::account::Account;
 use super::agents::Agents;
 use super::driver::{Driver, Work};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, OUTPUT};
 use super::list;
 use super::parallel::Parallel;
 use super::settings::Settings;
 use super::slurm::Slurm;
-use crate::args::{DataName, EngineName, FarmRun};
+use crate::args::{DataName, EngineName, FarmRun, word};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_results::head::{Phases, tell};
+use garland_results::head::{Phases, print_json};
 use garland_results::places::Places;
 use garland_results::run::Run;
-use garland_terminal::errln;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::streams::Arrangement;
+use garland_terminal::{errln, output};
 
 /// Begins or resumes a run, and prints its result.
 pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
@@ -34,7 +35,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
             let (run, settings, jobs) = Settings::find(&places, name)?;
             (run.held()?, settings, jobs)
         }
-        None => begin(asked, &places)?,
+        None => begin(context, asked, &places)?,
     };
     let mut asked = asked.clone();
     if asked.resume.is_some() {
@@ -43,7 +44,8 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         std::env::set_current_dir(folder)
             .or_nothing(format!("cannot change to {}", folder.display()))?;
     }
-    let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json)?;
+    let arrangement = arrangement(context, &asked, &settings)?;
+    let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json, arrangement)?;
     let left: Vec<Job> =
         jobs.iter().filter(|job| !ledger.journal().is_done(job.number)).cloned().collect();
     let before_ns = (ledger.last() * 1e9) as u64;
@@ -71,18 +73,53 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     phases.end("jobs");
     let records = ledger.close()?;
     let result = account.close(&work, phases, ending, records)?;
-    tell(&run, context.json, &result)?;
+    run.keep("result.json", &result)?;
+    let output = run.folder().join(OUTPUT);
+    let output =
+        if output.is_dir() { format!("output  {}\n", output.display()) } else { String::new() };
+    match arrangement {
+        _ if context.json => print_json(&result)?,
+        Some(_) => output::warn(format!("{result}{output}")),
+        None => output::print(format!("{result}{output}"))?,
+    }
     Ok(result.exit())
 }
 
+/// Returns how the output of jobs is printed; none if it is not. Fails if it cannot be.
+fn arrangement(
+    context: &Context,
+    asked: &FarmRun,
+    settings: &Settings,
+) -> Result<Option<Arrangement>, Failure> {
+    let arrangement = asked.arrangement();
+    let is_late = matches!(settings.engine, EngineName::Slurm | EngineName::Parallel);
+    match arrangement {
+        Some(_) if context.json => {
+            Err(Failure::usage("with --json, --group and --line-buffer have no effect"))
+        }
+        Some(_) if is_late => {
+            let engine = word(settings.engine);
+            Err(Failure::usage(format!("the engine {engine} does not pass on the output of jobs"))
+                .hint("omit --group and --line-buffer: the run's directory has the output"))
+        }
+        arrangement => Ok(arrangement),
+    }
+}
+
 /// Begins a run: reads the user's jobs, and stores them and the settings in the run's directory.
-fn begin(asked: &FarmRun, places: &Places) -> Result<(Run, Settings, Vec<Job>), Failure> {
+fn begin(
+    context: &Context,
+    asked: &FarmRun,
+    places: &Places,
+) -> Result<(Run, Settings, Vec<Job>), Failure> {
     let (jobs, nodes) = list::read(asked)?;
     let settings = Settings::new(asked, nodes, jobs.len())?;
     // With `--data there` only the nodes can check their files.
     if settings.engine == EngineName::Local || settings.data != DataName::There {
         list::check_files(&jobs, asked.overwrite)?;
     }
+    // Before the run has a directory.
+    arrangement(context, asked, &settings)?;
     let run = Run::begin(places, "farm")?;
     settings.keep(&run, &jobs)?;
     Ok((run, settings, jobs))

@@ -18,7 +18,7 @@ const SWEEP_DEPTH: u32 = 64;
 /// The largest size of a sweep in bytes.
 const SWEEP_SIZE: u32 = 64 << 10;
 
-/// The default depth with --rate.
+/// The default depth with --per-second.
 const RATED_DEPTH: u32 = 64;
 
 /// A request of `garland ping`, with valid values.
@@ -51,9 +51,11 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         PingFunction::Put => PingKind::Put,
         PingFunction::Msg => PingKind::Msg,
     };
-    if means == PingTransport::Shm && kind != PingKind::Msg && ping.rate.is_some() {
-        return Err(Failure::usage("--rate does not apply to gets and puts of shared memory")
-            .hint("use -f msg, or --transport tcp"));
+    if means == PingTransport::Shm && kind != PingKind::Msg && ping.per_second.is_some() {
+        return Err(Failure::usage(
+            "--per-second does not apply to gets and puts of shared memory",
+        )
+        .hint("use -f msg, or --transport tcp"));
     }
     let wait = match ping.wait {
         PingWaiting::Block => PingWait::Block,
@@ -64,15 +66,21 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         (Some(PingTarget::Asleep), _) | (None, PingWait::Block) => TargetState::Asleep,
         (Some(PingTarget::Busy), _) => TargetState::Busy,
     };
-    if !(0.001..=600.0).contains(&ping.time) {
+    if !(0.001..=600.0).contains(&ping.time.as_secs_f64()) {
         return Err(Failure::usage(format!(
             "--time {}: the time must be from 0.001 to 600 s",
             ping.time
         )));
     }
-    let time_ms = (ping.time * 1000.0) as u32;
-    let point =
-        |size, depth| PingPoint { kind, size, depth, rate: ping.rate, count: ping.count, time_ms };
+    let time_ms = (ping.time.0 / 1_000_000) as u32;
+    let point = |size, depth| PingPoint {
+        kind,
+        size,
+        depth,
+        rate: ping.per_second,
+        count: ping.count,
+        time_ms,
+    };
     let sizes = sizes(ping)?;
     let (points, depths) = if ping.sweep {
         let depths = doublings(1, SWEEP_DEPTH);
@@ -118,7 +126,7 @@ fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
 
 fn depths(ping: &Ping) -> Result<Vec<u32>, Failure> {
     let Some(text) = &ping.in_flight else {
-        return Ok(vec![if ping.rate.is_some() { RATED_DEPTH } else { 1 }]);
+        return Ok(vec![if ping.per_second.is_some() { RATED_DEPTH } else { 1 }]);
     };
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let depth = |text: &str| text.parse().ok().filter(|depth| (1..=PING_DEPTH_MAX).contains(depth));

@@ -47,7 +47,7 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let baseline = match wires.sweep {
         true => None,
-        false => wires_baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?,
+        false => wires_baseline::find(&Places::open()?, wires.base.as_deref(), &names)?,
     };
     let (launch, over) = (&wires.launch, Talk::OverWires);
     let gathered = gather("wires", &nodes, &inventory, launch, context.json, over, phases)?;

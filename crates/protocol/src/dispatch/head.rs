@@ -39,6 +39,8 @@ pub struct FarmWork<'a> {
     pub task: &'a dyn Fn(&Job, u32, bool) -> Task,
     /// Whether running jobs move to other nodes.
     pub migrate: bool,
+    /// Whether the output of jobs is reported as it comes.
+    pub streamed: bool,
     /// The address and keys of each node's mount; `None` for a node that needs no mount.
     pub openings: Vec<Option<Opening>>,
     /// The beginning of the run, in monotonic nanoseconds.
@@ -65,6 +67,11 @@ pub enum FarmNews {
     Over(Box<Record>),
     /// The output of a job's latest try: the number of the job, and the bytes.
     Output(u32, Vec<u8>),
+    /// A job begins, from its beginning: what its earlier tries wrote no longer counts.
+    Begins(u32),
+    /// Bytes of a running job's output, as they come: the number of the job, whether they are from
+    /// standard error, and the bytes.
+    Wrote(u32, bool, Vec<u8>),
     /// A node gets no more jobs: its index, and the reason.
     Lost(usize, String),
     /// The work of a running job could not be moved to another node: the number of the job, the
@@ -93,6 +100,8 @@ pub struct FarmHead<'a> {
     /// The index of each job, by the job's number.
     places: HashMap<u32, usize>,
     task: &'a dyn Fn(&Job, u32, bool) -> Task,
+    /// Whether the output of jobs is reported as it comes.
+    streamed: bool,
     /// Moves running jobs; `None` if jobs stay where they were started.
     mover: Option<Mover>,
     began_ns: u64,
@@ -111,8 +120,8 @@ impl<'a> FarmHead<'a> {
         let mut orders = Vec::new();
         for (node, opening) in openings.into_iter().enumerate() {
             orders.extend((0..CLOCK_PROBES).map(|_| FarmHeadOrder::Probe(node)));
-            let open =
-                FarmOrder::Open { slots, folder: work.folder.clone(), metered: work.migrate };
+            let (folder, metered, streamed) = (work.folder.clone(), work.migrate, work.streamed);
+            let open = FarmOrder::Open { slots, folder, metered, streamed };
             let both = std::iter::once(open).chain(opening.map(FarmOrder::Mount));
             orders.extend(both.map(|order| FarmHeadOrder::Send(node, order)));
         }
@@ -128,6 +137,7 @@ impl<'a> FarmHead<'a> {
             live: HashMap::new(),
             places,
             task: work.task,
+            streamed: work.streamed,
             mover: work.migrate.then(Mover::default),
             began_ns: work.began_ns,
             orders,
@@ -271,6 +281,9 @@ impl<'a> FarmHead<'a> {
         let saved = self.farm.saved(job);
         let task = (self.task)(wanted, tries, saved.is_some());
         let step = if task.own_folder { JobStep::Make } else { JobStep::Run };
+        if self.streamed && saved.is_none() {
+            self.orders.push(FarmHeadOrder::News(FarmNews::Begins(task.job)));
+        }
         let live = RunningJob::new(node, tries, step, &task, saved.unwrap_or(0.0));
         self.live.insert(job, live);
         if size(&task) > COMMAND_MAX {
@@ -302,6 +315,11 @@ impl<'a> FarmHead<'a> {
             FarmEvent::Output(number, output) => {
                 if running(number).is_some() {
                     self.tell(FarmNews::Output(number, output));
+                }
+            }
+            FarmEvent::Wrote(number, is_error, bytes) => {
+                if self.streamed && running(number).is_some() {
+                    self.tell(FarmNews::Wrote(number, is_error, bytes));
                 }
             }
             FarmEvent::Returned(numbers) => {

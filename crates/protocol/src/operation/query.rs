@@ -37,6 +37,12 @@ impl<'a, T> Query<'a, T> {
         Self { orders, answer: Box::new(answer), answers, patience, deadline_ns: u64::MAX }
     }
 
+    /// Returns whether a node has answered, or can no longer answer.
+    #[must_use]
+    pub fn has_answered(&self, node: usize) -> bool {
+        self.answers.get(&node).is_some_and(Option::is_some)
+    }
+
     /// Returns the answers so far.
     #[must_use]
     pub fn into_answers(self) -> Answers<T> {

@@ -55,6 +55,7 @@ fn work(jobs: Vec<Job>, nodes: usize) -> FarmWork<'static> {
         folder: "own".into(),
         task: &task,
         migrate: false,
+        streamed: false,
         openings: vec![None; nodes],
         began_ns: BEGAN,
     }
@@ -177,7 +178,7 @@ fn jobs_wait_until_each_node_is_ready_or_gone_and_late_nodes_get_none() {
     let first = run.turn();
     let open = FarmHeadOrder::Send(
         3,
-        FarmOrder::Open { slots: None, folder: "own".into(), metered: false },
+        FarmOrder::Open { slots: None, folder: "own".into(), metered: false, streamed: false },
     );
     assert!(first.contains(&open) && first.contains(&FarmHeadOrder::Probe(3)), "{first:?}");
     let mounts = first

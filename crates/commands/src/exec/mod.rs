@@ -1,16 +1,17 @@
-//! `garland exec`: runs a command on every node. Each output is prefixed with the node's name;
-//! equal outputs are printed once.
+//! `garland exec`: runs a command on every node. Lines of output are prefixed with the node's name.
 
-use std::collections::BTreeMap;
+mod display;
+mod folded;
+
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_control::{CommandEnd, run_command};
-use garland_core::cluster::nodelist;
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
 use crate::args::Exec;
+use display::Display;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -21,13 +22,6 @@ use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
-
-/// Placeholder for a node's own name when outputs are compared.
-const OWN_NAME: &str = "<node>";
-
-/// The maximum output of a node that is kept for comparison, in bytes; longer output is printed as
-/// it arrives.
-const FOLDED_MAX: usize = 1 << 20;
 
 /// The result object `garland.exec/2`.
 #[derive(Serialize)]
@@ -49,6 +43,11 @@ struct NodeResult {
 
 /// Runs a command on every node.
 pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
+    if context.json && (exec.fold || exec.group || exec.line_buffer) {
+        return Err(Failure::usage(
+            "with --json, --fold, --group and --line-buffer have no effect",
+        ));
+    }
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
@@ -65,24 +64,29 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     phases.end("set-up");
     let command = words(exec);
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let mut outputs: Vec<[Vec<u8>; 2]> = vec![[Vec::new(), Vec::new()]; nodes.len()];
-    let ends =
-        run_command(fleet.agents, &command, Some(&interrupts), &mut |at, is_error, bytes| {
-            let kept = &mut outputs[at][usize::from(is_error)];
-            kept.extend(bytes);
-            if kept.len() > FOLDED_MAX && !context.json {
-                // Print only whole lines; keep the beginning of the next line.
-                let whole = kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-                let whole = if whole == 0 { kept.len() } else { whole };
-                let lines: Vec<u8> = kept.drain(..whole).collect();
-                print_lines(&names[at], is_error, &lines);
-            }
-        })
-        .or_nothing("running the command")?;
+    let mut display = Display::new(exec, context.json, &names, run.folder());
+    let mut failed = None;
+    let mut ends = run_command(fleet.agents, &command, Some(&interrupts), &mut |at, news| {
+        if let Err(error) = display.show(at, news) {
+            failed.get_or_insert(error);
+        }
+        // Nobody reads the output of the commands any more, or not all of it can be kept.
+        if failed.is_some() || !display.is_wanted() {
+            interrupts.raise();
+        }
+    })
+    .or_nothing("running the command")?;
     phases.end("command");
     let interrupted = ends.contains(&CommandEnd::Interrupted);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
+    failed.map_or(Ok(()), Err).or_nothing("cannot keep the output of the commands")?;
+    if !display.is_wanted() {
+        // As in other pipes, it is no failure that the reader needed no more.
+        let ended = ends.iter_mut().filter(|end| **end == CommandEnd::Interrupted);
+        ended.for_each(|end| *end = CommandEnd::Exited(0));
+    }
+    let outputs = display.end().or_nothing("cannot read the kept output of the commands")?;
     if context.json {
         let result = ExecResult {
             head: Head::new("garland.exec/2", Some(&run), phases),
@@ -91,7 +95,6 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         run.keep("result.json", &result)?;
         print_json(&result)?;
     } else {
-        print_folded(&names, &outputs);
         let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
         let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
         let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
@@ -99,7 +102,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     }
     let all = ends.iter().all(|end| *end == CommandEnd::Exited(0));
     let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
-    Ok(Exit::of_work(all, any, interrupted))
+    Ok(Exit::of_work(all, any, ends.contains(&CommandEnd::Interrupted)))
 }
 
 /// Returns the command and its arguments, as nodes execute them.
@@ -131,77 +134,9 @@ fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -
     }
 }
 
-/// Prints each distinct output once, prefixed by the nodes that produced it.
-fn print_folded(names: &[String], outputs: &[[Vec<u8>; 2]]) {
-    for is_error in [true, false] {
-        let mut groups: BTreeMap<Vec<u8>, (&[u8], Vec<&str>)> = BTreeMap::new();
-        for (name, output) in names.iter().zip(outputs) {
-            let output = &output[usize::from(is_error)];
-            if !output.is_empty() {
-                let group = groups.entry(without_name(output, name));
-                group.or_insert_with(|| (output, Vec::new())).1.push(name);
-            }
-        }
-        for (folded, (own, group)) in groups {
-            // The output of a single node is printed as it is.
-            let output = if group.len() == 1 { own } else { &folded };
-            print_lines(&nodelist::fold(&group), is_error, output);
-        }
-    }
-}
-
-/// Returns `output` with the node's own name replaced by [`OWN_NAME`], so that outputs that differ
-/// only in the name compare equal.
-fn without_name(output: &[u8], name: &str) -> Vec<u8> {
-    replace(output, own_name(name).as_bytes(), OWN_NAME.as_bytes())
-}
-
-/// Returns the host name in a node's name: the part after a launcher's prefix and a user's name.
-fn own_name(name: &str) -> &str {
-    name.rsplit([':', '@']).next().unwrap_or(name)
-}
-
-/// Returns `text` with `from` replaced by `to` where `from` is a whole word.
-fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let mut result = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        let before = at.checked_sub(1).and_then(|before| text.get(before));
-        if rest.starts_with(from) && !is_word(before) && !is_word(rest.get(from.len())) {
-            result.extend(to);
-            at += from.len();
-        } else {
-            result.push(rest[0]);
-            at += 1;
-        }
-    }
-    result
-}
-
-fn print_lines(nodes: &str, is_error: bool, output: &[u8]) {
-    let mut text = Vec::with_capacity(output.len() + 64);
-    for line in output.split_inclusive(|&byte| byte == b'\n') {
-        text.extend(nodes.as_bytes());
-        text.extend(b": ");
-        text.extend(line);
-    }
-    if !text.ends_with(b"\n") {
-        text.push(b'\n');
-    }
-    output::pass_on(&text, is_error);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_nodes_own_name_folds() {
-        assert_eq!(without_name(b"n3\n", "lab:n3"), b"<node>\n");
-        assert_eq!(without_name(b"n30 xn3 n3.site\n", "n3"), b"n30 xn3 <node>.site\n");
-    }
 
     #[test]
     fn codes_and_signals_have_reasons() {

@@ -1,0 +1,95 @@
+//! The output of jobs on the screen, while they run and when they have ended.
+
+use std::fs::{self, File};
+
+use garland_testkit::{Scratch, until};
+
+use super::{garland, list, only_run, output};
+
+/// A job that waits until the file `name` is in the directory in which the run was started.
+fn wait_for(scratch: &Scratch, name: &str) -> String {
+    format!("until test -e {}; do sleep 0.02; done", scratch.path(name).display())
+}
+
+#[test]
+fn lines_of_jobs_come_while_they_run() {
+    let scratch = Scratch::new("farm-lines");
+    let go = wait_for(&scratch, "go");
+    list(&scratch, "jobs", &format!("echo a1; {go}; echo a2\necho b1; {go}; echo b2 >&2\n"));
+    for nodes in [&[][..], &["local[1-2]"]] {
+        let words = [&["farm", "run", "--line-buffer", "--slots", "2", "jobs"], nodes].concat();
+        let farm = garland(&scratch).start(&words);
+        farm.await_out("a line of each", |out| out.lines().count() == 2);
+        File::create(scratch.path("go")).expect("room for a file");
+        let said = farm.end().with_code(0);
+        let mut lines: Vec<&str> = said.out.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["a1", "a2", "b1"]);
+        assert!(said.err.starts_with("b2\n2 of 2 jobs done"), "{}", said.err);
+        fs::remove_file(scratch.path("go")).expect("it is there");
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn the_whole_output_of_a_job_is_printed_when_it_ends() {
+    let scratch = Scratch::new("farm-group");
+    let (go, done) = (wait_for(&scratch, "go"), scratch.path("done").display().to_string());
+    let long = "seq 30000; echo to err >&2";
+    list(&scratch, "jobs", &format!("echo a1; touch {done}; {go}; echo a2\n{long}\nprintf end\n"));
+    let garland = garland(&scratch);
+    let farm = garland.start(&["farm", "run", "--group", "--slots", "1", "jobs", "local[1-2]"]);
+    let numbers: String = (1..=30_000).map(|number| format!("{number}\n")).collect();
+    let wanted = format!("{numbers}end");
+    farm.await_out("the jobs that do not wait", |out| out.len() == wanted.len());
+    until("the first line of the job that waits", || scratch.path("done").exists());
+    File::create(scratch.path("go")).expect("room for a file");
+    let said = farm.end().with_code(0);
+    assert!(said.out == format!("{wanted}a1\na2\n"), "{} bytes", said.out.len());
+    let run = only_run(&garland);
+    let kept = format!("output  {}/output\n", run.display());
+    assert!(
+        said.err.starts_with("to err\n3 of 3 jobs done") && said.err.ends_with(&kept),
+        "{}",
+        said.err
+    );
+    assert_eq!(output(&run, 1), "a1\na2\n");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn only_the_last_try_of_a_job_is_printed_together() {
+    let scratch = Scratch::new("farm-group-tries");
+    let once = scratch.path("once").display().to_string();
+    let first =
+        format!("test -e {once} && echo second || {{ echo first; touch {once}; exit 1; }}\n");
+    list(&scratch, "jobs", &first);
+    let words = ["farm", "run", "--retries", "1", "jobs", "local1"];
+    let said = garland(&scratch).run(&[&words[..], &["--group"]].concat()).with_code(0);
+    assert_eq!(said.out, "second\n");
+    fs::remove_file(&once).expect("it is there");
+    let said = garland(&scratch).run(&[&words[..], &["--line-buffer"]].concat()).with_code(0);
+    assert_eq!(said.out, "first\nsecond\n");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn without_either_option_output_is_kept_and_its_directory_named() {
+    let scratch = Scratch::new("farm-kept");
+    list(&scratch, "jobs", "echo hello\n");
+    let garland = garland(&scratch);
+    let said = garland.run(&["farm", "run", "jobs"]).with_code(0);
+    let run = only_run(&garland);
+    assert!(said.out.ends_with(&format!("output  {}/output\n", run.display())), "{}", said.out);
+    assert!(!said.out.contains("\nhello"), "{}", said.out);
+    for (words, why) in [
+        (&["--group", "--json"][..], "with --json"),
+        (&["--line-buffer", "--engine", "slurm"], "the engine slurm does not pass on"),
+        (&["--group", "--line-buffer"], "cannot be used with"),
+    ] {
+        let said = garland.run(&[&["farm", "run", "jobs"], words].concat()).with_code(2);
+        assert!(said.err.contains(why), "{}", said.err);
+    }
+    assert_eq!(only_run(&garland), run, "what is refused begins no run");
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,127 @@
+//! The output of `garland exec`: when it is printed, in which order, and in how much memory it waits.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::process::Stdio;
+
+use garland_testkit::{Process, Scratch, until};
+
+use super::garland;
+
+/// The most resident memory of a head that keeps 100 MiB of output, in bytes. Most is that of the program
+/// of a debug build.
+const HEAD_MEMORY: u64 = 64 << 20;
+
+/// A line for the shell: waits until the file `name` is in the scratch directory.
+fn wait_for(scratch: &Scratch, name: &str) -> String {
+    format!("until test -e {}; do sleep 0.02; done", scratch.path(name).display())
+}
+
+/// A line for the shell that does `on_one`, `on_two` or `on_three`, depending on the local node.
+fn on_each([on_one, on_two, on_three]: [&str; 3]) -> String {
+    format!("case $PWD in */local1) {on_one};; */local2) {on_two};; *) {on_three};; esac")
+}
+
+#[test]
+fn lines_come_before_the_command_ends() {
+    let scratch = Scratch::new("exec-lines");
+    for option in [&[][..], &["--line-buffer"]] {
+        let line = format!("echo first; {}; printf last; echo bad >&2", wait_for(&scratch, "go"));
+        let exec =
+            garland(&scratch).start(&[&["exec"], option, &["-s", "local[1-2]", &line]].concat());
+        exec.await_out("a line of each", |out| out.lines().count() == 2);
+        File::create(scratch.path("go")).expect("room for a file");
+        let said = exec.end().with_code(0);
+        let mut lines: Vec<&str> = said.out.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["local1: first", "local1: last", "local2: first", "local2: last"]);
+        assert!(
+            said.err.contains("local1: bad\n") && said.err.contains("local2: bad\n"),
+            "{}",
+            said.err
+        );
+        fs::remove_file(scratch.path("go")).expect("it is there");
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn groups_are_in_the_order_of_nodes_and_the_first_one_needs_not_wait() {
+    let scratch = Scratch::new("exec-group");
+    let done = scratch.path("done").display().to_string();
+    let line = on_each([
+        &format!("echo one; {}; echo two", wait_for(&scratch, "go")),
+        &format!("seq 200000; seq 3 >&2; touch {done}"),
+        "echo three; exit 3",
+    ]);
+    let exec = garland(&scratch).start(&["exec", "--group", "-s", "local[1-3]", &line]);
+    let first = exec.await_out("the first line", |out| !out.is_empty());
+    assert_eq!(first, "local1: one\n");
+    until("the end of local2", || scratch.path("done").exists());
+    File::create(scratch.path("go")).expect("room for a file");
+    let said = exec.end().with_code(1);
+    let wanted: String = (1..=200_000).map(|number| format!("local2: {number}\n")).collect();
+    let wanted = format!("local1: one\nlocal1: two\n{wanted}local3: three\n");
+    assert!(said.out == wanted, "{} bytes, not {}", said.out.len(), wanted.len());
+    let failed = "failed  local3: exit code 3";
+    assert_eq!(said.err.trim_end(), format!("local2: 1\nlocal2: 2\nlocal2: 3\n{failed}"));
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn output_that_waits_needs_no_memory() {
+    let scratch = Scratch::new("exec-memory");
+    let done = scratch.path("done").display().to_string();
+    let line = on_each([
+        &wait_for(&scratch, "done"),
+        &format!("yes $(printf %0999d 0) | head -n 110000; echo whole; touch {done}"),
+        &format!("{}; echo three", wait_for(&scratch, "go")),
+    ]);
+    let path = scratch.path("out");
+    let mut command = garland(&scratch).command(&["exec", "--group", "-s", "local[1-3]", &line]);
+    command.stdout(File::create(&path).expect("room for a file"));
+    let mut head = command.spawn().expect("it is a program");
+    // All of it was kept until local1 had ended, and is printed while the command on local3 runs.
+    until("the output of local2", || {
+        let mut end = String::new();
+        let mut out = File::open(&path).expect("it is there");
+        let length = out.seek(SeekFrom::End(0)).expect("it is a file");
+        out.seek(SeekFrom::Start(length.saturating_sub(64))).expect("it is a file");
+        out.read_to_string(&mut end).expect("it is text");
+        end.ends_with("local2: whole\n") && length > 100 << 20
+    });
+    let peak = Process { pid: head.id(), command: String::new() }.peak_memory();
+    assert!(peak > 0 && peak < HEAD_MEMORY, "{peak} bytes");
+    File::create(scratch.path("go")).expect("room for a file");
+    assert!(head.wait().expect("it is a child").success());
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn commands_end_when_nobody_reads_their_output() {
+    let scratch = Scratch::new("exec-unread");
+    for option in ["--line-buffer", "--group"] {
+        let mut command = garland(&scratch).command(&["exec", option, "local[1-2]", "yes"]);
+        let mut head = command.stdout(Stdio::piped()).spawn().expect("it is a program");
+        let mut line = String::new();
+        let mut out = BufReader::new(head.stdout.take().expect("it is a pipe"));
+        out.read_line(&mut line).expect("a line");
+        assert!(line.ends_with(": y\n"), "{line}");
+        drop(out);
+        assert!(head.wait().expect("it is a child").success());
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn equal_output_is_folded_if_the_user_says_so() {
+    let scratch = Scratch::new("exec-fold");
+    let line =
+        on_each(["echo one; echo all >&2", "echo two; echo all >&2", "echo one; echo all >&2"]);
+    let said = garland(&scratch).run(&["exec", "--fold", "-s", "local[1-3]", &line]).with_code(0);
+    assert_eq!(said.out, "local[1,3]: one\nlocal2: two\n");
+    assert_eq!(said.err, "local[1-3]: all\n");
+    let said = garland(&scratch).run(&["exec", "--fold", "--json", "local1", "true"]).with_code(2);
+    assert!(said.err.contains("with --json"), "{}", said.err);
+    scratch.assert_nothing_left();
+}

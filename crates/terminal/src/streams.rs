@@ -1,0 +1,249 @@
+//! The outputs of several nodes or jobs, printed so that lines of one are never mixed with a line of
+//! another: as lines come, or each output together. What has to wait is kept in memory only up to
+//! [`KEPT_MAX`].
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::output;
+
+/// The number of bytes of an output that are kept in memory; more are kept in a file without a name.
+const KEPT_MAX: usize = 32 << 10;
+
+/// The longest line that is printed whole, in bytes; longer ones are printed in pieces.
+const LINE_MAX: usize = 64 << 10;
+
+/// The order in which outputs are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Whole lines, as they come.
+    Lines,
+    /// Each output together, when it has ended.
+    Ended,
+    /// Each output together, in the order of their numbers from 0: lines of the first one that has not
+    /// ended as they come, those of others later.
+    Numbered,
+}
+
+/// Prints the lines of an output.
+#[derive(Debug)]
+pub struct Lines {
+    /// The text before each line; empty if lines have none.
+    prefix: String,
+    /// Whether the lines are those of standard error.
+    is_error: bool,
+    /// The beginning of a line whose end has not come.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Creates the printer of an output; its lines begin with `name`, if there is one.
+    pub fn new(name: Option<&str>, is_error: bool) -> Self {
+        let prefix = name.map_or_else(String::new, |name| format!("{name}: "));
+        Self { prefix, is_error, begun: Vec::new() }
+    }
+
+    /// Prints the lines that `bytes` complete. Returns whether the reader may want more.
+    pub fn add(&mut self, bytes: &[u8]) -> bool {
+        self.begun.extend(bytes);
+        let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let whole = if self.begun.len() - whole > LINE_MAX { self.begun.len() } else { whole };
+        let rest = self.begun.split_off(whole);
+        let lines = std::mem::replace(&mut self.begun, rest);
+        self.print(&lines)
+    }
+
+    /// Prints the rest, which does not end with a newline.
+    pub fn end(&mut self) {
+        let rest = std::mem::take(&mut self.begun);
+        self.print(&rest);
+    }
+
+    fn print(&self, lines: &[u8]) -> bool {
+        let mut text = Vec::with_capacity(lines.len() + 64);
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            text.extend(self.prefix.as_bytes());
+            text.extend(line);
+        }
+        // Without names the bytes stay as they are.
+        if !self.prefix.is_empty() && !lines.is_empty() && !lines.ends_with(b"\n") {
+            text.push(b'\n');
+        }
+        text.is_empty() || output::pass_on(&text, self.is_error)
+    }
+}
+
+/// An output that is kept.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// The beginning of the output, in a file without a name.
+    file: Option<File>,
+    /// What follows it.
+    memory: Vec<u8>,
+    length: usize,
+}
+
+impl Kept {
+    /// Returns the length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Adds output. A file is created in `folder`, if one is needed.
+    ///
+    /// # Errors
+    /// When the file cannot be created or written.
+    pub fn add(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.length += bytes.len();
+        self.memory.extend(bytes);
+        if self.memory.len() > KEPT_MAX {
+            let file = match &mut self.file {
+                Some(file) => file,
+                none => none.insert(without_name(&folder.join("output.part"))?),
+            };
+            file.write_all(&self.memory)?;
+            self.memory.clear();
+        }
+        Ok(())
+    }
+
+    /// Passes the output to `each` in pieces.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            file.rewind()?;
+            let mut buffer = vec![0; KEPT_MAX];
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => break,
+                    read => each(&buffer[..read]),
+                }
+            }
+        }
+        each(&self.memory);
+        Ok(())
+    }
+}
+
+/// Creates a file that has no name any more, so that nothing of it is left when this process ends.
+fn without_name(path: &Path) -> io::Result<File> {
+    // A process that was killed may have left one.
+    let _ = fs::remove_file(path);
+    let file = File::options().read(true).write(true).create_new(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
+/// The standard output and the standard error of a node or job, in this order.
+#[derive(Debug)]
+struct Stream {
+    parts: [(Lines, Kept); 2],
+    has_ended: bool,
+}
+
+impl Stream {
+    /// Prints what is kept, and keeps it no longer.
+    fn print(&mut self) -> io::Result<()> {
+        let print = |(lines, kept): &mut (Lines, Kept)| {
+            std::mem::take(kept).read(|bytes| _ = lines.add(bytes))
+        };
+        self.parts.iter_mut().try_for_each(print)
+    }
+
+    /// Prints what is kept, and the rest of lines.
+    fn end(mut self) -> io::Result<()> {
+        self.print()?;
+        self.parts.iter_mut().for_each(|(lines, _)| lines.end());
+        Ok(())
+    }
+}
+
+/// The outputs of nodes or jobs, which have numbers.
+#[derive(Debug)]
+pub struct Streams {
+    arrangement: Arrangement,
+    /// The names that stand before the lines of each; there may be none.
+    names: Vec<String>,
+    folder: PathBuf,
+    open: BTreeMap<u32, Stream>,
+    /// The first number that has not ended.
+    first: u32,
+    is_wanted: bool,
+}
+
+impl Streams {
+    /// Creates the outputs, none of which has begun. Large ones are kept in files in `folder`.
+    pub fn new(arrangement: Arrangement, names: Vec<String>, folder: &Path) -> Self {
+        let (folder, open) = (folder.to_owned(), BTreeMap::new());
+        Self { arrangement, names, folder, open, first: 0, is_wanted: true }
+    }
+
+    /// Returns whether the reader of standard output is still there.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// Adds bytes to an output.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    pub fn add(&mut self, number: u32, is_error: bool, bytes: &[u8]) -> io::Result<()> {
+        let is_live = match self.arrangement {
+            Arrangement::Lines => true,
+            Arrangement::Ended => false,
+            Arrangement::Numbered => number == self.first,
+        };
+        let folder = self.folder.clone();
+        let (lines, kept) = &mut self.stream(number).parts[usize::from(is_error)];
+        if !is_live {
+            return kept.add(&folder, bytes);
+        }
+        let is_wanted = lines.add(bytes);
+        self.is_wanted &= is_wanted || is_error;
+        Ok(())
+    }
+
+    /// Ends an output, and prints what waited for that.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read.
+    pub fn end(&mut self, number: u32) -> io::Result<()> {
+        if self.arrangement != Arrangement::Numbered {
+            return self.open.remove(&number).map_or(Ok(()), Stream::end);
+        }
+        self.stream(number).has_ended = true;
+        while self.open.get(&self.first).is_some_and(|stream| stream.has_ended) {
+            self.open.remove(&self.first).map_or(Ok(()), Stream::end)?;
+            self.first += 1;
+        }
+        self.open.get_mut(&self.first).map_or(Ok(()), Stream::print)
+    }
+
+    /// Forgets what an output has kept: it starts over.
+    pub fn restart(&mut self, number: u32) {
+        if let Some(mut stream) = self.open.remove(&number) {
+            stream.parts.iter_mut().for_each(|(lines, _)| lines.end());
+        }
+    }
+
+    /// Prints all that is left.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read.
+    pub fn close(self) -> io::Result<()> {
+        self.open.into_values().try_for_each(Stream::end)
+    }
+
+    fn stream(&mut self, number: u32) -> &mut Stream {
+        let name = usize::try_from(number).ok().and_then(|at| self.names.get(at));
+        self.open.entry(number).or_insert_with(|| Stream {
+            parts: [false, true]
+                .map(|is_error| (Lines::new(name.map(String::as_str), is_error), Kept::default())),
+            has_ended: false,
+        })
+    }
+}
