@@ -2,6 +2,7 @@
 
 mod collect;
 mod prediction;
+mod sources;
 mod wiring;
 
 use std::fmt;

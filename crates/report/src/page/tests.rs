@@ -8,6 +8,7 @@ use crate::format::Step;
 fn sheet(result: Value) -> Sheet {
     Sheet {
         name: "20261122-cp".to_owned(),
+        sources: Some("model.bin".to_owned()),
         result,
         explained: None,
         timeline: None,
@@ -119,7 +120,7 @@ fn missing_and_unexpected_fields_still_make_a_page() {
         let page = written(&[sheet(result)], None);
         assert!(page.ends_with("</html>\n"));
     }
-    assert!(written(&[], None).contains("Garland: 0 runs"));
+    assert!(written(&[], None).contains("<title>0 runs side by side - Garland</title>"));
 }
 
 #[test]

@@ -1,0 +1,175 @@
+//! The answer of a copy in three tiles: its time, what cost most, and the nodes that need attention.
+
+use garland_core::units::{Nanos, Rate};
+use serde_json::Value;
+
+use super::escape::escaped;
+use super::sheet::Sheet;
+use super::summary::cause;
+use super::title;
+
+/// The most nodes that are named in a tile; the table has all.
+const NAMED: usize = 4;
+
+/// Returns the tiles of a run as HTML; an empty string for runs that are no copies.
+pub(super) fn of(sheet: &Sheet) -> String {
+    if title::kind(&sheet.result) != "cp" {
+        return String::new();
+    }
+    let tiles = [time(&sheet.result), cost(sheet), attention(&sheet.result)];
+    let tiles: String = tiles.into_iter().flatten().collect();
+    format!("<div class=\"tiles\">\n{tiles}</div>\n")
+}
+
+/// Returns a tile: its title, the figure, and lines of HTML.
+fn tile(title: &str, mark: &str, figure: &str, lines: &[String]) -> String {
+    let figure = escaped(figure);
+    let lines: String = lines.iter().map(|line| format!("<p>{line}</p>")).collect();
+    format!(
+        "<div class=\"tile{mark}\"><p class=\"what\">{title}</p><p class=\"figure\">{figure}</p>{lines}</div>\n"
+    )
+}
+
+/// Returns the tile of the time, with a bar of the share that the wires need.
+fn time(result: &Value) -> Option<String> {
+    let elapsed = result["elapsed_ns"].as_u64().filter(|ns| *ns > 0)?;
+    let mut lines = Vec::new();
+    if let Some((least, rate)) = least(result) {
+        let share = least as f64 / elapsed as f64;
+        let source = escaped(result["limit"]["source"].as_str().unwrap_or_default());
+        lines.push(format!(
+            "<span class=\"against\" role=\"img\" aria-label=\"{:.0} % of the time\"><span style=\"width: {:.1}%\"></span></span>\
+             {} would do at {rate}: {source}.",
+            share * 100.0,
+            share.min(1.0) * 100.0,
+            Nanos(least)
+        ));
+        lines.push(format!("{:.1} % of what the limit allows.", share * 100.0));
+    } else if let Some(rate) = result["rate"].as_u64() {
+        lines.push(format!("{}.", Rate::from_bytes_per_second(rate)));
+    }
+    Some(tile("Time", "", &Nanos(elapsed).to_string(), &lines))
+}
+
+/// Returns the least time that the limit of the rate allows, in nanoseconds, and that rate.
+fn least(result: &Value) -> Option<(u64, Rate)> {
+    let rate = result["limit"]["rate"].as_u64().filter(|rate| *rate > 0)?;
+    let elapsed = result["elapsed_ns"].as_u64()?;
+    // The share counts the bytes that were needed, which may be fewer than the file has.
+    let least = result["limit"]["achieved"].as_f64()? * elapsed as f64;
+    (least > 0.0).then(|| (least as u64, Rate::from_bytes_per_second(rate)))
+}
+
+/// Returns the tile of what cost most: the largest row of the ledger and the remedy, or the longest
+/// phase if there is no ledger.
+fn cost(sheet: &Sheet) -> Option<String> {
+    let rows = sheet.explained.as_ref().and_then(|explained| explained["rows"].as_array());
+    let longest = |list: &'_ Vec<Value>| list.iter().max_by_key(|one| one["ns"].as_u64()).cloned();
+    let Some(row) = rows.and_then(longest) else {
+        let phase = sheet.result["phases"].as_array().and_then(longest)?;
+        let (name, ns) = (phase["name"].as_str()?, phase["ns"].as_u64()?);
+        let share = ns as f64 / sheet.result["elapsed_ns"].as_u64().filter(|ns| *ns > 0)? as f64;
+        let line = format!("{} of the time: the longest phase.", percent(share));
+        return Some(tile("Cost most", "", &format!("{name}, {}", Nanos(ns)), &[line]));
+    };
+    let within = row["within"].as_str().map_or_else(String::new, |within| format!(" ({within})"));
+    let figure = format!("{}{within}", cause(&row)?);
+    let share = row["share"].as_f64().unwrap_or(0.0);
+    let mut lines =
+        vec![format!("{}, {} of the time.", Nanos(row["ns"].as_u64()?), percent(share))];
+    let fix = &sheet.explained.as_ref()?["fix"];
+    if let (Some(remedy), Some(gain), Some(of)) =
+        (fix["remedy"].as_str(), fix["gain_ns"].as_u64(), cause(fix))
+    {
+        let (of, remedy) = (escaped(&of), escaped(remedy));
+        lines.push(format!("<b>To do</b> for {of}: {remedy}. {} sooner.", Nanos(gain)));
+    }
+    Some(tile("Cost most", "", &figure, &lines))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Returns the tile of nodes that failed, or were slower than the others.
+fn attention(result: &Value) -> Option<String> {
+    let nodes = result["nodes"].as_array().filter(|nodes| !nodes.is_empty())?;
+    let mut bad: Vec<(&Value, String)> =
+        nodes.iter().filter_map(|node| Some((node, concern(node)?))).collect();
+    bad.sort_by_key(|(node, _)| node["verdict"] == "ok");
+    let of = nodes.len();
+    let mark = match bad.first() {
+        None => {
+            return Some(tile(
+                "Nodes that need attention",
+                " good",
+                "none",
+                &[format!("{of} of {of} are ok, and none was slow.")],
+            ));
+        }
+        Some((node, _)) if node["verdict"] == "ok" => " warn",
+        Some(_) => " bad",
+    };
+    let named = bad.iter().take(NAMED);
+    let mut lines: Vec<String> = named
+        .map(|(node, why)| {
+            format!("<b>{}</b> {}", escaped(node["name"].as_str().unwrap_or("?")), escaped(why))
+        })
+        .collect();
+    if bad.len() > NAMED {
+        lines.push(format!("and {} more", bad.len() - NAMED));
+    }
+    Some(tile("Nodes that need attention", mark, &format!("{} of {of}", bad.len()), &lines))
+}
+
+/// Returns why a node needs attention; `None` if it does not.
+fn concern(node: &Value) -> Option<String> {
+    let verdict = node["verdict"].as_str()?;
+    if verdict != "ok" {
+        let reason =
+            node["reason"].as_str().map_or_else(String::new, |reason| format!(": {reason}"));
+        return Some(format!("{verdict}{reason}"));
+    }
+    let rate = |key: &str| node["slow"][key].as_u64().map(Rate::from_bytes_per_second);
+    if let (Some(own), Some(others)) = (rate("rate"), rate("others")) {
+        return Some(format!("fed on the side: it received {own}, the others {others}"));
+    }
+    (node["detached"] == true).then(|| "detached: its disk was slower".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn failed_nodes_come_before_slow_ones_and_only_some_are_named() {
+        let node = |name: &str, verdict: &str| json!({ "name": name, "verdict": verdict, "reason": "<silent>" });
+        let slow = json!({ "name": "n8", "verdict": "ok", "slow": { "rate": 1_000_000, "others": 9_000_000 } });
+        let mut nodes = vec![slow, json!({ "name": "n9", "verdict": "ok" })];
+        nodes.extend((1..5).map(|at| node(&format!("n{at}"), "dead")));
+        let told = attention(&json!({ "nodes": nodes })).unwrap();
+        assert!(
+            told.contains("5 of 6") && told.contains("and 1 more") && told.contains("tile bad"),
+            "{told}"
+        );
+        assert!(told.contains("<b>n1</b> dead: &lt;silent&gt;") && !told.contains("n8"), "{told}");
+        assert!(
+            attention(&json!({ "nodes": [{ "name": "n1", "verdict": "ok" }] }))
+                .unwrap()
+                .contains("none")
+        );
+    }
+
+    #[test]
+    fn the_time_is_compared_with_the_limit_only_if_that_is_known() {
+        let told = time(
+            &json!({ "elapsed_ns": 10_000_000_000_u64, "rate": 7_000_000, "limit": { "rate": 14_000_000, "achieved": 0.5, "source": "wires" } }),
+        );
+        assert!(told.as_ref().unwrap().contains("5.00 s would do"), "{told:?}");
+        assert!(told.unwrap().contains("width: 50.0%"));
+        assert!(!time(&json!({ "elapsed_ns": 10, "limit": null })).unwrap().contains("would do"));
+        assert_eq!(time(&json!({ "elapsed_ns": 0 })), None);
+    }
+}
