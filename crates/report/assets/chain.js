@@ -65,7 +65,16 @@ function arranged({ main, nodes }, isSlow, columns) {
     const next = [...below.get(index)].sort((one, other) => isAside(one) - isAside(other) || size(other) - size(one));
     const ahead = next.length > 0 && !isAside(next[0]) ? next.shift() : null;
     if (ahead !== null) column + 1 < columns ? put(ahead, column + 1, row) : put(ahead, 0, rows);
-    for (const one of next) put(one, column + 1 < columns ? column + 1 : column, rows);
+    // Many nodes that feed no others share rows.
+    const leaves = next.filter((one) => size(one) === 1 && !seen.has(one));
+    const packed = leaves.length > 3 ? leaves : [];
+    const first = Math.min(column + 1, columns - 1), above = rows;
+    packed.forEach((one, at) => {
+      seen.add(one);
+      places.set(one, { column: first + (at % (columns - first)), row: above + Math.floor(at / (columns - first)), packed: true });
+      rows = Math.max(rows, places.get(one).row + 1);
+    });
+    for (const one of next) put(one, first, rows);
   };
   const roots = nodes.filter((node) => !main.has(node.index) && below.get(node.index).length > 0);
   for (const node of [...roots, ...nodes]) if (!seen.has(node.index)) put(node.index, 0, rows);
@@ -113,7 +122,7 @@ function drawn(all, of, fastest, width) {
   const height = 22 + rows * BOX.down - 34;
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${all.nodes.length} nodes and ${all.links.length} links; the table below has their rates` });
   const labels = [];
-  for (const link of all.links) {
+  for (const link of [...all.links].sort((one, other) => one.share - other.share)) {
     if (!link.main && link.bytes < 0.01 * Math.max(...all.links.filter((one) => one.to === link.to).map((one) => one.bytes))) continue;
     const [from, to] = [places.get(link.from), places.get(link.to)];
     const [x, y, right, under] = [left(link.from), top(link.from), left(link.to), top(link.to)];
@@ -124,6 +133,9 @@ function drawn(all, of, fastest, width) {
       const peak = Math.min(y, under) - 20;
       way = `M${centre} ${y} C${centre} ${peak} ${right + BOX.width / 2} ${peak} ${right + BOX.width / 2} ${under}`;
       at = null;
+    } else if (to.packed) {
+      way = `M${centre} ${y + BOX.height} V${under - 16} H${right + BOX.width / 2} V${under}`;
+      at = [right + BOX.width / 2, under + BOX.height - 7];
     } else if (from.row === to.row) way = `M${x + BOX.width} ${middle} H${right}`;
     else if (to.column === 0 && from.column > 0) {
       const gap = y + BOX.height + 34;
@@ -141,7 +153,7 @@ function drawn(all, of, fastest, width) {
     picture.append(svg("path", { d: way, class: `link ${limits ? `l-${link.kind}` : ""} ${link.main ? "" : "part"}`, "stroke-width": link.main ? wide : 1.5 }, svg("title", {}, words)));
     if (at) {
       labels.push(svg("text", { x: at[0], y: at[1], class: "rate" }, `${number(Math.round(link.rate / 1e5) / 10)} MB/s`));
-      if (limits) labels.push(svg("text", { x: at[0], y: at[1] + wide + 17, class: "share" }, `${Math.round(link.share * 100)} % of time`));
+      if (limits) labels.push(svg("text", { x: at[0], y: at[1] + (to.packed ? 0 : wide) + 17, class: "share" }, `${Math.round(link.share * 100)} % of time`));
     }
   }
   for (const node of all.nodes) {
@@ -150,7 +162,7 @@ function drawn(all, of, fastest, width) {
     const [x, y] = [left(node.index), top(node.index)];
     const words = [node.name, result?.verdict, result && slow(result), share >= 0.01 ? `${KINDS[kind]} ${percent(share)} of the time` : ""].filter(Boolean).join(", ");
     const group = svg("g", { class: bad ? "bad" : "" }, svg("title", {}, words), svg("rect", { x, y, width: BOX.width, height: BOX.height, rx: 6 }),
-      svg("text", { x: x + BOX.width / 2, y: y + BOX.height / 2 }, short(node.name).length > 11 ? `${short(node.name).slice(0, 10)}…` : short(node.name)));
+      svg("text", { x: x + BOX.width / 2, y: y + BOX.height / 2 - (places.get(node.index).packed ? 7 : 0) }, short(node.name).length > 11 ? `${short(node.name).slice(0, 10)}…` : short(node.name)));
     if (share >= 0.01) {
       const inner = document.createElement("div");
       inner.className = `k-${kind}`;

@@ -53,7 +53,7 @@ function rates(parent, told, view) {
     { name: node.nic ? `${node.name}, ${node.nic}` : node.name, rates: node.rates },
     ...list(node.nics).map((nic) => ({ name: `${node.name}, ${nic.name}`, rates: nic })),
   ]);
-  const choice = el("select", { "aria-label": "Rates of" }, el("option", { value: "" }, `all ${having.length} nodes, summed`),
+  const choice = el("select", { "aria-label": "Rates of" }, el("option", { value: "" }, having.length === 1 ? "1 node" : `all ${having.length} nodes, summed`),
     ...whose.map((one, place) => el("option", { value: String(place) }, one.name)));
   const section = part(parent, "Rates over time", LEVEL + 1, el("div", { class: "tools" }, choice));
   // Colours as elsewhere; what is received and what is sent are told apart by the line.

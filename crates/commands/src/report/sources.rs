@@ -42,7 +42,10 @@ mod tests {
 
     #[test]
     fn options_and_their_values_are_no_sources() {
-        let of = |words: &[&str]| of(&json!({ "command": [&["/bin/garland"], words].concat() }));
+        let of = |words: &[&str]| {
+            let all = [&["/bin/garland"], words].concat();
+            of(&json!({ "command": all }))
+        };
         let named = |words: &[&str]| of(words).unwrap();
         assert_eq!(
             named(&["--json", "cp", "--block-size", "1MiB", "data/model.bin", "n[1-2]:/x"]),

@@ -1,5 +1,6 @@
 //! The answer of a copy in three tiles: its time, what cost most, and the nodes that need attention.
 
+use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, Rate};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use super::sheet::Sheet;
 use super::summary::cause;
 use super::title;
 
-/// The most nodes that are named in a tile; the table has all.
+/// The most reasons that are named in a tile; the table of nodes has all.
 const NAMED: usize = 4;
 
 /// Returns the tiles of a run as HTML; an empty string for runs that are no copies.
@@ -91,35 +92,35 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Returns the tile of nodes that failed, or were slower than the others.
+/// Returns the tile of nodes that failed, or were slower than the others; nodes with the same reason
+/// are one line.
 fn attention(result: &Value) -> Option<String> {
+    const TITLE: &str = "Nodes that need attention";
     let nodes = result["nodes"].as_array().filter(|nodes| !nodes.is_empty())?;
-    let mut bad: Vec<(&Value, String)> =
-        nodes.iter().filter_map(|node| Some((node, concern(node)?))).collect();
-    bad.sort_by_key(|(node, _)| node["verdict"] == "ok");
-    let of = nodes.len();
-    let mark = match bad.first() {
-        None => {
-            return Some(tile(
-                "Nodes that need attention",
-                " good",
-                "none",
-                &[format!("{of} of {of} are ok, and none was slow.")],
-            ));
+    let mut reasons: Vec<(String, bool, Vec<&str>)> = Vec::new();
+    for node in nodes {
+        let Some(why) = concern(node) else { continue };
+        let name = node["name"].as_str().unwrap_or("?");
+        match reasons.iter_mut().find(|(known, ..)| *known == why) {
+            Some((.., names)) => names.push(name),
+            None => reasons.push((why, node["verdict"] == "ok", vec![name])),
         }
-        Some((node, _)) if node["verdict"] == "ok" => " warn",
-        Some(_) => " bad",
-    };
-    let named = bad.iter().take(NAMED);
-    let mut lines: Vec<String> = named
-        .map(|(node, why)| {
-            format!("<b>{}</b> {}", escaped(node["name"].as_str().unwrap_or("?")), escaped(why))
-        })
-        .collect();
-    if bad.len() > NAMED {
-        lines.push(format!("and {} more", bad.len() - NAMED));
     }
-    Some(tile("Nodes that need attention", mark, &format!("{} of {of}", bad.len()), &lines))
+    let (of, bad) = (nodes.len(), reasons.iter().map(|(.., names)| names.len()).sum::<usize>());
+    if bad == 0 {
+        let line = format!("{of} of {of} are ok, and none was slow.");
+        return Some(tile(TITLE, " good", "none", &[line]));
+    }
+    reasons.sort_by_key(|(_, is_ok, _)| *is_ok);
+    let mark = if reasons[0].1 { " warn" } else { " bad" };
+    let line = |(why, _, names): &(String, bool, Vec<&str>)| {
+        format!("<b>{}</b> {}", escaped(&nodelist::fold(names)), escaped(why))
+    };
+    let mut lines: Vec<String> = reasons.iter().take(NAMED).map(line).collect();
+    if reasons.len() > NAMED {
+        lines.push("The others are in the table of nodes.".to_owned());
+    }
+    Some(tile(TITLE, mark, &format!("{bad} of {of}"), &lines))
 }
 
 /// Returns why a node needs attention; `None` if it does not.
@@ -144,22 +145,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_nodes_come_before_slow_ones_and_only_some_are_named() {
-        let node = |name: &str, verdict: &str| json!({ "name": name, "verdict": verdict, "reason": "<silent>" });
+    fn failed_nodes_come_before_slow_ones_and_few_reasons_are_named() {
+        let dead = |at: usize, reason: &str| json!({ "name": format!("n{at}"), "verdict": "dead", "reason": reason });
         let slow = json!({ "name": "n8", "verdict": "ok", "slow": { "rate": 1_000_000, "others": 9_000_000 } });
-        let mut nodes = vec![slow, json!({ "name": "n9", "verdict": "ok" })];
-        nodes.extend((1..5).map(|at| node(&format!("n{at}"), "dead")));
+        let mut nodes = vec![slow.clone(), json!({ "name": "n9", "verdict": "ok" })];
+        nodes.extend((1..4).map(|at| dead(at, "<silent>")));
+        let told = attention(&json!({ "nodes": nodes })).unwrap();
+        assert!(told.contains("4 of 5") && told.contains("tile bad"), "{told}");
+        let (dead_at, slow_at) = (
+            told.find("<b>n[1-3]</b> dead: &lt;silent&gt;"),
+            told.find("<b>n8</b> fed on the side"),
+        );
+        assert!(dead_at.is_some() && dead_at < slow_at, "{told}");
+        nodes.extend((10..16).map(|at| dead(at, &format!("reason {at}"))));
         let told = attention(&json!({ "nodes": nodes })).unwrap();
         assert!(
-            told.contains("5 of 6") && told.contains("and 1 more") && told.contains("tile bad"),
+            told.contains("10 of 11") && !told.contains("n8") && told.contains("in the table"),
             "{told}"
         );
-        assert!(told.contains("<b>n1</b> dead: &lt;silent&gt;") && !told.contains("n8"), "{told}");
-        assert!(
-            attention(&json!({ "nodes": [{ "name": "n1", "verdict": "ok" }] }))
-                .unwrap()
-                .contains("none")
-        );
+        assert!(attention(&json!({ "nodes": [slow] })).unwrap().contains("tile warn"));
+        let fine = json!({ "nodes": [{ "name": "n1", "verdict": "ok" }] });
+        assert!(attention(&fine).unwrap().contains(">none<"));
     }
 
     #[test]
