@@ -1,5 +1,5 @@
 // How the bytes went from node to node: links as wide as their rate.
-const BOX = { width: 76, height: 34, across: 158, least: 130, down: 92, edge: 16 };
+const BOX = { width: 76, height: 34, across: 180, least: 130, down: 92, edge: 16 };
 const DRAWN = 120;
 
 function svg(tag, attributes = {}, ...children) {
@@ -91,11 +91,13 @@ function chain(parent, run) {
   if (all.nodes.length <= DRAWN) {
     const box = el("div", { class: "chain" });
     section.append(box);
-    const draw = () => box.replaceChildren(drawn(all, of, fastest, box.clientWidth || 800));
+    const draw = () => box.replaceChildren(drawn(all, of, fastest, box.clientWidth || 800, mediaOf(run)));
     draw();
     redraws.push(draw);
     const kinds = [...all.links, ...all.nodes.map((node) => ({ kind: node.most[0], share: node.most[1] }))].filter((one) => one.share >= 0.01).map((one) => one.kind);
-    section.append(el("p", { class: "note" }, `A link is as wide as its rate; the widest carried ${rate(fastest)}. Coloured links and nodes took part of the time, by the ledger. Dashed: for a small part of the copy.`), legend(kinds));
+    const joints = list(run.pictures?.[0]?.joints);
+    const through = joints.length === 1 ? ` All go through one ${joints[0].kind} (${bits(joints[0].bits_per_second)}).` : joints.length > 1 ? " Below a node's name is what it is connected to." : "";
+    section.append(el("p", { class: "note" }, `A link is as wide as its rate; the widest carried ${rate(fastest)}. Coloured links and nodes took so many percent of the time, by the ledger. Dashed: for a small part of the copy.${through}`), legend(kinds));
   } else section.append(el("p", { class: "note" }, "There are too many nodes to draw."));
   const few = [...all.links].sort((one, other) => other.share - one.share || one.rate - other.rate).slice(0, 200);
   section.append(folded("The links in numbers", table("Links, those that took most of the time first", [
@@ -109,15 +111,24 @@ function chain(parent, run) {
   ], few), all.links.length > few.length ? el("p", { class: "note" }, `and ${all.links.length - few.length} more`) : null));
 }
 
-function drawn(all, of, fastest, width) {
+// Returns the media of each node, if there are several.
+function mediaOf(run) {
+  const joints = list(run.pictures?.[0]?.joints), media = new Map();
+  for (const joint of joints.length > 1 ? joints : []) {
+    for (const node of new Set(list(joint.stations).map((station) => station.split(" ")[0]))) media.set(node, [...(media.get(node) ?? []), joint.name]);
+  }
+  return media;
+}
+
+function drawn(all, of, fastest, width, media) {
   const isSlow = (index) => {
     const node = of.get(all.nodes.find((one) => one.index === index)?.name);
     return Boolean(node && slow(node));
   };
   const room = width - BOX.edge * 1.5 - BOX.width;
   const columns = Math.max(2, Math.floor(room / BOX.least) + 1);
-  const across = Math.min(BOX.across, room / (columns - 1));
   const { places, rows } = arranged(all, isSlow, columns);
+  const across = Math.min(BOX.across, room / Math.max(1, ...[...places.values()].map((one) => one.column)));
   const left = (index) => BOX.edge + places.get(index).column * across, top = (index) => 22 + places.get(index).row * BOX.down;
   const height = 22 + rows * BOX.down - 34;
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${all.nodes.length} nodes and ${all.links.length} links; the table below has their rates` });
@@ -153,16 +164,18 @@ function drawn(all, of, fastest, width) {
     picture.append(svg("path", { d: way, class: `link ${limits ? `l-${link.kind}` : ""} ${link.main ? "" : "part"}`, "stroke-width": link.main ? wide : 1.5 }, svg("title", {}, words)));
     if (at) {
       labels.push(svg("text", { x: at[0], y: at[1], class: "rate" }, `${number(Math.round(link.rate / 1e5) / 10)} MB/s`));
-      if (limits) labels.push(svg("text", { x: at[0], y: at[1] + (to.packed ? 0 : wide) + 17, class: "share" }, `${Math.round(link.share * 100)} % of time`));
+      if (limits) labels.push(svg("text", { x: at[0], y: at[1] + (to.packed ? 0 : wide) + 17, class: "share" }, `${Math.round(link.share * 100)} %`));
     }
   }
   for (const node of all.nodes) {
     const result = of.get(node.name), [kind, share] = node.most;
     const bad = result && result.verdict && result.verdict !== "ok";
     const [x, y] = [left(node.index), top(node.index)];
-    const words = [node.name, result?.verdict, result && slow(result), share >= 0.01 ? `${KINDS[kind]} ${percent(share)} of the time` : ""].filter(Boolean).join(", ");
+    const through = (media.get(short(node.name)) ?? []).join(", "), two = places.get(node.index).packed || through;
+    const words = [node.name, through, result?.verdict, result && slow(result), share >= 0.01 ? `${KINDS[kind]} ${percent(share)} of the time` : ""].filter(Boolean).join(", ");
     const group = svg("g", { class: bad ? "bad" : "" }, svg("title", {}, words), svg("rect", { x, y, width: BOX.width, height: BOX.height, rx: 6 }),
-      svg("text", { x: x + BOX.width / 2, y: y + BOX.height / 2 - (places.get(node.index).packed ? 7 : 0) }, short(node.name).length > 11 ? `${short(node.name).slice(0, 10)}…` : short(node.name)));
+      svg("text", { x: x + BOX.width / 2, y: y + BOX.height / 2 - (two ? 7 : 0) }, short(node.name).length > 11 ? `${short(node.name).slice(0, 10)}…` : short(node.name)));
+    if (through && !places.get(node.index).packed) group.append(svg("text", { x: x + BOX.width / 2, y: y + BOX.height - 10, class: "through" }, through.length > 15 ? `${through.slice(0, 14)}…` : through));
     if (share >= 0.01) {
       const inner = document.createElement("div");
       inner.className = `k-${kind}`;

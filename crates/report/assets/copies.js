@@ -32,7 +32,7 @@ function nodes(parent, result) {
   ];
   if (rows.some((node) => slow(node) || node.reason)) columns.push(["attention", (node) => [slow(node), node.reason].filter(Boolean).join("; "), "text", urgency]);
   for (const [key, title, show] of [["bytes", "bytes", bytes], ["already", "already present", bytes], ["rate", "rate", rate], ["cpu_ns", "CPU", time], ["memory", "memory", bytes], ["sends", "sends", percent], ["receives", "receives", percent]]) {
-    if (any(key)) columns.push([title, (node) => show(node[key]), null, size(key)]);
+    if (any(key) && (key !== "already" || rows.some((node) => node.already > 0))) columns.push([title, (node) => show(node[key]), null, size(key)]);
   }
   const words = rows.some((node) => urgency(node) < 2) ? "; those that need attention come first" : "";
   const box = table(`${rows.length} nodes${words}`, columns, rows, (node) => ["bad", "slow", null][urgency(node)]);

@@ -48,7 +48,7 @@ function timeline(parent, run) {
   const followers = [];
   // What is seen, in microseconds, and where the cursor is.
   const view = { from: 0, to: length, at: null, side: () => side(), follow: (act) => followers.push(act), pointed: (us) => point(us) };
-  let shown = rows, chosen = 0;
+  let shown = rows, chosen = 0, fills = null;
 
   const canvas = el("canvas", { "aria-hidden": "true" });
   const spacer = el("div");
@@ -58,6 +58,7 @@ function timeline(parent, run) {
 
   function place() {
     let y = TOP;
+    fills = null;
     shown = rows.filter((row) => row.path || row.states || (opened.has(row.node) && !hidden.has(row.stage)));
     let before = null;
     for (const row of shown) {
@@ -92,7 +93,8 @@ function timeline(parent, run) {
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = "11px system-ui, sans-serif";
-    const ink = colour("--ink"), soft = colour("--soft"), grid = colour("--line"), fills = patterns(pen);
+    const ink = colour("--ink"), soft = colour("--soft"), grid = colour("--line");
+    fills ??= patterns(pen);
     pen.textAlign = "center";
     for (const us of ticks(view.from, view.to, across() / 110)) {
       const x = xOf(us);
@@ -115,7 +117,7 @@ function timeline(parent, run) {
       if (row.states) {
         if (document.activeElement === box && heads[chosen] === row) pen.fillText("•", side() - 10, y + 14);
         pen.fillText(`${opened.has(row.node) ? "▾" : "▸"} ${short(row.node)}`, 4, y + 14, side() - 16);
-        inStates(pen, row, y, fills, ink);
+        inStates(pen, row, y, ink);
         continue;
       }
       pen.fillStyle = row.path ? ink : soft;
@@ -141,7 +143,7 @@ function timeline(parent, run) {
   }
 
   // A node's bar is as high as the node was busy; what remains waited for others, which long waits name.
-  function inStates(pen, row, y, fills, ink) {
+  function inStates(pen, row, y, ink) {
     let wait = null;
     const name = () => {
       if (!wait) return;
