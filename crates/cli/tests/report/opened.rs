@@ -52,20 +52,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let told = tooltip(&mut browser, [of(0), of(1), of(2)]);
     assert!(told.starts_with("local") || told.starts_with("head"), "{told:?}");
     assert!(told.contains("ms") || told.contains("µs"), "{told:?}");
-    // The rates below have the cursor at the same time.
-    let at = "document.querySelector('.chart').plot";
-    let (cursor, left) = (
-        browser.asked(&format!("{at}.cursor.left")),
-        browser.asked(&format!(
-            "{at}.bbox.left / devicePixelRatio + {at}.root.getBoundingClientRect().left"
-        )),
-    );
-    let place = cursor.as_f64().unwrap() + left.as_f64().unwrap();
-    let pointed = browser
-        .asked("parseFloat(document.querySelector('.tip').style.left) - 14")
-        .as_f64()
-        .unwrap();
-    assert!((place - pointed).abs() < 3.0, "{place} {pointed}");
+    has_one_cursor(&mut browser);
 
     // Plus zooms, and 0 shows all again.
     let view = "document.querySelector('.timeline').view";
@@ -86,21 +73,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     browser.press("0");
     assert!((span(&mut browser) / whole - 1.0).abs() < 1e-9);
 
-    // A node's row opens to its stages.
-    let rows = |browser: &mut Browser| browser.asked(&format!("{view}.rows")).as_u64().unwrap();
-    assert_eq!(rows(&mut browser), 5, "the path, the head and three nodes");
-    browser.asked("document.querySelector('.timeline').focus()");
-    browser.press("ArrowDown");
-    browser.press("Enter");
-    let open = rows(&mut browser);
-    assert!(open > 8, "{open}");
-    let said = browser
-        .asked("[...document.querySelectorAll('[aria-live]')].map((p) => p.innerText).join()");
-    assert!(said.as_str().unwrap().contains("local1 is open"), "{said}");
-    browser.press("Enter");
-    assert_eq!(rows(&mut browser), 5);
-    browser.asked("[...document.querySelectorAll('.tools button')].find((b) => b.innerText.startsWith('Open or close')).click()");
-    assert!(rows(&mut browser) > open);
+    opens_nodes(&mut browser, view);
 
     // A stage that is switched off has no rows.
     let rows = browser.asked(&format!("{view}.rows")).as_u64().unwrap();
@@ -112,6 +85,42 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     switches_a_series(&mut browser);
     assert_eq!(browser.complaints(), [""; 0]);
     browser.end(&scratch);
+}
+
+/// A node's row opens to its stages, with the keyboard and with a button for all; all are open then.
+/// `view` is what the timeline shows.
+fn opens_nodes(browser: &mut Browser, view: &str) {
+    let rows = |browser: &mut Browser| browser.asked(&format!("{view}.rows")).as_u64().unwrap();
+    assert_eq!(rows(browser), 5, "the path, the head and three nodes");
+    browser.asked("document.querySelector('.timeline').focus()");
+    browser.press("ArrowDown");
+    browser.press("Enter");
+    let open = rows(browser);
+    assert!(open > 8, "{open}");
+    let said = browser
+        .asked("[...document.querySelectorAll('[aria-live]')].map((p) => p.innerText).join()");
+    assert!(said.as_str().unwrap().contains("local1 is open"), "{said}");
+    browser.press("Enter");
+    assert_eq!(rows(browser), 5);
+    browser.asked("[...document.querySelectorAll('.tools button')].find((b) => b.innerText.startsWith('Open or close')).click()");
+    assert!(rows(browser) > open);
+}
+
+/// The rates below the timeline have the cursor where the pointer is.
+fn has_one_cursor(browser: &mut Browser) {
+    let at = "document.querySelector('.chart').plot";
+    let (cursor, left) = (
+        browser.asked(&format!("{at}.cursor.left")),
+        browser.asked(&format!(
+            "{at}.bbox.left / devicePixelRatio + {at}.root.getBoundingClientRect().left"
+        )),
+    );
+    let place = cursor.as_f64().unwrap() + left.as_f64().unwrap();
+    let pointed = browser
+        .asked("parseFloat(document.querySelector('.tip').style.left) - 14")
+        .as_f64()
+        .unwrap();
+    assert!((place - pointed).abs() < 3.0, "{place} {pointed}");
 }
 
 /// The tiles, the critical path, the waterfall, the picture of the chain and the table of nodes.
@@ -148,9 +157,9 @@ fn answers(browser: &mut Browser, result: &Value) {
     assert_eq!(browser.asked("document.querySelectorAll('.chain .link:not(.part)').length"), 3);
     let names =
         "[...document.querySelectorAll('.nodes tbody tr')].map((row) => row.cells[0].innerText)";
-    assert_eq!(browser.asked(names), serde_json::json!(["local1", "local2", "local3"]));
     let head = "document.querySelector('.nodes thead button')";
     browser.asked(&format!("{head}.click()"));
+    assert_eq!(browser.asked(names), serde_json::json!(["local1", "local2", "local3"]));
     browser.asked(&format!("{head}.click()"));
     assert_eq!(browser.asked(names), serde_json::json!(["local3", "local2", "local1"]));
     assert_eq!(
