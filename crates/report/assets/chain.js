@@ -181,7 +181,7 @@ function drawn(all, of, fastest, width, media) {
       inner.className = `k-${kind}`;
       const band = svg("foreignObject", { x, y: y + BOX.height + 2, width: BOX.width, height: 6 });
       band.append(inner);
-      group.append(band, svg("text", { x: x + BOX.width / 2, y: y + BOX.height + 18, class: "share" }, `${KINDS[kind]} ${Math.round(share * 100)} %`));
+      group.append(band, svg("text", { x: x + BOX.width / 2, y: y + BOX.height + 18, class: "share" }, `${bad ? result.verdict : KINDS[kind]} ${Math.round(share * 100)} %`));
     } else if (bad || (result && slow(result))) group.append(svg("text", { x: x + BOX.width / 2, y: y + BOX.height + 12, class: "share" }, bad ? result.verdict : result.detached ? "detached" : "fed on the side"));
     picture.append(group);
   }

@@ -16,6 +16,8 @@ function differences(parent, runs) {
   // Sum causes over all places, since nodes of other runs have other names.
   const causes = [...new Set(runs.flatMap((run) => list(run.explained?.rows).map((row) => row.cause)))];
   const of = (run, cause) => list(run.explained?.rows).filter((row) => row.cause === cause).reduce((all, row) => all + row.ns, 0);
+  const most = (cause) => Math.max(...runs.map((run) => of(run, cause)));
+  causes.sort((one, other) => most(other) - most(one));
   for (const cause of causes) rows.push({ label: cause, show: time, slower: 1, values: runs.map((run) => (run.explained ? of(run, cause) : null)) });
   const told = rows.filter((row) => row.values.some(known));
   // Only runs of the same kind can be faster or slower.
@@ -76,6 +78,7 @@ const answers = [...document.querySelectorAll("header > section.run")];
 data.runs.forEach((run, place) => {
   if (data.runs.length === 1) return sheet(main, run);
   const box = fold(main, `${run.title} (${run.name})`, 2);
+  answers[place].querySelector("h2").remove();
   box.append(answers[place]);
   sheet(box, run);
 });

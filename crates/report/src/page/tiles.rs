@@ -83,7 +83,8 @@ fn cost(sheet: &Sheet) -> Option<String> {
         (fix["remedy"].as_str(), fix["gain_ns"].as_u64(), cause(fix))
     {
         let (of, remedy) = (escaped(&of), escaped(remedy));
-        lines.push(format!("<b>To do</b> for {of}: {remedy}. {} sooner.", Nanos(gain)));
+        let sooner = if gain > 0 { format!(" {} sooner.", Nanos(gain)) } else { String::new() };
+        lines.push(format!("<b>To do</b> for {of}: {remedy}.{sooner}"));
     }
     Some(tile("Cost most", "", &figure, &lines))
 }
