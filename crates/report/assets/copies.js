@@ -63,7 +63,7 @@ function rates(parent, told, view) {
     const lines = ["received", "sent", "disk"].filter((key) => of(key));
     return {
       options: {
-        widest: 4000, tall: 220, padding: [null, 0, null, 0],
+        widest: 4000, tall: 220, padding: [null, view.spare(), null, 0],
         scales: { x: { time: false, auto: false, min: view.from / 1e6, max: view.to / 1e6 } },
         cursor: { drag: { x: false, y: false }, y: false },
         axes: [{ values: (_, all) => all.map((at) => time(at * 1e9)) }, { label: "MB/s", labelSize: 20, size: view.side() - 20 }],

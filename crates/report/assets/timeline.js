@@ -47,7 +47,7 @@ function timeline(parent, run) {
   const length = Math.max(1, told.length_ns / 1e3);
   const followers = [];
   // What is seen, in microseconds, and where the cursor is.
-  const view = { from: 0, to: length, at: null, side: () => side(), follow: (act) => followers.push(act), pointed: (us) => point(us) };
+  const view = { from: 0, to: length, at: null, side: () => side(), spare: () => box.offsetWidth - box.clientWidth, follow: (act) => followers.push(act), pointed: (us) => point(us) };
   let shown = rows, chosen = 0, fills = null;
 
   const canvas = el("canvas", { "aria-hidden": "true" });

@@ -198,6 +198,38 @@ fn switches_a_series(browser: &mut Browser) {
 }
 
 #[test]
+fn critical_paths_of_several_runs_have_one_scale_and_what_is_folded_is_drawn_when_it_is_opened() {
+    let scratch = Scratch::new("report-paths");
+    let garland = garland(&scratch);
+    let runs = [1, 2].map(|nodes| copied(&scratch, &garland, nodes));
+    let names: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    let file = reported(&scratch, &garland, &names);
+    let mut browser = Browser::start(&scratch, (1200, 900));
+    browser.open(&file);
+    let ends = "[...document.querySelectorAll('.multiple .strip')].map((strip) => { const last = strip.lastElementChild.style; return parseFloat(last.left) + parseFloat(last.width); })";
+    let told = "(() => { const runs = JSON.parse(document.getElementById('data').textContent).runs; \
+         const longest = Math.max(...runs.map((run) => Math.max(run.result.elapsed_ns, run.timeline.length_ns))); \
+         return runs.map((run) => (run.timeline.path.at(-1).end_ns / longest) * 100); })()";
+    let [ends, told]: [Vec<f64>; 2] =
+        [ends, told].map(|words| serde_json::from_value(browser.asked(words)).unwrap());
+    assert_eq!(ends.len(), 2);
+    assert!(
+        ends.iter().zip(&told).all(|(end, told)| (end - told).abs() < 0.5),
+        "{ends:?} {told:?}"
+    );
+    // Each run has its answer, and its pictures as wide as the page, in its fold.
+    browser.asked(UNFOLD);
+    let drawn = "new Promise((done) => { const end = Date.now() + 30000; const look = () => { \
+         const told = [...document.querySelectorAll('main > details.part')].map((fold) => [fold.querySelectorAll('.tile').length, \
+         fold.querySelector('.chain svg').clientWidth > 900, fold.querySelector('.chart canvas').clientWidth > 900]); \
+         if (told.every((one) => one[1] && one[2]) || Date.now() > end) done(told); else setTimeout(look, 20); }; look(); })";
+    let all = serde_json::json!([3, true, true]);
+    assert_eq!(browser.asked(drawn), serde_json::json!([all, all]));
+    assert_eq!(browser.complaints(), [""; 0]);
+    browser.end(&scratch);
+}
+
+#[test]
 fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
     let scratch = Scratch::new("report-strange");
     let garland = garland(&scratch);
