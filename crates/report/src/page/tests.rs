@@ -109,6 +109,26 @@ fn names_cannot_break_out() {
 }
 
 #[test]
+fn titles_and_tiles_are_escaped() {
+    let evil = "<img src=x onerror=alert(1)>'\"";
+    let place = json!({ "cause": evil, "node": evil, "ns": 5, "share": 0.5, "within": evil, "remedy": evil, "gain_ns": 7 });
+    let mut run = sheet(json!({
+        "schema": "garland.cp/2", "elapsed_ns": 10, "command": ["garland", evil],
+        "limit": { "rate": 5, "source": evil, "achieved": 0.5 }, "phases": [{ "name": evil, "ns": 3 }],
+        "nodes": [{ "name": evil, "verdict": evil, "reason": evil }],
+    }));
+    run.sources = Some(evil.to_owned());
+    let phases_only = written(&[run.clone()], None);
+    run.explained = Some(json!({ "rows": [place], "fix": place }));
+    for page in [phases_only, written(&[run], None)] {
+        let (body, _) = page.split_once("<script type=\"application/json\"").unwrap();
+        assert!(!body.contains("<img") && !body.contains(evil), "{body}");
+        let shown = body.matches("&lt;img src=x onerror=alert(1)&gt;&#39;").count();
+        assert!(shown >= 7, "{shown}");
+    }
+}
+
+#[test]
 fn missing_and_unexpected_fields_still_make_a_page() {
     for result in [
         Value::Null,
