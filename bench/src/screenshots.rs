@@ -46,8 +46,10 @@ const JOB: &str = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done\n";
 type Shot = (&'static str, &'static [&'static str], &'static str);
 
 const SHOTS: &[Shot] = &[
+    ("answer", &["slow"], "file to 8 nodes"),
+    ("chain", &["slow"], "The way of the bytes"),
     ("timeline", &["copy"], "Timeline"),
-    ("ledger", &["copy"], "Where the time went"),
+    ("ledger", &["slow"], "Where the time went"),
     ("rates", &["copy"], "Rates over time"),
     ("topology", &["copy"], "Topology"),
     ("nics", &["rails"], "Rates over time"),
@@ -59,6 +61,7 @@ const SHOTS: &[Shot] = &[
     ("farms", &["farm1", "farm2", "farm4", "farm8"], "Farms beside"),
     ("forecast", &["farm1", "farm2", "farm4", "farm8"], "Forecast"),
     ("two", &["copy", "slow"], "Side by side"),
+    ("paths", &["copy", "slow"], "Critical paths"),
     ("scenario", &["scenario"], "beowulf-pairs-1996"),
 ];
 
@@ -145,7 +148,8 @@ fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result
     browser.call("Emulation.setDeviceMetricsOverride", metrics);
     browser.open(report);
     let words = format!(
-        "(() => {{ const head = [...document.querySelectorAll('h2, h3')].find((head) => head.innerText.startsWith('{title}')); \
+        "(() => {{ const head = [...document.querySelectorAll('h1, h2, h3')].find((head) => head.textContent.startsWith('{title}')); \
+         const fold = head?.closest('details'); if (fold) fold.open = true; \
          const whose = document.querySelector('.chart select, select'); \
          if ('{title}' === 'Rates over time' && whose) {{ whose.selectedIndex = Math.min(2, whose.length - 1); whose.dispatchEvent(new Event('change')); }} \
          const box = head?.parentElement.getBoundingClientRect(); \

@@ -46,13 +46,52 @@ const rate = (value) => (known(value) ? `${number(value / 1e6)} MB/s (${number((
 const percent = (share) => (known(share) ? `${(share * 100).toFixed(1)} %` : "-");
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// What time is spent on: one colour and one pattern each, in all parts of the page.
+const KINDS = { wire: "wires", disk: "disks", processor: "processors", silent: "silent nodes", fixed: "set-up and teardown", wait: "waiting for others", unknown: "not known" };
+const OF_CAUSES = {
+  wire: "wire", loss: "wire", "send blocked by peer": "wire", "send blocked by local buffer": "wire",
+  "source disk": "disk", "sink disk": "disk", fsync: "disk",
+  "source CPU": "processor", seal: "processor", relay: "processor", processor: "processor", open: "processor", emulator: "processor",
+  "dead node": "silent", pause: "silent",
+  "set-up": "fixed", "busy agents": "fixed", "control round trips": "fixed", "final acknowledgement": "fixed", teardown: "fixed",
+  "pipeline bubble": "wait", straggler: "wait",
+};
+// A straggler is shown as what it was slow at.
+const kindOf = (row) => OF_CAUSES[row.cause === "straggler" && row.within ? row.within : row.cause] ?? "unknown";
+const OF_STAGES = {
+  send: "wire", receive: "wire", relay: "wire", "returning outputs": "wire", read: "disk", write: "disk", fsync: "disk", pause: "silent",
+  "set-up": "fixed", dial: "fixed", control: "fixed", commit: "fixed", "look-up": "fixed", change: "fixed",
+};
+const kindOfStage = (stage) => OF_STAGES[stage] ?? (stage.startsWith("wait") ? "wait" : "processor");
+
 // Returns a cause with its place, as in garland explain.
 function causeText(row) {
   const place = row.node && row.to ? ` ${row.node} to ${row.to}` : row.node ? ` ${row.node}` : "";
   return `${row.cause}${place}${row.within ? ` (${row.within})` : ""}`;
 }
 
+const swatch = (kind) => el("span", { class: `swatch k-${kind}`, "aria-hidden": "true" });
+// Names all kinds that a picture shows, in the same order everywhere.
+function legend(kinds) {
+  const shown = new Set(kinds);
+  return el("ul", { class: "legend" }, ...Object.entries(KINDS).filter(([kind]) => shown.has(kind)).map(([kind, words]) => el("li", {}, swatch(kind), words)));
+}
+
+// Names of nodes in pictures: in a lab, its prefix says nothing. Tables have the whole name.
+const short = (name) => String(name).replace(/^lab:/, "");
+
+// Returns round times of an axis of this length, about `count` of them.
+function ticks(from, to, count) {
+  const rough = (to - from) / Math.max(1, count);
+  const ten = 10 ** Math.floor(Math.log10(rough));
+  const step = ten * [1, 2, 5, 10].find((factor) => ten * factor >= rough);
+  return Array.from({ length: Math.floor(to / step) - Math.ceil(from / step) + 1 }, (_, at) => (Math.ceil(from / step) + at) * step);
+}
+
 const series = (place) => `--c${place % 8}`;
+
+// The level of the titles of a run's parts: several runs have titles of their own.
+const LEVEL = data.runs.length > 1 ? 3 : 2;
 
 // Adds a part of the page, with an entry in the contents.
 let parts = 0;
@@ -64,6 +103,14 @@ function part(parent, title, level, ...children) {
   return section;
 }
 
+// Adds a part that is folded away.
+function fold(parent, title, level) {
+  const id = `part-${++parts}`;
+  const box = el("details", { class: "part" }, el("summary", {}, el(`h${level}`, { id }, title)));
+  parent.append(box);
+  return box;
+}
+
 // Columns are [title, of(row), kind]; kind "text" is left aligned.
 function table(caption, columns, rows, classOf = () => null) {
   const head = el("tr", {}, ...columns.map(([title, , kind]) => el("th", { scope: "col", class: kind ?? null }, title)));
@@ -73,6 +120,27 @@ function table(caption, columns, rows, classOf = () => null) {
   })));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...body)));
+}
+
+// Makes a table sortable by buttons in its head. A column's fourth entry returns what to sort by.
+function sortable(box, columns, rows) {
+  const body = box.querySelector("tbody");
+  const lines = [...body.children].map((line, place) => [line, rows[place]]);
+  const heads = [...box.querySelectorAll("thead th")];
+  columns.forEach(([title, , , value], place) => {
+    if (!value) return;
+    const button = el("button", { type: "button" }, title);
+    button.addEventListener("click", () => {
+      const down = heads[place].getAttribute("aria-sort") === "ascending";
+      heads.forEach((head) => head.removeAttribute("aria-sort"));
+      heads[place].setAttribute("aria-sort", down ? "descending" : "ascending");
+      const order = (one, other) => (typeof one === "string" ? one.localeCompare(other, "en", { numeric: true }) : one - other);
+      const sorted = [...lines].sort(([, one], [, other]) => order(value(one), value(other)) * (down ? -1 : 1));
+      body.append(...sorted.map(([line]) => line));
+    });
+    heads[place].replaceChildren(button);
+  });
+  return box;
 }
 
 // Folds many rows, which are unfolded on demand and when printed.
@@ -99,10 +167,12 @@ function chart(parent, words, make) {
   parent.append(box);
   let plot = null;
   const draw = () => {
+    // What is folded away has no size, and is drawn when it is opened.
+    if (box.clientWidth === 0 && plot) return;
     if (plot) plot.destroy();
     const { options, values } = make();
-    const width = Math.max(260, Math.min(1100, box.clientWidth || parent.clientWidth || 800));
-    const height = Math.max(200, Math.min(380, width * 0.5));
+    const width = Math.max(260, Math.min(options.widest ?? 1100, box.clientWidth || parent.clientWidth || 800));
+    const height = options.tall ?? Math.max(200, Math.min(380, width * 0.5));
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
     const axes = options.axes.map((own) => ({ ...axis, ...own }));
     plot = new uPlot({ width, height, padding: [null, 28, null, null], ...options, axes }, values, box);

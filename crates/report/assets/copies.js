@@ -1,71 +1,47 @@
-// The parts of any run: phases, the ledger, nodes, rates.
+// The parts of any run: phases, nodes, rates, environment.
 function phases(parent, result) {
   const told = list(result.phases).filter((phase) => phase.name && phase.ns > 0);
   if (told.length === 0) return;
   const bar = el("div", { class: "phases", "aria-hidden": "true" });
-  told.forEach((phase, place) => bar.append(el("span", { style: `flex: ${phase.ns} 0 0; background: var(${series(place)})`, title: `${phase.name} ${time(phase.ns)}` })));
+  told.forEach((phase) => bar.append(el("span", { style: `flex: ${phase.ns} 0 0`, title: `${phase.name} ${time(phase.ns)}` }, phase.name)));
   const whole = result.elapsed_ns || told.reduce((sum, phase) => sum + phase.ns, 0);
-  part(parent, "Phases", 3, bar, table("The phases of the command", [
+  part(parent, "Phases", LEVEL + 1, bar, table("The phases of the command", [
     ["phase", (phase) => phase.name],
     ["time", (phase) => time(phase.ns)],
     ["share", (phase) => percent(phase.ns / whole)],
   ], told));
 }
 
-function ledger(parent, explained) {
-  const every = list(explained?.rows).filter((row) => row.ns > 0);
-  if (every.length === 0) return;
-  const rows = every.filter((row) => row.share >= 0.001);
-  const small = every.filter((row) => row.share < 0.001);
-  const sum = (of) => small.reduce((all, row) => all + of(row), 0);
-  if (small.length > 0) rows.push({ cause: `${small.length} smaller ones`, ns: sum((row) => row.ns), share: sum((row) => row.share), covered: null });
-  const most = Math.max(...rows.map((row) => row.share));
-  const bar = (row) => el("span", { class: "bar", style: `width: ${(row.share / most) * 100}%` });
-  const section = part(parent, "Where the time went", 3, table("The time of the command by cause; the rows sum to all of it", [
-    ["cause", causeText],
-    ["time", (row) => time(row.ns)],
-    ["share", (row) => percent(row.share)],
-    ["known for", (row) => percent(row.covered), "spare"],
-    ["", bar, "of-bar"],
-  ], rows));
-  const path = list(explained.path);
-  if (path.length > 0) {
-    section.append(table("Critical path, in order", [
-      ["at", (stretch) => time(stretch.begin_ns)],
-      ["for", (stretch) => time(stretch.ns)],
-      ["what", causeText, "text"],
-      ["share of it", (stretch) => percent(stretch.share)],
-    ], path));
-  }
-}
-
 // Returns why a node was detached from the chain, as in the copy's table.
 function slow(node) {
   const each = node.slow;
-  if (each && known(each.rate) && known(each.others)) return `fed on the side: it wrote ${rate(each.rate)}, the others ${rate(each.others)}`;
-  return node.detached === true ? "fed on the side: its writing fell behind" : "";
+  if (each && known(each.rate) && known(each.others)) return `fed on the side: it received ${rate(each.rate)}, the others ${rate(each.others)}`;
+  return node.detached === true ? "detached: its disk was slower" : "";
 }
 
 function nodes(parent, result) {
   const rows = list(result.nodes).filter((node) => node && node.name);
   if (rows.length === 0) return;
   const any = (key) => rows.some((node) => known(node[key]));
+  const urgency = (node) => (node.verdict && node.verdict !== "ok" ? 0 : slow(node) ? 1 : 2);
+  rows.sort((one, other) => urgency(one) - urgency(other));
+  const size = (key) => (node) => (known(node[key]) ? node[key] : -1);
   const columns = [
-    ["node", (node) => node.name],
-    ["verdict", (node) => node.verdict ?? "-", "text"],
+    ["node", (node) => node.name, null, (node) => String(node.name)],
+    ["verdict", (node) => node.verdict ?? "-", "text", (node) => String(node.verdict ?? "")],
   ];
-  if (any("bytes")) columns.push(["bytes", (node) => bytes(node.bytes)]);
-  if (any("already")) columns.push(["already present", (node) => bytes(node.already)]);
-  if (any("rate")) columns.push(["rate", (node) => rate(node.rate)]);
-  if (any("cpu_ns")) columns.push(["CPU", (node) => time(node.cpu_ns)]);
-  if (any("memory")) columns.push(["memory", (node) => bytes(node.memory)]);
-  if (any("sends")) columns.push(["sends", (node) => percent(node.sends)], ["receives", (node) => percent(node.receives)]);
-  if (rows.some(slow)) columns.push(["slow", slow, "text"]);
-  columns.push(["reason", (node) => node.reason ?? "", "text"]);
-  part(parent, "Nodes", 3, table(`${rows.length} nodes`, columns, rows, (node) => (node.verdict && node.verdict !== "ok" ? "bad" : null)));
+  if (rows.some((node) => slow(node) || node.reason)) columns.push(["attention", (node) => [slow(node), node.reason].filter(Boolean).join("; "), "text", urgency]);
+  for (const [key, title, show] of [["bytes", "bytes", bytes], ["already", "already present", bytes], ["rate", "rate", rate], ["cpu_ns", "CPU", time], ["memory", "memory", bytes], ["sends", "sends", percent], ["receives", "receives", percent]]) {
+    if (any(key) && (key !== "already" || rows.some((node) => node.already > 0))) columns.push([title, (node) => show(node[key]), null, size(key)]);
+  }
+  const words = rows.some((node) => urgency(node) < 2) ? "; those that need attention come first" : "";
+  const box = table(`${rows.length} nodes${words}`, columns, rows, (node) => ["bad", "slow", null][urgency(node)]);
+  box.classList.add("nodes");
+  part(parent, "Nodes", LEVEL, sortable(box, columns, rows));
 }
 
-function rates(parent, told) {
+// The rates below a timeline, on its axis. `view` is the timeline's.
+function rates(parent, told, view) {
   const having = told.nodes.filter((node) => node.rates);
   if (having.length === 0) return;
   const bins = having[0].rates.sent.length;
@@ -77,24 +53,33 @@ function rates(parent, told) {
     { name: node.nic ? `${node.name}, ${node.nic}` : node.name, rates: node.rates },
     ...list(node.nics).map((nic) => ({ name: `${node.name}, ${nic.name}`, rates: nic })),
   ]);
-  const choice = el("select", { "aria-label": "Rates of" }, el("option", { value: "" }, `all ${having.length} nodes, summed`),
+  const choice = el("select", { "aria-label": "Rates of" }, el("option", { value: "" }, having.length === 1 ? "1 node" : `all ${having.length} nodes, summed`),
     ...whose.map((one, place) => el("option", { value: String(place) }, one.name)));
-  const section = part(parent, "Rates over time", 3, el("div", { class: "tools" }, choice));
+  const section = part(parent, "Rates over time", LEVEL + 1, el("div", { class: "tools" }, choice));
+  // Colours as elsewhere; what is received and what is sent are told apart by the line.
+  const looks = { sent: { dash: [5, 4] } };
   const make = () => {
     const of = choice.value === "" ? (key) => whole(key) : (key) => whose[Number(choice.value)].rates[key] ?? null;
     const lines = ["received", "sent", "disk"].filter((key) => of(key));
     return {
       options: {
-        scales: { x: { time: false } },
-        axes: [{ label: "seconds", labelSize: 20 }, { label: "MB/s", labelSize: 20, size: 60 }],
-        series: [{ label: "seconds" }, ...lines.map((key, place) => line(key, place, { points: { show: false } }))],
+        widest: 4000, tall: 220, padding: [null, view.spare(), null, 0],
+        scales: { x: { time: false, auto: false, min: view.from / 1e6, max: view.to / 1e6 } },
+        cursor: { drag: { x: false, y: false }, y: false },
+        axes: [{ values: (_, all) => all.map((at) => time(at * 1e9)) }, { label: "MB/s", labelSize: 20, size: view.side() - 20 }],
+        series: [{ label: "at", value: (_, at) => seconds(at) }, ...lines.map((key) => line(key, 0, { ...looks[key], stroke: colour(key === "disk" ? "--disk" : "--wire"), width: 1.5, points: { show: false }, value: (_, value) => (known(value) ? `${number(value)} MB/s` : "-") }))],
+        hooks: { setCursor: [(plot) => view.pointed(plot.cursor.left >= 0 ? plot.posToVal(plot.cursor.left, "x") * 1e6 : null)] },
       },
       values: [x, ...lines.map((key) => scaled(of(key)))],
     };
   };
-  chart(section, "Rates of receiving, sending and disk over time", make);
-  const redraw = redraws[redraws.length - 1];
-  choice.addEventListener("change", redraw);
+  const box = chart(section, "Rates of receiving, sending and disk over time", make);
+  view.follow(() => {
+    box.plot.setScale("x", { min: view.from / 1e6, max: view.to / 1e6 });
+    const left = view.at === null ? -10 : box.plot.valToPos(view.at / 1e6, "x");
+    box.plot.setCursor({ left, top: left < 0 ? -10 : 1 }, false);
+  });
+  choice.addEventListener("change", redraws[redraws.length - 1]);
   const mean = (values) => (told.length_ns > 0 ? (values.reduce((sum, size) => sum + size, 0) * 1e9) / told.length_ns : null);
   const peak = (values) => (Math.max(0, ...values) * 1e9) / told.width_ns;
   section.append(folded("These rates in numbers", table("Rates of each node and NIC, over the whole run and at most", [
@@ -120,7 +105,7 @@ function environment(parent, run) {
   const items = pairs.filter(([, value]) => value !== undefined && value !== null && value !== "" && typeof value !== "object")
     .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]);
   const warnings = [...list(result.warnings), ...list(result.notes), ...list(run.explained?.undecided)].filter((text) => typeof text === "string");
-  const section = part(parent, "Environment and warnings", 3, el("dl", {}, ...items));
+  const section = part(parent, "Environment and warnings", LEVEL + 1, el("dl", {}, ...items));
   if (warnings.length > 0) section.append(el("ul", {}, ...warnings.map((text) => el("li", {}, text))));
   else section.append(el("p", { class: "note" }, "No warnings."));
 }

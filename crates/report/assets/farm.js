@@ -3,7 +3,7 @@ const isFarm = (result) => String(result?.schema ?? "").startsWith("garland.farm
 
 function farm(parent, result) {
   if (!isFarm(result)) return;
-  const section = part(parent, "The farm beside one PC", 3);
+  const section = part(parent, "The farm beside one PC", LEVEL);
   if (result.sentence) section.append(el("p", {}, result.sentence));
   if (known(result.standing?.of_one) && known(result.one?.seconds)) section.append(beside([["this cluster", result]]));
   else section.append(el("p", { class: "note" }, "Not all jobs are done, so there is nothing to compare."));
@@ -19,11 +19,13 @@ function beside(runs) {
   return bars("Time in percent of one PC's", rows, Math.max(...rows.map((row) => row[1])), "of one PC");
 }
 
+const KIND_OF_LOSS = { work: "processor", network: "wire", disk: "disk", engine: "fixed", stragglers: "wait", "integer-rounds": "wait" };
+
 function losses(section, result) {
   const told = result.losses;
   if (!known(told?.whole) || told.whole <= 0) return;
   const rows = [["work", told.work], ...list(told.causes)].filter(([, value]) => known(value));
-  section.append(bars("Where the run's time went", rows.map(([name, value]) => [name.replaceAll("-", " "), value, `${seconds(value)}, ${percent(value / told.whole)}`]), told.whole, "time"));
+  section.append(bars("Where the run's time went", rows.map(([name, value]) => [name.replaceAll("-", " "), value, `${seconds(value)}, ${percent(value / told.whole)}`, KIND_OF_LOSS[name]]), told.whole, "time"), legend(Object.values(KIND_OF_LOSS)));
   if (!told.counted) section.append(el("p", { class: "note" }, "The CPU time of some jobs is unknown: their waiting counts as work."));
 }
 

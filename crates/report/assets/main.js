@@ -1,4 +1,4 @@
-// Adds all parts in order, with a second run beside the first.
+// Adds all parts in order: of one run, or the differences of several, each of which is folded.
 // Describes a change in text as well as in colour, for readers who cannot see the colour.
 function changed(change, worse, isNew) {
   if (isNew) return " (not in the first)";
@@ -16,20 +16,27 @@ function differences(parent, runs) {
   // Sum causes over all places, since nodes of other runs have other names.
   const causes = [...new Set(runs.flatMap((run) => list(run.explained?.rows).map((row) => row.cause)))];
   const of = (run, cause) => list(run.explained?.rows).filter((row) => row.cause === cause).reduce((all, row) => all + row.ns, 0);
+  const most = (cause) => Math.max(...runs.map((run) => of(run, cause)));
+  causes.sort((one, other) => most(other) - most(one));
   for (const cause of causes) rows.push({ label: cause, show: time, slower: 1, values: runs.map((run) => (run.explained ? of(run, cause) : null)) });
   const told = rows.filter((row) => row.values.some(known));
   // Only runs of the same kind can be faster or slower.
   const alike = runs.map((run) => run.result?.schema === runs[0].result?.schema && run.result?.bytes === runs[0].result?.bytes);
-  const body = told.map((row) => el("tr", {}, el("td", {}, row.label), ...row.values.map((value, place) => {
+  const cells = (row) => row.values.map((value, place) => {
     const base = row.values[0];
     const compared = place > 0 && alike[place] && known(value) && known(base);
     const change = compared && base > 0 ? value / base - 1 : null;
     const worse = change === null || Math.abs(change) < 0.05 ? null : change * row.slower > 0 ? "more" : "less";
     return el("td", { class: worse }, row.show(value) + changed(change, worse, compared && base === 0 && value > 0));
-  })));
-  const head = el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.name)));
+  });
+  const head = () => el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.title ?? "", el("br"), el("span", { class: "note" }, run.name))));
+  const beside = (words, rows) => el("div", { class: "scroll beside", tabindex: "0", role: "region", "aria-label": words },
+    el("table", {}, el("thead", {}, head()), el("tbody", {}, ...rows.map((row) => el("tr", {}, el("td", {}, row.label), ...cells(row))))));
+  const isSmall = (row) => row.show === time && row.values.every((value, place) => !(value >= 0.01 * (runs[place].result?.elapsed_ns ?? 0)));
+  const small = told.filter(isSmall);
   part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are relative to the first run, if it is of the same kind. Changes of 5 % and more are marked; worse means slower, or a larger share of the time."),
-    el("div", { class: "scroll beside", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
+    beside("Runs side by side", told.filter((row) => !isSmall(row))),
+    small.length > 0 ? folded("Phases and causes of less than 1 %", beside("Small times side by side", small)) : null);
 }
 
 // Invalid data may prevent one part from being shown, but not the others.
@@ -43,36 +50,45 @@ function attempt(parent, show) {
 
 function sheet(parent, run) {
   const result = run.result ?? {};
-  const section = part(parent, run.name, 2);
   for (const show of [
-    () => phases(section, result),
-    () => farm(section, result),
-    () => run.timeline && timeline(section, run.timeline),
-    () => ledger(section, run.explained),
-    () => run.timeline && rates(section, run.timeline),
-    () => heat(section, result.heat),
-    () => loads(section, result),
-    () => ping(section, result),
-    () => balance(section, result),
-    () => disks(section, result),
-    () => scenario(section, result),
-    () => nodes(section, result),
-    () => pictures(section, run.pictures),
-    () => environment(section, run),
-  ]) attempt(section, show);
+    () => chain(parent, run),
+    () => ledger(parent, run),
+    () => farm(parent, result),
+    () => timeline(parent, run),
+    () => heat(parent, result.heat),
+    () => loads(parent, result),
+    () => ping(parent, result),
+    () => balance(parent, result),
+    () => disks(parent, result),
+    () => scenario(parent, result),
+    () => nodes(parent, result),
+  ]) attempt(parent, show);
+  const details = fold(parent, "Details", LEVEL);
+  for (const show of [() => phases(details, result), () => pictures(details, run.pictures), () => environment(details, run)]) attempt(details, show);
 }
 
 const main = document.getElementById("runs");
 document.body.append(tip);
 attempt(main, () => differences(main, data.runs));
+attempt(main, () => strips(main, data.runs));
 attempt(main, () => farms(main, data.runs));
 attempt(main, () => forecast(main, data.forecast));
-for (const run of data.runs) sheet(main, run);
-const titles = [...main.querySelectorAll(data.runs.length > 1 ? "h2" : "h2, h3")];
-document.getElementById("contents").append(el("ul", {}, ...titles.map((title) => el("li", {}, el("a", { href: `#${title.id}` }, title.textContent)))));
+// Of several runs, also the answer is folded away.
+const answers = [...document.querySelectorAll("header > section.run")];
+data.runs.forEach((run, place) => {
+  if (data.runs.length === 1) return sheet(main, run);
+  const box = fold(main, `${run.title} (${run.name})`, 2);
+  answers[place].querySelector("h2").remove();
+  box.append(answers[place]);
+  sheet(box, run);
+});
+const link = (title) => el("a", { href: `#${title.id}`, on: { click: () => { const inside = title.closest("details"); if (inside) inside.open = true; } } }, title.textContent);
+document.getElementById("contents").append(el("ul", {}, ...[...main.querySelectorAll("h2[id]")].map((title) => el("li", {}, link(title)))));
 let waiting = 0;
 const again = () => { clearTimeout(waiting); waiting = setTimeout(() => redraws.forEach((draw) => draw()), 120); };
 addEventListener("resize", again);
+// What was folded away has its size only now.
+document.addEventListener("toggle", again, true);
 addEventListener("beforeprint", () => redraws.forEach((draw) => draw()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 document.documentElement.dataset.drawn = "true";

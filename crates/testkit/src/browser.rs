@@ -122,10 +122,12 @@ impl Browser {
         of_base64(told["data"].as_str().expect("a picture"))
     }
 
-    /// Presses and releases a key that types the text `key`.
+    /// Presses and releases a key: one that types the text `key`, or one with this name, such as
+    /// `ArrowDown`.
     pub fn press(&mut self, key: &str) {
+        let text = if key.chars().count() == 1 { key } else { "" };
         for kind in ["keyDown", "keyUp"] {
-            self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": key }));
+            self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": text }));
         }
     }
 

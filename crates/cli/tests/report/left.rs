@@ -1,6 +1,8 @@
 //! Reports of several runs, and of what crashes leave.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use garland_testkit::Scratch;
 use serde_json::json;
@@ -57,4 +59,29 @@ fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
     assert!(said.err.contains("is not a forecast"), "{}", said.err);
     let said = garland.run(&["report", name, "-o", "no/such/folder.html"]).with_code(3);
     assert!(said.err.contains("folder.html"), "{}", said.err);
+}
+
+#[test]
+fn a_report_is_opened_in_the_browser_that_there_is_or_it_says_where_it_is() {
+    let scratch = Scratch::new("report-browser");
+    let garland = garland(&scratch);
+    let _ = copied(&scratch, &garland, 1);
+    let shell = scratch.path("browser");
+    fs::write(&shell, "#!/bin/sh\ncp \"$1\" shown.html\necho \"$1\" > shown\n").unwrap();
+    fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).unwrap();
+    // The first program of the list cannot be started.
+    let list = format!("/no/browser:{}", shell.display());
+    let opened = |browsers: &str, path: &str| {
+        let mut command = garland.command(&["report", "--open"]);
+        let output = command.env("BROWSER", browsers).env("PATH", path).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(!opened(&list, "/usr/bin:/bin").contains("no browser"));
+    let report = scratch.path("report.html");
+    let shown = fs::read_to_string(scratch.path("shown")).unwrap();
+    assert_eq!(Path::new(shown.trim_end()), report);
+    assert_eq!(fs::read(scratch.path("shown.html")).unwrap(), fs::read(&report).unwrap());
+    let said = opened("", "/no/programs");
+    assert!(said.contains(&format!("the report is in {}", report.display())), "{said}");
 }

@@ -13,6 +13,9 @@ const PLACE: &str = "(() => { const box = document.querySelector('.timeline'); \
      box.scrollIntoView({ behavior: 'instant', block: 'start' }); const rect = box.querySelector('canvas').getBoundingClientRect(); \
      return [rect.left, rect.top, rect.width, rect.height]; })()";
 
+/// Unfolds everything.
+const UNFOLD: &str = "document.querySelectorAll('details').forEach((one) => { one.open = true; })";
+
 #[test]
 fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let scratch = Scratch::new("report-open");
@@ -28,6 +31,9 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let text = text.as_str().expect("a page has text");
     assert!(text.contains(result["run"].as_str().unwrap()), "{text}");
     assert!(text.contains("24.00 MiB to 3 of 3 nodes"), "{text}");
+    assert_eq!(browser.asked("document.querySelector('h1').innerText"), "file to 3 nodes");
+    assert_eq!(browser.asked("document.title"), "file to 3 nodes - Garland");
+    answers(&mut browser, &result);
     let shown = browser
         .asked("JSON.parse(document.getElementById('data').textContent).runs[0].result.elapsed_ns");
     assert_eq!(shown, result["elapsed_ns"]);
@@ -44,7 +50,9 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let place = browser.asked(PLACE);
     let of = |at: usize| place[at].as_f64().unwrap();
     let told = tooltip(&mut browser, [of(0), of(1), of(2)]);
+    assert!(told.starts_with("local") || told.starts_with("head"), "{told:?}");
     assert!(told.contains("ms") || told.contains("µs"), "{told:?}");
+    has_one_cursor(&mut browser);
 
     // Plus zooms, and 0 shows all again.
     let view = "document.querySelector('.timeline').view";
@@ -65,6 +73,8 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     browser.press("0");
     assert!((span(&mut browser) / whole - 1.0).abs() < 1e-9);
 
+    opens_nodes(&mut browser, view);
+
     // A stage that is switched off has no rows.
     let rows = browser.asked(&format!("{view}.rows")).as_u64().unwrap();
     let toggle = "[...document.querySelectorAll('.tools button[aria-pressed]')].find((b) => b.innerText === 'write')";
@@ -77,6 +87,87 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     browser.end(&scratch);
 }
 
+/// A node's row opens to its stages, with the keyboard and with a button for all; all are open then.
+/// `view` is what the timeline shows.
+fn opens_nodes(browser: &mut Browser, view: &str) {
+    let rows = |browser: &mut Browser| browser.asked(&format!("{view}.rows")).as_u64().unwrap();
+    assert_eq!(rows(browser), 5, "the path, the head and three nodes");
+    browser.asked("document.querySelector('.timeline').focus()");
+    browser.press("ArrowDown");
+    browser.press("Enter");
+    let open = rows(browser);
+    assert!(open > 8, "{open}");
+    let said = browser
+        .asked("[...document.querySelectorAll('[aria-live]')].map((p) => p.innerText).join()");
+    assert!(said.as_str().unwrap().contains("local1 is open"), "{said}");
+    browser.press("Enter");
+    assert_eq!(rows(browser), 5);
+    browser.asked("[...document.querySelectorAll('.tools button')].find((b) => b.innerText.startsWith('Open or close')).click()");
+    assert!(rows(browser) > open);
+}
+
+/// The rates below the timeline have the cursor where the pointer is.
+fn has_one_cursor(browser: &mut Browser) {
+    let at = "document.querySelector('.chart').plot";
+    let (cursor, left) = (
+        browser.asked(&format!("{at}.cursor.left")),
+        browser.asked(&format!(
+            "{at}.bbox.left / devicePixelRatio + {at}.root.getBoundingClientRect().left"
+        )),
+    );
+    let place = cursor.as_f64().unwrap() + left.as_f64().unwrap();
+    let pointed = browser
+        .asked("parseFloat(document.querySelector('.tip').style.left) - 14")
+        .as_f64()
+        .unwrap();
+    assert!((place - pointed).abs() < 3.0, "{place} {pointed}");
+}
+
+/// The tiles, the critical path, the waterfall, the picture of the chain and the table of nodes.
+fn answers(browser: &mut Browser, result: &Value) {
+    let elapsed = result["elapsed_ns"].as_f64().unwrap();
+    let tiles = browser
+        .asked("[...document.querySelectorAll('.tile .what')].map((tile) => tile.innerText)");
+    assert_eq!(tiles, serde_json::json!(["Time", "Cost most", "Nodes that need attention"]));
+    let sum = |browser: &mut Browser, what: &str| {
+        let words = format!(
+            "[...document.querySelectorAll('{what}')].reduce((sum, one) => sum + parseFloat(one.style.width), 0)"
+        );
+        browser.asked(&words).as_f64().unwrap()
+    };
+    // Both are of the whole time: what the path does not cover are the trace's ends.
+    let path = sum(browser, ".strip span");
+    assert!((50.0..=100.01).contains(&path), "{path}");
+    let rows = "[...document.querySelectorAll('.waterfall tr:not(.total) .fall > span')]";
+    let ends = browser.asked(&format!(
+        "{rows}.map((bar) => [parseFloat(bar.style.left), parseFloat(bar.style.left) + parseFloat(bar.style.width)])"
+    ));
+    let ends: Vec<[f64; 2]> = serde_json::from_value(ends).unwrap();
+    assert!(ends.windows(2).all(|two| (two[0][1] - two[1][0]).abs() < 0.01), "{ends:?}");
+    let whole = browser.asked(
+        "[...document.querySelectorAll('.waterfall tr.total .fall > span')].pop().style.width",
+    );
+    let whole: f64 = whole.as_str().unwrap().trim_end_matches('%').parse().unwrap();
+    assert!((ends.last().unwrap()[1] - whole).abs() < 0.01, "{ends:?} {whole}");
+    let ledger = browser.asked("JSON.parse(document.getElementById('data').textContent).runs[0].explained.rows.reduce((sum, row) => sum + row.ns, 0)");
+    assert!((ledger.as_f64().unwrap() / elapsed - 1.0).abs() < 0.02, "{ledger} {elapsed}");
+    // Every kind of time has its name beside its colour.
+    let nameless = "[...document.querySelectorAll('.strip span')].filter((one) => ![...one.closest('section').querySelectorAll('.legend .swatch')].some((mark) => mark.classList.contains(one.className))).length";
+    assert_eq!(browser.asked(nameless), 0);
+    assert_eq!(browser.asked("document.querySelectorAll('.chain .link:not(.part)').length"), 3);
+    let names =
+        "[...document.querySelectorAll('.nodes tbody tr')].map((row) => row.cells[0].innerText)";
+    let head = "document.querySelector('.nodes thead button')";
+    browser.asked(&format!("{head}.click()"));
+    assert_eq!(browser.asked(names), serde_json::json!(["local1", "local2", "local3"]));
+    browser.asked(&format!("{head}.click()"));
+    assert_eq!(browser.asked(names), serde_json::json!(["local3", "local2", "local1"]));
+    assert_eq!(
+        browser.asked(&format!("{head}.closest('th').getAttribute('aria-sort')")),
+        "descending"
+    );
+}
+
 /// What a tooltip says of some bar of the timeline, which begins there and is so wide.
 fn tooltip(browser: &mut Browser, [left, top, width]: [f64; 3]) -> String {
     let mut told = String::new();
@@ -85,7 +176,7 @@ fn tooltip(browser: &mut Browser, [left, top, width]: [f64; 3]) -> String {
             browser.point(left + width * f64::from(part) / 20.0, top + 12.0 * f64::from(row));
             let tip = browser.asked("document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText");
             told = tip.as_str().unwrap_or_default().to_owned();
-            if told.contains(" for ") && told.contains(" at ") {
+            if told.contains(" for ") && told.contains("\nat ") && told.contains(": ") {
                 break 'found;
             }
         }
@@ -107,6 +198,38 @@ fn switches_a_series(browser: &mut Browser) {
 }
 
 #[test]
+fn critical_paths_of_several_runs_have_one_scale_and_what_is_folded_is_drawn_when_it_is_opened() {
+    let scratch = Scratch::new("report-paths");
+    let garland = garland(&scratch);
+    let runs = [1, 2].map(|nodes| copied(&scratch, &garland, nodes));
+    let names: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    let file = reported(&scratch, &garland, &names);
+    let mut browser = Browser::start(&scratch, (1200, 900));
+    browser.open(&file);
+    let ends = "[...document.querySelectorAll('.multiple .strip')].map((strip) => { const last = strip.lastElementChild.style; return parseFloat(last.left) + parseFloat(last.width); })";
+    let told = "(() => { const runs = JSON.parse(document.getElementById('data').textContent).runs; \
+         const longest = Math.max(...runs.map((run) => Math.max(run.result.elapsed_ns, run.timeline.length_ns))); \
+         return runs.map((run) => (run.timeline.path.at(-1).end_ns / longest) * 100); })()";
+    let [ends, told]: [Vec<f64>; 2] =
+        [ends, told].map(|words| serde_json::from_value(browser.asked(words)).unwrap());
+    assert_eq!(ends.len(), 2);
+    assert!(
+        ends.iter().zip(&told).all(|(end, told)| (end - told).abs() < 0.5),
+        "{ends:?} {told:?}"
+    );
+    // Each run has its answer, and its pictures as wide as the page, in its fold.
+    browser.asked(UNFOLD);
+    let drawn = "new Promise((done) => { const end = Date.now() + 30000; const look = () => { \
+         const told = [...document.querySelectorAll('main > details.part')].map((fold) => [fold.querySelectorAll('.tile').length, \
+         fold.querySelector('.chain svg').clientWidth > 900, fold.querySelector('.chart canvas').clientWidth > 900]); \
+         if (told.every((one) => one[1] && one[2]) || Date.now() > end) done(told); else setTimeout(look, 20); }; look(); })";
+    let all = serde_json::json!([3, true, true]);
+    assert_eq!(browser.asked(drawn), serde_json::json!([all, all]));
+    assert_eq!(browser.complaints(), [""; 0]);
+    browser.end(&scratch);
+}
+
+#[test]
 fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
     let scratch = Scratch::new("report-strange");
     let garland = garland(&scratch);
@@ -123,6 +246,7 @@ fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
     let mut browser = Browser::start(&scratch, (1200, 900));
     browser.open(&file);
     assert_eq!(browser.complaints(), [""; 0]);
+    browser.asked(UNFOLD);
     let text = browser.asked("document.body.innerText");
     let text = text.as_str().expect("a page has text");
     for nonsense in ["NaN", "undefined", "Infinity", "[object", "null"] {
@@ -174,6 +298,7 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     assert_eq!(browser.complaints(), [""; 0]);
     let ground = browser.asked("getComputedStyle(document.body).backgroundColor");
     assert_eq!(ground, "rgb(20, 23, 27)");
+    browser.asked(UNFOLD);
     // Nothing is wider than the screen but what scrolls for itself.
     assert_eq!(browser.asked("document.documentElement.scrollWidth <= innerWidth"), true);
     let titles = browser.asked("[...document.querySelectorAll('h2, h3')].map((h) => h.innerText)");
@@ -191,8 +316,8 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     }
     let cells = browser.asked("[...document.querySelectorAll('td')].map((cell) => cell.innerText)");
     for words in [
-        "fed on the side: it wrote 15.2 MB/s (0.1216 Gbit/s), the others 56 MB/s (0.448 Gbit/s)",
-        "fed on the side: its writing fell behind",
+        "fed on the side: it received 15.2 MB/s (0.1216 Gbit/s), the others 56 MB/s (0.448 Gbit/s)",
+        "detached: its disk was slower",
     ] {
         assert!(
             cells.as_array().is_some_and(|cells| cells.iter().any(|cell| cell == words)),
@@ -201,6 +326,14 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     }
     let charts = browser.asked("document.querySelectorAll('.chart canvas').length");
     assert!(charts.as_u64().unwrap() >= 5, "{charts}");
+    // Of several runs each has a fold with its answer.
+    let folds =
+        "[...document.querySelectorAll('details.part > summary > h2')].map((h) => h.innerText)";
+    let folds = browser.asked(folds);
+    assert_eq!(folds.as_array().unwrap().len(), KINDS.len(), "{folds}");
+    let order =
+        "[...document.querySelector('.nodes tbody').rows].map((row) => row.cells[0].innerText)";
+    assert_eq!(browser.asked(order), serde_json::json!(["n2", "n3", "n1"]), "slow ones come first");
     // Who hears the page hears what charts show.
     let silent = browser.asked("[...document.querySelectorAll('.chart, .timeline, button')].filter((e) => !(e.getAttribute('aria-label') || e.innerText)).length");
     assert_eq!(silent, 0);

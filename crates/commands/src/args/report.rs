@@ -15,6 +15,9 @@ pub struct Report {
     /// The file to write.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
+    /// Open it in a browser: with $BROWSER, or xdg-open.
+    #[arg(long)]
+    pub open: bool,
     /// A result of garland forecast --json, drawn as a curve [default: for copies to different numbers of
     /// nodes, a forecast from them].
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ use garland_topology::Topology;
 use serde_json::Value;
 
 use super::super::{explain, trace};
-use super::wiring;
+use super::{sources, wiring};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_results::run::{LAST, Run, TRACES};
@@ -33,7 +33,8 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
         notes.push(format!("its trace was removed ({why})"));
     }
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
-    Ok(Sheet { name: run.name().to_owned(), result, explained, timeline, pictures, notes })
+    let (name, sources) = (run.name().to_owned(), sources::of(&result));
+    Ok(Sheet { name, sources, result, explained, timeline, pictures, notes })
 }
 
 fn result(run: &Run, notes: &mut Vec<String>) -> Value {

@@ -1,7 +1,9 @@
 //! `garland report`: writes runs as one self-contained HTML file.
 
+mod browser;
 mod collect;
 mod prediction;
+mod sources;
 mod wiring;
 
 use std::fmt;
@@ -49,6 +51,9 @@ pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
     let head = Head::new("garland.report/2", None, phases);
     let result = ReportResult { head, ..written };
     show(context.json, &result)?;
+    if asked.open {
+        browser::open(&asked.output);
+    }
     Ok(Exit::Done)
 }
 

@@ -30,6 +30,7 @@ pub fn timeline(
             Err(reason) => notes.push(format!("{}: {reason}", known.path.display())),
         }
     }
+    timeline.names(if traced.planned.is_empty() { &traced.peers } else { &traced.planned });
     timeline.path(&survey.path);
     Ok((timeline, survey.small))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::escape::escaped;
 use super::sheet::Sheet;
-use super::{figures, grades, summary};
+use super::{figures, grades, summary, tiles, title};
 
 const CHARTS: &str = include_str!("../../assets/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uPlot.min.css");
@@ -14,10 +14,12 @@ const CHARTS_LICENCE: &str = include_str!("../../assets/uPlot-LICENSE");
 const STYLE: &str = include_str!("../../assets/report.css");
 
 /// The page's own scripts; each uses only those before it.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 11] = [
     include_str!("../../assets/base.js"),
     include_str!("../../assets/bars.js"),
     include_str!("../../assets/picture.js"),
+    include_str!("../../assets/chain.js"),
+    include_str!("../../assets/path.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/copies.js"),
     include_str!("../../assets/measures.js"),
@@ -37,8 +39,8 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 /// If `output` cannot be written.
 pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) -> io::Result<()> {
     let title = match sheets {
-        [one] => format!("Garland: {}", one.name),
-        _ => format!("Garland: {} runs", sheets.len()),
+        [one] => title::of(one),
+        _ => format!("{} runs side by side", sheets.len()),
     };
     let title = escaped(&title);
     write!(
@@ -46,21 +48,14 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} - Garland</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n\
          <style>\n{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#runs\">Skip to the figures</a>\n<header>\n<h1>{title}</h1>\n"
     )?;
     grades::write(output, sheets)?;
     for sheet in sheets {
-        writeln!(output, "<section class=\"words\" aria-label=\"{}\">", escaped(&sheet.name))?;
-        if sheets.len() > 1 {
-            writeln!(output, "<h2>{}</h2>", escaped(&sheet.name))?;
-        }
-        for line in summary::of(sheet) {
-            writeln!(output, "<p>{}</p>", escaped(&line))?;
-        }
-        output.write_all(b"</section>\n")?;
+        head(output, sheet, sheets.len() > 1)?;
     }
     if let Some(told) = forecast {
         for line in summary::of_forecast(told) {
@@ -83,10 +78,36 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     output.write_all(b"</body>\n</html>\n")
 }
 
+/// Writes what a run was, its tiles, and its summary in words, which is folded if there are tiles.
+fn head(output: &mut dyn Write, sheet: &Sheet, is_one_of_several: bool) -> io::Result<()> {
+    writeln!(output, "<section class=\"words run\" aria-label=\"{}\">", escaped(&sheet.name))?;
+    if is_one_of_several {
+        writeln!(output, "<h2>{}</h2>", escaped(&title::of(sheet)))?;
+    }
+    let command = title::command(&sheet.result);
+    let by = command.map(|command| format!("<code>{}</code>", escaped(&command)));
+    let about = title::when(sheet).into_iter().chain(by).chain([escaped(&sheet.name)]);
+    let about = about.collect::<Vec<_>>().join("</span> <span>");
+    writeln!(output, "<p class=\"about\"><span>{about}</span></p>")?;
+    let mut lines = summary::of(sheet).into_iter();
+    lines
+        .by_ref()
+        .take(1)
+        .try_for_each(|line| writeln!(output, "<p class=\"lead\">{}</p>", escaped(&line)))?;
+    let tiles = tiles::of(sheet);
+    let rest: String = lines.map(|line| format!("<p>{}</p>\n", escaped(&line))).collect();
+    match tiles.is_empty() || rest.is_empty() {
+        true => write!(output, "{tiles}{rest}")?,
+        false => write!(output, "{tiles}<details><summary>In words</summary>\n{rest}</details>\n")?,
+    }
+    output.write_all(b"</section>\n")
+}
+
 /// Returns the data of a run as the page's scripts read it.
 fn data(sheet: &Sheet) -> Value {
     json!({
         "name": sheet.name,
+        "title": title::of(sheet),
         "result": figures::of(&sheet.result),
         "explained": sheet.explained,
         "timeline": sheet.timeline,

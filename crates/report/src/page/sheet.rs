@@ -11,6 +11,8 @@ use super::timeline::Timeline;
 pub struct Sheet {
     /// The run's name.
     pub name: String,
+    /// The names of what a copy copied; `None` if unknown, and for other commands.
+    pub sources: Option<String>,
     /// The stored result, of any command and version.
     pub result: Value,
     /// The result of explaining a copy from its traces: the ledger of its time. `None` without

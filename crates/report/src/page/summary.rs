@@ -4,12 +4,12 @@ use garland_core::units::{Nanos, Rate, bytes};
 use serde_json::Value;
 
 use super::sheet::Sheet;
+use super::title;
 
 /// Returns the paragraphs of a run's summary.
 pub(super) fn of(sheet: &Sheet) -> Vec<String> {
     let result = &sheet.result;
-    let schema = result["schema"].as_str().unwrap_or_default();
-    let kind = schema.split('/').next().unwrap_or_default().trim_start_matches("garland.");
+    let kind = title::kind(result);
     let mut words = Vec::new();
     match kind {
         "cp" => words.push(copy(result)),
@@ -110,7 +110,7 @@ fn ledger(explained: &Value) -> Vec<String> {
 }
 
 /// Returns the cause of a row of the ledger with its node or hop, as in `garland explain`.
-fn cause(row: &Value) -> Option<String> {
+pub(super) fn cause(row: &Value) -> Option<String> {
     let cause = row["cause"].as_str()?;
     Some(match (row["node"].as_str(), row["to"].as_str()) {
         (Some(from), Some(to)) => format!("{cause} {from} to {to}"),

@@ -8,6 +8,7 @@ use crate::format::Step;
 fn sheet(result: Value) -> Sheet {
     Sheet {
         name: "20261122-cp".to_owned(),
+        sources: Some("model.bin".to_owned()),
         result,
         explained: None,
         timeline: None,
@@ -108,6 +109,26 @@ fn names_cannot_break_out() {
 }
 
 #[test]
+fn titles_and_tiles_are_escaped() {
+    let evil = "<img src=x onerror=alert(1)>'\"";
+    let place = json!({ "cause": evil, "node": evil, "ns": 5, "share": 0.5, "within": evil, "remedy": evil, "gain_ns": 7 });
+    let mut run = sheet(json!({
+        "schema": "garland.cp/2", "elapsed_ns": 10, "command": ["garland", evil],
+        "limit": { "rate": 5, "source": evil, "achieved": 0.5 }, "phases": [{ "name": evil, "ns": 3 }],
+        "nodes": [{ "name": evil, "verdict": evil, "reason": evil }],
+    }));
+    run.sources = Some(evil.to_owned());
+    let phases_only = written(&[run.clone()], None);
+    run.explained = Some(json!({ "rows": [place], "fix": place }));
+    for page in [phases_only, written(&[run], None)] {
+        let (body, _) = page.split_once("<script type=\"application/json\"").unwrap();
+        assert!(!body.contains("<img") && !body.contains(evil), "{body}");
+        let shown = body.matches("&lt;img src=x onerror=alert(1)&gt;&#39;").count();
+        assert!(shown >= 7, "{shown}");
+    }
+}
+
+#[test]
 fn missing_and_unexpected_fields_still_make_a_page() {
     for result in [
         Value::Null,
@@ -119,7 +140,7 @@ fn missing_and_unexpected_fields_still_make_a_page() {
         let page = written(&[sheet(result)], None);
         assert!(page.ends_with("</html>\n"));
     }
-    assert!(written(&[], None).contains("Garland: 0 runs"));
+    assert!(written(&[], None).contains("<title>0 runs side by side - Garland</title>"));
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! The timeline on a page: rows of bars and rates of each node.
+//! The timeline on a page: rows of bars and rates of each node, and the critical path.
 
 use std::collections::BTreeMap;
 
-use garland_core::trace::{NONE, Record, Trace};
+use garland_core::trace::{NONE, Record, Span, Stage, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::activity::{Activity, State};
+use super::path::{Stretch, stretches};
 use super::rates::{Counted, Nics, OverNic, Rates};
 use super::slices::{Slice, thinned};
 use crate::Moment;
@@ -29,9 +31,13 @@ pub struct Timeline {
     length_ns: u64,
     /// The length of an interval of rates in nanoseconds.
     width_ns: u64,
+    /// The names of the nodes in the plan; empty if there is none.
+    names: Vec<String>,
+    /// The names of stages, by number.
+    stages: Vec<&'static str>,
     nodes: Vec<Line>,
     /// The critical path; empty if unknown.
-    path: Vec<Bar>,
+    path: Vec<Stretch>,
     #[serde(skip)]
     begin_ns: u64,
     #[serde(skip)]
@@ -44,6 +50,14 @@ pub struct Timeline {
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     name: String,
+    /// The node's index in the plan; `None` for a node whose bars do not come from a trace.
+    index: Option<u16>,
+    /// What the node mostly did over time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    states: Vec<State>,
+    /// What it received from other nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    feeds: Vec<Feed>,
     /// The maximum error of the node's times in nanoseconds; `None` if unknown.
     error_ns: Option<u64>,
     rows: Vec<Row>,
@@ -57,22 +71,31 @@ struct Line {
     nics: Vec<OverNic>,
 }
 
+/// All bytes that a node received from another one.
+#[derive(Clone, Debug, Serialize)]
+struct Feed {
+    /// The other node's index in the plan.
+    from: u16,
+    bytes: u64,
+    /// The start of the first transfer in nanoseconds since the start of the run.
+    begin_ns: u64,
+    /// The end of the last transfer.
+    end_ns: u64,
+}
+
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     stage: String,
     slices: Vec<Slice>,
 }
 
-/// A bar with a name: a stretch of the critical path, or an activity that does not come from a
-/// trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Bar {
+/// An activity that does not come from a trace, such as a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bar {
     /// Start in nanoseconds since the start of the run.
-    pub begin_ns: u64,
+    begin_ns: u64,
     /// End in nanoseconds since the start of the run.
-    pub end_ns: u64,
-    /// The cause of the delay, or the activity.
-    pub name: String,
+    end_ns: u64,
 }
 
 impl Timeline {
@@ -85,12 +108,19 @@ impl Timeline {
         Self {
             length_ns,
             width_ns: (length_ns / bins as u64).max(1),
+            names: Vec::new(),
+            stages: (0..).map_while(Stage::of_number).map(Stage::name).collect(),
             nodes: Vec::new(),
             path: Vec::new(),
             begin_ns,
             row: (BARS / nodes / ROWS).clamp(8, ROW),
             bins,
         }
+    }
+
+    /// Sets the names of the nodes in the plan, to which traces refer by index.
+    pub fn names(&mut self, planned: &[String]) {
+        self.names = planned.to_vec();
     }
 
     /// Adds a node's trace. `error_ns` is the maximum error of the node's times, if known;
@@ -103,6 +133,8 @@ impl Timeline {
         nics: &Nics,
     ) {
         let mut rates = Counted::new(self.bins, nics);
+        let mut activity = Activity::new(self.bins, self.width_ns);
+        let mut feeds: Vec<Feed> = Vec::new();
         let mut rows: BTreeMap<u8, Vec<Slice>> = BTreeMap::new();
         let since = |at_ns: u64| on_head(at_ns).at_ns.saturating_sub(self.begin_ns);
         for record in &trace.records {
@@ -110,6 +142,8 @@ impl Timeline {
             let begin_ns = since(span.begin_ns);
             let end_ns = since(span.end_ns).max(begin_ns);
             rates.add(span, (begin_ns, end_ns), self.width_ns, nics);
+            activity.add(span, (begin_ns, end_ns));
+            feed(&mut feeds, span, (begin_ns, end_ns));
             self.length_ns = self.length_ns.max(end_ns);
             let peer = if span.peer == NONE { 0 } else { u32::from(span.peer) + 1 };
             let (busy_ns, bytes, count) = (span.busy_ns, span.bytes, u64::from(span.count));
@@ -117,18 +151,26 @@ impl Timeline {
             rows.entry(span.stage.number()).or_default().push(slice);
         }
         let row = |(number, slices): (u8, Vec<Slice>)| {
-            let stage = garland_core::trace::Stage::of_number(number)?.name().to_owned();
+            let stage = Stage::of_number(number)?.name().to_owned();
             Some(Row { stage, slices: thinned(slices, self.row) })
         };
         let rows = rows.into_iter().filter_map(row).collect();
-        let name = trace.origin.node.clone();
         let (rates, over) = rates.end(&nics.names);
-        let nic = nics.names.first().filter(|_| nics.names.len() == 1).cloned();
-        self.nodes.push(Line { name, error_ns, rows, rates: Some(rates), nic, nics: over });
+        self.nodes.push(Line {
+            name: trace.origin.node.clone(),
+            index: Some(trace.origin.index),
+            states: activity.end(),
+            feeds,
+            error_ns,
+            rows,
+            rates: Some(rates),
+            nic: nics.names.first().filter(|_| nics.names.len() == 1).cloned(),
+            nics: over,
+        });
     }
 
     /// Adds a node with named rows of bars, such as the jobs of a farm.
-    pub fn bars(&mut self, name: &str, rows: &[(String, Vec<Bar>)]) {
+    fn bars(&mut self, name: &str, rows: &[(String, Vec<Bar>)]) {
         let slice = |bar: &Bar| Slice {
             begin_ns: bar.begin_ns,
             end_ns: bar.end_ns.max(bar.begin_ns),
@@ -144,41 +186,34 @@ impl Timeline {
         let ends = rows.iter().flat_map(|(_, bars)| bars).map(|bar| bar.end_ns);
         self.length_ns = self.length_ns.max(ends.max().unwrap_or(0));
         let rows = rows.iter().map(row).collect();
-        let (name, nics) = (name.to_owned(), Vec::new());
-        self.nodes.push(Line { name, error_ns: None, rows, rates: None, nic: None, nics });
+        let (name, states, feeds, nics) = (name.to_owned(), Vec::new(), Vec::new(), Vec::new());
+        let (index, error_ns, rates, nic) = (None, None, None, None);
+        self.nodes.push(Line { name, index, states, feeds, error_ns, rows, rates, nic, nics });
     }
 
-    /// Sets the critical path to `steps`, which must be in order of time. Adjacent steps with the
-    /// same cause and place are merged; if there are too many steps, only the longest are kept.
+    /// Sets the critical path to `steps`, which must be in order of time.
     pub fn path(&mut self, steps: &[Step]) {
-        let mut bars: Vec<Bar> = Vec::new();
-        for step in steps {
-            let name = match (&step.node, &step.to) {
-                (Some(node), Some(to)) => format!("{}, {node} to {to}", step.cause),
-                (Some(node), None) => format!("{}, {node}", step.cause),
-                _ => step.cause.to_owned(),
-            };
-            let since = |at_ns: u64| at_ns.saturating_sub(self.begin_ns);
-            let bar = Bar { begin_ns: since(step.begin_ns), end_ns: since(step.end_ns), name };
-            match bars.last_mut() {
-                Some(last) if last.name == bar.name => last.end_ns = bar.end_ns,
-                _ => bars.push(bar),
-            }
-        }
-        // If there are too many, show the longest.
-        if bars.len() > ROW {
-            let mut lengths: Vec<u64> = bars.iter().map(|bar| bar.end_ns - bar.begin_ns).collect();
-            lengths.sort_unstable_by(|a, b| b.cmp(a));
-            let shortest = lengths[ROW];
-            bars.retain(|bar| bar.end_ns - bar.begin_ns > shortest);
-        }
-        self.path = bars;
+        self.path = stretches(steps, self.begin_ns, self.length_ns);
     }
 
     /// Returns whether no node has rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.iter().all(|line| line.rows.is_empty())
+    }
+}
+
+/// Adds a span's bytes to what the node received from the other node.
+fn feed(feeds: &mut Vec<Feed>, span: &Span, (begin_ns, end_ns): (u64, u64)) {
+    if span.stage != Stage::Receive || span.peer == NONE {
+        return;
+    }
+    match feeds.iter_mut().find(|feed| feed.from == span.peer) {
+        Some(feed) => {
+            feed.bytes = feed.bytes.saturating_add(span.bytes);
+            (feed.begin_ns, feed.end_ns) = (feed.begin_ns.min(begin_ns), feed.end_ns.max(end_ns));
+        }
+        None => feeds.push(Feed { from: span.peer, bytes: span.bytes, begin_ns, end_ns }),
     }
 }
 
@@ -224,14 +259,14 @@ fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let mut back: Vec<Bar> = Vec::new();
     for job in jobs {
         let (begin_ns, end_ns) = (nanos(job.started), nanos(job.ended));
-        let bar = Bar { begin_ns, end_ns, name: String::new() };
+        let bar = Bar { begin_ns, end_ns };
         let free = |slot: &&mut Vec<Bar>| slot.last().is_none_or(|last| last.end_ns <= begin_ns);
         match slots.iter_mut().find(free) {
             Some(slot) => slot.push(bar),
             None => slots.push(vec![bar]),
         }
         if let Some(staged_out) = job.staged_out.map(nanos).filter(|at| *at > end_ns) {
-            back.push(Bar { begin_ns: end_ns, end_ns: staged_out, name: String::new() });
+            back.push(Bar { begin_ns: end_ns, end_ns: staged_out });
         }
     }
     let computing = slots.into_iter().enumerate();

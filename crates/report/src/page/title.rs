@@ -1,0 +1,79 @@
+//! The title of a run: what it did, when, and by which command.
+
+use serde_json::Value;
+
+use super::sheet::Sheet;
+
+/// Names of months.
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// Returns the title of a run, such as `model.bin to 4 nodes`.
+pub(super) fn of(sheet: &Sheet) -> String {
+    let result = &sheet.result;
+    let nodes = match result["nodes"].as_array().map_or(0, Vec::len) {
+        1 => "1 node".to_owned(),
+        nodes => format!("{nodes} nodes"),
+    };
+    let way = if result["direction"] == "in" { "from" } else { "to" };
+    match kind(result) {
+        "" => sheet.name.clone(),
+        "cp" => format!("{} {way} {nodes}", sheet.sources.as_deref().unwrap_or("Copy")),
+        "farm" => format!(
+            "{} jobs on {nodes}",
+            result["jobs"].as_u64().map_or("All".to_owned(), |jobs| jobs.to_string())
+        ),
+        "scenario" => {
+            format!("Scenario {}", result["scenario"]["name"].as_str().unwrap_or(&sheet.name))
+        }
+        "wires" => format!("The wires of {nodes}"),
+        "disk" => format!("The disks of {nodes}"),
+        "ping" => "Latencies between nodes".to_owned(),
+        "balance" => format!("Balance of disks and network of {nodes}"),
+        other => format!("garland {other}"),
+    }
+}
+
+/// Returns the kind of result, such as `cp`; an empty string if there is no result.
+pub(super) fn kind(result: &Value) -> &str {
+    let schema = result["schema"].as_str().unwrap_or_default();
+    schema.split('/').next().unwrap_or_default().trim_start_matches("garland.")
+}
+
+/// Returns when the run began, by its name, which begins with the time in UTC.
+pub(super) fn when(sheet: &Sheet) -> Option<String> {
+    let (date, rest) = sheet.name.split_at_checked(8)?;
+    let time = rest.strip_prefix('-')?.get(..6)?;
+    let number = |text: &str| text.parse::<usize>().ok();
+    let (year, month, day) = (number(&date[..4])?, number(&date[4..6])?, number(&date[6..])?);
+    let month = MONTHS.get(month.checked_sub(1)?)?;
+    number(time)?;
+    Some(format!("{day} {month} {year}, {}:{} UTC", &time[..2], &time[2..4]))
+}
+
+/// Returns the command line, as it would be typed.
+pub(super) fn command(result: &Value) -> Option<String> {
+    let words = result["command"].as_array()?.iter().filter_map(Value::as_str);
+    let quoted =
+        |word: &str| match word.chars().all(|c| c.is_alphanumeric() || "-_./:=,+@%".contains(c)) {
+            true if !word.is_empty() => word.to_owned(),
+            _ => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+    let own = words.skip(1).map(quoted).collect::<Vec<_>>().join(" ");
+    (!own.is_empty()).then(|| format!("garland {own}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+use serde_json::json;
+
+use super::*;
+
+fn sheet(name: &str, result: Value, sources: Option<&str>) -> Sheet {
+    Sheet {
+        name: name.to_owned(),
+        sources: sources.map(str::to_owned),
+        result,
+        explained: None,
+        timeline: None,
+        pictures: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn a_title_says_what_was_copied_and_where() {
+    let copy = |direction: &str| json!({ "schema": "garland.cp/2", "nodes": [{}, {}], "direction": direction });
+    let of = |direction, sources| of(&sheet("x", copy(direction), sources));
+    assert_eq!(of("out", Some("model.bin")), "model.bin to 2 nodes");
+    assert_eq!(of("in", Some("log")), "log from 2 nodes");
+    assert_eq!(of("out", None), "Copy to 2 nodes");
+    assert_eq!(super::of(&sheet("x-y", Value::Null, None)), "x-y");
+    let one = json!({ "schema": "garland.wires/2", "nodes": [{}] });
+    assert_eq!(super::of(&sheet("x", one, None)), "The wires of 1 node");
+}
+
+#[test]
+fn times_are_those_of_names_and_other_names_have_none() {
+    let when = |name| when(&sheet(name, Value::Null, None));
+    assert_eq!(when("20261127-012315-cp-3271").unwrap(), "27 November 2026, 01:23 UTC");
+    for name in
+        ["", "./folder", "20261327-012315-cp", "2026112é-012315", "20261127-01é315", "20261127"]
+    {
+        assert_eq!(when(name), None, "{name}");
+    }
+}
+
+#[test]
+fn a_command_can_be_typed() {
+    let told = json!({ "command": ["/opt/garland", "cp", "a b", "lab:n[1-2]:/x"] });
+    assert_eq!(command(&told).unwrap(), "garland cp 'a b' 'lab:n[1-2]:/x'");
+    assert_eq!(command(&json!({ "command": ["garland"] })), None);
+}
