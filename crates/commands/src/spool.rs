@@ -26,7 +26,7 @@ use self::members::{Members, Started};
 use self::queue::{Queue, Waiting};
 use self::record::SpoolRecord;
 use crate::args::{Cp, Up};
-use crate::cp::out::{Made, PlannedCopy};
+use crate::cp::out::PlannedCopy;
 use crate::cp::request::CopyRequest;
 use crate::cp::site::Site;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
@@ -234,14 +234,16 @@ impl Spool<'_> {
         let run = copy.begin()?;
         let order: Vec<usize> = copy.nodes().filter_map(|name| self.number(name)).collect();
         let agents = order.iter().map(|&node| self.members.lend(node)).collect();
-        let made = copy.make(self.context, &run, Fleet { agents, children: Children::default() });
-        let Made { result, fleet, .. } = made.inspect_err(|failure| {
-            let gone = || Err(failure.message().to_owned());
-            order.iter().for_each(|&node| self.members.take_back(node, gone()));
-        })?;
-        for (node, agent) in order.into_iter().zip(fleet.agents) {
+        let fleet = Fleet { agents, children: Children::default() };
+        let mut back = Vec::new();
+        let made = copy.make(self.context, &run, fleet, |fleet, _| back = fleet.agents);
+        let gone =
+            |failure: &Failure| order.iter().map(|_| Err(failure.message().to_owned())).collect();
+        let back = made.as_ref().map_or_else(gone, |_| std::mem::take(&mut back));
+        for (node, agent) in order.into_iter().zip(back) {
             self.members.take_back(node, agent);
         }
+        let (result, _) = made?;
         run.keep("result.json", &result)?;
         Ok(result)
     }

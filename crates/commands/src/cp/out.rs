@@ -20,7 +20,7 @@ use super::request::CopyRequest;
 use super::site::{Site, Target};
 use super::source::CopySource;
 use super::tell::{Unasked, Would, save, tell, tell_plan, tell_would};
-use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::join_listener::JoinListener;
 use garland_fleet::launch::{FAREWELL, HURRY};
@@ -66,24 +66,9 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         return copy.dry_run(context, fleet);
     }
     let overtime = Overtime::watch("copying", &interrupts)?;
-    let Made { result, fleet, is_silent, listener: _listener } = copy.make(context, &run, fleet)?;
-    let Fleet { agents, children } = fleet;
-    // Agents end when their channels close.
-    drop(agents);
-    end(children, (&result, &is_silent), &overtime);
+    let close = |fleet: Fleet, outcome: &Outcome| end(fleet, outcome, &overtime);
+    let (result, _listener) = copy.make(context, &run, fleet, close)?;
     end_with(context, request, &path, (&run, &result))
-}
-
-/// A copy that was made.
-pub struct Made {
-    /// The result.
-    pub result: CopyResult,
-    /// The agents for another operation, or why they cannot be used, in the order of the result's nodes.
-    pub fleet: Fleet,
-    /// For each node, whether it was silent at the end.
-    is_silent: Vec<bool>,
-    /// Nodes that join read the result, so the listener must live until the result is saved.
-    listener: Option<JoinListener>,
 }
 
 impl<'a> PlannedCopy<'a> {
@@ -130,8 +115,16 @@ impl<'a> PlannedCopy<'a> {
             .assemble()
     }
 
-    /// Makes the copy on `fleet`, the agents of the plan's nodes, and shows its progress.
-    pub fn make(self, context: &Context, run: &Run, fleet: Fleet) -> Result<Made, Failure> {
+    /// Makes the copy on `fleet`, the agents of the plan's nodes, and shows its progress. When all is copied,
+    /// `close` gets the agents, and why others cannot be used, in the order of the result's nodes; the time of the
+    /// result includes it. Nodes that join read the result, so the listener must live until that is saved.
+    pub fn make(
+        self,
+        context: &Context,
+        run: &Run,
+        fleet: Fleet,
+        close: impl FnOnce(Fleet, &Outcome),
+    ) -> Result<(CopyResult, Option<JoinListener>), Failure> {
         let Self { request, site, interrupts, mut phases, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let (args, Site { inventory, places, lab }) = (request.args, site);
@@ -173,7 +166,7 @@ impl<'a> PlannedCopy<'a> {
         let (outcome, fleet) = copied?;
         let plan = given.ended(plan, &outcome);
         keep((run, places), (&given, &plan), &outcome)?;
-        let is_silent = outcome.nodes.iter().map(|node| node.silent).collect();
+        close(fleet, &outcome);
         let result = CopyResult::new(run, Direction::Out, &[Copied { plan, outcome }], phases)
             .with_congestion(request.congestion_in_force())
             .with_unchanged(before.unchanged, given.is_bare())
@@ -182,7 +175,7 @@ impl<'a> PlannedCopy<'a> {
             .with_path(&path)
             .with_read_back(request.read_back())
             .with_tree(given.tree());
-        Ok(Made { result, fleet, is_silent, listener })
+        Ok((result, listener))
     }
 
     /// Prints the plan of a copy of a tree, and what it would change on the nodes.
@@ -271,9 +264,11 @@ fn end_with(
     Ok(exit)
 }
 
-/// Waits for the agents that were started, except those that are silent.
-fn end(children: Children, (result, is_silent): (&CopyResult, &[bool]), overtime: &Overtime) {
+/// Closes the channels of all agents, and waits for those that were started, except those that are silent.
+fn end(fleet: Fleet, outcome: &Outcome, overtime: &Overtime) {
+    let Fleet { agents, children } = fleet;
+    drop(agents);
     overtime.end();
-    let patience = if result.exit(None) == Exit::Interrupted { HURRY } else { FAREWELL };
-    children.end(patience, |at| is_silent.get(at).is_some_and(|&silent| silent));
+    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
 }
