@@ -189,6 +189,10 @@ fn draw_lanes(
         1 => format!("lanes on all nodes: {}, of 1 copy", rows.len()),
         several => format!("lanes on all nodes: {}, of {several} copies", rows.len()),
     };
+    let longest = rows.iter().filter_map(|(_, lane)| lane.left).reduce(f64::max);
+    if let Some(left) = lines::left(longest) {
+        title += &format!("; {left} left");
+    }
     let unreported = rows::sum(board, |figures| figures.more_lanes.into());
     let silent = rows::sum(board, |figures| figures.silent.into());
     if unreported > 0.0 {
@@ -200,8 +204,8 @@ fn draw_lanes(
     let width = name_width(rows.iter().map(|(node, _)| node.name.as_str()));
     let bars = if area.width >= ROOMY { BAR + 1 } else { 0 };
     let heading = format!(
-        "{:<10} {:<width$} {:>bars$}{:>5} {:>9} {:>9}  {:<20} to or from",
-        "copy.lane", "node", "", "has", "in MB/s", "out MB/s", "waits for"
+        "{:<10} {:<width$} {:>bars$}{:>5} {:>6} {:>9} {:>9}  {:<20} to or from",
+        "copy.lane", "node", "", "has", "left", "in MB/s", "out MB/s", "waits for"
     );
     let row = |at: usize| lane_row(rows[at].0, rows[at].1, width, bars > 0);
     draw_pane(frame, area, (Pane::Lanes, panes), (title, heading), (rows.len(), &row));
@@ -216,8 +220,9 @@ fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static>
     };
     let id = format!("{}.{}", lane.copy, lane.number);
     let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
-    let rates =
-        format!("{has:>5} {:>9.1} {:>9.1}  ", lines::mega(lane.received), lines::mega(lane.sent));
+    let left = lines::left(lane.left).unwrap_or_default();
+    let (received, sent) = (lines::mega(lane.received), lines::mega(lane.sent));
+    let rates = format!("{has:>5} {left:>6} {received:>9.1} {sent:>9.1}  ");
     let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
     Line::from(vec![

@@ -54,6 +54,8 @@ pub struct Lane {
     pub held: u64,
     /// Bytes of the copy that belong to the node; `None` while the end of a stream is unknown.
     pub length: Option<u64>,
+    /// The seconds until the node has all of the copy at its present rate; `None` if unknown.
+    pub left: Option<f64>,
     /// Bytes received per second.
     pub received: f64,
     /// Bytes sent per second.
@@ -108,10 +110,11 @@ impl Figures {
                 |other: &&CopyView| (other.copy, other.is_source) == (copy.copy, copy.is_source);
             let before = earlier.account.copies.iter().find(is_same);
             let lane_before = |number| before?.lanes.iter().find(|lane| lane.lane == number);
-            let lanes = copy.lanes.iter();
-            figures
-                .lanes
-                .extend(lanes.map(|lane| Lane::of(copy, lane, lane_before(lane.lane), passed_ns)));
+            let left = left(copy, before, passed_ns);
+            figures.lanes.extend(copy.lanes.iter().map(|lane| Lane {
+                left,
+                ..Lane::of(copy, lane, lane_before(lane.lane), passed_ns)
+            }));
         }
         figures.jobs.extend(account.jobs.iter().map(|job| Job {
             number: job.job,
@@ -174,12 +177,20 @@ impl Lane {
             number: now.lane,
             held: copy.length.map_or(held, |length| length.min(held)),
             length: copy.length,
+            left: None,
             received: per(|lane| lane.came),
             sent: per(|lane| lane.went),
             limiter,
             share,
         }
     }
+}
+
+/// Returns the seconds until a node has all of a copy, at the rate since the last sample.
+fn left(now: &CopyView, then: Option<&CopyView>, passed_ns: u64) -> Option<f64> {
+    let blocks = now.held.saturating_sub(then?.held);
+    let left = now.blocks?.saturating_sub(now.held);
+    (blocks > 0).then(|| left as f64 / blocks as f64 * passed_ns as f64 / 1e9)
 }
 
 impl Limiter {
@@ -298,6 +309,8 @@ mod tests {
         let lane = lane(&figures);
         assert_eq!((lane.copy.as_str(), lane.name.as_str(), lane.number), ("3f3f3f", "/x?", 0));
         assert_eq!((lane.held, lane.length), (25 << 20, Some(100 << 20)));
+        // 25 of 100 blocks in two seconds.
+        assert_eq!(lane.left, Some(6.0));
         assert_eq!((lane.received, lane.sent), (1.5 * 1048576.0, 0.75 * 1048576.0));
         assert_eq!((figures.jobs[0].seconds, figures.waiting), (1.0, 3));
         assert_eq!(Figures::between(&first, &first), None);

@@ -79,9 +79,22 @@ pub fn lane(lane: &Lane, width: usize) -> String {
 /// Formats how much of the copy the node has.
 pub fn progress(lane: &Lane) -> String {
     match lane.length {
-        Some(length) => format!("{} % of {}", percent(lane.held, length), bytes::format(length)),
+        Some(length) => {
+            let left = left(lane.left).map_or_else(String::new, |left| format!(" ({left} left)"));
+            format!("{} % of {}{left}", percent(lane.held, length), bytes::format(length))
+        }
         None => format!("{} so far", bytes::format(lane.held)),
     }
+}
+
+/// Formats the time that is left; `None` if it is unknown, or nothing is left.
+pub fn left(seconds: Option<f64>) -> Option<String> {
+    let seconds = seconds.filter(|&seconds| seconds > 0.0)?.ceil();
+    Some(match seconds {
+        ..100.0 => format!("{seconds:.0} s"),
+        100.0..6000.0 => format!("{:.0} min", (seconds / 60.0).ceil()),
+        _ => format!("{:.0} h", (seconds / 3600.0).ceil()),
+    })
 }
 
 /// Returns `part` of `whole` in percent, rounded down, so that 100 means all of it.

@@ -5,10 +5,12 @@ mod board;
 mod draw;
 mod figures;
 mod lines;
+mod metrics;
 mod panes;
 mod rows;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +37,9 @@ use garland_terminal::verdicts::folded;
 /// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
+/// The interval between updates of the file for Prometheus, in nanoseconds.
+const METRICS_NS: u64 = 1_000_000_000;
+
 /// Shows nodes until the user ends the command, or `--count` updates were shown.
 pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
@@ -53,6 +58,8 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
         board: Board::new(nodes.iter().map(|node| node.name.clone())),
         panes: Panes::default(),
         stage,
+        metrics: top.metrics.clone(),
+        written_ns: 0,
         count: top.count,
         drawn_ns: 0,
         interrupted: false,
@@ -69,7 +76,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     // A closed pipe is not an error: its reader has read all that it wanted.
     if let Some(error) = write_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        return Err(error).or_nothing("writing to standard output");
+        return Err(error).or_nothing("writing the figures");
     }
     let lost: Vec<_> = board.nodes.iter().filter(|node| node.lost.is_some()).collect();
     let verdicts = lost.iter().map(|node| ("failed", node.lost.as_deref(), node.name.as_str()));
@@ -87,6 +94,10 @@ struct Show {
     panes: Panes,
     /// The full-screen display; `None` without a terminal: then lines are printed.
     stage: Option<Stage>,
+    /// The file with the figures for Prometheus, if there is one; then no lines are printed.
+    metrics: Option<PathBuf>,
+    /// When this file was last written, in nanoseconds of the monotonic clock.
+    written_ns: u64,
     count: Option<u32>,
     /// When the screen was last drawn, in nanoseconds of the monotonic clock; 0 forces a redraw.
     drawn_ns: u64,
@@ -110,8 +121,12 @@ impl Show {
                 Err(reason) => self.board.lose(at, reason),
             }
             if self.is_complete() {
+                self.write_error = self.write_error.take().or(self.write_metrics().err());
                 return view.stop();
             }
+        }
+        if clock::now_ns().saturating_sub(self.written_ns) >= METRICS_NS {
+            self.write_error = self.write_metrics().err();
         }
         self.interrupted |= self.obey_keys() || self.draw().is_err();
         if self.interrupted {
@@ -126,8 +141,17 @@ impl Show {
         is_full || all_lost || self.write_error.is_some()
     }
 
-    /// Prints the new figures of the node with index `at`, unless there is a full screen.
+    /// Writes the figures of all nodes to the file for Prometheus, if there is one.
+    fn write_metrics(&mut self) -> io::Result<()> {
+        self.written_ns = clock::now_ns();
+        self.metrics.as_ref().map_or(Ok(()), |path| metrics::write(path, &self.board))
+    }
+
+    /// Prints the new figures of the node with index `at`, unless there is a full screen or a file.
     fn print(&self, at: usize) -> io::Result<()> {
+        if self.metrics.is_some() {
+            return Ok(());
+        }
         let node = &self.board.nodes[at];
         let is_wanted = self.count.is_none_or(|count| node.updates <= count);
         let (Some(figures), None, true) = (&node.figures, &self.stage, is_wanted) else {

@@ -46,6 +46,39 @@ fn every_node_has_a_line_for_every_look() {
     scratch.assert_nothing_left();
 }
 
+/// The value of a metric of a node in the file for Prometheus.
+fn metric(text: &str, name: &str, node: &str) -> Option<f64> {
+    let begin = format!("{name}{{node=\"{node}\"}} ");
+    text.lines().find_map(|line| line.strip_prefix(&begin))?.parse().ok()
+}
+
+#[test]
+fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
+    let scratch = Scratch::new("top-metrics");
+    let garland = garland(&scratch);
+    let file = scratch.path("garland.prom");
+    let path = file.to_str().expect("it is text");
+    let said = garland.run(&["top", "local[1-2]", "-n", "2", "--metrics", path]).with_code(0);
+    assert_eq!(said.out, "");
+    let text = std::fs::read_to_string(&file).expect("it is written");
+    for node in ["local1", "local2"] {
+        assert_eq!(metric(&text, "garland_node_up", node), Some(1.0), "{text}");
+        let busy = metric(&text, "garland_node_cpu_busy_ratio", node);
+        assert!(busy.is_some_and(|busy| (0.0..=1.0).contains(&busy)), "{text}");
+    }
+    for line in text.lines().filter(|line| !line.starts_with("# ")) {
+        let (series, value) = line.rsplit_once(' ').expect("a value follows");
+        assert!(series.starts_with("garland_") && value.parse::<f64>().is_ok(), "{line}");
+        let (name, _) = series.split_once('{').expect("labels follow");
+        assert!(text.contains(&format!("# TYPE {name} gauge\n")), "{line}");
+    }
+    // Nothing else is left beside it.
+    let beside = std::fs::read_dir(scratch.folder()).expect("it is there").flatten();
+    let beside = beside.filter(|entry| entry.file_name().to_string_lossy().contains("prom"));
+    assert_eq!(beside.count(), 1);
+    scratch.assert_nothing_left();
+}
+
 #[test]
 fn copies_and_jobs_of_other_commands_are_seen_each_on_its_node() {
     let scratch = Scratch::new("top-work");

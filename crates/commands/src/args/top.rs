@@ -1,5 +1,7 @@
 //! Arguments of `garland top`.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, value_parser};
 
 use garland_core::units::Nanos;
@@ -16,6 +18,12 @@ pub struct Top {
     /// End after N updates [default: run until interrupted].
     #[arg(short = 'n', long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub count: Option<u32>,
+    /// Write the figures to FILE for Prometheus, at each update, instead of printing lines.
+    ///
+    /// FILE is a text file such as those of the textfile collector of the node exporter; it is replaced at once. On a
+    /// terminal the screen is shown as well.
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
