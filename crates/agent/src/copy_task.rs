@@ -70,7 +70,9 @@ impl CopyTask {
         let began = clock::now_ns();
         let invalid = |reason| format!("protocol error: invalid plan from the head: {reason}");
         begin.check().map_err(invalid)?;
-        let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        // Nodes that share a file system have hidden files of their own there.
+        let copy: String = begin.copy.0[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let tag = format!("{copy}{:04x}", begin.me.0);
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
         let memory = CopyContext::memory(begin.layout, lanes, buffers);

@@ -65,3 +65,27 @@ fn what_a_living_copy_has_hidden_is_nobodys_to_remove() {
     assert_eq!(paths(&scratch.root("local1")), ["t/", "t/large", "t/small"]);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn nodes_that_share_a_file_system_all_have_the_copy() {
+    let scratch = Scratch::new("trees-shared");
+    make(&scratch, "tree", 7);
+    let shared = scratch.root("shared");
+    fs::create_dir_all(&shared).expect("it can be made");
+    for node in ["local1", "local2", "local3"] {
+        std::os::unix::fs::symlink("shared", scratch.root(node)).expect("it can be made");
+    }
+    let large = scratch.path("tree/1/large");
+    for change in 0..3 {
+        random_file(&large, 3 << 20, 100 + change);
+        let _ = garland(&scratch).cp(&["-r", "tree", "local[1-4]:/x/"]).with_code(0);
+        let _ = garland(&scratch).cp(&["tree/1/large", "local[1-4]:/x/"]).with_code(0);
+        for root in [&shared, &scratch.root("local4")] {
+            assert_eq!(paths(&root.join("x/tree")), paths(&scratch.path("tree")));
+            for copied in ["x/tree/1/large", "x/large"] {
+                assert!(fs::read(root.join(copied)).unwrap() == fs::read(&large).unwrap());
+            }
+        }
+    }
+    scratch.assert_nothing_left();
+}
