@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_core::trace::Stage;
 use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
-use garland_sys::{lock, process, storage};
+use garland_sys::{process, storage};
 use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, Mode, OFlags, Timespec, Timestamps, fallocate, fchmod,
-    fstat, fstatvfs, futimens, openat, statat,
+    AtFlags, FallocateFlags, FileType, Mode, Timespec, Timestamps, fallocate, fchmod, fstat,
+    fstatvfs, futimens, statat,
 };
 use rustix::io::Errno;
 
-use super::left::{Left, partial_name, remove_stale};
+use super::left::{self, Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::source::is_hole;
@@ -187,7 +187,7 @@ impl FileStore {
         Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;
         let partial = partial_name(&name, tag);
         let file = match left {
-            None => Self::create_partial(&folder, &partial),
+            None => left::create(&folder, &partial),
             Some(left) => {
                 let renamed = storage::rename(&folder, &left.name, &partial);
                 renamed.map(|()| left.file).map_err(io::Error::from)
@@ -248,14 +248,6 @@ impl FileStore {
             return Err(StoreError::NoSpace { path: path.display().to_string(), needed, free });
         }
         Ok(())
-    }
-
-    fn create_partial(folder: &OwnedFd, partial: &OsStr) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let fd = openat(folder, partial, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
-        // The lock shows that the copy is alive: an unlocked file was left by a killed agent.
-        lock::try_lock(&fd)?;
-        Ok(File::from(fd))
     }
 
     fn unfinished(&self, error: &io::Error) -> StoreError {

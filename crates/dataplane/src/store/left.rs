@@ -14,8 +14,9 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use garland_sys::lock::{self, Lock};
-use garland_sys::{clock, process, storage};
+use garland_sys::{clock, process, storage, threads};
 use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
 
 /// The end of a partial file's name. The name begins with a dot and the final name.
 const PARTIAL: &str = ".garland-part";
@@ -61,6 +62,36 @@ impl Left {
         const BLOCK: u64 = 512;
         self.file.metadata().map_or(0, |stat| stat.blocks() * BLOCK)
     }
+}
+
+/// Creates the partial file `hidden` and locks it: the lock shows that the copy is alive. A copy that removes
+/// what dead ones left may take the file before it is locked; then it is created again.
+pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {
+    const TRIES: u32 = 1000;
+    const PAUSE: Duration = Duration::from_millis(1);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut taken = io::Error::from(Errno::EXIST);
+    for _ in 0..TRIES {
+        let file = match openat(folder, hidden, flags, Mode::from_raw_mode(0o600)) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::EXIST) => {
+                threads::sleep(PAUSE);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match lock::try_lock(&file) {
+            Ok(_) if fstat(&file)?.st_nlink > 0 => return Ok(file),
+            Ok(_) => {}
+            // The copy that holds the lock removes the file: no other one may have its name until then.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => taken = error,
+            Err(error) => {
+                let _ = storage::remove(folder, hidden);
+                return Err(error);
+            }
+        }
+    }
+    Err(taken)
 }
 
 /// Removes the partial files of `name`, and old ones of any name, unless running copies hold them.
@@ -131,7 +162,9 @@ fn is_old(file: &File) -> bool {
 fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     let fd = open(folder, name)?;
     let lock = lock::try_lock(&fd).ok()?;
-    Some((File::from(fd), lock))
+    // Another copy may have removed it meanwhile, and the name may be that of a new file.
+    let is_there = fstat(&fd).is_ok_and(|stat| stat.st_nlink > 0);
+    is_there.then(|| (File::from(fd), lock))
 }
 
 /// Opens a partial file; none if it is not a regular file that this process can open.

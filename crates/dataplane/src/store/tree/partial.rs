@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use garland_core::tree::Meta;
 use garland_protocol::{Checksum, Summing};
-use garland_sys::{lock, storage};
-use rustix::fs::{Mode, OFlags, fstat, openat};
+use garland_sys::storage;
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::dir_entry::DirEntry;
 use super::metadata::{apply, apply_time};
 use crate::store::file::reserve;
+use crate::store::left;
 use crate::tree::WrittenFile;
 
 /// Files of at least this length in bytes have a hidden name, and their disk space is reserved.
@@ -164,7 +165,7 @@ fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -
             entry.hide(&file)?;
             file
         }
-        None => locked(entry)?,
+        None => left::create(entry.folder(), entry.hidden())?,
     };
     let reserved = if length >= LARGE { reserve(&file, length) } else { Ok(()) };
     if let Err(error) = reserved {
@@ -172,25 +173,4 @@ fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -
         return Err(error);
     }
     Ok(file)
-}
-
-/// Creates a file under its hidden name and locks it. If another copy removes the file before it is
-/// locked, creates it again.
-fn locked(entry: &DirEntry<'_>) -> io::Result<File> {
-    const TRIES: usize = 10;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    for _ in 0..TRIES {
-        let file =
-            File::from(openat(entry.folder(), entry.hidden(), flags, Mode::from_raw_mode(0o600))?);
-        match lock::try_lock(&file) {
-            Ok(_) if fstat(&file)?.st_nlink > 0 => return Ok(file),
-            Ok(_) => entry.remove(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => entry.remove(),
-            Err(error) => {
-                entry.remove();
-                return Err(error);
-            }
-        }
-    }
-    Err(io::Error::other("another copy repeatedly removes the partial file"))
 }
