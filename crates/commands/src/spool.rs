@@ -55,6 +55,8 @@ struct Spool<'a> {
     interrupts: &'a Arc<Interrupts>,
     members: Members,
     queue: Queue,
+    /// What was last printed about entries that wait, which is not repeated.
+    told: String,
 }
 
 /// Starts the agents of all nodes, and copies what comes into the directory to them, until the user interrupts.
@@ -84,10 +86,22 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     std::thread::scope(|scope| {
         threads::spawn_in(scope, "starter", || starter.run(again))
             .or_nothing("serving the spool")?;
-        let interrupts = &interrupts;
+        let (interrupts, told) = (&interrupts, String::new());
         let site = &site;
-        Spool { context, up, site, path, directory, record, events, interrupts, members, queue }
-            .serve()
+        Spool {
+            context,
+            up,
+            site,
+            path,
+            directory,
+            record,
+            events,
+            interrupts,
+            members,
+            queue,
+            told,
+        }
+        .serve()
     })
 }
 
@@ -272,13 +286,17 @@ impl Spool<'_> {
     }
 
     /// Prints which nodes lack an entry.
-    fn tell_waiting(&self, entry: &Entry) {
+    fn tell_waiting(&mut self, entry: &Entry) {
         let mut waiting = self.queue.waiting().iter();
         if let Some(waiting) = waiting.find(|it| it.name() == entry.name) {
             let nodes =
                 waiting.missing().map(|(node, reason)| self.lacking(node, reason)).collect();
             let name = Text::from(entry.name.as_bytes());
-            output::warn(WaitingEntry { name, nodes });
+            let text = WaitingEntry { name, nodes }.to_string();
+            if text != self.told {
+                output::warn(&text);
+                self.told = text;
+            }
         }
     }
 }
