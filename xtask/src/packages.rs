@@ -41,6 +41,8 @@ pub const TESTS: &[Need] = &[
     // A terminal, for tests of full-screen output.
     ("tmux", "tmux"),
     ("iperf3", "iperf3"),
+    // The scenarios' copies by a script of pipes.
+    ("netcat-openbsd", "nc"),
     ("ifupdown", "ifup"),
     ("netplan.io", "netplan"),
     ("network-manager", "nmcli"),

@@ -22,7 +22,7 @@ pub enum UnitError {
     )]
     Ambiguous(String),
     /// The text is not a number with a unit of time.
-    #[error("`{0}` is not a time: write a number and one of ns, us, ms, s")]
+    #[error("`{0}` is not a time: write a number and one of ns, us, ms, s, min, h")]
     Time(String),
     /// The quantity does not fit in 64 bits.
     #[error("`{text}` is too large: the maximum is {most}")]

@@ -282,7 +282,7 @@ fn values_are_checked() {
         "shape = \"switch\"\nnodes = 3\nsubnet = \"10.0.0.0\"",
         "shape = \"switch\"\nnodes = 3\nsubnet = \"10.0.0.0/30\"",
         "shape = \"switch\"\nnodes = 3\nmtu = 100",
-        "shape = \"switch\"\nnodes = 3\nlatency = \"1 h\"",
+        "shape = \"switch\"\nnodes = 3\nlatency = \"1 d\"",
         "shape = \"switch\"\nnodes = 3\nbuffer = \"1 apple\"",
         "shape = \"switch\"\nnodes = 3\n[topology.price]\nnic = -1",
         "shape = \"switch\"\nnodes = 3\n[topology.price]\nnic = nan",
@@ -310,7 +310,7 @@ fn values_are_checked() {
     den.toml:5:10: `subnet`: "10.0.0.0" is not a network: write one such as 10.88.0.0/16
     den.toml:5:10: 10.0.0.0/30 has addresses for 2 nodes, but the topology has 4: use a shorter prefix
     den.toml:5:7: `mtu` must be a whole number from 576 to 65535, not 100
-    den.toml:5:11: `latency`: `1 h` is not a time: write a number and one of ns, us, ms, s
+    den.toml:5:11: `latency`: `1 d` is not a time: write a number and one of ns, us, ms, s, min, h
     den.toml:5:10: `buffer`: `1 apple` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not -1
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not nan
