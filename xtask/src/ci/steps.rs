@@ -89,7 +89,7 @@ pub(crate) fn setup(root: &Path) -> Result<()> {
 /// Returns the environment variables with which cargo compiles our crates by Clippy's driver, the compiler
 /// with more lints, and denies warnings. So the tests use the crates that were linted; `cargo clippy` would
 /// check every crate and all dependencies a second time. Incremental compilation is off, since no source
-/// changes between the steps.
+/// changes between the steps; so are tables of lines, which only debuggers and backtraces need.
 fn linting() -> Vec<(&'static str, String)> {
     let driver = Path::new(env!("CARGO")).with_file_name("clippy-driver");
     let separator = "__CLIPPY_HACKERY__";
@@ -97,6 +97,7 @@ fn linting() -> Vec<(&'static str, String)> {
         ("RUSTC_WORKSPACE_WRAPPER", driver.display().to_string()),
         ("CLIPPY_ARGS", format!("-D{separator}warnings{separator}")),
         ("CARGO_INCREMENTAL", "0".to_owned()),
+        ("CARGO_PROFILE_DEV_DEBUG", "none".to_owned()),
     ]
 }
 
