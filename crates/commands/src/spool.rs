@@ -266,11 +266,16 @@ impl Spool<'_> {
         self.members.nodes().iter().position(|node| node.name == name)
     }
 
-    /// Returns what became of a copy on its nodes.
+    /// Returns what became of a copy on its nodes. None has an entry of which something could not be read.
     fn results_of(&self, result: &CopyResult) -> Vec<(usize, Result<(), String>)> {
+        let is_whole = result.is_whole();
         let outcome = |node: &NodeResult| {
             let reason = || node.end.reason.clone().unwrap_or_default();
-            let outcome = if node.end.is_ok() { Ok(()) } else { Err(reason()) };
+            let outcome = match node.end.is_ok() {
+                true if is_whole => Ok(()),
+                true => Err("not all of it could be read; its result names what".to_owned()),
+                false => Err(reason()),
+            };
             Some((self.number(&node.name)?, outcome))
         };
         result.nodes.iter().filter_map(outcome).collect()

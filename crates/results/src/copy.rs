@@ -282,9 +282,13 @@ impl CopyResult {
     /// default all) are ok and the copied tree, if any, is complete.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
-        let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
-        let all = ok >= min_ok.unwrap_or(self.nodes.len()) && whole;
+        let all = ok >= min_ok.unwrap_or(self.nodes.len()) && self.is_whole();
         Exit::of_work(all, ok > 0, self.interrupted)
+    }
+
+    /// Returns whether all of the source could be read.
+    pub fn is_whole(&self) -> bool {
+        self.tree.as_ref().is_none_or(TreeResult::is_whole)
     }
 }
 

@@ -112,6 +112,26 @@ fn what_a_node_cannot_take_waits_with_the_reason() {
 }
 
 #[test]
+fn a_directory_that_cannot_be_read_whole_waits() {
+    let scratch = Scratch::new("spool-whole");
+    let garland = garland(&scratch);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &[]);
+    let tree = scratch.path("tree");
+    // Directories may be nested 200 deep.
+    let deep = (0..202).fold(tree.clone(), |path, _| path.join("d"));
+    fs::create_dir_all(&deep).expect("the directories are made");
+    fs::write(tree.join("leaf"), "leaf").expect("the file is written");
+    fs::rename(&tree, spool.folder.join("tree")).expect("it is renamed");
+    spool.running.await_err("waits   tree: local[1-2]: not all of it could be read");
+    assert!(scratch.root("local2").join("to/tree/leaf").exists() && !spool.is_done("tree"));
+    let first = (0..150).fold(spool.folder.join("tree"), |path, _| path.join("d"));
+    fs::remove_dir_all(&first).expect("they are removed");
+    spool.await_done("tree");
+    spool.end(&garland);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_file_that_is_being_written_waits_and_a_directory_is_one_entry() {
     let scratch = Scratch::new("spool-written");
     let garland = garland(&scratch);
