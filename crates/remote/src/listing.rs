@@ -3,8 +3,6 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
-use garland_sys::channel::{RecvTimeoutError, channel};
-use garland_sys::threads;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
@@ -15,7 +13,7 @@ use crate::names::Names;
 use crate::origin::{Origin, runtime};
 use crate::store;
 use crate::trouble::Trouble;
-use crate::waiting::{TICK, Waiting};
+use crate::waiting::Waiting;
 
 /// The objects below a prefix, pinned to their versions. They are numbered in the order of the listing.
 pub struct Listing {
@@ -51,25 +49,9 @@ impl Listing {
     ) -> Result<Self, Trouble> {
         let (store, path) = store::of(address, names)?;
         let address = Arc::new(address.clone());
-        let (tell, told) = channel();
         let (asked, about) = ((Arc::clone(&store), path.clone()), Arc::clone(&address));
-        let begun = threads::spawn("list", move || {
-            // This fails if the receiver has stopped waiting.
-            let _ = tell.send(list(asked, &about));
-        });
-        begun.map_err(|error| Trouble::new(error.to_string()))?;
         let waiting = Waiting { address: &address, stale: &stop };
-        let mut listed = loop {
-            match told.recv_timeout(TICK) {
-                Ok(listed) => break listed?,
-                Err(RecvTimeoutError::Timeout) => waiting.check()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    let what =
-                        format!("cannot list {address}: the thread that lists it ended early");
-                    return Err(Trouble::new(what));
-                }
-            }
-        };
+        let mut listed = waiting.for_thread("list", move || list(asked, &about))?;
         let prefix = path.as_ref().len();
         let prefix = if prefix == 0 { 0 } else { prefix + 1 };
         // An object may have the name of the prefix itself.

@@ -1,7 +1,5 @@
 //! An open remote file.
 
-use garland_sys::channel::{RecvTimeoutError, channel};
-use garland_sys::threads;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,7 +10,7 @@ use crate::origin::{Opened, Origin, runtime};
 use crate::spool::Spool;
 use crate::store;
 use crate::trouble::Trouble;
-use crate::waiting::{TICK, Waiting};
+use crate::waiting::Waiting;
 
 /// An open remote file, pinned to the version that was opened.
 pub struct Object {
@@ -99,25 +97,6 @@ impl Object {
 /// Opens the object in another thread, so that this thread can stop waiting.
 fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opened, Trouble> {
     let store = store::of(address, names)?;
-    let (tell, told) = channel();
     let address = address.clone();
-    let begun = threads::spawn("open", move || {
-        let opened =
-            runtime().and_then(|runtime| runtime.block_on(Origin::open(&address, store, PART)));
-        // This fails if the receiver has stopped waiting.
-        let _ = tell.send(opened);
-    });
-    begun.map_err(|error| Trouble::new(error.to_string()))?;
-    loop {
-        match told.recv_timeout(TICK) {
-            Ok(opened) => return opened,
-            Err(RecvTimeoutError::Timeout) => waiting.check()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Trouble::new(format!(
-                    "cannot open {}: the thread that opens it ended early",
-                    waiting.address
-                )));
-            }
-        }
-    }
+    waiting.for_thread("open", move || runtime()?.block_on(Origin::open(&address, store, PART)))
 }

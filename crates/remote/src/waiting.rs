@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use garland_sys::channel::{RecvTimeoutError, channel};
 use garland_sys::sync::{Condvar, MutexGuard};
+use garland_sys::threads;
 
 use crate::address::Address;
 use crate::trouble::Trouble;
 
 /// The interval between two checks whether the caller still wants the result.
-pub(crate) const TICK: Duration = Duration::from_millis(200);
+const TICK: Duration = Duration::from_millis(200);
 
 /// The number of ticks without data after which a wait fails: two minutes. Requests time out sooner
 /// and are retried.
@@ -26,6 +28,32 @@ impl Waiting<'_> {
     /// Fails if the result is no longer wanted.
     pub(crate) fn check(&self) -> Result<(), Trouble> {
         if (self.stale)() { Err(Trouble::stale(self.address)) } else { Ok(()) }
+    }
+
+    /// Does the `work` of an operation (`open`, `list`) in another thread, and waits for its result.
+    pub(crate) fn for_thread<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let (tell, told) = channel();
+        let begun = threads::spawn(operation, move || {
+            // This fails if the receiver has stopped waiting.
+            let _ = tell.send(work());
+        });
+        begun.map_err(|error| Trouble::new(error.to_string()))?;
+        loop {
+            match told.recv_timeout(TICK) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) => self.check()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Trouble::new(format!(
+                        "cannot {operation} {}: the thread that {operation}s it ended early",
+                        self.address
+                    )));
+                }
+            }
+        }
     }
 
     /// Waits until `is` returns a result; fails if `progress` returns the same value for two

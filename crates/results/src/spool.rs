@@ -1,13 +1,13 @@
 //! What waits in a spool (`garland up --spool`).
 
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use garland_core::farm::Text;
 use garland_terminal::verdicts::folded;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 /// The schema of the record of a spool, with its version.
 const SCHEMA: &str = "garland.spool/1";

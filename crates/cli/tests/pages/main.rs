@@ -1,4 +1,4 @@
-//! Somebody's first hour: the commands of the README and of the tutorial, run as they stand there on a machine that
+//! The first hour: the commands of the README and of the tutorial, run as they stand there on a machine that
 //! has only what these pages name, print what stands there, but for figures. The nodes `n01` to `n04` are agents of this
 //! machine, and three of them stand for twenty.
 

@@ -34,13 +34,9 @@ impl Elsewhere {
         }
         let interrupts = Arc::clone(interrupts);
         let asked = Arc::clone(&interrupts);
-        match Object::open(&address, names(), move || asked.have_come()) {
-            Ok(object) => Ok(Some(Self(object))),
-            Err(_) if interrupts.have_come() => {
-                Err(Failure::interrupted(format!("opening {address}")))
-            }
-            Err(trouble) => Err(failure(Failure::nothing, &trouble)),
-        }
+        let object = Object::open(&address, names(), move || asked.have_come());
+        let object = object.map_err(|it| unread("opening", &address, &it, &interrupts))?;
+        Ok(Some(Self(object)))
     }
 
     /// Returns the file name of the source; `None` if the address has no file name.
@@ -81,8 +77,20 @@ pub fn names() -> Names {
     Names::new(|name| Lookup::begin(name).address())
 }
 
-/// Returns the failure of an operation on a remote source.
-pub fn failure(kind: fn(String) -> Failure, trouble: &Trouble) -> Failure {
+/// Returns the failure of an `operation` on a remote source, which the user may have interrupted.
+pub fn unread(
+    operation: &str,
+    address: &Address,
+    trouble: &Trouble,
+    interrupts: &Interrupts,
+) -> Failure {
+    match interrupts.have_come() {
+        true => Failure::interrupted(format!("{operation} {address}")),
+        false => failure(Failure::nothing, trouble),
+    }
+}
+
+fn failure(kind: fn(String) -> Failure, trouble: &Trouble) -> Failure {
     let failure = kind(trouble.message().to_owned());
     match trouble.what_to_do() {
         Some(hint) => failure.hint(hint),

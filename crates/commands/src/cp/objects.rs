@@ -8,7 +8,7 @@ use garland_sys::confine::Root;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
-use super::elsewhere::{failure, names};
+use super::elsewhere::{names, unread};
 use super::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
@@ -20,25 +20,20 @@ pub fn open(
     interrupts: &Arc<Interrupts>,
 ) -> Result<TreeSource, Failure> {
     let args = request.args;
-    let is_single = matches!(address, Address::Http(_)) || args.sources().len() > 1;
-    if is_single || args.files_from.is_some() || args.checksum {
+    let why_not = match address {
+        _ if args.checksum => Some("--checksum would read all objects; omit it"),
+        _ if args.files_from.is_some() => Some("--files-from applies to directories; omit it"),
+        _ if args.sources().len() > 1 => Some("copy it with a separate command"),
+        Address::Http(_) => Some("-r copies what s3://BUCKET/PREFIX/ has; a URL is one file"),
+        Address::S3 { .. } => None,
+    };
+    if let Some(why_not) = why_not {
         let what = format!("{address} cannot be copied together with other sources, or with -r");
-        let why = match address {
-            _ if args.checksum => "--checksum would read all objects; omit it".to_owned(),
-            _ if args.files_from.is_some() => {
-                "--files-from applies to directories; omit it".to_owned()
-            }
-            _ if args.sources().len() > 1 => "copy it with a separate command".to_owned(),
-            _ => "-r copies what s3://BUCKET/PREFIX/ has; a URL is one file".to_owned(),
-        };
-        return Err(Failure::usage(what).hint(why));
+        return Err(Failure::usage(what).hint(why_not));
     }
     let asked = Arc::clone(interrupts);
     let listing = Listing::open(address, names(), move || asked.have_come());
-    let listing = listing.map_err(|trouble| match interrupts.have_come() {
-        true => Failure::interrupted(format!("listing {address}")),
-        false => failure(Failure::nothing, &trouble),
-    })?;
+    let listing = listing.map_err(|trouble| unread("listing", address, &trouble, interrupts))?;
     let options = ScanOptions {
         excludes: request.excludes.clone(),
         attributes: false,

@@ -121,8 +121,8 @@ impl Queue {
 
     /// Lets an entry wait until `due_ns`.
     pub fn postpone(&mut self, entry: &Entry, due_ns: u64) {
-        let mut entries = self.waiting.iter_mut().filter(|it| it.name == entry.name);
-        entries.by_ref().for_each(|it| it.due_ns = due_ns);
+        let entries = self.waiting.iter_mut().filter(|it| it.name == entry.name);
+        entries.for_each(|it| it.due_ns = due_ns);
     }
 
     /// Makes everything due that a node lacks, because it has come back.

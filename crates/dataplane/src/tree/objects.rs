@@ -61,10 +61,7 @@ pub fn tree_of<'a>(
     options: &ScanOptions<'_>,
 ) -> Scan {
     let mut tree = ObjectTree { scan: Scan::default(), options, owner, open: Vec::new() };
-    if options.sweep {
-        let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();
-        tree.scan.index.push(TOP, &Record::Spare(spared), Body::None);
-    }
+    tree.scan.begin(options);
     let mut directories = HashSet::new();
     for object in objects.clone() {
         let mut above = object.path;
@@ -90,9 +87,7 @@ pub fn tree_of<'a>(
     if top.is_empty() {
         tree.sweep(TOP);
     }
-    tree.scan.index.push(TOP, &Record::End, Body::None);
-    tree.scan.index.close();
-    tree.scan
+    tree.scan.end()
 }
 
 /// A tree of objects that is being made.

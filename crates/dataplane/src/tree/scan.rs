@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use garland_core::tree::Pattern;
+use garland_core::tree::{Pattern, Record};
 use garland_sys::confine::Root;
 use thiserror::Error;
 
-use super::index::Index;
+use super::index::{Body, Index, TOP};
 use super::left_out::LeftOut;
 use super::place::Place;
 
@@ -77,4 +77,21 @@ pub struct Scan {
     /// copied.
     pub unswept: Vec<PathBuf>,
     pub tally: Tally,
+}
+
+impl Scan {
+    /// Begins the records of all sources: with the patterns of what nodes spare, if they remove anything.
+    pub fn begin(&mut self, options: &ScanOptions<'_>) {
+        if options.sweep {
+            let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();
+            self.index.push(TOP, &Record::Spare(spared), Body::None);
+        }
+    }
+
+    /// Ends the records.
+    pub fn end(mut self) -> Self {
+        self.index.push(TOP, &Record::End, Body::None);
+        self.index.close();
+        self
+    }
 }

@@ -28,10 +28,7 @@ const STAT_BLOCK: i64 = 512;
 pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
-    if options.sweep {
-        let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();
-        walk.scan.index.push(TOP, &Record::Spare(spared), Body::None);
-    }
+    walk.scan.begin(options);
     for source in sources {
         let source = source.as_ref();
         match name_of(source) {
@@ -44,9 +41,7 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
             None => walk.content(source)?,
         }
     }
-    walk.scan.index.push(TOP, &Record::End, Body::None);
-    walk.scan.index.close();
-    Ok(walk.scan)
+    Ok(walk.scan.end())
 }
 
 /// Scans the entries `chosen` of the directory `source`, and the directories that they are in. They
@@ -62,9 +57,7 @@ pub fn scan_chosen(
     walk.top = walk.path.len();
     walk.chosen = Some(chosen);
     walk.inside(&folder, TOP)?;
-    walk.scan.index.push(TOP, &Record::End, Body::None);
-    walk.scan.index.close();
-    Ok(walk.scan)
+    Ok(walk.scan.end())
 }
 
 /// Returns the name of a source in the stream; none if only its content is copied.
