@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use garland_lab::{Lab, StateDir};
 use garland_sys::{clock, namespace, process};
 
 /// The ID of a user and a group that own nothing.
@@ -88,8 +89,11 @@ fn outside(options: &[&str]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     assert_eq!(process::user_id(), 0, "run this test as root: it tests labs made with and without");
+    // The shell reaps those whose parents have died, as process 1 has to: a lab has ended when all its
+    // processes are reaped.
     let status = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--"])
+        .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(own_path())
         .arg("inside")
         .args(names)
@@ -135,17 +139,27 @@ fn inside(names: &[&str]) -> ExitCode {
 fn suite(user: &str, names: &[&str]) -> ExitCode {
     let mut all_well = true;
     for (name, case) in cases::ALL.iter().filter(|(name, _)| names.contains(name)) {
-        let state = garland_lab::StateDir(Path::new(PLACE).join(user).join(name));
+        let state = StateDir(Path::new(PLACE).join(user).join(name));
         let began = clock::now_ns();
         let well = std::panic::catch_unwind(|| case(&state)).is_ok();
+        let well = well & end_all(&state);
         let took = Duration::from_nanos(clock::now_ns() - began);
-        for lab in state.list().unwrap_or_default() {
-            let _ = garland_lab::Lab::end(&state, &lab.spec.name);
-        }
         println!("test {user}::{name} ... {} in {took:.1?}", if well { "ok" } else { "FAILED" });
         all_well &= well;
     }
     exit(all_well)
+}
+
+/// Ends the labs that a case has left. Returns whether all of them could be ended.
+fn end_all(state: &StateDir) -> bool {
+    let mut well = true;
+    for lab in state.list().unwrap_or_default() {
+        if let Err(error) = Lab::end(state, &lab.spec.name) {
+            eprintln!("{error}");
+            well = false;
+        }
+    }
+    well
 }
 
 fn own_path() -> PathBuf {
