@@ -30,6 +30,7 @@ soak:
 # The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, predictions, and reports; writes benches/results/.
 bench:
 	cargo xtask bench chain
+	cargo xtask bench wires-of-today
 	cargo xtask bench lab
 	cargo xtask bench ping
 	cargo xtask bench wires

@@ -1,40 +1,48 @@
-//! `bench chain`: one file to N nodes by every tool, at every size and rate.
+//! `bench chain`: one file to N nodes by every tool, at every size and rate; `bench wires-of-today` has other
+//! defaults.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::contest::Usage;
 use super::field::{DIR, Field};
 use super::kept::Head;
 use super::machine::{own_version, version};
 use super::memory;
-use super::options::{Options, rate_text, size_text};
+use super::options::{Kind, Options, rate_text, size_text};
 use super::peer::{Facts, Job, Peer};
 use super::result::{Link, Report, Row, Sample, Tool};
-use super::{Runnable, link, peers, sandbox, source, table};
+use super::{Runnable, link, peers, profile, sandbox, source, table};
 use xtask::packages::{Need, install};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.
 const LONG: Duration = Duration::from_secs(60);
+/// A tool that takes less than this part of the fastest relay's time is faster than the floor.
+const UNDER: f64 = 0.97;
 /// Packages that the emulated cluster and the measurement of the link's goodput need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "iperf3")];
 
-/// The benchmark.
-pub(crate) struct Chain;
+/// The benchmark, in one of its kinds.
+pub(crate) struct Chain(pub(crate) Kind);
 
 impl Runnable for Chain {
     fn usage(&self) -> Usage {
-        Options::usage()
+        Options::usage(self.0)
     }
 
     fn run(&self, root: &Path, args: &[String]) -> Result<()> {
         let prepare = |args: &[String]| {
-            let options = Options::parse(args)?;
+            let options = Options::parse(self.0, args)?;
             install(NEEDS)?;
+            if options.profile {
+                install(&[profile::NEED])?;
+            }
             let peers = chosen(&options)?;
             for peer in &peers {
                 install(peer.facts().needs)?;
@@ -44,7 +52,8 @@ impl Runnable for Chain {
             }
             Ok(())
         };
-        sandbox::enter("chain", args, prepare, |run, args| measure(root, run, args))
+        let name = self.usage().name;
+        sandbox::enter(name, args, prepare, |run, args| measure(self.0, root, run, args))
     }
 }
 
@@ -76,8 +85,8 @@ fn chosen(options: &Options) -> Result<Vec<Box<dyn Peer>>> {
     Ok(peers)
 }
 
-fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
+fn measure(kind: Kind, root: &Path, run: u32, args: &[String]) -> Result<()> {
+    let options = Options::parse(kind, args)?;
     let mut peers = chosen(&options)?;
     sandbox::mount()?;
     let most = options.receivers.iter().max().copied().unwrap_or(0);
@@ -95,38 +104,53 @@ fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
         Tool { name, about, version }
     });
     let mut report = Report {
-        head: Head::new("garland.bench-chain/1", "chain", args),
+        head: Head::new(kind.schema(), kind.name(), args),
         tools: tools.collect(),
         links: Vec::new(),
         rows: Vec::new(),
         options,
     };
     let options = report.options.clone();
-    for &rate in &options.rates {
-        for &receivers in &options.receivers {
-            let field = Field::up(run, receivers, rate, &options.congestion);
-            let field = field.context("failed to set up the emulated cluster")?;
-            let goodput = link::goodput(&field).context("failed to measure the link")?;
-            report.links.push(Link { rate, receivers, goodput });
-            for &bytes in &options.sizes {
-                let source = source(bytes)?;
-                let job = Job { source, bytes, receivers, rate };
-                for peer in &mut peers {
-                    report.rows.extend(row(
-                        root,
-                        &field,
-                        &job,
-                        peer.as_mut(),
-                        goodput,
-                        options.runs,
-                    ));
-                }
-                fs::remove_file(&job.source).context("failed to remove the source")?;
-            }
+    for (cores, rate, receivers) in options.clusters() {
+        let _only = Only::cores(cores)?;
+        let field = Field::up(run, receivers, rate, &options.congestion);
+        let field = field.context("failed to set up the emulated cluster")?;
+        let goodput = link::goodput(&field).context("failed to measure the link")?;
+        report.links.push(Link { rate, receivers, cores, goodput });
+        for &bytes in &options.sizes {
+            let job = Job { source: source(bytes)?, bytes, receivers, rate };
+            let place = Place { root, field: &field, job: &job, goodput, cores };
+            report.rows.extend(place.rows(&mut peers, &options));
+            fs::remove_file(&job.source).context("failed to remove the source")?;
         }
     }
-    report.rows.sort_by_key(|row| (row.rate.is_none(), row.rate, std::cmp::Reverse(row.bytes)));
+    let order = |row: &Row| (row.rate.is_none(), row.rate, Reverse(row.bytes));
+    report.rows.sort_by_key(|row| (order(row), row.receivers));
     finish(root, &report)
+}
+
+/// While this exists, this process and all that it starts run on the first processors only.
+struct Only(Option<CpuSet>);
+
+impl Only {
+    fn cores(cores: Option<usize>) -> Result<Self> {
+        let Some(cores) = cores else { return Ok(Self(None)) };
+        let all = sched_getaffinity(None).context("failed to ask for the processors")?;
+        let mut few = CpuSet::new();
+        let usable = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu));
+        usable.take(cores).for_each(|cpu| few.set(cpu));
+        sched_setaffinity(None, &few).context("failed to keep to a few processors")?;
+        Ok(Self(Some(all)))
+    }
+}
+
+impl Drop for Only {
+    fn drop(&mut self) {
+        if let Some(all) = self.0 {
+            // They could be used before.
+            let _ = sched_setaffinity(None, &all);
+        }
+    }
 }
 
 fn source(bytes: u64) -> Result<PathBuf> {
@@ -141,73 +165,105 @@ fn finish(root: &Path, report: &Report) -> Result<()> {
     if !failed.is_empty() {
         bail!("a tool failed in {} of {} rows", failed.len(), report.rows.len());
     }
-    Ok(())
-}
-
-fn row(
-    root: &Path,
-    field: &Field,
-    job: &Job,
-    peer: &mut dyn Peer,
-    goodput: f64,
-    runs: usize,
-) -> Option<Row> {
-    if !peer.takes(job) {
-        return None;
-    }
-    let facts = peer.facts();
-    let mut row = Row {
-        rate: job.rate,
-        bytes: job.bytes,
-        receivers: job.receivers,
-        repeaters: if facts.forwards { job.receivers - 1 } else { 0 },
-        peer: facts.name,
-        limit: job.bytes as f64 / goodput,
-        possible: None,
-        samples: Vec::new(),
-        failed: None,
-    };
-    let outcome = peer.prepare(root, field, job).context("failed to prepare the tool");
-    let outcome = outcome.and_then(|_daemons| {
-        row.possible = peer.possible(field, job)?;
-        samples(field, job, peer, runs, &mut row)
-    });
-    let outcome = outcome.and(peer.finish(field).context("failed to stop the tool"));
-    field.kill();
-    if let Err(error) = outcome {
-        row.failed = Some(format!("{error:#}"));
-        eprintln!("{}: {error:#}", facts.name);
-    }
-    Some(row)
-}
-
-fn samples(
-    field: &Field,
-    job: &Job,
-    peer: &mut dyn Peer,
-    runs: usize,
-    row: &mut Row,
-) -> Result<()> {
-    for _ in 0..runs {
-        let sample = sample(field, job, peer, row.repeaters)?;
-        eprintln!(
-            "{} {} to {} at {}: {:.3} s ({:.3} to start), CPU {:.2} head, {:.2} receivers",
-            peer.facts().name,
-            size_text(job.bytes),
-            job.receivers,
-            rate_text(job.rate),
-            sample.start + sample.transfer,
-            sample.start,
-            sample.cpu_head,
-            sample.cpu_receivers,
-        );
-        let long = sample.transfer > LONG.as_secs_f64();
-        row.samples.push(sample);
-        if long {
-            break;
+    for row in &report.rows {
+        if let Some(ratio) = report.of_floor(row).filter(|ratio| *ratio < UNDER) {
+            bail!(
+                "{} takes {ratio:.2} of the time of the fastest relay to {} receivers at {}: that is no floor",
+                row.peer,
+                row.receivers,
+                rate_text(row.rate)
+            );
         }
     }
     Ok(())
+}
+
+/// Where and what all tools copy.
+struct Place<'a> {
+    root: &'a Path,
+    field: &'a Field,
+    job: &'a Job,
+    goodput: f64,
+    cores: Option<usize>,
+}
+
+impl Place<'_> {
+    /// Lets all tools have their turns in rounds, right beside each other; then, if it is asked for, once more
+    /// with a profile.
+    fn rows(&self, peers: &mut [Box<dyn Peer>], options: &Options) -> Vec<Row> {
+        let takes = peers.iter_mut().filter(|peer| peer.takes(self.job));
+        let mut all: Vec<_> = takes.map(|peer| (self.row(&peer.facts()), peer)).collect();
+        for _ in 0..options.runs {
+            for (row, peer) in &mut all {
+                let long = |sample: &Sample| sample.transfer > LONG.as_secs_f64();
+                if row.failed.is_none() && !row.samples.iter().any(long) {
+                    self.turn(peer.as_mut(), row, false);
+                }
+            }
+        }
+        if options.profile {
+            for (row, peer) in all.iter_mut().filter(|(row, _)| row.failed.is_none()) {
+                self.turn(peer.as_mut(), row, true);
+            }
+        }
+        all.into_iter().map(|(row, _)| row).collect()
+    }
+
+    fn row(&self, facts: &Facts) -> Row {
+        let Job { rate, bytes, receivers, .. } = *self.job;
+        Row {
+            rate,
+            bytes,
+            receivers,
+            repeaters: if facts.forwards { receivers - 1 } else { 0 },
+            cores: self.cores,
+            peer: facts.name,
+            limit: bytes as f64 / self.goodput,
+            possible: None,
+            samples: Vec::new(),
+            profile: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Lets a tool copy once. Copies with a profile aren't samples.
+    fn turn(&self, peer: &mut dyn Peer, row: &mut Row, profiled: bool) {
+        let outcome = peer.prepare(self.root, self.field, self.job);
+        let outcome = outcome.context("failed to prepare the tool").and_then(|_daemons| {
+            if profiled {
+                row.profile = profile::take(self.field, self.job, || {
+                    sample(self.field, self.job, peer, row.repeaters).map(drop)
+                })?;
+                return Ok(());
+            }
+            if row.samples.is_empty() {
+                row.possible = peer.possible(self.field, self.job)?;
+            }
+            let sample = sample(self.field, self.job, peer, row.repeaters)?;
+            tell(self.job, row.peer, &sample);
+            row.samples.push(sample);
+            Ok(())
+        });
+        let outcome = outcome.and(peer.finish(self.field).context("failed to stop the tool"));
+        self.field.kill();
+        if let Err(error) = outcome {
+            row.failed = Some(format!("{error:#}"));
+            eprintln!("{}: {error:#}", row.peer);
+        }
+    }
+}
+
+fn tell(job: &Job, peer: &str, sample: &Sample) {
+    eprintln!(
+        "{peer} {} to {} at {}: {:.3} s ({:.3} to start), CPU {:.2} head, {:.2} receivers",
+        size_text(job.bytes),
+        job.receivers,
+        rate_text(job.rate),
+        sample.start + sample.transfer,
+        sample.start,
+        sample.cpu_head,
+        sample.cpu_receivers,
+    );
 }
 
 fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Result<Sample> {
@@ -241,6 +297,7 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
         cpu_head: cpu[0],
         cpu_receivers: cpu[1..].iter().sum(),
         cpu_relays: cpu[1..=relays].iter().sum(),
+        cpu_tail: cpu[job.receivers],
         given_back_kib,
         extra,
     })

@@ -21,6 +21,7 @@ mod peer;
 mod peers;
 mod ping;
 mod processes;
+mod profile;
 mod report;
 mod result;
 mod sandbox;
@@ -39,6 +40,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 use contest::Usage;
+use options::Kind;
 
 /// A benchmark.
 trait Runnable {
@@ -52,8 +54,9 @@ trait Runnable {
     fn run(&self, root: &Path, args: &[String]) -> Result<()>;
 }
 
-const ALL: [&dyn Runnable; 12] = [
-    &chain::Chain,
+const ALL: [&dyn Runnable; 13] = [
+    &chain::Chain(Kind::Chain),
+    &chain::Chain(Kind::WiresOfToday),
     &lab::BENCHMARK,
     &ping::BENCHMARK,
     &wires::BENCHMARK,

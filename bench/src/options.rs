@@ -1,9 +1,36 @@
-//! The arguments of `cargo xtask bench chain`.
+//! The arguments of `cargo xtask bench chain` and `cargo xtask bench wires-of-today`.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::contest::Usage;
+
+/// Which of the two benchmarks runs. They differ in what they measure by default only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Many nodes by many tools, on shaped wires too.
+    Chain,
+    /// One and five nodes on unshaped wires, by numbers of processors, with profiles.
+    WiresOfToday,
+}
+
+impl Kind {
+    /// The name of the benchmark, as the command line and files have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::WiresOfToday => "wires-of-today",
+        }
+    }
+
+    /// The schema of its results.
+    pub(crate) fn schema(self) -> &'static str {
+        match self {
+            Self::Chain => "garland.bench-chain/1",
+            Self::WiresOfToday => "garland.bench-wires-of-today/1",
+        }
+    }
+}
 
 /// The parsed arguments.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +45,10 @@ pub(crate) struct Options {
     pub(crate) peers: Vec<String>,
     /// Number of runs of each tool at each size, rate and number of receivers.
     pub(crate) runs: usize,
+    /// Numbers of processors on which everything runs; `None` is all.
+    pub(crate) cores: Vec<Option<usize>>,
+    /// Whether a further copy by each tool tells which functions take the processors' time.
+    pub(crate) profile: bool,
     /// Congestion control of every node's namespace.
     pub(crate) congestion: String,
     /// Whether free memory is pinned, so that none is returned to a host.
@@ -27,24 +58,44 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The options of `bench chain`.
-    pub(crate) fn usage() -> Usage {
+    /// The options of a benchmark.
+    pub(crate) fn usage(kind: Kind) -> Usage {
+        let today = kind == Kind::WiresOfToday;
+        let by = |chain, of_today| if today { of_today } else { chain };
         let options = vec![
-            ("--receivers", "1,5,10,20", "numbers of receiving nodes"),
-            ("--sizes", "1GiB,10MB", "sizes of the file"),
-            ("--rates", "1gbit,unshaped", "rates of every node's link"),
-            ("--peers", "relay,pipes,...", "only these tools (default: all)"),
-            ("--runs", "3", "runs of each; a run of more than a minute is not repeated"),
+            ("--receivers", by("1,5,10,20", "1,5"), "numbers of receiving nodes"),
+            ("--sizes", by("1GiB,10MB", "1GiB"), "sizes of the file"),
+            ("--rates", by("1gbit,unshaped", "unshaped"), "rates of every node's link"),
+            (
+                "--peers",
+                by(ALL, "relay,relay-threads,relay-splice,rsync,garland,garland-clear"),
+                "only these tools",
+            ),
+            ("--runs", by("3", "9"), "runs of each; a run of more than a minute is not repeated"),
+            ("--cores", by("all", "1,all"), "numbers of processors for everything"),
+            ("--profile", by("no", "yes"), "which functions take the processors' time: yes or no"),
             ("--cc", "reno", "congestion control of every node: reno or bbr"),
             ("--memory", "pinned", "pinned: no free memory is returned to the host; or plain"),
         ];
-        Usage { name: "chain", options }
+        Usage { name: kind.name(), options }
+    }
+
+    /// Returns the clusters: processors, rate, and receivers.
+    pub(crate) fn clusters(&self) -> Vec<(Option<usize>, Option<u64>, usize)> {
+        let mut all = Vec::new();
+        for &cores in &self.cores {
+            for &rate in &self.rates {
+                all.extend(self.receivers.iter().map(|&receivers| (cores, rate, receivers)));
+            }
+        }
+        all
     }
 
     /// Parses the arguments.
-    pub(crate) fn parse(args: &[String]) -> Result<Self> {
-        let words = Self::usage().parse(args)?;
-        let peers = words.given("--peers").map(|names| names.split(',').map(str::to_owned));
+    pub(crate) fn parse(kind: Kind, args: &[String]) -> Result<Self> {
+        let words = Self::usage(kind).parse(args)?;
+        let peers = Some(words.value("--peers")).filter(|names| *names != ALL);
+        let peers = peers.map(|names| names.split(',').map(str::to_owned));
         Ok(Self {
             receivers: words
                 .parsed("--receivers", |all| all.split(',').map(receivers).collect())?,
@@ -52,6 +103,12 @@ impl Options {
             rates: words.parsed("--rates", |all| all.split(',').map(rate).collect())?,
             peers: peers.into_iter().flatten().collect(),
             runs: words.count("--runs")?,
+            cores: words.parsed("--cores", |all| all.split(',').map(cores).collect())?,
+            profile: words.parsed("--profile", |value| match value {
+                "yes" => Ok(true),
+                "no" => Ok(false),
+                _ => bail!("the value must be `yes` or `no`"),
+            })?,
             congestion: words.value("--cc").to_owned(),
             pinned: words.parsed("--memory", |value| match value {
                 "pinned" => Ok(true),
@@ -60,6 +117,20 @@ impl Options {
             })?,
             write: words.write,
         })
+    }
+}
+
+/// The word for all tools that can be had, and for all processors.
+const ALL: &str = "all";
+
+fn cores(text: &str) -> Result<Option<usize>> {
+    let here = std::thread::available_parallelism()?.get();
+    match text {
+        ALL => Ok(None),
+        text => match text.parse()? {
+            number if (1..=here).contains(&number) => Ok(Some(number)),
+            _ => bail!("this machine has 1 to {here} processors"),
+        },
     }
 }
 
@@ -123,7 +194,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Options> {
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-        Options::parse(&words)
+        Options::parse(Kind::Chain, &words)
     }
 
     #[test]
@@ -139,7 +210,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["--sizes 1XB", "--rates fast", "--receivers 0", "--runs", "--x 1"] {
+        for text in ["--sizes 1XB", "--rates fast", "--receivers 0", "--runs", "--x 1", "--cores 0"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }

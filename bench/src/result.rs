@@ -5,6 +5,8 @@ use serde::Serialize;
 use super::kept::Head;
 use super::options::Options;
 use super::peer::Extra;
+use super::peers::Relay;
+use super::profile::Cost;
 
 /// The JSON file.
 #[derive(Serialize)]
@@ -20,6 +22,18 @@ pub(crate) struct Report {
     pub(crate) links: Vec<Link>,
     /// A row for each tool with each rate, size and number of receivers.
     pub(crate) rows: Vec<Row>,
+}
+
+impl Report {
+    /// Returns the seconds of a tool's transfer as a multiple of the fastest relay's beside it, both as medians.
+    /// `None` for relays, and if there is no relay.
+    pub(crate) fn of_floor(&self, row: &Row) -> Option<f64> {
+        let is_relay = |row: &Row| row.peer.starts_with(Relay::NAME);
+        let transfer = |row: &Row| Some(row.spread(|sample| sample.transfer)?.median);
+        let relays = self.rows.iter().filter(|relay| is_relay(relay) && relay.is_beside(row));
+        let floor = relays.filter_map(transfer).min_by(f64::total_cmp)?;
+        Some(transfer(row).filter(|_| !is_relay(row))? / floor)
+    }
 }
 
 /// A tool in the table.
@@ -40,6 +54,8 @@ pub(crate) struct Link {
     pub(crate) rate: Option<u64>,
     /// Number of receivers in the cluster.
     pub(crate) receivers: usize,
+    /// Number of processors that everything shares; none if all.
+    pub(crate) cores: Option<usize>,
     /// Payload in bytes per second.
     pub(crate) goodput: f64,
 }
@@ -79,6 +95,8 @@ pub(crate) struct Sample {
     pub(crate) cpu_receivers: f64,
     /// CPU seconds of the nodes that forward data, or of all receivers if none does.
     pub(crate) cpu_relays: f64,
+    /// CPU seconds of the last receiver.
+    pub(crate) cpu_tail: f64,
     /// KiB of memory that were returned to the host during the run.
     pub(crate) given_back_kib: Option<u64>,
     /// The tool's own figures.
@@ -97,6 +115,8 @@ pub(crate) struct Row {
     pub(crate) receivers: usize,
     /// Number of nodes that forward data.
     pub(crate) repeaters: usize,
+    /// Number of processors that everything shares; none if all.
+    pub(crate) cores: Option<usize>,
     /// The tool's name.
     pub(crate) peer: &'static str,
     /// The lower limit of the time: the file's length divided by the link's goodput, in seconds.
@@ -105,6 +125,9 @@ pub(crate) struct Row {
     pub(crate) possible: Option<f64>,
     /// The successful runs; all of their copies were equal to the source.
     pub(crate) samples: Vec<Sample>,
+    /// Where the time of the processors goes; empty if it was not asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) profile: Vec<Cost>,
     /// The error that ended the runs, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
@@ -119,6 +142,12 @@ impl Row {
     /// Returns seconds of the whole command.
     pub(crate) fn whole(&self) -> Option<Spread> {
         self.spread(|sample| sample.start + sample.transfer)
+    }
+
+    /// Returns whether another row is of the same file, wires, nodes and processors.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let place = |row: &Self| (row.rate, row.bytes, row.receivers, row.cores);
+        place(self) == place(other)
     }
 
     /// Returns the number of nodes whose CPU seconds are in `cpu_relays`.

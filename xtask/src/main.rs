@@ -51,6 +51,7 @@ usage: cargo xtask <chore>
   truth wires [--runs N] [--seed S] [--run K]  labs with random faults from outside of the program,
                       and healthy ones: does garland wires name the faults (default: 12 runs)
   bench chain         one file to N nodes, compared with other tools (has its own --help)
+  bench wires-of-today  the same over wires that nothing bounds: CPU by node and function, by number of processors
   bench lab           time of building and removing labs (has its own --help)
   bench ping          small messages between two nodes, compared with other tools (--help)
   bench wires         rates between two nodes, compared with iperf3 (--help)

@@ -15,18 +15,20 @@ mod uftp;
 use super::peer::Peer;
 
 pub(crate) use garland::program as garland_program;
+pub(crate) use relay::Relay;
 
-/// Returns all tools that can be had: the floor first, Garland last.
+/// Returns all tools that can be had: the floors first, Garland last.
 pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
-    let mut peers: Vec<Box<dyn Peer>> = vec![
-        Box::new(relay::Relay::default()),
-        Box::new(pipes::Pipes::default()),
+    let relays = Relay::ways().map(|way| Box::new(way) as Box<dyn Peer>);
+    let mut peers = Vec::from(relays);
+    peers.extend([
+        Box::new(pipes::Pipes::default()) as Box<dyn Peer>,
         Box::new(mpi::Mpi::default()),
         Box::new(udpcast::Udpcast),
         Box::new(uftp::Uftp),
         Box::new(rsync::Rsync),
         Box::new(clush::Clush),
-    ];
+    ]);
     if let Some(dolly) = dolly::Dolly::found() {
         peers.push(Box::new(dolly));
     }

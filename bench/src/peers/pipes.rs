@@ -37,6 +37,6 @@ impl Peer for Pipes {
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
-        chain(field, job, &self.program, PORT, Order::OneByOne)
+        chain(field, job, &self.program, PORT, Order::OneByOne, &[])
     }
 }
