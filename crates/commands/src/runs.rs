@@ -72,7 +72,7 @@ fn list(runs: &[ListedRun]) -> String {
     let mut text =
         format!("{:<28}{:>7}{:>10}{:>12}  {:<18}command\n", "run", "age", "took", "size", "nodes");
     for run in runs {
-        let (age, took) = (age(run.age_s), took(run));
+        let (age, took) = (run.age(), took(run));
         let size = run.bytes.map_or_else(|| "-".to_owned(), bytes::format);
         let words = words(run);
         let short: String = words.chars().take(WORDS).collect();
@@ -92,7 +92,7 @@ fn show(run: &ListedRun) -> String {
         "run     {}\ncommand {}\nage     {}\ntook    {}\n",
         run.run,
         words(run),
-        age(run.age_s),
+        run.age(),
         took(run)
     );
     if let Some(size) = run.bytes {
@@ -131,25 +131,4 @@ fn counted(run: &ListedRun) -> String {
 
 fn took(run: &ListedRun) -> String {
     run.elapsed_ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string())
-}
-
-/// Formats an age in seconds in its largest unit.
-fn age(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..86400 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_have_one_unit() {
-        let all = [0, 59, 60, 3599, 3600, 86399, 86400].map(age);
-        assert_eq!(all, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
-    }
 }

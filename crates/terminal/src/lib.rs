@@ -6,6 +6,7 @@
 pub mod failure;
 pub mod output;
 
+pub mod browser;
 pub mod canvas;
 pub mod keys;
 pub mod notes;

@@ -54,7 +54,27 @@ fn picture(topology: &Topology) -> Picture {
         nics: topology.nics.len(),
         joints: topology.media.iter().enumerate().map(joint).collect(),
         svg: (topology.nodes.len() <= DRAWN).then(|| drawing::inline(topology)),
+        crossings: Value::Null,
     }
+}
+
+/// Returns the cables that each link of a copy crossed; `null` if there is only one medium. `plan` has
+/// the names of nodes, the head first, which is the node `sender` of the lab; `rails` are the indices
+/// of the addresses that lanes use.
+pub fn crossings(
+    topology: &Topology,
+    (plan, sender): (&[String], Option<&str>),
+    links: impl Iterator<Item = (u16, u16)>,
+    rails: &[u16],
+) -> Value {
+    let node = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
+    let place = |index: u16| match index {
+        0 => sender.map_or(Some(0), node),
+        index => node(plan.get(usize::from(index))?),
+    };
+    let drawn = topology.media.len() > 1 && topology.nodes.len() <= DRAWN;
+    let crossings = drawn.then(|| drawing::crossings(topology, links, place, rails));
+    serde_json::to_value(crossings).unwrap_or_default()
 }
 
 /// Returns the NICs of a node; `lanes` are the indices of the addresses that the lanes use. The

@@ -123,6 +123,13 @@ impl Timeline {
         self.names = planned.to_vec();
     }
 
+    /// Returns the links by which nodes were fed: the indices in the plan of the feeding and of the fed
+    /// node.
+    pub fn links(&self) -> impl Iterator<Item = (u16, u16)> {
+        let fed = self.nodes.iter().filter_map(|line| Some((line.index?, &line.feeds)));
+        fed.flat_map(|(to, feeds)| feeds.iter().map(move |feed| (feed.from, to)))
+    }
+
     /// Adds a node's trace. `error_ns` is the maximum error of the node's times, if known;
     /// `on_head` converts times of the node's clock to the head's clock.
     pub fn node(

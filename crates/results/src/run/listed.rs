@@ -38,6 +38,19 @@ pub struct ListedRun {
     pub folder: PathBuf,
 }
 
+impl ListedRun {
+    /// Returns the age in one unit, such as `59 min`.
+    #[must_use]
+    pub fn age(&self) -> String {
+        match self.age_s {
+            seconds @ 0..60 => format!("{seconds} s"),
+            seconds @ 60..3600 => format!("{} min", seconds / 60),
+            seconds @ 3600..86400 => format!("{} h", seconds / 3600),
+            seconds => format!("{} d", seconds / 86400),
+        }
+    }
+}
+
 /// A node of a listed run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListedNode {
@@ -124,6 +137,9 @@ mod tests {
         let done = listed(&folder, wall_time()).unwrap();
         assert_eq!((done.bytes, done.elapsed_ns, done.nodes.len()), (Some(7), Some(5), 1));
         assert!(listed(&top, wall_time()).is_none(), "no run's name");
+        let age = |age_s| ListedRun { age_s, ..done.clone() }.age();
+        let all = [0, 59, 60, 3599, 3600, 86399, 86400].map(age);
+        assert_eq!(all, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
         fs::remove_dir_all(top).unwrap();
     }
 }
