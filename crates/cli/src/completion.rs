@@ -106,7 +106,7 @@ impl ValueCompleter for Names {
 fn runs() -> Vec<CompletionCandidate> {
     let stored = Places::open().and_then(|places| listed::last(&places, RUNS)).unwrap_or_default();
     let candidate = |run: &listed::ListedRun| {
-        let about = format!("{} ago: {}", run.age(), run.command.join(" "));
+        let about = format!("{} ago: {}", run.age(), run.words());
         CompletionCandidate::new(&run.run).help(Some(about.into()))
     };
     let last = CompletionCandidate::new(LAST).help(Some("the last one".into()));

@@ -15,3 +15,4 @@ pub mod stage;
 pub mod starting;
 pub mod streams;
 pub mod verdicts;
+mod wrapped;

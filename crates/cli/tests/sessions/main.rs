@@ -71,7 +71,7 @@ fn help() {
     Copy:
       cp        Copy files and directories to every node, or from nodes
       mount     Mount the files of all nodes below one directory
-      up        Start standing agents, so that commands need no set-up; down ends, status shows them
+      up        Start standing agents; down ends, status shows them
 
     Run:
       exec      Run a command on every node
