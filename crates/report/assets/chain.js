@@ -96,7 +96,7 @@ function chain(parent, run) {
     redraws.push(draw);
     const kinds = [...all.links, ...all.nodes.map((node) => ({ kind: node.most[0], share: node.most[1] }))].filter((one) => one.share >= 0.01).map((one) => one.kind);
     const joints = list(run.pictures?.[0]?.joints);
-    const through = joints.length === 1 ? ` All go through one ${joints[0].kind} (${bits(joints[0].bits_per_second)}).` : joints.length > 1 ? " Below a node's name is what it is connected to." : "";
+    const through = joints.length === 1 ? ` All go through one ${joints[0].kind} (${bits(joints[0].bits_per_second)}).` : joints.length > 1 ? " Below a node's name is what it is connected to." : Object.keys(run.racks ?? {}).length > 0 ? " Below a node's name is its rack." : "";
     const over = overTopology(run, all.links);
     section.append(el("p", { class: "note" }, `A link is as wide as its rate; the widest carried ${rate(fastest)}. Coloured links and nodes took so many percent of the time, by the ledger. Dashed: for a small part of the copy.${through}`), legend(kinds));
     if (over) section.append(over, el("p", { class: "note" }, "The cables that carried it, as wide as the busier direction's rate, and coloured where one limited the copy."));
@@ -175,9 +175,10 @@ function overTopology(run, links) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `The copy on ${run.pictures[0].name}` }, picture);
 }
 
-// Returns the media of each node, if there are several.
+// Returns the media of each node, if there are several; without a topology, its rack.
 function mediaOf(run) {
   const joints = list(run.pictures?.[0]?.joints), media = new Map();
+  if (joints.length === 0) for (const [node, rack] of Object.entries(run.racks ?? {})) media.set(node, [rack]);
   for (const joint of joints.length > 1 ? joints : []) {
     for (const node of new Set(list(joint.stations).map((station) => station.split(" ")[0]))) media.set(node, [...(media.get(node) ?? []), joint.name]);
   }

@@ -39,7 +39,8 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     }
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
     let (name, sources) = (run.name().to_owned(), sources::of(&result));
-    Ok(Sheet { name, sources, result, explained, timeline, pictures, notes })
+    let racks = wiring::racks();
+    Ok(Sheet { name, sources, result, explained, timeline, pictures, racks, notes })
 }
 
 fn result(run: &Run, notes: &mut Vec<String>) -> Value {

@@ -1,5 +1,6 @@
 //! The topology of a run: the pictures of a page, and the NICs of its nodes.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use garland_core::trace::{Origin, Role};
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use crate::lab_result::kind;
 use crate::topology;
-use garland_fleet::inventory::LAB_PREFIX;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_results::run::{Run, TOPOLOGY};
 use garland_topology::drawing;
 
@@ -75,6 +77,13 @@ pub fn crossings(
     let drawn = topology.media.len() > 1 && topology.nodes.len() <= DRAWN;
     let crossings = drawn.then(|| drawing::crossings(topology, links, place, rails));
     serde_json::to_value(crossings).unwrap_or_default()
+}
+
+/// Returns the racks of nodes in the cluster file that commands find here; empty without one.
+pub fn racks() -> BTreeMap<String, String> {
+    let inventory = Inventory::open(&Context::default()).ok();
+    let nodes = inventory.as_ref().and_then(|it| it.cluster()).map_or(&[][..], |it| &it.nodes);
+    nodes.iter().filter_map(|node| Some((node.name.clone(), node.rack.clone()?))).collect()
 }
 
 /// Returns the NICs of a node; `lanes` are the indices of the addresses that the lanes use. The

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,6 +15,7 @@ fn sheet(result: Value) -> Sheet {
         explained: None,
         timeline: None,
         pictures: Vec::new(),
+        racks: BTreeMap::new(),
         notes: Vec::new(),
     }
 }
@@ -54,6 +57,9 @@ fn summary_has_nodes_time_and_limit() {
     assert!(page.contains("1.00 GiB to 1 of 2 nodes in 9.50 s"), "{}", &page[..6000]);
     assert!(page.contains("The run reached 96.0 % of it."));
     assert_eq!(embedded(&page)["runs"][0]["result"]["bytes"], 1 << 30);
+    let racks = BTreeMap::from([("n1".to_owned(), "r1".to_owned())]);
+    let page = written(&[Sheet { racks, ..sheet(copy()) }], None);
+    assert_eq!(embedded(&page)["runs"][0]["racks"], json!({ "n1": "r1" }));
 }
 
 #[test]
