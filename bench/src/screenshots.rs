@@ -29,11 +29,18 @@ const STEPS: &[(&str, &str)] = &[
     ("", "lab up rails.toml"),
     ("rails", "cp --quiet file lab:n[1-4]:/file"),
     ("", "lab down"),
+    ("", "lab up racks.toml"),
+    ("racks", "cp --quiet file lab:n[1-6]:/file"),
+    ("", "lab down"),
     ("scenario", "scenario run beowulf-pairs-1996 --scale 0.05"),
 ];
 
 const RAILS: &str = "version = 1\nname = \"two-rails\"\n[topology]\nshape = \"rail\"\nnodes = 5\n\
      rails = 2\nrate = \"100mbit\"\n";
+
+/// Two racks, joined by wires of half of the rate.
+const RACKS: &str = "version = 1\nname = \"two-racks\"\n[topology]\nshape = \"leaf-spine\"\n\
+     nodes = \"n[0-6]\"\nleaves = 2\nspines = 1\nrate = \"100mbit\"\nuplink = \"50mbit\"\n";
 
 /// A topology whose nodes have a share of a processor each, so that eight of them fit on two.
 const FARM: &str = "version = 1\nname = \"switch100\"\n[topology]\nshape = \"switch\"\nnodes = \"n[0-8]\"\n\
@@ -48,6 +55,7 @@ type Shot = (&'static str, &'static [&'static str], &'static str);
 const SHOTS: &[Shot] = &[
     ("answer", &["slow"], "file to 8 nodes"),
     ("chain", &["slow"], "The way of the bytes"),
+    ("cables", &["racks"], "The way of the bytes"),
     ("timeline", &["copy"], "Timeline"),
     ("ledger", &["slow"], "Where the time went"),
     ("rates", &["copy"], "Rates over time"),
@@ -86,6 +94,7 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
     fs::write(scratch.path("jobs"), JOB.repeat(40))?;
     fs::write(scratch.path("rails.toml"), RAILS)?;
     fs::write(scratch.path("farm.toml"), FARM)?;
+    fs::write(scratch.path("racks.toml"), RACKS)?;
     let garland = |words: &[&str]| -> Result<Value> {
         let mut command = Command::new(program);
         command.args(words).arg("--json").current_dir(scratch.folder());

@@ -6,6 +6,7 @@
 mod agent;
 mod args;
 mod command;
+mod completion;
 mod manual;
 mod reference;
 mod shell;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }
+    completion::answer();
     // Set by tests, in which this program stands for one of another release.
     if let Some(protocol) = std::env::var(PROTOCOL_VARIABLE).ok().and_then(|text| text.parse().ok())
     {

@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, generated from the definition of the command line.
+//! Manual pages, generated from the definition of the command line.
 
 use std::fs::File;
 use std::io;
@@ -11,19 +11,11 @@ use crate::args::{Args, Man};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Prints the completion script for a shell.
-pub fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "garland", &mut script);
-    output::print(String::from_utf8_lossy(&script))?;
-    Ok(Exit::Done)
-}
-
 /// Prints a manual page, writes all of them to a directory, or prints the book's reference page.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
     if man.markdown {
-        output::print(reference::page(command))?;
+        output::print_bytes(reference::page(command).as_bytes())?;
         return Ok(Exit::Done);
     }
     command.build();
@@ -36,7 +28,7 @@ pub fn manual(man: &Man) -> Result<Exit, Failure> {
     let page = man.command.iter().try_fold(&command, |above, name| page_of(above, name))?;
     let mut text = Vec::new();
     manual::write(page, &command, &mut text).or_nothing("writing the manual page")?;
-    output::print(String::from_utf8_lossy(&text))?;
+    output::print_bytes(&text)?;
     Ok(Exit::Done)
 }
 

@@ -67,7 +67,9 @@ fn write_lab(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     let shape = &lab.spec.topology.name;
     writeln!(f, "{}: {shape}, up for {:.0} s, {root}", lab.spec.name, lab.age)?;
     write_media(f, lab)?;
-    lab.nodes.iter().enumerate().try_for_each(|(place, node)| write_node(f, place == 0, node))
+    lab.nodes.iter().enumerate().try_for_each(|(place, node)| write_node(f, place == 0, node))?;
+    let roots = lab.nodes.first().and_then(|node| node.root.parent());
+    roots.map_or(Ok(()), |roots| writeln!(f, "  directories {}/NODE", roots.display()))
 }
 
 fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
@@ -85,27 +87,26 @@ fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     Ok(())
 }
 
-/// Writes a line for each NIC of a node: the first line also has the node's name, address and
-/// directory. Column titles come before the `first` node.
+/// Writes a line for each NIC of a node: the first line also has the node's name and address. Column
+/// titles come before the `first` node.
 fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt::Result {
     if first {
         writeln!(
             f,
-            "  {:<11} {:<14} {:<5} {:<11} {:>11} {:>11} {:>6}  directory",
+            "  {:<11} {:<14} {:<5} {:<11} {:>11} {:>11} {:>6}",
             "node", "address", "NIC", "medium", "sent", "received", "lost"
         )?;
     }
     let (mut name, mut address) = (node.name.as_str(), node.address.to_string());
-    let mut root = node.root.display().to_string();
     for nic in &node.nics {
         let NicStatus { name: device, medium, port } = nic;
         let (sent, received) = (bytes::format(port.sent), bytes::format(port.received));
-        let line = format!(
-            "  {name:<11} {address:<14} {device:<5} {medium:<11} {sent:>11} {received:>11} {:>6}  {root}",
+        writeln!(
+            f,
+            "  {name:<11} {address:<14} {device:<5} {medium:<11} {sent:>11} {received:>11} {:>6}",
             port.lost
-        );
-        writeln!(f, "{}", line.trim_end())?;
-        (name, address, root) = ("", String::new(), String::new());
+        )?;
+        (name, address) = ("", String::new());
     }
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! `garland runs`: lists, shows and removes stored runs.
 
-use std::collections::BTreeMap;
-
-use garland_core::printable;
-use garland_core::units::{Nanos, bytes};
+use garland_core::units::bytes;
+use garland_sys::terminal;
 use serde::Serialize;
 
 use crate::args::{Runs, RunsCommand};
@@ -13,7 +11,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_results::run::listed::{self, ListedRun};
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::{output, verdicts};
+use garland_terminal::output;
 
 /// The most characters of a command line in the list.
 const WORDS: usize = 60;
@@ -54,9 +52,7 @@ pub fn run(context: &Context, asked: &Runs) -> Result<Exit, Failure> {
     }
     match &asked.command {
         None => output::print(list(&runs))?,
-        Some(RunsCommand::Show { .. }) => {
-            runs.iter().try_for_each(|run| output::print(show(run)))?
-        }
+        Some(RunsCommand::Show { .. }) => runs.iter().try_for_each(output::print)?,
         Some(RunsCommand::Rm { .. }) => {
             runs.iter().for_each(|run| garland_terminal::outln!("removed {}", run.run));
         }
@@ -69,87 +65,25 @@ fn list(runs: &[ListedRun]) -> String {
     if runs.is_empty() {
         return "no runs yet: every command that moves bytes stores one\n".to_owned();
     }
-    let mut text =
-        format!("{:<28}{:>7}{:>10}{:>12}  {:<18}command\n", "run", "age", "took", "size", "nodes");
-    for run in runs {
-        let (age, took) = (age(run.age_s), took(run));
+    let counts: Vec<String> = runs.iter().map(ListedRun::counted).collect();
+    let wide = counts.iter().map(String::len).max().unwrap_or(0).max("nodes".len());
+    // On a terminal, the command lines get what is left of a line.
+    let columns = terminal::output_size().map(|(columns, _)| usize::from(columns));
+    let room = columns.map_or(WORDS, |all| all.saturating_sub(61 + wide).clamp(10, WORDS));
+    let mut text = format!(
+        "{:<28}{:>7}{:>9}{:>11}  {:<wide$}  command\n",
+        "run", "age", "took", "size", "nodes"
+    );
+    for (run, count) in runs.iter().zip(counts) {
+        let (age, took) = (run.age(), run.took());
         let size = run.bytes.map_or_else(|| "-".to_owned(), bytes::format);
-        let words = words(run);
-        let short: String = words.chars().take(WORDS).collect();
+        let words = run.words();
+        let short: String = words.chars().take(room).collect();
         let more = if short.len() < words.len() { ".." } else { "" };
         text.push_str(&format!(
-            "{:<28}{age:>7}{took:>10}{size:>12}  {:<18}{short}{more}\n",
-            run.run,
-            counted(run)
+            "{:<28}{age:>7}{took:>9}{size:>11}  {count:<wide$}  {short}{more}\n",
+            run.run
         ));
     }
     text
-}
-
-/// Returns all that is known of a run.
-fn show(run: &ListedRun) -> String {
-    let mut text = format!(
-        "run     {}\ncommand {}\nage     {}\ntook    {}\n",
-        run.run,
-        words(run),
-        age(run.age_s),
-        took(run)
-    );
-    if let Some(size) = run.bytes {
-        text.push_str(&format!("size    {}\n", bytes::format(size)));
-    }
-    let nodes = run.nodes.iter();
-    text.push_str(&verdicts::folded(
-        nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str())),
-    ));
-    text.push_str(&format!("files   {}\n", run.folder.display()));
-    if run.has_traces {
-        text.push_str(&format!("trace   garland explain {0}, garland report {0}\n", run.run));
-    }
-    text
-}
-
-/// Returns the command line with the program's name, or the kind of command if it was not stored.
-fn words(run: &ListedRun) -> String {
-    let line = run.command.iter().skip(1).map(|word| printable::line(word)).collect::<Vec<_>>();
-    if line.is_empty() { run.kind.clone() } else { line.join(" ") }
-}
-
-/// Returns how many nodes have which verdict.
-fn counted(run: &ListedRun) -> String {
-    if run.is_running {
-        return "running".to_owned();
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in &run.nodes {
-        *counts.entry(node.verdict.as_str()).or_default() += 1;
-    }
-    let counts: Vec<String> =
-        counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
-    if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }
-}
-
-fn took(run: &ListedRun) -> String {
-    run.elapsed_ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string())
-}
-
-/// Formats an age in seconds in its largest unit.
-fn age(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..86400 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_have_one_unit() {
-        let all = [0, 59, 60, 3599, 3600, 86399, 86400].map(age);
-        assert_eq!(all, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
-    }
 }

@@ -59,7 +59,7 @@ const OF_CAUSES = {
 // A straggler is shown as what it was slow at.
 const kindOf = (row) => OF_CAUSES[row.cause === "straggler" && row.within ? row.within : row.cause] ?? "unknown";
 const OF_STAGES = {
-  send: "wire", receive: "wire", relay: "wire", "returning outputs": "wire", read: "disk", write: "disk", fsync: "disk", pause: "silent",
+  send: "wire", receive: "wire", relay: "wire", "copying inputs": "wire", "returning outputs": "wire", read: "disk", write: "disk", fsync: "disk", pause: "silent",
   "set-up": "fixed", dial: "fixed", control: "fixed", commit: "fixed", "look-up": "fixed", change: "fixed",
 };
 const kindOfStage = (stage) => OF_STAGES[stage] ?? (stage.startsWith("wait") ? "wait" : "processor");

@@ -96,8 +96,10 @@ function chain(parent, run) {
     redraws.push(draw);
     const kinds = [...all.links, ...all.nodes.map((node) => ({ kind: node.most[0], share: node.most[1] }))].filter((one) => one.share >= 0.01).map((one) => one.kind);
     const joints = list(run.pictures?.[0]?.joints);
-    const through = joints.length === 1 ? ` All go through one ${joints[0].kind} (${bits(joints[0].bits_per_second)}).` : joints.length > 1 ? " Below a node's name is what it is connected to." : "";
+    const through = joints.length === 1 ? ` All go through one ${joints[0].kind} (${bits(joints[0].bits_per_second)}).` : joints.length > 1 ? " Below a node's name is what it is connected to." : Object.keys(run.racks ?? {}).length > 0 ? " Below a node's name is its rack." : "";
+    const over = overTopology(run, all.links);
     section.append(el("p", { class: "note" }, `A link is as wide as its rate; the widest carried ${rate(fastest)}. Coloured links and nodes took so many percent of the time, by the ledger. Dashed: for a small part of the copy.${through}`), legend(kinds));
+    if (over) section.append(over, el("p", { class: "note" }, "The cables that carried it, as wide as the busier direction's rate, and coloured where one limited the copy."));
   } else section.append(el("p", { class: "note" }, "There are too many nodes to draw."));
   const few = [...all.links].sort((one, other) => other.share - one.share || one.rate - other.rate).slice(0, 200);
   section.append(folded("The links in numbers", table("Links, those that took most of the time first", [
@@ -111,9 +113,72 @@ function chain(parent, run) {
   ], few), all.links.length > few.length ? el("p", { class: "note" }, `and ${all.links.length - few.length} more`) : null));
 }
 
-// Returns the media of each node, if there are several.
+// Returns what each cable of the topology carried, by its number in the picture: bytes and the time of each
+// direction, and the link that limited the copy there.
+function carriedBy(run, links) {
+  const cables = new Map();
+  for (const crossing of list(run.pictures?.[0]?.crossings)) {
+    const link = links.find((one) => one.from === crossing.from && one.to === crossing.to);
+    for (const one of link ? crossing.cables : []) {
+      if (!cables.has(one.cable)) cables.set(one.cable, { share: 0, ways: {} });
+      const way = (cables.get(one.cable).ways[one.forth] ??= { bytes: 0, begin: Infinity, end: 0, limit: one.bits_per_second });
+      way.bytes += link.bytes * one.share;
+      way.begin = Math.min(way.begin, link.begin_ns);
+      way.end = Math.max(way.end, link.end_ns);
+      way.rate = way.end > way.begin ? (way.bytes * 1e9) / (way.end - way.begin) : 0;
+    }
+  }
+  // A wire that limited a link is the fullest one on its way; all of them if rates are unknown.
+  const used = (one) => (cables.get(one.cable).ways[one.forth].rate * 8) / (one.bits_per_second ?? Infinity);
+  for (const crossing of list(run.pictures?.[0]?.crossings)) {
+    const link = links.find((one) => one.from === crossing.from && one.to === crossing.to);
+    if (!(link?.share >= 0.01)) continue;
+    const most = Math.max(...crossing.cables.map(used));
+    for (const one of crossing.cables) {
+      const cable = cables.get(one.cable);
+      if ((link.kind !== "wire" || used(one) >= 0.9 * most) && link.share > cable.share) [cable.share, cable.kind] = [link.share, link.kind];
+    }
+  }
+  return cables;
+}
+
+// Draws the copy on the topology: cables as wide as their rate.
+function overTopology(run, links) {
+  const cables = carriedBy(run, links), text = run.pictures?.[0]?.svg;
+  if (cables.size === 0 || !text) return null;
+  const picture = document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
+  const rates = new Map([...cables].map(([key, cable]) => [key, Math.max(...Object.values(cable.ways).map((way) => way.rate))]));
+  const fastest = Math.max(...rates.values());
+  picture.setAttribute("role", "img");
+  picture.setAttribute("aria-label", `${cables.size} cables of ${run.pictures[0].name}, which carried up to ${rate(fastest)}`);
+  for (const line of picture.querySelectorAll("[data-cable]")) {
+    const key = line.getAttribute("data-cable"), cable = cables.get(key);
+    if (!cable) {
+      line.classList.add("idle");
+      continue;
+    }
+    const hub = key.startsWith("hub"), words = Object.entries(cable.ways).map(([forth, way]) => `${hub ? "" : forth === "true" ? "there " : "back "}${rate(way.rate)}${known(way.limit) ? ` of ${bits(way.limit)}` : ""}`);
+    line.style.strokeWidth = Math.max(1.5, (12 * rates.get(key)) / fastest);
+    line.classList.add("link", ...(cable.share > 0 ? [`l-${cable.kind}`] : []));
+    line.querySelector("title").textContent += `: ${words.join(", ")}${cable.share > 0 ? `, ${percent(cable.share)} of the time` : ""}`;
+    // A cable between media is labelled with its rate, each that limited the copy with its share of the time.
+    const [x, y, right, under] = ["x1", "y1", "x2", "y2"].map((name) => Number(line.getAttribute(name)));
+    const uplink = key.startsWith("uplink"), between = uplink || key.startsWith("wire"), part = cable.share > 0 ? `${Math.round(cable.share * 100)} %` : "";
+    const label = [uplink ? `${number(Math.round(rates.get(key) / 1e5) / 10)} MB/s` : "", part].filter(Boolean).join(", ");
+    if (line.tagName === "line" && !hub && label && (between || x === right)) picture.append(svg("text", { x: (x + right) / 2 + (between ? 0 : 20), y: y + (under - y) * (between ? 0.5 : 0.68), class: "rate" }, label));
+  }
+  // The page needs no margin as wide as a picture's of its own.
+  const [left, top, width, height] = picture.getAttribute("viewBox").split(" ").map(Number);
+  picture.setAttribute("viewBox", `${left + 25} ${top + 40} ${width - 25} ${height - 80}`);
+  picture.setAttribute("width", width - 25);
+  picture.setAttribute("height", height - 80);
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `The copy on ${run.pictures[0].name}` }, picture);
+}
+
+// Returns the media of each node, if there are several; without a topology, its rack.
 function mediaOf(run) {
   const joints = list(run.pictures?.[0]?.joints), media = new Map();
+  if (joints.length === 0) for (const [node, rack] of Object.entries(run.racks ?? {})) media.set(node, [rack]);
   for (const joint of joints.length > 1 ? joints : []) {
     for (const node of new Set(list(joint.stations).map((station) => station.split(" ")[0]))) media.set(node, [...(media.get(node) ?? []), joint.name]);
   }

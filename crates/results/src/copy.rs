@@ -424,8 +424,9 @@ impl CopyResult {
         let at_end: u64 = self.nodes.iter().map(|node| node.bytes).sum();
         let sends = |sent: &u64| 0 < *sent && *sent < self.bytes && self.already < at_end;
         if let Some(sent) = self.sent_bytes.filter(sends) {
-            let times = self.bytes as f64 / sent as f64;
-            writeln!(f, "sent    {} on the wire, {times:.2} to 1", bytes::format(sent))?;
+            let less = 100.0 - 100.0 * sent as f64 / self.bytes as f64;
+            let [sent, all] = [sent, self.bytes].map(bytes::format);
+            writeln!(f, "sent    {sent} in place of {all}, {less:.1} % less")?;
         }
         if let Some(Limit { rate, source, achieved: Some(achieved), .. }) = &self.head.limit
             && self.bytes >= TINY

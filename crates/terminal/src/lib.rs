@@ -6,6 +6,7 @@
 pub mod failure;
 pub mod output;
 
+pub mod browser;
 pub mod canvas;
 pub mod keys;
 pub mod notes;
@@ -14,3 +15,4 @@ pub mod stage;
 pub mod starting;
 pub mod streams;
 pub mod verdicts;
+mod wrapped;

@@ -5,8 +5,10 @@ use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use garland_core::printable;
+use garland_sys::terminal;
 
 use crate::failure::{Failure, OrFailure};
+use crate::wrapped::wrapped;
 
 /// Prints a line to standard output, like `println!`, but escapes control sequences and ignores
 /// errors.
@@ -27,9 +29,19 @@ pub fn say(text: fmt::Arguments<'_>) {
     let _ = io::stdout().write_all(printable::text(&text.to_string()).as_bytes());
 }
 
-/// Prints text to standard error, like `eprint!`, but ignores errors.
+/// Prints text to standard error, like `eprint!`, but ignores errors. On a terminal, long lines are
+/// wrapped.
 pub fn warn(text: impl Display) {
-    let _ = io::stderr().write_all(printable::text(&text.to_string()).as_bytes());
+    let _ = io::stderr().write_all(fitting(&text, terminal::size()).as_bytes());
+}
+
+/// Returns text for a terminal of this size, if it is one.
+fn fitting(text: &dyn Display, size: Option<(u16, u16)>) -> String {
+    let text = printable::text(&text.to_string());
+    match size {
+        Some((columns, _)) => wrapped(&text, usize::from(columns)),
+        None => text,
+    }
 }
 
 /// Prints a JSON object and a newline to standard error; ignores errors.
@@ -60,12 +72,12 @@ pub fn pass_on(bytes: &[u8], is_error: bool) -> bool {
 }
 
 /// Prints `text` to standard output. A closed pipe (`garland cp .. | head -1`) is not an error: the
-/// reader needs no more output.
+/// reader needs no more output. On a terminal, long lines are wrapped.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: impl Display) -> Result<(), Failure> {
-    written(io::stdout().write_all(printable::text(&text.to_string()).as_bytes()))
+    written(io::stdout().write_all(fitting(&text, terminal::output_size()).as_bytes()))
 }
 
 /// Prints a JSON object and a newline to standard output. Control characters in its strings become

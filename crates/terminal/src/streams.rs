@@ -39,9 +39,9 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Creates the printer of an output; its lines begin with `name`, if there is one.
-    pub fn new(name: Option<&str>, is_error: bool) -> Self {
-        let prefix = name.map_or_else(String::new, |name| format!("{name}: "));
+    /// Creates the printer of an output, whose lines begin with `prefix`.
+    pub fn new(prefix: &str, is_error: bool) -> Self {
+        let prefix = prefix.to_owned();
         Self { prefix, is_error, begun: Vec::new() }
     }
 
@@ -166,8 +166,8 @@ impl Stream {
 #[derive(Debug)]
 pub struct Streams {
     arrangement: Arrangement,
-    /// The names that stand before the lines of each; there may be none.
-    names: Vec<String>,
+    /// The texts that stand before the lines of each; there may be none.
+    prefixes: Vec<String>,
     folder: PathBuf,
     open: BTreeMap<u32, Stream>,
     /// The first number that has not ended.
@@ -177,9 +177,9 @@ pub struct Streams {
 
 impl Streams {
     /// Creates the outputs, none of which has begun. Large ones are kept in files in `folder`.
-    pub fn new(arrangement: Arrangement, names: Vec<String>, folder: &Path) -> Self {
+    pub fn new(arrangement: Arrangement, prefixes: Vec<String>, folder: &Path) -> Self {
         let (folder, open) = (folder.to_owned(), BTreeMap::new());
-        Self { arrangement, names, folder, open, first: 0, is_wanted: true }
+        Self { arrangement, prefixes, folder, open, first: 0, is_wanted: true }
     }
 
     /// Returns whether the reader of standard output is still there.
@@ -239,10 +239,10 @@ impl Streams {
     }
 
     fn stream(&mut self, number: u32) -> &mut Stream {
-        let name = usize::try_from(number).ok().and_then(|at| self.names.get(at));
+        let prefix = usize::try_from(number).ok().and_then(|at| self.prefixes.get(at));
+        let prefix = prefix.map_or("", String::as_str);
         self.open.entry(number).or_insert_with(|| Stream {
-            parts: [false, true]
-                .map(|is_error| (Lines::new(name.map(String::as_str), is_error), Kept::default())),
+            parts: [false, true].map(|is_error| (Lines::new(prefix, is_error), Kept::default())),
             has_ended: false,
         })
     }

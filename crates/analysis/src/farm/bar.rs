@@ -4,7 +4,7 @@
 pub const BAR: usize = 50;
 
 /// The maximum share that is shown; longer bars do not fit on a screen.
-const MOST: f64 = 2.0;
+const MOST: f64 = 1.3;
 
 /// Returns the bar of `share` (1 is the whole): one `O` per fiftieth, rounded, and a final `+` if
 /// it was cut.

@@ -103,7 +103,7 @@ pub enum Command {
     Balance(Balance),
     /// Check what a copy needs of each node: garland doctor 'n[01-20]:/scratch'
     Doctor(Doctor),
-    /// Start standing agents, so that commands need no set-up; down ends, status shows them
+    /// Start standing agents; down ends, status shows them
     ///
     /// Running agents are kept. One of an older release is replaced by one with its settings, unless a
     /// command uses it. Copies and other commands replace it, too.

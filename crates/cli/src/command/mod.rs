@@ -11,7 +11,7 @@ use garland_farm::run as farm;
 use garland_measure::{balance, disk, doctor, ping, wires};
 
 use crate::args::{Args, Command};
-use crate::{agent, shell, top};
+use crate::{agent, completion, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Scenario(scenario) => scenario::run(context, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
-        Command::Completions { shell } => shell::completions(*shell),
+        Command::Completions { shell } => completion::script(*shell),
         Command::Man(man) => shell::manual(man),
     }
 }

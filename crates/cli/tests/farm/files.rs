@@ -47,7 +47,8 @@ fn files_are_brought_and_results_taken_back() {
     let said = garland(&scratch).run(&words(&first, &inputs)).with_code(0);
     for record in records(&said) {
         assert_sound(&record, "agents");
-        assert!(record["staged_in"].is_f64() && record["staged_out"].is_f64(), "{record}");
+        assert!(record["staging"].is_f64() && record["staged_in"].is_f64(), "{record}");
+        assert!(record["staged_out"].is_f64(), "{record}");
         assert_eq!(record["bytes_in"], record["bytes_out"], "{record}");
     }
     assert_copied(&scratch, &inputs, ".two");

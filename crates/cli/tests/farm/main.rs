@@ -58,7 +58,7 @@ fn assert_sound(record: &Value, engine: &str) {
     assert_eq!(record["engine"], engine, "{record}");
     assert_eq!(record["outcome"], serde_json::json!({ "exit": 0 }), "{record}");
     assert!(record["node"].is_string() && record["tries"].as_u64() >= Some(1), "{record}");
-    let times: Vec<f64> = ["queued", "staged_in", "started", "ended", "staged_out"]
+    let times: Vec<f64> = ["queued", "staging", "staged_in", "started", "ended", "staged_out"]
         .into_iter()
         .filter_map(time)
         .collect();

@@ -58,6 +58,29 @@ fn the_whole_output_of_a_job_is_printed_when_it_ends() {
 }
 
 #[test]
+fn outputs_are_in_the_order_of_the_list_and_tagged_if_the_user_says_so() {
+    let scratch = Scratch::new("farm-order");
+    let (go, go2) = (wait_for(&scratch, "go"), wait_for(&scratch, "go2"));
+    let b = format!("echo b; touch {}", scratch.path("b").display());
+    list(&scratch, "jobs", &format!("echo a1; {go}; echo a2\n{b}\n{go2}; echo c; exit 1\n"));
+    let garland = garland(&scratch);
+    let words = ["farm", "run", "--keep-order", "--slots", "3", "jobs", "local1"];
+    let farm = garland.start(&words);
+    farm.await_out("the first job's line", |out| out == "a1\n");
+    until("the second job ran", || scratch.path("b").exists());
+    File::create(scratch.path("go")).expect("room for a file");
+    farm.await_out("what waited", |out| out == "a1\na2\nb\n");
+    File::create(scratch.path("go2")).expect("room for a file");
+    assert_eq!(farm.end().with_code(1).out, "a1\na2\nb\nc\n");
+    // Only the third job is left, whose output waits for none.
+    let said = garland.run(&["farm", "run", "--resume", "--tag", "-k"]).with_code(1);
+    assert_eq!(said.out, format!("{go2}; echo c; exit 1\tc\n"));
+    let said = garland.run(&["farm", "run", "--tag", "--", "printf", "%s!", "{in}", ":::", "go"]);
+    assert_eq!(said.with_code(0).out, "go\tgo!\n");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn only_the_last_try_of_a_job_is_printed_together() {
     let scratch = Scratch::new("farm-group-tries");
     let once = scratch.path("once").display().to_string();
@@ -85,6 +108,8 @@ fn without_either_option_output_is_kept_and_its_directory_named() {
     for (words, why) in [
         (&["--group", "--json"][..], "with --json"),
         (&["--line-buffer", "--engine", "slurm"], "the engine slurm does not pass on"),
+        (&["--tag", "--engine", "slurm"], "the engine slurm does not pass on"),
+        (&["-k", "--group"], "cannot be used with"),
         (&["--group", "--line-buffer"], "cannot be used with"),
     ] {
         let said = garland.run(&[&["farm", "run", "jobs"], words].concat()).with_code(2);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use garland_testkit::{Scratch, random_file};
+use garland_testkit::{Browser, Scratch, random_file};
 use serde_json::Value;
 
 use crate::{embedded, garland, reported};
@@ -22,7 +22,8 @@ fn a_lab_is_drawn_and_each_nic_has_its_lane() {
     let _ = garland.run(&["lab", "down"]).with_code(0);
     let (copied, wires) = (copied.with_code(0).json(), wires.json());
     let names = [copied["run"].as_str().unwrap(), wires["run"].as_str().unwrap()];
-    let data = embedded(&fs::read_to_string(reported(&scratch, &garland, &names)).unwrap());
+    let page = reported(&scratch, &garland, &names);
+    let data = embedded(&fs::read_to_string(&page).unwrap());
     for run in data["runs"].as_array().unwrap() {
         let picture = &run["pictures"][0];
         assert_eq!((&picture["nodes"], &picture["nics"]), (&Value::from(4), &Value::from(8)));
@@ -42,4 +43,12 @@ fn a_lab_is_drawn_and_each_nic_has_its_lane() {
     let each: Vec<u64> = nics.iter().map(|nic| sum(&nic["received"])).collect();
     assert_eq!(each.iter().sum::<u64>(), whole);
     assert!(each.iter().all(|bytes| *bytes > 0), "{each:?}");
+    // On the picture the copy has both ports of three nodes; the fourth and the measurement have none.
+    let mut browser = Browser::start(&scratch, (1000, 900));
+    browser.open(&page);
+    let drawn = browser.asked(
+        "[...document.querySelectorAll('.topology .link')].map((one) => one.textContent.includes(' MB/s') && parseFloat(one.style.strokeWidth) > 3)",
+    );
+    assert_eq!(drawn, serde_json::json!([true, true, true, true, true, true]));
+    browser.end(&scratch);
 }

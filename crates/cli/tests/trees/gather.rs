@@ -50,7 +50,14 @@ fn of_one_node_it_goes_where_it_is_told_by_rsyncs_rules() {
     let some = ["--exclude", "*.o", "--exclude", "/a/in/build/", "local1:/a", "some"];
     assert_eq!(got(&some, "some"), ["a/", "a/in/", "a/x"]);
     // One plain file is what it is without the word.
-    let _ = garland.cp(&["-r", "local1:/one", "name"]).with_code(0);
+    let said = garland.cp(&["-rv", "local1:/one", "name"]).with_code(0);
+    assert!(said.out.starts_with("copy    local1:/one\n"), "{}", said.out);
+    let said = garland.cp(&["-rvn", "local1:/a", "x"]).with_code(0);
+    assert!(
+        said.out.starts_with("copy    local1:/a (3 files, 3 directories, 0 links)\n"),
+        "{}",
+        said.out
+    );
     assert_eq!(fs::read(scratch.path("name")).expect("it is a file"), b"one");
     let _ = garland.cp(&["-r", "local1:/a", "/dev/null"]).with_code(0);
     let said = garland.cp(&["-r", "--exclude", "a[", "local1:/a", "x"]).with_code(2);

@@ -114,6 +114,19 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
     let _ = garland(&scratch).cp(&words).with_code(0);
     let wanted = ["a/", "a/in/", "a/in/build/", "a/in/build/z", "a/in/y.o", "cache/", "cache/c"];
     assert_eq!(paths(&scratch.root("local2")), wanted);
+    let mut command = garland(&scratch).command(&[
+        "cp",
+        "-r",
+        "--files-from=-",
+        "--local-root=roots",
+        ".",
+        "local4:/",
+    ]);
+    command.stdin(File::open(scratch.path("names")).unwrap());
+    assert!(command.output().unwrap().status.success());
+    assert_eq!(paths(&scratch.root("local4")), wanted);
+    let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+    assert!(said.err.contains("from standard input (--files-from -)\nhint: start"), "{}", said.err);
     write(&scratch, "missing", b"nosuch\none\n");
     let words = ["-r", "--files-from", "missing", ".", "local3:/"];
     let said = garland(&scratch).cp(&words).with_code(1);

@@ -149,7 +149,7 @@ pub struct Cp {
     /// The patterns of the three options above, in the order in which they were given.
     #[arg(skip)]
     pub filters: Vec<FilterRule>,
-    /// Only the paths in FILE, one a line, relative to the one SOURCE; `-` is standard input.
+    /// Only the paths in FILE, one a line, relative to the one SOURCE; `-` is standard input (such a copy cannot be resumed, only started again).
     ///
     /// They keep these paths below PATH. A directory is copied with everything in it. Paths may also be separated by NUL, as of
     /// `find -print0`; lines that begin with # or ; are comments.
@@ -227,7 +227,8 @@ pub struct Cp {
     /// Name each entry of a tree that is copied or removed.
     ///
     /// An entry that changes only on some nodes has their names. The entries are those that differ by size, time, mode or
-    /// owner. With -n, the nodes are asked, and nothing is changed.
+    /// owner. With -n, the nodes are asked, and nothing is changed. Of a copy from nodes, each node's file or directory is
+    /// named, with the number of its files.
     #[arg(short, long)]
     pub verbose: bool,
     /// Save the plan as JSON.

@@ -21,6 +21,9 @@ const FILE: &str = "command.json";
 /// The options that may stand beside `--resume`; they say how this command reports.
 const BESIDE: [&str; 4] = ["resume", "quiet", "json", "progress"];
 
+/// How a copy whose list was read from standard input goes on.
+const LIST_AGAIN: &str = "start the copy again with the same list; only what nodes lack is sent";
+
 /// The command line of a copy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommandLine {
@@ -32,6 +35,9 @@ pub struct CommandLine {
     lab: Option<Text>,
     /// Whether a source could be read only once.
     is_stream: bool,
+    /// Whether the list of what is copied was read from standard input.
+    #[serde(default)]
+    is_list_read: bool,
 }
 
 impl CommandLine {
@@ -47,14 +53,21 @@ impl CommandLine {
         let Ok(directory) = std::env::current_dir() else { return Ok(()) };
         let words = cp.words.iter().map(|word| text(word)).collect();
         let is_stream = cp.sources().iter().any(|source| is_stream(source));
+        let is_list_read = cp.files_from.as_deref().is_some_and(|list| list.as_os_str() == "-");
         let directory = text(directory.as_os_str());
-        run.keep(FILE, &Self { directory, words, lab: lab_here(), is_stream })
+        run.keep(FILE, &Self { directory, words, lab: lab_here(), is_stream, is_list_read })
     }
 
     /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is enough.
     pub fn tell_how_to_resume(run: &Run) {
-        if Self::kept_in(run).is_ok_and(|line| !line.is_stream) {
-            garland_terminal::errln!("to go on: garland cp --resume {}", run.name());
+        match Self::kept_in(run) {
+            Ok(Self { is_list_read: true, .. }) => {
+                garland_terminal::errln!("to go on: {LIST_AGAIN}")
+            }
+            Ok(line) if !line.is_stream => {
+                garland_terminal::errln!("to go on: garland cp --resume {}", run.name());
+            }
+            _ => {}
         }
     }
 
@@ -101,6 +114,12 @@ impl CommandLine {
                 "cannot resume {run}: its source was a stream, which can be read only once"
             );
             return Err(Failure::usage(message).hint("start the copy again"));
+        }
+        if self.is_list_read {
+            let message = format!(
+                "cannot resume {run}: it read its list from standard input (--files-from -)"
+            );
+            return Err(Failure::usage(message).hint(LIST_AGAIN));
         }
         if self.lab == lab_here() {
             return Ok(());

@@ -31,7 +31,8 @@ impl Display {
             return Self::Folded(Folded::new(names, folder.to_owned()));
         }
         let arrangement = if exec.group { Arrangement::Numbered } else { Arrangement::Lines };
-        Self::Streams(Streams::new(arrangement, names.to_vec(), folder))
+        let prefixes = names.iter().map(|name| format!("{name}: ")).collect();
+        Self::Streams(Streams::new(arrangement, prefixes, folder))
     }
 
     /// Handles an event of the node with this index.

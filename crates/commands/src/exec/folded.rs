@@ -49,7 +49,7 @@ impl Folded {
             Output::Kept(kept) => {
                 kept.add(&self.folder, bytes)?;
                 if kept.length() > FOLDED_MAX {
-                    let mut lines = Lines::new(Some(&self.names[at]), is_error);
+                    let mut lines = Lines::new(&format!("{}: ", self.names[at]), is_error);
                     kept.read(|bytes| _ = lines.add(bytes))?;
                     *output = Output::Printed(lines);
                 }
@@ -69,7 +69,7 @@ impl Folded {
                 if group.len() > 1 {
                     text = without_name(&text, names[0]);
                 }
-                let mut lines = Lines::new(Some(&nodelist::fold(&names)), part == 1);
+                let mut lines = Lines::new(&format!("{}: ", nodelist::fold(&names)), part == 1);
                 lines.add(&text);
                 lines.end();
             }

@@ -14,8 +14,8 @@ impl fmt::Display for SuggestResult {
         writeln!(f, "{} to {} nodes\n", bytes::format(self.bytes), self.nodes)?;
         writeln!(
             f,
-            "{:<12} {:<5} {:>5} {:>9} {:>11} {:>11} {:>11}  busy all the time",
-            "shape", "order", "lanes", "blocks", "time", "until first", "stream"
+            "{:<13} {:<5} {:>5} {:>10} {:>9} {:>9} {:>9}  always busy",
+            "shape", "order", "lanes", "blocks", "time", "to first", "stream"
         )?;
         // The best plan of each shape and order, and all plans of the best ones.
         let kind = |plan: &Tried| (plan.shape.clone(), plan.lanes, plan.order.clone());
@@ -36,7 +36,7 @@ impl fmt::Display for Tried {
         let time = |seconds: f64| Nanos((seconds * 1e9).round() as u64).to_string();
         writeln!(
             f,
-            "{:<12} {:<5} {:>5} {:>9} {:>11} {:>11} {:>11}  {}",
+            "{:<13} {:<5} {:>5} {:>10} {:>9} {:>9} {:>9}  {}",
             self.shape,
             if self.order == "list" { "list" } else { "own" },
             self.lanes,

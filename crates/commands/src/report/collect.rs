@@ -22,11 +22,16 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let mut notes = Vec::new();
     let result = result(&run, &mut notes);
     let topology = wiring::topology(&run, &mut notes);
-    let pictures = wiring::pictures(topology.as_ref(), &result);
+    let mut pictures = wiring::pictures(topology.as_ref(), &result);
     let (mut explained, mut timeline) = (None, Timeline::of_jobs(&result));
     if run.folder().join(TRACES).is_dir() {
         match from_traces(places, asked, (&result, topology.as_ref()), &mut notes) {
-            Ok((ledger, line)) => (explained, timeline) = (ledger, Some(line)),
+            Ok((ledger, line, crossings)) => {
+                if let [picture] = &mut pictures[..] {
+                    picture.crossings = crossings;
+                }
+                (explained, timeline) = (ledger, Some(line));
+            }
             Err(failure) => notes.push(failure.message().to_owned()),
         }
     } else if let Some(why) = run.why_traces_removed() {
@@ -34,7 +39,8 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     }
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
     let (name, sources) = (run.name().to_owned(), sources::of(&result));
-    Ok(Sheet { name, sources, result, explained, timeline, pictures, notes })
+    let racks = wiring::racks();
+    Ok(Sheet { name, sources, result, explained, timeline, pictures, racks, notes })
 }
 
 fn result(run: &Run, notes: &mut Vec<String>) -> Value {
@@ -49,19 +55,19 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
     })
 }
 
-/// Returns the ledger and the timeline. The ledger is `None`, with a note, if the traces are too
+/// Returns the ledger, the timeline, and the cables that each link crossed. The ledger is `None`, with a note, if the traces are too
 /// large to read at once, or if the ledger cannot be computed.
 fn from_traces(
     places: &Places,
     asked: &str,
     (result, topology): (&Value, Option<&Topology>),
     notes: &mut Vec<String>,
-) -> Result<(Option<Value>, Timeline), Failure> {
+) -> Result<(Option<Value>, Timeline, Value), Failure> {
     let traced = Traced::find(places, asked, None)?;
     let elapsed = result["elapsed_ns"].as_u64().unwrap_or(0);
     let words = result["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let is_moved = words.into_iter().any(|word| word.starts_with("--from"));
-    let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, is_moved);
+    let sender = sender(&words.collect::<Vec<_>>());
+    let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, sender.is_some());
     let (timeline, small) = trace::timeline(&traced, elapsed, &nics, notes)?;
     let explained = if !small {
         notes.push("no ledger: the traces are too large to be read at once".to_owned());
@@ -75,5 +81,16 @@ fn from_traces(
             }
         }
     };
-    Ok((explained, timeline))
+    let plan = (&traced.planned[..], sender.as_deref());
+    let crossings = topology.map_or(Value::Null, |topology| {
+        wiring::crossings(topology, plan, timeline.links(), &traced.rails)
+    });
+    Ok((explained, timeline, crossings))
+}
+
+/// Returns the node on which the head ran (`--from`), if the command line names one.
+fn sender(words: &[&str]) -> Option<String> {
+    let at = words.iter().position(|word| word.starts_with("--from"))?;
+    let named = words[at].strip_prefix("--from=").or(words.get(at + 1).copied());
+    Some(named.unwrap_or_default().to_owned())
 }

@@ -1,6 +1,5 @@
 //! `garland report`: writes runs as one self-contained HTML file.
 
-mod browser;
 mod collect;
 mod prediction;
 mod sources;
@@ -19,6 +18,7 @@ use crate::args::Report;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
+use garland_terminal::browser;
 use garland_terminal::failure::{Exit, Failure};
 
 /// The result object `garland.report/2`.

@@ -1,5 +1,6 @@
 //! The topology of a run: the pictures of a page, and the NICs of its nodes.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use garland_core::trace::{Origin, Role};
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use crate::lab_result::kind;
 use crate::topology;
-use garland_fleet::inventory::LAB_PREFIX;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_results::run::{Run, TOPOLOGY};
 use garland_topology::drawing;
 
@@ -54,7 +56,34 @@ fn picture(topology: &Topology) -> Picture {
         nics: topology.nics.len(),
         joints: topology.media.iter().enumerate().map(joint).collect(),
         svg: (topology.nodes.len() <= DRAWN).then(|| drawing::inline(topology)),
+        crossings: Value::Null,
     }
+}
+
+/// Returns the cables that each link of a copy crossed; `null` if there is only one medium. `plan` has
+/// the names of nodes, the head first, which is the node `sender` of the lab; `rails` are the indices
+/// of the addresses that lanes use.
+pub fn crossings(
+    topology: &Topology,
+    (plan, sender): (&[String], Option<&str>),
+    links: impl Iterator<Item = (u16, u16)>,
+    rails: &[u16],
+) -> Value {
+    let node = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
+    let place = |index: u16| match index {
+        0 => sender.map_or(Some(0), node),
+        index => node(plan.get(usize::from(index))?),
+    };
+    let drawn = topology.media.len() > 1 && topology.nodes.len() <= DRAWN;
+    let crossings = drawn.then(|| drawing::crossings(topology, links, place, rails));
+    serde_json::to_value(crossings).unwrap_or_default()
+}
+
+/// Returns the racks of nodes in the cluster file that commands find here; empty without one.
+pub fn racks() -> BTreeMap<String, String> {
+    let inventory = Inventory::open(&Context::default()).ok();
+    let nodes = inventory.as_ref().and_then(|it| it.cluster()).map_or(&[][..], |it| &it.nodes);
+    nodes.iter().filter_map(|node| Some((node.name.clone(), node.rack.clone()?))).collect()
 }
 
 /// Returns the NICs of a node; `lanes` are the indices of the addresses that the lanes use. The

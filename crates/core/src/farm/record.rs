@@ -129,6 +129,9 @@ pub struct Record {
     pub engine: Engine,
     /// When the engine queued the job, in seconds since the start of the run.
     pub queued: Option<f64>,
+    /// When the copy of the inputs to the node was ordered, in seconds since the start of the run.
+    #[serde(default)]
+    pub staging: Option<f64>,
     /// When all inputs had arrived on the node, in seconds since the start of the run.
     pub staged_in: Option<f64>,
     /// When the command was started, in seconds since the start of the run.

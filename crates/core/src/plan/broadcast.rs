@@ -271,7 +271,7 @@ impl fmt::Display for Plan {
             self.write_route(f, &lane.route)?;
         }
         if let Some(reason) = &self.reason {
-            writeln!(f, "{reason}")?;
+            writeln!(f, "shape: {reason}")?;
         }
         Ok(())
     }

@@ -127,12 +127,21 @@ pub struct FarmRun {
     #[arg(long, alias = "shared", value_name = "DIR")]
     pub slurm_dir: Option<OsString>,
     /// Print each job's output when the job has ended, as GNU parallel does. The summary is then
-    /// printed on standard error.
+    /// printed on standard error. The engines slurm and parallel keep outputs, but pass on none: with
+    /// them, this option and the next three are refused.
     #[arg(long, group = "arrangement")]
     pub group: bool,
     /// Print whole lines of the jobs' output as they come. The summary is then printed on standard error.
     #[arg(long, group = "arrangement")]
     pub line_buffer: bool,
+    /// Print the output of jobs in the order of the list, of the first one that has not ended as it
+    /// comes. The summary is then printed on standard error.
+    #[arg(short = 'k', long, group = "arrangement")]
+    keep_order: bool,
+    /// Begin each line of output with the job's name and a tab; means --group without --line-buffer
+    /// and --keep-order.
+    #[arg(long)]
+    pub tag: bool,
     /// Print no progress.
     #[arg(short, long)]
     pub quiet: bool,
@@ -152,10 +161,10 @@ impl FarmRun {
 
     /// Returns how the output of jobs is printed; none if it is not.
     pub fn arrangement(&self) -> Option<Arrangement> {
-        match (self.group, self.line_buffer) {
-            (true, _) => Some(Arrangement::Ended),
+        match (self.keep_order, self.line_buffer) {
+            (true, _) => Some(Arrangement::Numbered),
             (_, true) => Some(Arrangement::Lines),
-            _ => None,
+            _ => (self.group || self.tag).then_some(Arrangement::Ended),
         }
     }
 }

@@ -24,7 +24,7 @@ const FAILED: usize = 20;
 const LINE: usize = 60;
 
 /// The width of the column of jobs' names.
-const NAME: usize = 28;
+const NAME: usize = 18;
 
 impl fmt::Display for FarmResult {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ impl FarmResult {
         if let Some(slowdown) = self.summary.slowdown {
             writeln!(
                 f,
-                "{:<10}{slowdown:>10.2}  times the job's own run time, on average, from queue to end",
+                "{:<10}{slowdown:>10.2}  times the job's own time from queue to end, on average",
                 "slowdown"
             )?;
         }

@@ -16,7 +16,7 @@ use garland_sys::{clock, threads};
 use super::json_lines;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
-use garland_terminal::streams::{Arrangement, Streams};
+use garland_terminal::streams::Streams;
 
 /// The journal's name in the run's directory.
 const JOURNAL: &str = "journal.jsonl";
@@ -102,13 +102,13 @@ pub struct Ledger {
 
 impl Ledger {
     /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Without progress
-    /// if `quiet`, or if jobs' output is printed in `arrangement`. Fails if another process is
-    /// executing the run.
+    /// if `quiet`, or if jobs' output is printed by `streams`, as outputs from 0. Fails if another
+    /// process is executing the run.
     pub fn open(
         run: &Run,
         jobs: usize,
         quiet: bool,
-        arrangement: Option<Arrangement>,
+        streams: Option<Streams>,
     ) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
         let opening = || format!("cannot open {}", path.display());
@@ -127,19 +127,25 @@ impl Ledger {
         file.set_len(whole).or_nothing(opening())?;
         let file = Arc::new(file);
         let syncing = Syncing::start(Arc::clone(&file)).or_nothing(opening())?;
-        Ok(Self {
+        let shows = !quiet && streams.is_none() && io::stderr().is_terminal();
+        let mut ledger = Self {
             journal,
             file,
             lines: Vec::new(),
             folder: run.folder().to_owned(),
             has_output: false,
-            streams: arrangement.map(|how| Streams::new(how, Vec::new(), run.folder())),
+            streams,
             syncing: Some(syncing),
             jobs,
             failed: 0,
-            shows: !quiet && arrangement.is_none() && io::stderr().is_terminal(),
+            shows,
             shown_ns: 0,
-        })
+        };
+        // What an earlier controller ran has nothing more to print.
+        let done: Vec<u32> =
+            ledger.journal.records().filter(|it| it.outcome.is_done()).map(|it| it.job).collect();
+        done.into_iter().for_each(|job| ledger.print(job, Streams::end));
+        Ok(ledger)
     }
 
     /// Returns the records so far.
@@ -161,7 +167,7 @@ impl Ledger {
             self.lines.push(b'\n');
         }
         self.failed += usize::from(!record.outcome.is_done());
-        self.print(record.job, |streams| streams.end(record.job));
+        self.print(record.job, Streams::end);
         self.journal.note(record);
     }
 
@@ -183,16 +189,17 @@ impl Ledger {
 
     /// Notes that a job starts from its beginning.
     pub fn begins(&mut self, job: u32) {
-        self.streams.iter_mut().for_each(|streams| streams.restart(job));
+        self.streams.iter_mut().for_each(|streams| streams.restart(number(job)));
     }
 
     /// Prints or keeps output of a running job.
     pub fn wrote(&mut self, job: u32, is_error: bool, bytes: &[u8]) {
-        self.print(job, |streams| streams.add(job, is_error, bytes));
+        self.print(job, |streams, number| streams.add(number, is_error, bytes));
     }
 
-    fn print(&mut self, job: u32, print: impl FnOnce(&mut Streams) -> io::Result<()>) {
-        if let Some(Err(error)) = self.streams.as_mut().map(print) {
+    fn print(&mut self, job: u32, print: impl FnOnce(&mut Streams, u32) -> io::Result<()>) {
+        let printed = self.streams.as_mut().map(|streams| print(streams, number(job)));
+        if let Some(Err(error)) = printed {
             let why = garland_sys::error::reason(&error);
             garland_terminal::errln!("cannot print all output of job {job}: {why}");
         }
@@ -234,6 +241,11 @@ impl Ledger {
         written.or_nothing(format!("cannot write {}", path.display()))?;
         Ok(records)
     }
+}
+
+/// Returns the number of a job's output: jobs are numbered from 1.
+fn number(job: u32) -> u32 {
+    job.saturating_sub(1)
 }
 
 /// Draws the progress line in place of the last one.

@@ -21,7 +21,7 @@ use garland_results::head::{Phases, print_json};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::streams::Arrangement;
+use garland_terminal::streams::{Arrangement, Streams};
 use garland_terminal::{errln, output};
 
 /// Begins or resumes a run, and prints its result.
@@ -45,7 +45,8 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
             .or_nothing(format!("cannot change to {}", folder.display()))?;
     }
     let arrangement = arrangement(context, &asked, &settings)?;
-    let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json, arrangement)?;
+    let streams = arrangement.map(|how| Streams::new(how, tags(&asked, &jobs), run.folder()));
+    let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json, streams)?;
     let left: Vec<Job> =
         jobs.iter().filter(|job| !ledger.journal().is_done(job.number)).cloned().collect();
     let before_ns = (ledger.last() * 1e9) as u64;
@@ -94,16 +95,22 @@ fn arrangement(
     let arrangement = asked.arrangement();
     let is_late = matches!(settings.engine, EngineName::Slurm | EngineName::Parallel);
     match arrangement {
-        Some(_) if context.json => {
-            Err(Failure::usage("with --json, --group and --line-buffer have no effect"))
-        }
+        Some(_) if context.json => Err(Failure::usage(
+            "with --json, --group, --line-buffer, --keep-order and --tag have no effect",
+        )),
         Some(_) if is_late => {
             let engine = word(settings.engine);
             Err(Failure::usage(format!("the engine {engine} does not pass on the output of jobs"))
-                .hint("omit --group and --line-buffer: the run's directory has the output"))
+                .hint("omit --group, --line-buffer, --keep-order and --tag: the run's directory has the beginning and the end of each output; or use --engine agents"))
         }
         arrangement => Ok(arrangement),
     }
+}
+
+/// Returns what stands before the lines of each job, in the order of the list; empty without `--tag`.
+fn tags(asked: &FarmRun, jobs: &[Job]) -> Vec<String> {
+    let jobs = jobs.iter().filter(|_| asked.tag);
+    jobs.map(|job| format!("{}\t", job.name)).collect()
 }
 
 /// Begins a run: reads the user's jobs, and stores them and the settings in the run's directory.

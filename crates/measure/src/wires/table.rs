@@ -122,14 +122,10 @@ impl OnRail<'_> {
 
     fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for load in self.findings.loads.iter().filter(|load| load.rail == self.rail) {
-            writeln!(
-                f,
-                "  {:>3} at once, each {:>28}, lowest {}, together {}",
-                load.pairs,
-                rate(load.median),
-                rate(load.lowest),
-                rate(load.rate)
-            )?;
+            let rates = [load.median, load.lowest, load.rate].map(rate);
+            let [each, lowest, all] = rates;
+            writeln!(f, "  {:>3} at once, each {each:>28}, lowest {lowest},", load.pairs)?;
+            writeln!(f, "      together      {all:>28}")?;
         }
         Ok(())
     }

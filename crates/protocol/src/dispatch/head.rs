@@ -451,8 +451,12 @@ impl<'a> FarmHead<'a> {
     /// Begins the transfer of a job's files; those of a job that has left its node are its state
     /// files.
     fn transfer(&mut self, job: usize, way: Direction, now_ns: u64) {
+        let now = self.seconds(now_ns);
         let Some(live) = self.live.get_mut(&job) else { return };
         live.step = JobStep::Stage(way);
+        if way == Direction::There {
+            live.tried.staging = Some(now);
+        }
         let (node, tries, outputs) = (live.node, live.tries, std::mem::take(&mut live.outputs));
         let wanted = &self.farm.jobs()[job];
         let (number, is_saved) = (wanted.number, self.farm.saved(job).is_some());

@@ -65,8 +65,8 @@ impl RunningJob {
 
     /// Sets the result of the command, which has ended.
     pub fn ended(&mut self, ended: Try) {
-        let Try { staged_in, bytes_in, .. } = self.tried;
-        self.tried = Try { staged_in, bytes_in, ..ended };
+        let Try { staging, staged_in, bytes_in, .. } = self.tried;
+        self.tried = Try { staging, staged_in, bytes_in, ..ended };
     }
 
     /// Returns the result of the try, which failed for the reason `why` in a step other than the

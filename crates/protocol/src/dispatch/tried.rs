@@ -9,6 +9,8 @@ use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 pub struct Try {
     /// How the attempt ended.
     pub outcome: Outcome,
+    /// When the copy of the input files to the node was ordered.
+    pub staging: Option<f64>,
     /// When the input files were present on the node.
     pub staged_in: Option<f64>,
     /// When the command was started.
@@ -65,6 +67,7 @@ impl Try {
             node,
             engine,
             queued: Some(queued),
+            staging: self.staging,
             staged_in: self.staged_in,
             started: self.started,
             ended: self.ended,

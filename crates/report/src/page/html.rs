@@ -112,6 +112,7 @@ fn data(sheet: &Sheet) -> Value {
         "explained": sheet.explained,
         "timeline": sheet.timeline,
         "pictures": sheet.pictures,
+        "racks": sheet.racks,
         "notes": sheet.notes,
     })
 }

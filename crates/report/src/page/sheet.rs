@@ -1,5 +1,7 @@
 //! The data of a run on the page.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,6 +24,8 @@ pub struct Sheet {
     pub timeline: Option<Timeline>,
     /// The topologies of the labs in which the run took place.
     pub pictures: Vec<Picture>,
+    /// The racks of the nodes in the user's cluster file, by node.
+    pub racks: BTreeMap<String, String>,
     /// Messages about stored files that are missing or not valid.
     pub notes: Vec<String>,
 }

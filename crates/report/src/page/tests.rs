@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,6 +15,7 @@ fn sheet(result: Value) -> Sheet {
         explained: None,
         timeline: None,
         pictures: Vec::new(),
+        racks: BTreeMap::new(),
         notes: Vec::new(),
     }
 }
@@ -54,6 +57,9 @@ fn summary_has_nodes_time_and_limit() {
     assert!(page.contains("1.00 GiB to 1 of 2 nodes in 9.50 s"), "{}", &page[..6000]);
     assert!(page.contains("The run reached 96.0 % of it."));
     assert_eq!(embedded(&page)["runs"][0]["result"]["bytes"], 1 << 30);
+    let racks = BTreeMap::from([("n1".to_owned(), "r1".to_owned())]);
+    let page = written(&[Sheet { racks, ..sheet(copy()) }], None);
+    assert_eq!(embedded(&page)["runs"][0]["racks"], json!({ "n1": "r1" }));
 }
 
 #[test]
@@ -203,4 +209,23 @@ fn pairs_become_a_matrix_however_many_there_are() {
     assert_eq!(heat["names"].as_array().unwrap().len(), 100);
     assert_eq!(heat["rates"][0][1], 1e8);
     assert!(page.len() < 1_000_000);
+}
+
+#[test]
+fn a_farm_has_rows_for_the_copies_of_inputs_and_outputs() {
+    let job = |staging: f64, staged_in: f64, started: f64| {
+        json!({
+            "node": "n1", "staging": staging, "staged_in": staged_in, "started": started,
+            "ended": started + 1.0, "staged_out": started + 1.5,
+        })
+    };
+    // The second job's inputs wait for those of the first; the third one's are copied later.
+    let records = json!([job(0.0, 0.5, 0.5), job(0.1, 0.8, 1.5), job(2.0, 2.2, 2.5)]);
+    let timeline = Timeline::of_jobs(&json!({ "records": records, "total": 4.0 })).unwrap();
+    let page = written(&[Sheet { timeline: Some(timeline), ..sheet(json!({})) }], None);
+    let rows = embedded(&page)["runs"][0]["timeline"]["nodes"][0]["rows"].take();
+    let names: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["stage"].as_str().unwrap()).collect();
+    assert_eq!(names, ["computing 1", "copying inputs", "returning outputs"]);
+    assert_eq!(rows[1]["slices"].as_array().unwrap().len(), 2, "{rows}");
 }

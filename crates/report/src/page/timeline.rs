@@ -123,6 +123,13 @@ impl Timeline {
         self.names = planned.to_vec();
     }
 
+    /// Returns the links by which nodes were fed: the indices in the plan of the feeding and of the fed
+    /// node.
+    pub fn links(&self) -> impl Iterator<Item = (u16, u16)> {
+        let fed = self.nodes.iter().filter_map(|line| Some((line.index?, &line.feeds)));
+        fed.flat_map(|(to, feeds)| feeds.iter().map(move |feed| (feed.from, to)))
+    }
+
     /// Adds a node's trace. `error_ns` is the maximum error of the node's times, if known;
     /// `on_head` converts times of the node's clock to the head's clock.
     pub fn node(
@@ -221,6 +228,8 @@ fn feed(feeds: &mut Vec<Feed>, span: &Span, (begin_ns, end_ns): (u64, u64)) {
 #[derive(Deserialize)]
 struct Job {
     node: String,
+    staging: Option<f64>,
+    staged_in: Option<f64>,
     started: f64,
     ended: f64,
     staged_out: Option<f64>,
@@ -228,7 +237,8 @@ struct Job {
 
 impl Timeline {
     /// Returns the timeline of a farm's result (`garland.farm/2`). A node has as many rows as it
-    /// ran jobs at the same time, at most. Returns `None` if the result has no records.
+    /// ran jobs at the same time, at most, one for the copies of inputs to it, and one for those of outputs
+    /// from it. Returns `None` if the result has no records.
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
         let records = result["records"].as_array()?;
@@ -253,12 +263,16 @@ fn nanos(seconds: f64) -> u64 {
 }
 
 /// Assigns the jobs of a node, in order of their start, to named rows. Jobs that ran at the same
-/// time are in different rows. The return of outputs has a row of its own.
+/// time are in different rows. The copies of inputs and those of outputs have rows of their own.
 fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let mut slots: Vec<Vec<Bar>> = Vec::new();
     let mut back: Vec<Bar> = Vec::new();
+    let mut there: Vec<Bar> = Vec::new();
     for job in jobs {
         let (begin_ns, end_ns) = (nanos(job.started), nanos(job.ended));
+        if let (Some(begin), Some(end)) = (job.staging, job.staged_in) {
+            there.push(Bar { begin_ns: nanos(begin), end_ns: nanos(end) });
+        }
         let bar = Bar { begin_ns, end_ns };
         let free = |slot: &&mut Vec<Bar>| slot.last().is_none_or(|last| last.end_ns <= begin_ns);
         match slots.iter_mut().find(free) {
@@ -272,8 +286,21 @@ fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let computing = slots.into_iter().enumerate();
     let mut rows: Vec<(String, Vec<Bar>)> =
         computing.map(|(slot, bars)| (format!("computing {}", slot + 1), bars)).collect();
-    if !back.is_empty() {
-        rows.push(("returning outputs".to_owned(), back));
-    }
+    rows.push(("copying inputs".to_owned(), united(there)));
+    rows.push(("returning outputs".to_owned(), back));
+    rows.retain(|(_, bars)| !bars.is_empty());
     rows
+}
+
+/// Unites bars that overlap: jobs whose files are copied one after the other wait at the same time.
+fn united(mut bars: Vec<Bar>) -> Vec<Bar> {
+    bars.sort_by_key(|bar| bar.begin_ns);
+    bars.dedup_by(|next, bar| {
+        let overlaps = next.begin_ns <= bar.end_ns;
+        if overlaps {
+            bar.end_ns = bar.end_ns.max(next.end_ns);
+        }
+        overlaps
+    });
+    bars
 }

@@ -1,9 +1,13 @@
 //! What a list of runs says of each: read from the files that every command stores.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use garland_core::printable;
+use garland_core::units::{Nanos, bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,6 +16,7 @@ use super::{Run, TRACES, sorted};
 use crate::head::NodeVerdict;
 use crate::places::Places;
 use garland_terminal::failure::Failure;
+use garland_terminal::verdicts;
 
 /// A stored run, as lists show it.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +41,66 @@ pub struct ListedRun {
     pub has_traces: bool,
     /// The run's directory.
     pub folder: PathBuf,
+}
+
+impl ListedRun {
+    /// Returns the age in one unit, such as `59 min`.
+    #[must_use]
+    pub fn age(&self) -> String {
+        match self.age_s {
+            seconds @ 0..60 => format!("{seconds} s"),
+            seconds @ 60..3600 => format!("{} min", seconds / 60),
+            seconds @ 3600..86400 => format!("{} h", seconds / 3600),
+            seconds => format!("{} d", seconds / 86400),
+        }
+    }
+
+    /// Returns the time from the start of the command to its end; `-` without a result.
+    #[must_use]
+    pub fn took(&self) -> String {
+        self.elapsed_ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string())
+    }
+
+    /// Returns the command line without the program, or the kind of command if it was not stored.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let words = self.command.iter().skip(1);
+        let line = words.map(|word| printable::line(word)).collect::<Vec<_>>();
+        if line.is_empty() { self.kind.clone() } else { line.join(" ") }
+    }
+
+    /// Returns how many nodes have which verdict, such as `2 failed, 1 ok`.
+    #[must_use]
+    pub fn counted(&self) -> String {
+        if self.is_running {
+            return "running".to_owned();
+        }
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for node in &self.nodes {
+            *counts.entry(node.verdict.as_str()).or_default() += 1;
+        }
+        let counts: Vec<String> =
+            counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }
+    }
+}
+
+/// Prints all that is known of the run.
+impl fmt::Display for ListedRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (run, words, age, took) = (&self.run, self.words(), self.age(), self.took());
+        write!(f, "run     {run}\ncommand {words}\nage     {age}\ntook    {took}\n")?;
+        self.bytes.map_or(Ok(()), |size| writeln!(f, "size    {}", bytes::format(size)))?;
+        let nodes = self.nodes.iter();
+        let verdicts =
+            nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str()));
+        f.write_str(&verdicts::folded(verdicts))?;
+        writeln!(f, "files   {}", self.folder.display())?;
+        if self.has_traces {
+            writeln!(f, "trace   garland explain {run}, garland report {run}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A node of a listed run.
@@ -124,6 +189,9 @@ mod tests {
         let done = listed(&folder, wall_time()).unwrap();
         assert_eq!((done.bytes, done.elapsed_ns, done.nodes.len()), (Some(7), Some(5), 1));
         assert!(listed(&top, wall_time()).is_none(), "no run's name");
+        let age = |age_s| ListedRun { age_s, ..done.clone() }.age();
+        let all = [0, 59, 60, 3599, 3600, 86399, 86400].map(age);
+        assert_eq!(all, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
         fs::remove_dir_all(top).unwrap();
     }
 }

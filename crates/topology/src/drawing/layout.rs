@@ -45,6 +45,17 @@ pub(super) enum Cable {
     Uplink(usize),
 }
 
+impl Cable {
+    /// Returns the attribute `data-cable` of the cable's line, such as `nic3`.
+    pub(super) fn key(self) -> String {
+        match self {
+            Self::Port(id) => format!("nic{id}"),
+            Self::Wire(id) => format!("wire{id}"),
+            Self::Uplink(id) => format!("uplink{id}"),
+        }
+    }
+}
+
 /// Returns the two nodes of a wire, in the order of its NICs.
 pub(super) fn ends(topology: &Topology, wire: MediumId) -> Option<(NodeId, NodeId)> {
     let mut nodes = topology.stations(wire).map(|(_, nic)| nic.node);

@@ -1,6 +1,7 @@
 //! Pictures of topologies: layouts (`grid`, `stars`, `layers`), and their output as text and as
 //! SVG.
 
+mod crossed;
 mod grid;
 mod layers;
 mod layout;
@@ -11,6 +12,7 @@ mod text;
 use self::layout::Layout;
 use crate::{Medium, MediumKind, Topology};
 
+pub use crossed::{Crossed, Crossing, crossings};
 pub use svg::{inline, svg};
 pub use text::text;
 

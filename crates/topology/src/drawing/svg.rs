@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::{NicId, Topology};
 
+use super::crossed::hub;
 use super::layout::{Cable, Layout, Point};
 use super::{caption, lay_out};
 
@@ -100,20 +101,20 @@ fn shapes(svg: &mut String, topology: &Topology, layout: &Layout) {
 fn draw_lines(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {
     for line in &layout.lines {
         let ((x1, y1), (x2, y2)) = (line.from, line.to);
-        let title = escape(&title(topology, line.what));
+        let (title, key) = (escape(&title(topology, line.what)), line.what.key());
         // A wire between nodes in a row is drawn below the nodes between them.
         let below = matches!(line.what, Cable::Wire(_)) && !layout.bars.is_empty();
         if below {
             let (x, y) = ((x1 + x2) / 2.0, y1 + 30.0 + (x2 - x1).abs() / 6.0);
             writeln!(
                 svg,
-                "<path d=\"M{x1:.1} {y1:.1}Q{x:.1} {y:.1} {x2:.1} {y2:.1}\"><title>{title}</title></path>"
+                "<path data-cable=\"{key}\" d=\"M{x1:.1} {y1:.1}Q{x:.1} {y:.1} {x2:.1} {y2:.1}\"><title>{title}</title></path>"
             )?;
             continue;
         }
         writeln!(
             svg,
-            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"><title>{title}</title></line>"
+            "<line data-cable=\"{key}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"><title>{title}</title></line>"
         )?;
         if !matches!(line.what, Cable::Wire(_)) {
             writeln!(svg, "<circle cx=\"{x2:.1}\" cy=\"{y2:.1}\" r=\"3\"/>")?;
@@ -131,8 +132,9 @@ fn draw_bars(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt
         let name = escape(&medium.name);
         writeln!(
             svg,
-            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\">\
+            "<line class=\"{class}\" data-cable=\"{}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\">\
              <title>{name}: {}</title></line>",
+            hub(bar.medium),
             escape(&what)
         )?;
         let ((x, y), flat) = (bar.caption, (y1 - y2).abs() < 1.0);

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_control::stat;
-use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
+use garland_core::cluster::{Node, nodelist::fold};
 use garland_core::plan::Plan;
 use garland_dataplane::Tally;
 use garland_protocol::{Destination, StatRequest, TreeStatRequest};
@@ -32,6 +32,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
 
 /// Copies `path` from the nodes of `list` to this machine.
 pub fn run(
@@ -66,6 +67,7 @@ pub fn run(
     let tasks = tasks::all(request, &here, &nodes, seen, inventory.cluster())?;
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
     save(request, &plans)?;
+    tell_sources(context, request, &tasks, path)?;
     if request.args.dry_run {
         tell_plans(context, &plans)?;
         fleet.children.end(FAREWELL, |_| false);
@@ -112,6 +114,24 @@ pub fn run(
     let path: &[u8] = if here.is_output() { b"-" } else { b"" };
     tell(context, request, path, &result)?;
     Ok(result.exit(request.args.min_ok))
+}
+
+/// Prints what is copied from each node (`--verbose`): only the nodes know the names in a tree.
+fn tell_sources(
+    context: &Context,
+    request: &CopyRequest<'_>,
+    tasks: &[GatherTask],
+    path: &Path,
+) -> Result<(), Failure> {
+    let wanted = request.args.verbose && !context.json;
+    let mut tasks = tasks.iter().filter(|task| wanted && task.agents.is_ok());
+    tasks.try_for_each(|GatherTask { plan, tally, .. }| {
+        let names: Vec<&str> = plan.receivers().map(|(_, node)| node.name.as_str()).collect();
+        let tally = tally.map_or_else(String::new, |Tally { files, folders, links }| {
+            format!(" ({files} files, {folders} directories, {links} links)")
+        });
+        output::print(format_args!("copy    {}:{}{tally}\n", fold(&names), path.display()))
+    })
 }
 
 /// Whether a node has died or hangs in any of the copies; the command then does not wait for the

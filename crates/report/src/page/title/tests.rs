@@ -10,6 +10,7 @@ fn sheet(name: &str, result: Value, sources: Option<&str>) -> Sheet {
         explained: None,
         timeline: None,
         pictures: Vec::new(),
+        racks: std::collections::BTreeMap::new(),
         notes: Vec::new(),
     }
 }

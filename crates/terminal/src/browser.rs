@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use garland_terminal::errln;
+use crate::errln;
 
 /// Opens `file` with the first program of `$BROWSER` (separated by colons) or with `xdg-open` that can
 /// show it. Says where the file is if there is none.
