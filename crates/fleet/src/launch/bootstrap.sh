@@ -82,17 +82,17 @@ asked() {
   while read -r w q || exit 1; do
     if [ "$w" = SEND ]; then
       head -c "$n" | { cat >"$t"; cat >/dev/null; };
-      g=$(wc -c <"$t");
-      if [ "$g" -ne "$n" ]; then r="only $g of $n bytes could be written"; return 1; fi;
-      unpack; good "$t"; return;
+      unpack; if good "$t"; then return 0; fi;
+      g=$(wc -c <"${e:-$t}");
+      if [ "$g" -ne "$n" ]; then r="only $g of $n bytes could be written"; fi;
+      return 1;
     fi;
     # PEER and the timeout in seconds; then a line with the program for bash, and one with the ticket,
     # which must only be in the input of bash.
     read -r x && read -r y || exit 1;
     echo "$y" | timeout "$q" bash -c "$x" | head -c "$n" >"$t";
-    g=$(wc -c <"$t"); unpack;
-    if good "$t"; then return 0; fi;
-    o="other bytes came"; if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
+    unpack; if good "$t"; then return 0; fi;
+    g=$(wc -c <"${e:-$t}"); o="other bytes came"; if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
     echo "UNSERVED $o";
   done;
 };
@@ -115,12 +115,17 @@ if [ "$p" = - ]; then
   for c in "$home" "/dev/shm/garland-$u" "${TMPDIR:-/tmp}/garland-$u"; do
     d=$c/$h-$i; b=$d/$k;
     if private "$c" && private "$d"; then :; else f="$f; $c: not a private directory of this user"; continue; fi;
-    find "$d" -type f -name ".new.*" -mmin +60 -exec rm -f {} + 2>/dev/null;
+    for o in "$d"/.new.*; do
+      if [ -f "$o" ]; then find "$o" -type f -mmin +60 -exec rm -f {} + 2>/dev/null; fi;
+    done;
     if fetch "$d"; then
       for o in "$c/$h"-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]; do
         if [ "$o" = "$d" ]; then :; else rm -rf "$o"; fi;
       done;
-      ls -t "$d" | grep -v "[.]gz" | tail -n +4 | while read -r o; do rm -f "$d/$o" "$d/$o.gz"; done;
+      q=; for o in "$d"/*; do case $o in *.gz) ;; *) q=$q.;; esac; done;
+      if [ ${#q} -gt 3 ]; then
+        ls -t "$d" | grep -v "[.]gz" | tail -n +4 | while read -r o; do rm -f "$d/$o" "$d/$o.gz"; done;
+      fi;
       if [ "$f" ]; then echo "the program is stored in $d${f}" >&2; fi;
       go "$@";
     fi;
