@@ -65,7 +65,7 @@ fabric:
 	cargo xtask fabric --release
 
 install:
-	cargo install --locked --path crates/cli
+	install -D "$$(cargo xtask static | head -n 1)" "$${CARGO_HOME:-$$HOME/.cargo}/bin/garland"
 
 install-fabric:
 	install "$$(cargo xtask fabric --release)" "$${CARGO_HOME:-$$HOME/.cargo}/bin/"

@@ -18,7 +18,7 @@ use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 
 use crate::session::Session;
-use garland_dataplane::image::Image;
+use garland_dataplane::carried;
 use garland_sys::clock::after;
 use garland_transport::TICKET_LEN;
 
@@ -114,7 +114,7 @@ impl Ticket {
 /// When the peer is gone or too slow.
 pub fn give(stream: &mut TcpStream, _leave: &Leave<'_>) -> io::Result<()> {
     let deadline = after(WHOLE);
-    let mut image = Image::running()?;
+    let mut image = carried::for_nodes()?;
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read = image.read(&mut buffer)?;

@@ -3,7 +3,6 @@
 // All output goes through `terminal::output`, which escapes control sequences.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod agent;
 mod args;
 mod command;
 mod completion;
@@ -27,6 +26,9 @@ fn main() -> ExitCode {
     if let Some(protocol) = std::env::var(PROTOCOL_VARIABLE).ok().and_then(|text| text.parse().ok())
     {
         garland_protocol::claim(protocol);
+    }
+    if let Some(exit) = garland_node::main(std::env::args_os()) {
+        return exit;
     }
     let args = args::Args::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match command::run(&args) {

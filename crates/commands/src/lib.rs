@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
-pub mod background;
 pub mod calibration;
 pub mod cp;
 pub mod down;

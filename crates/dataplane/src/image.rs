@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
 
 /// The path of the running program. It is valid even if the program's file was replaced.
-const RUNNING: &str = "/proc/self/exe";
+pub const RUNNING: &str = "/proc/self/exe";
 
 /// The length in bytes of a 64-bit ELF header (System V ABI, chapter 4).
 const HEADER: usize = 64;

@@ -10,6 +10,7 @@ pub mod awake;
 pub mod block_index;
 pub mod budget;
 pub mod calls;
+pub mod carried;
 pub mod compress;
 pub mod context;
 pub mod feed;

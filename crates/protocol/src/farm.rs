@@ -58,6 +58,9 @@ pub struct Opening {
 }
 
 impl Opening {
+    /// The name of the directory of the head's files in a window.
+    pub const FILES: &str = "files";
+
     /// The length of [`Self::told`] in bytes.
     pub const TOLD: usize = 18 + 3 * 32;
 

@@ -1,11 +1,12 @@
 //! Results of commands. They are written as JSON to the directory of a run, and can be read back.
 //!
 //! - kinds: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`], with fields of [`head`],
-//! - where they are stored: [`places`] (the state directory), [`run`], [`traces`], [`lock`],
+//! - where they are stored: [`places`] (the state directory), [`run`], [`traces`], [`lock`], and of what runs in the [`background`],
 //! - reading them back: [`kept`], [`wires_baseline`].
 
 #![forbid(unsafe_code)]
 
+pub mod background;
 pub mod checksums;
 pub mod copied;
 pub mod copy;

@@ -11,7 +11,7 @@ use super::image;
 use super::staging::said;
 use crate::fabric;
 
-/// Builds the optimised, static program, and returns its path. Equal sources, compilers and C libraries
+/// Builds the optimised, static program with the program for nodes in it, and returns its path. Equal sources, compilers and C libraries
 /// make equal bytes, in whichever directory and at whatever time.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ use crate::fabric;
 pub(super) fn built(checkout: &Checkout) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(&checkout.root).stdin(Stdio::null());
-    cargo.args(["build", "--release", "--locked", "--package", "garland", "--bin", "garland"]);
+    cargo.args(["build", "--release", "--locked", "--package", "garland", "--bins"]);
     cargo.arg("--target-dir").arg(&checkout.target);
     // Flags are separated by this character here, since paths may contain blanks.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", checkout.flags()?.join("\x1f"));
@@ -27,9 +27,14 @@ pub(super) fn built(checkout: &Checkout) -> Result<PathBuf> {
     if !status.success() {
         bail!("`cargo build` failed: {status}");
     }
-    let binary = checkout.target.join(fabric::host()?).join("release/garland");
-    image::architecture(&binary)?;
-    checkout.assert_neutral(&binary)?;
+    let folder = checkout.target.join(fabric::host()?).join("release");
+    let (binary, node) = (folder.join("garland"), folder.join("garland-node"));
+    for program in [&binary, &node] {
+        image::architecture(program)?;
+        checkout.assert_neutral(program)?;
+    }
+    // Nodes get the smaller program, which the other one carries.
+    said(Command::new(&binary).arg("carry").args([&node, &binary]))?;
     Ok(binary)
 }
 

@@ -149,9 +149,14 @@ pub enum Command {
     },
     /// Print a manual page, or write all to a directory
     Man(Man),
-    /// Serve copies on this node (started by other commands)
+    /// Write this program to OUTPUT with the program NODE in it, which nodes get (used by builds)
     #[command(hide = true)]
-    Agent(Agent),
+    Carry {
+        /// The program for nodes, garland-node.
+        node: PathBuf,
+        /// The file to write.
+        output: PathBuf,
+    },
 }
 
 /// `garland man`.

@@ -6,15 +6,16 @@ use garland_commands::{
     cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, runs, status,
     trace, up,
 };
+use garland_dataplane::carried;
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
 use garland_measure::{balance, disk, doctor, ping, wires};
 
 use crate::args::{Args, Command};
-use crate::{agent, completion, shell, top};
+use crate::{completion, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
 use garland_fleet::context::Context;
-use garland_terminal::failure::{Exit, Failure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs the command that was parsed; refuses `--json` for a command without a result object.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
@@ -50,7 +51,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Net(net) => net::run(context, net),
         Command::Scenario(scenario) => scenario::run(context, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
-        Command::Agent(agent) => agent::run(agent),
+        Command::Carry { node, output } => {
+            let what = format!("cannot write {} with {} in it", output.display(), node.display());
+            carried::carry(node, output).or_nothing(what).map(|()| Exit::Done)
+        }
         Command::Completions { shell } => completion::script(*shell),
         Command::Man(man) => shell::manual(man),
     }
@@ -83,7 +87,7 @@ fn has_result(command: &Command) -> bool {
         | Command::Net(NetCommand::Config(_) | NetCommand::Confirm | NetCommand::Guard { .. })
         | Command::Demo(_)
         | Command::Top(_)
-        | Command::Agent(_)
+        | Command::Carry { .. }
         | Command::Completions { .. }
         | Command::Man(_) => false,
         _ => true,

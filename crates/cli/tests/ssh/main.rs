@@ -1,5 +1,6 @@
 //! Copies over a real sshd to nodes with networks and files of their own.
 
+mod carried;
 mod fabric;
 mod logins;
 mod reach;
@@ -23,10 +24,15 @@ fn field(nodes: u8) -> Sshd {
 }
 
 fn garland(field: &Sshd, arguments: &[&str]) -> Command {
+    garland_at(GARLAND, field, arguments)
+}
+
+/// Runs the program `program` on the head.
+fn garland_at(program: &str, field: &Sshd, arguments: &[&str]) -> Command {
     let mut command = field.machines.command(0, "timeout");
     command
         .args(["--signal=KILL", "30", "env"])
-        .args(["HOME=/mnt/head", "GARLAND_STATE=/mnt/head/state", "LC_ALL=C", GARLAND])
+        .args(["HOME=/mnt/head", "GARLAND_STATE=/mnt/head/state", "LC_ALL=C", program])
         .args(["--cluster", "/mnt/head/cluster.toml"])
         .args(arguments);
     command
@@ -54,6 +60,20 @@ fn cached(field: &Sshd, node: u8) -> Vec<PathBuf> {
         .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
         .map(|file| file.path())
         .collect()
+}
+
+/// Who got the binary from whom in the last run of `command`.
+fn ways(field: &Sshd, command: &str) -> Vec<String> {
+    let script =
+        format!("cat $(ls -td /mnt/head/state/*/runs/*-{command}-* | head -n 1)/binary.log");
+    let output = field.machines.command(0, "sh").args(["-c", &script]).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// The SHA-256 digest of a file in hexadecimal.
+fn digest(path: &Path) -> String {
+    let sum = Command::new("sha256sum").arg(path).output().expect("it runs");
+    String::from_utf8_lossy(&sum.stdout).chars().take(64).collect()
 }
 
 /// Agents and logins end with the command: within moments there is none.

@@ -9,24 +9,12 @@ use garland_sys::clock;
 use garland_testkit::{Sshd, said, soon};
 
 use crate::{
-    assert_nothing_left, assert_whole, cached, field, garland, half_binaries, run, wait_for,
+    assert_nothing_left, assert_whole, cached, digest, field, garland, half_binaries, run,
+    wait_for, ways,
 };
-
-/// Who got the binary from whom in the last run of `command`.
-fn ways(field: &Sshd, command: &str) -> Vec<String> {
-    let script =
-        format!("cat $(ls -td /mnt/head/state/*/runs/*-{command}-* | head -n 1)/binary.log");
-    let output = field.machines.command(0, "sh").args(["-c", &script]).output().expect("it runs");
-    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
-}
 
 fn from_the_head(ways: &[String]) -> usize {
     ways.iter().filter(|line| line.contains(": from the head")).count()
-}
-
-fn digest(path: &std::path::Path) -> String {
-    let sum = std::process::Command::new("sha256sum").arg(path).output().expect("it runs");
-    String::from_utf8_lossy(&sum.stdout).chars().take(64).collect()
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! Arguments of up, down and status, and of the agent itself.
+//! Arguments of up, down and status.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use garland_core::units::Nanos;
-use garland_protocol::ClockFault;
 
 use garland_fleet::args::{LAB_VARIABLE, Launch};
 
@@ -62,36 +61,4 @@ pub struct Standing {
     /// The lab that lab:.. nodes belong to [default: lab].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
-}
-
-/// The arguments of `garland agent`.
-#[derive(Debug, ClapArgs)]
-pub struct Agent {
-    /// A public key that may command, in hexadecimal.
-    #[arg(long, required = true)]
-    pub controller: Vec<String>,
-    /// Root directory; paths cannot leave it.
-    #[arg(long)]
-    pub root: Option<PathBuf>,
-    /// The port.
-    #[arg(long, default_value_t = 0)]
-    pub port: u16,
-    /// End only after this many idle seconds.
-    #[arg(long)]
-    pub stay: Option<u64>,
-    /// Use MPTCP for links if the kernel supports it.
-    #[arg(long)]
-    pub mptcp: bool,
-    /// Rate of an emulated node's disk, in bytes per second.
-    #[arg(long, value_name = "RATE")]
-    pub disk: Option<u64>,
-    /// A fault of its clock, injected for tests.
-    #[arg(long, value_name = "FAULT", allow_hyphen_values = true)]
-    pub clock: Option<ClockFault>,
-    /// Run in the background, and write messages to a file.
-    #[arg(long)]
-    pub detach: bool,
-    /// File for messages [default: one below Garland's state directory on this node].
-    #[arg(long, value_name = "FILE")]
-    pub log: Option<PathBuf>,
 }

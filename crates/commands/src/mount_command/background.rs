@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use garland_sys::process;
 
-use crate::background;
+use garland_results::background;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;

@@ -26,18 +26,6 @@ pub enum FarmCommand {
     Run(Box<FarmRun>),
     /// Compare runs of the same jobs: garland farm compare RUN1 RUN2
     Compare(FarmCompare),
-    /// Mount the files that a node's jobs use (started by agents)
-    #[command(hide = true)]
-    Window {
-        /// The directory to mount on.
-        dir: PathBuf,
-    },
-    /// Kill an agent's jobs if the agent is killed (started by agents)
-    #[command(hide = true)]
-    Guard {
-        /// The value of the variable in the jobs' environment by which the guard finds them.
-        mark: String,
-    },
     /// Run jobs on a node that another engine has chosen (started by that engine)
     #[command(hide = true)]
     Work(FarmWork),

@@ -26,12 +26,7 @@ use garland_terminal::failure::{Exit, Failure};
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => whole::run(context, asked),
-        FarmCommand::Guard { mark } => {
-            garland_agent::guard(std::io::stdin(), mark);
-            Ok(Exit::Done)
-        }
         FarmCommand::Work(asked) => worker::run(asked),
         FarmCommand::Compare(asked) => compare::run(context, asked),
-        FarmCommand::Window { dir } => window::serve(dir),
     }
 }

@@ -1,24 +1,20 @@
 //! Access to files of this machine for jobs on nodes: an agent on this machine serves the files,
 //! and each node mounts them on a directory, its window.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::Agent;
 use garland_core::farm::Text;
-use garland_mount::MountJob;
 use garland_protocol::{KeyPair, Opening, PublicKey};
-use garland_sys::signal::Interrupts;
-use garland_sys::threads;
 use garland_transport::{Connection, connect_agent};
 
 use super::driver::Work;
 use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, local};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Failure, OrFailure};
 
-/// The name of the directory of this machine's files in a window.
+/// The name of this machine's agent, in messages.
 const SERVER: &str = "files";
 
 /// Timeout for connecting to an agent.
@@ -71,42 +67,5 @@ impl Server {
 
 /// Returns the path of this machine's files in a window at `folder`.
 pub fn files_in(folder: &Text) -> Text {
-    Text([folder.bytes(), b"/", SERVER.as_bytes()].concat())
-}
-
-/// Runs a window: reads an order from standard input, mounts the files on `dir`, and serves the
-/// mount until standard input ends.
-pub fn serve(dir: &Path) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
-    let mut order = [0; Opening::TOLD];
-    let read = std::io::stdin().read_exact(&mut order);
-    read.or_nothing("cannot read the mount order from standard input")?;
-    let (address, key, keys) = Opening::heard(&order)
-        .ok_or_else(|| Failure::usage("invalid mount order on standard input"))?;
-    let reach = move |_| {
-        let connection = connect_agent(address, &keys, &key, CONNECT);
-        let connection = connection.map_err(|error| error.to_string())?;
-        Ok(Agent { connection, addresses: vec![address] })
-    };
-    let job = MountJob {
-        dir: dir.to_owned(),
-        names: vec![SERVER.to_owned()],
-        here: None,
-        reach: Arc::new(reach),
-        sealed: true,
-        emulated: false,
-    };
-    let mounted = garland_mount::mount(job).map_err(Failure::nothing)?;
-    let at: PathBuf = mounted.dir().to_owned();
-    let begun = threads::spawn("controller", move || {
-        let mut nothing = [0; 64];
-        while !matches!(std::io::stdin().read(&mut nothing), Ok(0) | Err(_)) {}
-        // This ends `serve` below, which reports errors.
-        let _ = garland_mount::unmount(&at);
-    });
-    begun.or_nothing("cannot start the thread that watches standard input")?;
-    let ready = || garland_terminal::outln!("mounted");
-    // Reports of activity are not needed: the farm has records of its jobs.
-    mounted.serve(&interrupts, ready, |_| {}).map_err(Failure::nothing)?;
-    Ok(Exit::Done)
+    Text([folder.bytes(), b"/", Opening::FILES.as_bytes()].concat())
 }

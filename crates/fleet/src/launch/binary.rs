@@ -1,25 +1,33 @@
-//! The running program as it is sent to nodes: without sections that only debuggers read, and identified
-//! by its digest.
+//! The program as it is sent to nodes, identified by its digest: the one for nodes that the running program carries, or
+//! else the running program itself, without sections that only debuggers read.
 
 use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use garland_dataplane::Image;
+use garland_dataplane::carried::Carried;
 use garland_sys::process;
 
-/// The running program, ready to be sent.
+use super::error::{LaunchError, cannot};
+
+/// The program for nodes, ready to be sent.
 pub struct Binary {
-    /// The bytes of the program, which nodes store.
-    pub bytes: Vec<u8>,
-    /// The SHA-256 digest of `bytes` in hexadecimal, which sha256sum on nodes can check.
+    /// The bytes that are sent, once a node has needed them.
+    bytes: OnceLock<Result<Vec<u8>, LaunchError>>,
+    /// Where the bytes are until then; none if they are known.
+    carried: Option<Carried>,
+    /// The length in bytes of what is sent: the program, or its form compressed by gzip.
+    pub length: u64,
+    /// The program's SHA-256 digest in hexadecimal, which sha256sum on nodes can check.
     pub digest: String,
     /// The program's CPU architecture, as printed by `uname -m`.
     pub machine: String,
     /// The program's file on this machine, for nodes that share the file system; none if the file
-    /// has been replaced.
+    /// has been replaced, or has the program for nodes in compressed form only.
     pub stamp: Option<Stamp>,
 }
 
@@ -33,11 +41,19 @@ pub struct Stamp {
 }
 
 impl Binary {
-    /// Reads the running program.
+    /// Finds the program that the running program carries, or reads the running program itself.
     ///
     /// # Errors
-    /// When its file cannot be read.
+    /// When the running program's file cannot be read.
     pub fn running() -> io::Result<Self> {
+        let Some(carried) = Carried::running()? else { return Self::whole() };
+        let (length, digest) = (carried.length(), hexadecimal(carried.digest()));
+        let (carried, machine) = (Some(carried), process::machine());
+        Ok(Self { bytes: OnceLock::new(), carried, length, digest, machine, stamp: None })
+    }
+
+    /// Reads the running program.
+    fn whole() -> io::Result<Self> {
         let meta = std::fs::metadata(own_binary())?;
         let mut bytes = Vec::new();
         Image::running()?.read_to_end(&mut bytes)?;
@@ -52,13 +68,37 @@ impl Binary {
             path,
             length_and_time: format!("{}.{}", meta.len(), meta.mtime()),
         });
-        Ok(Self { bytes, digest, machine: process::machine(), stamp })
+        Ok(Self { stamp, ..Self::of(bytes, digest, &process::machine()) })
+    }
+
+    /// Returns the program with these `bytes`, which have this `digest`.
+    pub(super) fn of(bytes: Vec<u8>, digest: String, machine: &str) -> Self {
+        let length = bytes.len() as u64;
+        let bytes = OnceLock::from(Ok(bytes));
+        Self { bytes, carried: None, length, digest, machine: machine.to_owned(), stamp: None }
+    }
+
+    /// Whether nodes get the program in a form that gzip unpacks.
+    pub fn is_compressed(&self) -> bool {
+        self.carried.is_some()
+    }
+
+    /// Returns the bytes that are sent to nodes.
+    ///
+    /// # Errors
+    /// When the running program's file cannot be read or is damaged.
+    pub fn bytes(&self) -> Result<&[u8], LaunchError> {
+        let read = || {
+            let bytes = self.carried.as_ref().map_or(Ok(Vec::new()), Carried::bytes);
+            bytes.map_err(cannot("send the program", ""))
+        };
+        self.bytes.get_or_init(read).as_deref().map_err(Clone::clone)
     }
 }
 
 impl fmt::Debug for Binary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Binary({} bytes, {})", self.bytes.len(), self.digest)
+        write!(f, "Binary({} bytes, {})", self.length, self.digest)
     }
 }
 
@@ -83,13 +123,14 @@ mod tests {
     #[test]
     fn the_sent_program_is_shorter_and_runs() {
         let binary = Binary::running().expect("this test can be read");
+        let bytes = binary.bytes().expect("they are known");
         let whole = std::fs::metadata(own_binary()).expect("there").len();
-        assert!((binary.bytes.len() as u64) < whole, "{binary:?} of {whole}");
+        assert!((bytes.len() as u64) < whole, "{binary:?} of {whole}");
         let path = std::env::temp_dir().join(format!("garland-binary-{}", std::process::id()));
         let mut options = std::fs::OpenOptions::new();
         let mut file =
             options.write(true).create_new(true).mode(0o700).open(&path).expect("a new file");
-        file.write_all(&binary.bytes).expect("room for it");
+        file.write_all(bytes).expect("room for it");
         drop(file);
         // Another test's child may hold the file open for writing for a moment, between its fork and
         // its exec.

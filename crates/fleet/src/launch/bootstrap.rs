@@ -23,8 +23,8 @@ pub enum BootstrapLine {
     Need {
         /// The node's CPU architecture.
         machine: String,
-        /// The commands that the node lacks for fetching the program from another node; none if it
-        /// has all.
+        /// The commands that the node lacks for unpacking the program (gzip), and for fetching it from
+        /// another node; none if it has all.
         missing: Option<String>,
     },
     /// The program could not be fetched from another node, for this reason.
@@ -77,7 +77,7 @@ pub fn arguments(binary: &Binary, path: Option<&str>, others: &[String]) -> Vec<
     // A login begins in the home directory, so a path relative to it works.
     let path = path.map_or("-", |path| path.strip_prefix("~/").unwrap_or(path)).to_owned();
     let others = if others.is_empty() { "-".to_owned() } else { others.join(",") };
-    vec![binary.digest.clone(), binary.bytes.len().to_string(), path, shared, stamp, others]
+    vec![binary.digest.clone(), binary.length.to_string(), path, shared, stamp, others]
 }
 
 fn utf8(path: &Path) -> Option<String> {
@@ -145,10 +145,15 @@ pub fn refused(why: &str) -> LaunchError {
     LaunchError::Refused(format!("cannot install garland on the node: {why}{hint}"))
 }
 
-/// Fails if the node's CPU architecture is not that of this program.
-pub fn fits(binary: &Binary, machine: &str) -> Result<(), LaunchError> {
+/// Fails if the node's CPU architecture is not that of this program, or if the node lacks what unpacks it; `missing` are
+/// the commands that it lacks.
+pub fn fits(binary: &Binary, machine: &str, missing: Option<&str>) -> Result<(), LaunchError> {
     if machine == binary.machine {
-        return Ok(());
+        let lacks = missing.is_some_and(|commands| commands.split(',').any(|name| name == "gzip"));
+        return match lacks && binary.is_compressed() {
+            true => Err("the node has no gzip, which unpacks the program; install it there".into()),
+            false => Ok(()),
+        };
     }
     Err(LaunchError::Refused(format!(
         "the node is {machine}, this program is for {}; install garland there, and set its path as \
@@ -225,14 +230,9 @@ mod tests {
 
     #[test]
     fn another_architecture_is_refused_with_a_hint() {
-        let binary = Binary {
-            bytes: vec![0; 3],
-            digest: "00".to_owned(),
-            machine: "x86_64".to_owned(),
-            stamp: None,
-        };
-        assert_eq!(fits(&binary, "x86_64"), Ok(()));
-        let error = fits(&binary, "aarch64").expect_err("it cannot run").to_string();
+        let binary = Binary::of(vec![0; 3], "00".to_owned(), "x86_64");
+        assert_eq!(fits(&binary, "x86_64", Some("gzip,bash")), Ok(()), "it is not compressed");
+        let error = fits(&binary, "aarch64", None).expect_err("it cannot run").to_string();
         assert!(error.starts_with("the node is aarch64, this program is for x86_64"), "{error}");
         let given = arguments(&binary, Some("~/bin/garland"), &["a".to_owned(), "b".to_owned()]);
         assert_eq!(given, ["00", "3", "bin/garland", "-", "-", "a,b"]);

@@ -1,6 +1,6 @@
 # Runs on a node: finds the program, or requests and stores it, and then becomes the agent. The launcher
 # sends the program, or names a node that serves it; its digest is checked in both cases.
-# $1 digest of the program, $2 its bytes, $3 the path to use or -, $4 a path that may be shared with
+# $1 digest of the program, $2 the number of bytes that are sent, $3 the path to use or -, $4 a path that may be shared with
 # the head or -, $5 the length and time of that file, $6 digests of other programs that are accepted at
 # $3 or -; then the arguments of the agent. The script is sent as one line without these comments. It
 # contains no single quote, backslash or exclamation mark, so that every login shell passes it on.
@@ -58,12 +58,12 @@ elif [ -x "$p" ]; then
   if good "$p" "$a"; then become "$@"; fi;
   echo "REFUSED $p: $r"; exit 1;
 fi;
-m=$(uname -m); v=$(umask); umask 077; t=; f=;
-tidy() { if [ "$t" ]; then rm -f "$t"; fi; };
+m=$(uname -m); v=$(umask); umask 077; t=; e=; f=;
+tidy() { if [ "$t" ]; then rm -f "$t" "$e"; fi; };
 trap tidy 0;
 trap "exit 1" 1 2 13 15;
-# The commands that this node lacks for fetching the program from another node.
-l=; for o in bash timeout sha256sum; do command -v "$o" >/dev/null || l=$l,$o; done; l=${l#,};
+# The commands that this node lacks for unpacking the program, and for fetching it from another node.
+l=; for o in gzip bash timeout sha256sum; do command -v "$o" >/dev/null || l=$l,$o; done; l=${l#,};
 # Copies the program from the path that is shared with the head. Zeroes the same header fields as the
 # head does, which refer to sections that only debuggers read.
 shared() {
@@ -72,22 +72,27 @@ shared() {
   dd if=/dev/zero of="$t" bs=4 seek=10 count=2 conv=notrunc &&
   dd if=/dev/zero of="$t" bs=4 seek=15 count=1 conv=notrunc && good "$t";
 };
+# Unpacks the program if it was sent compressed. The compressed form $e stays for other nodes.
+unpack() {
+  e=$t.gz; mv "$t" "$e"; set -C; gzip -dc <"$e" 2>/dev/null >"$t"; o=$?; set +C;
+  if [ $o -ne 0 ]; then mv -f "$e" "$t"; e=; fi;
+};
 asked() {
   echo "NEED $m ${l:--}";
   while read -r w q || exit 1; do
     if [ "$w" = SEND ]; then
       head -c "$n" | { cat >"$t"; cat >/dev/null; };
-      g=$(wc -c <"$t");
-      if [ "$g" -ne "$n" ]; then r="only $g of $n bytes could be written"; return 1; fi;
-      good "$t"; return;
+      unpack; if good "$t"; then return 0; fi;
+      g=$(wc -c <"${e:-$t}");
+      if [ "$g" -ne "$n" ]; then r="only $g of $n bytes could be written"; fi;
+      return 1;
     fi;
     # PEER and the timeout in seconds; then a line with the program for bash, and one with the ticket,
     # which must only be in the input of bash.
     read -r x && read -r y || exit 1;
     echo "$y" | timeout "$q" bash -c "$x" | head -c "$n" >"$t";
-    if good "$t"; then return 0; fi;
-    g=$(wc -c <"$t"); o="other bytes came";
-    if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
+    unpack; if good "$t"; then return 0; fi;
+    g=$(wc -c <"${e:-$t}"); o="other bytes came"; if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
     echo "UNSERVED $o";
   done;
 };
@@ -98,7 +103,10 @@ fetch() {
   if [ $o -ne 0 ]; then f="$f; $1: no file can be created there"; t=; return 1; fi;
   if shared 2>/dev/null || asked; then
     chmod 700 /proc/self/fd/0 <&9;
-    if r=$(/proc/self/fd/9 --version 2>&1); then mv -f "$t" "$b" && t= && return 0; fi;
+    if r=$(/proc/self/fd/9 --version 2>&1); then
+      if [ "$e" ]; then mv -f "$e" "$b.gz"; fi;
+      mv -f "$t" "$b" && t= && return 0;
+    fi;
   fi;
   f="$f; $1: ${r##*: }"; tidy; t=; return 1;
 };
@@ -107,12 +115,17 @@ if [ "$p" = - ]; then
   for c in "$home" "/dev/shm/garland-$u" "${TMPDIR:-/tmp}/garland-$u"; do
     d=$c/$h-$i; b=$d/$k;
     if private "$c" && private "$d"; then :; else f="$f; $c: not a private directory of this user"; continue; fi;
-    find "$d" -type f -name ".new.*" -mmin +60 -exec rm -f {} + 2>/dev/null;
+    for o in "$d"/.new.*; do
+      if [ -f "$o" ]; then find "$o" -type f -mmin +60 -exec rm -f {} + 2>/dev/null; fi;
+    done;
     if fetch "$d"; then
       for o in "$c/$h"-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]; do
         if [ "$o" = "$d" ]; then :; else rm -rf "$o"; fi;
       done;
-      ls -t "$d" | tail -n +4 | while read -r o; do rm -f "$d/$o"; done;
+      q=; for o in "$d"/*; do case $o in *.gz) ;; *) q=$q.;; esac; done;
+      if [ ${#q} -gt 3 ]; then
+        ls -t "$d" | grep -v "[.]gz" | tail -n +4 | while read -r o; do rm -f "$d/$o" "$d/$o.gz"; done;
+      fi;
       if [ "$f" ]; then echo "the program is stored in $d${f}" >&2; fi;
       go "$@";
     fi;

@@ -84,7 +84,8 @@ impl SlurmStep {
                 step.sent();
                 // If srun has ended, `next_line` below reports it.
                 let sent = starting.input().map_or(Ok(()), |input| {
-                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(&binary.bytes))
+                    let bytes = binary.bytes()?;
+                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes))
                 });
                 if let Err(error) = sent {
                     break Some(error);
@@ -148,8 +149,8 @@ impl Step {
         let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
         let Some(task) = task else { return };
         match parsed {
-            BootstrapLine::Need { machine, .. } => {
-                *task = match bootstrap::fits(binary, &machine) {
+            BootstrapLine::Need { machine, missing } => {
+                *task = match bootstrap::fits(binary, &machine, missing.as_deref()) {
                     Ok(()) => Task::Needing,
                     Err(error) => Task::Settled(Err(error)),
                 }
@@ -220,8 +221,7 @@ mod tests {
     use super::*;
 
     fn binary() -> Binary {
-        let (digest, machine) = ("00".to_owned(), "x86_64".to_owned());
-        Binary { bytes: vec![0; 3], digest, machine, stamp: None }
+        Binary::of(vec![0; 3], "00".to_owned(), "x86_64")
     }
 
     #[test]

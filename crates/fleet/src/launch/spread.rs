@@ -92,9 +92,9 @@ impl Spread {
     }
 
     /// Returns the timeout for fetching `bytes` bytes over a slow link which two nodes share.
-    pub fn patience(bytes: usize) -> Duration {
+    pub fn patience(bytes: u64) -> Duration {
         const SLOWEST: u64 = 1 << 20;
-        Duration::from_secs(5 + (bytes as u64).div_ceil(SLOWEST))
+        Duration::from_secs(5 + bytes.div_ceil(SLOWEST))
     }
 
     /// Waits until a source is available for `node`, and returns it. If `why_not` is a reason why

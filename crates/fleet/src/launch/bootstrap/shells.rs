@@ -61,7 +61,7 @@ impl Node {
         if self.shell == "busybox" {
             command.arg("sh");
         }
-        let (digest, length) = (sha256(ours), ours.len().to_string());
+        let (digest, length) = (sha256(ours), sent.len().to_string());
         command.args(["-c", &script(), "garland", &digest, &length]).args(places).arg(others);
         let path = format!("{}:/usr/bin:/bin", self.home.join("bin").display());
         command.arg("agent").current_dir(&self.home).env_clear();
@@ -183,6 +183,28 @@ fn wrong_bytes_never_run() {
         let said = node.run(&ours, [at, "-", "-"], "-", &ours);
         assert!(said.ends_with("ours agent\n"), "{said}");
         assert!(Path::new(at).exists());
+    });
+}
+
+#[test]
+fn a_compressed_program_is_unpacked_and_kept_for_other_nodes() {
+    everywhere("packed", |node| {
+        let (ours, evil) = (program("ours"), program("evil"));
+        let packed = |bytes: &[u8]| {
+            let path = node.put("plain", bytes, 0o600);
+            let output = Command::new("gzip").args(["-c", &path]).output().expect("gzip");
+            output.stdout
+        };
+        let said = node.run(&ours, ["-", "-", "-"], "-", &packed(&evil));
+        // The script requests the program again for the next directory, and gets nothing.
+        assert!(said.matches("NEED ").count() > 1 && !said.contains("evil"), "{said}");
+        let said = node.run(&ours, ["-", "-", "-"], "-", &packed(&ours));
+        assert!(said.ends_with("ours agent\n"), "{said}");
+        let kept = node.kept(&ours);
+        assert_eq!(fs::read(&kept).expect("it is kept"), ours);
+        assert_eq!(fs::read(kept.with_extension("gz")).expect("it is kept"), packed(&ours));
+        let names = fs::read_dir(kept.parent().expect("a directory")).expect("there").count();
+        assert_eq!(names, 2, "nothing else is left");
     });
 }
 

@@ -64,8 +64,8 @@ impl Logins {
                 Ok(())
             }
             BootstrapLine::Need { machine, missing } => {
+                bootstrap::fits(&self.binary, &machine, missing.as_deref())?;
                 let why_not = missing.map(|programs| format!("the node has no {programs}"));
-                bootstrap::fits(&self.binary, &machine)?;
                 let from = spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)?;
                 self.supply(&from, input)
             }
@@ -116,13 +116,13 @@ impl Logins {
 
     /// Sends the program, or the instructions for fetching it from another node.
     fn supply(&self, from: &ProgramSource, input: &mut Input) -> Result<(), LaunchError> {
-        let bytes = &self.binary.bytes;
         match from {
             ProgramSource::Head => {
+                let bytes = self.binary.bytes()?;
                 input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes))
             }
             ProgramSource::Node { at, ticket, .. } => {
-                let patience = Spread::patience(bytes.len());
+                let patience = Spread::patience(self.binary.length);
                 input.write_all(bootstrap::fetch(*at, ticket, patience).as_bytes())
             }
         }

@@ -1,29 +1,29 @@
-//! `garland agent`: runs an agent; a hidden command for launchers.
+//! `garland agent`: runs an agent in this process or in the background.
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_dataplane::Records;
 use garland_protocol::{ClockFault, ReadyLine};
-use garland_sys::clock::{self, Skew};
-use garland_sys::mptcp::Transport;
-
-use garland_commands::args::Agent;
-use garland_commands::background;
-use garland_fleet::launch::own_binary;
+use garland_results::background;
 use garland_results::places::Places;
+use garland_sys::clock::{self, Skew};
 use garland_terminal::failure::{Exit, Failure};
+
+use crate::arguments::Arguments;
 
 /// The name of the program.
 const NAME: &str = "garland";
 
-/// Runs an agent in this process until it ends, or in the background with `--detach`.
-pub fn run(agent: &Agent) -> Result<Exit, Failure> {
-    if agent.detach {
-        return detach(agent);
+/// Runs the agent that `words` describe until it ends, or in the background with `--detach`.
+pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
+    let arguments = Arguments::parse(words)?;
+    if arguments.detach {
+        return detach(&arguments);
     }
     take_name();
     // The launcher may have checked the program and then started it through a file descriptor.
@@ -34,28 +34,12 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     // the agent down cleanly. The call fails if the process already leads a session, which has the
     // same effect.
     let _ = garland_sys::process::leave_session();
-    if let Some(fault) = agent.clock {
+    if let Some(fault) = arguments.clock {
         let ClockFault { offset_ns, drift_ppb, step } = fault;
         clock::skew(Skew { offset_ns, drift_ppb, step });
     }
-    let config = AgentConfig {
-        root: agent.root.clone(),
-        controllers: agent
-            .controller
-            .iter()
-            .map(|text| {
-                parse_key(text)
-                    .ok_or_else(|| Failure::usage("a key must have 64 hexadecimal digits"))
-            })
-            .collect::<Result<_, _>>()?,
-        port: agent.port,
-        keys: None,
-        stay: agent.stay.map(Duration::from_secs),
-        disk: agent.disk,
-        records: Places::open().map_or_else(|_| Records::default(), |places| places.records()),
-        transport: Transport::mptcp_if(agent.mptcp),
-    };
-    run_agent(config).map_err(Failure::nothing)?;
+    let records = Places::open().map_or_else(|_| Records::default(), |places| places.records());
+    run_agent(AgentConfig { records, ..arguments.config }).map_err(Failure::nothing)?;
     Ok(Exit::Done)
 }
 
@@ -67,19 +51,19 @@ fn take_name() {
     let has_name = |program: &PathBuf| program.file_name().is_some_and(|name| name == NAME);
     if !program.as_ref().is_some_and(has_name) {
         // If this fails, the agent runs under the name that it has.
-        let _ = Command::new(own_binary()).arg0(NAME).args(words).exec();
+        let _ = Command::new(background::PROGRAM).arg0(NAME).args(words).exec();
     }
 }
 
 /// Starts the agent with the same arguments as a background process, prints its ready line and
 /// returns, so that an ssh that launched it ends.
-fn detach(agent: &Agent) -> Result<Exit, Failure> {
-    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
-    let path = match &agent.log {
+fn detach(arguments: &Arguments) -> Result<Exit, Failure> {
+    let words = std::env::args_os().skip(1).filter(|word| word != "--detach");
+    let path = match &arguments.log {
         Some(path) => path.clone(),
         None => own_log()?,
     };
-    let (_, line) = background::start(arguments, &path)?;
+    let (_, line) = background::start(words, &path)?;
     let Some(mut ready) = ReadyLine::parse(&line) else {
         let log = path.display();
         return Err(Failure::nothing(format!("the agent ended before it was ready; see {log}")));
@@ -106,15 +90,4 @@ fn own_log() -> Result<PathBuf, Failure> {
         let _ = std::fs::remove_file(path);
     }
     Ok(directory.join(background::log_name()))
-}
-
-fn parse_key(text: &str) -> Option<[u8; 32]> {
-    let mut key = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(key)
 }

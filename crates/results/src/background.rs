@@ -9,8 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use garland_sys::random;
 
-use garland_fleet::launch::own_binary;
 use garland_terminal::failure::{Failure, OrFailure};
+
+/// The running program, also if its file was replaced.
+pub const PROGRAM: &str = "/proc/self/exe";
 
 /// Returns a random file name for the log of a background process.
 pub fn log_name() -> String {
@@ -26,7 +28,7 @@ pub fn start(
 ) -> Result<(Child, String), Failure> {
     // The log is also readable, since an agent shortens a long log to its last part.
     let file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(log);
-    let mut child = Command::new(own_binary())
+    let mut child = Command::new(PROGRAM)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

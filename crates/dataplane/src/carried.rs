@@ -1,0 +1,173 @@
+//! The program for nodes, `garland-node`, which `garland` carries at the end of its own file, compressed by gzip, and in
+//! which form it travels.
+//!
+//! It follows the segments and sections of the file, so that it takes no memory of a running program. The file ends with
+//! a trailer of 88 bytes: [`MAGIC`], the length of the compressed program as a 64-bit little-endian number, the SHA-256
+//! digest of the program as it runs, and that of its compressed form.
+
+use std::fs::{self, File};
+use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::image::{Image, RUNNING};
+
+const MAGIC: &[u8; 16] = b"garland-node 1\n\0";
+
+/// The length of the trailer in bytes.
+const TRAILER: usize = 88;
+
+/// A compressed program at the end of a file.
+#[derive(Debug)]
+pub struct Carried {
+    file: File,
+    /// Where it begins in the file.
+    offset: u64,
+    length: u64,
+    digest: [u8; 32],
+    digest_compressed: [u8; 32],
+}
+
+impl Carried {
+    /// Finds the program that the running program carries; none if it was built without one.
+    ///
+    /// # Errors
+    /// When the running program's file cannot be read.
+    pub fn running() -> io::Result<Option<Self>> {
+        Self::of(File::open(RUNNING)?)
+    }
+
+    /// Finds the program that the program in `file` carries.
+    fn of(file: File) -> io::Result<Option<Self>> {
+        let Some(end) = file.metadata()?.len().checked_sub(TRAILER as u64) else { return Ok(None) };
+        let mut trailer = [0; TRAILER];
+        file.read_exact_at(&mut trailer, end)?;
+        let (mut length, mut digest, mut digest_compressed) = ([0; 8], [0; 32], [0; 32]);
+        length.copy_from_slice(&trailer[16..24]);
+        digest.copy_from_slice(&trailer[24..56]);
+        digest_compressed.copy_from_slice(&trailer[56..]);
+        let length = u64::from_le_bytes(length);
+        let offset = end.checked_sub(length).filter(|_| trailer.starts_with(MAGIC));
+        Ok(offset.map(|offset| Self { file, offset, length, digest, digest_compressed }))
+    }
+
+    /// Returns the length of the compressed program in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the SHA-256 digest of the program as it runs.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// Returns the compressed program.
+    ///
+    /// # Errors
+    /// When the file cannot be read; `InvalidData` if it has been damaged since it was written.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(self.offset))?;
+        file.take(self.length).read_to_end(&mut bytes)?;
+        if sha256(&bytes) != self.digest_compressed {
+            let why = "its file is damaged, and the program for nodes in it has other bytes; install garland again";
+            return Err(Error::new(ErrorKind::InvalidData, why));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Opens the program as it travels to nodes, from the running program: what it carries; what lies beside it, as nodes keep
+/// it; or the running program itself.
+///
+/// # Errors
+/// When the running program's file cannot be read or is damaged.
+pub fn for_nodes() -> io::Result<Box<dyn Read>> {
+    if let Some(carried) = Carried::running()? {
+        return Ok(Box::new(io::Cursor::new(carried.bytes()?)));
+    }
+    match fs::read_link(RUNNING).and_then(|path| File::open(beside(&path))) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(_) => Ok(Box::new(Image::running()?)),
+    }
+}
+
+/// Returns the path at which nodes keep the compressed form of the program at `path`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gz");
+    name.into()
+}
+
+/// Writes the running program to the file `output`, with the program for nodes in the file `node`. `output` may
+/// be the running program's own file.
+///
+/// # Errors
+/// When a file cannot be read or written, or gzip fails.
+pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
+    let part = output.with_extension("part");
+    let written = write(node, &part).and_then(|()| fs::rename(&part, output));
+    if written.is_err() {
+        // It may not be there.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn write(node: &Path, part: &Path) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    Image::of(File::open(node)?)?.read_to_end(&mut bytes)?;
+    // gzip reads from a file: it could block while this process writes to it.
+    fs::write(part, &bytes)?;
+    let mut gzip = Command::new("gzip");
+    let output = gzip.arg("-nc").stdin(File::open(part)?).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(Error::other(format!("gzip failed: {}", output.status)));
+    }
+    let own = File::open(RUNNING)?;
+    let whole = own.metadata()?;
+    // It may carry one already.
+    let length = Carried::of(own.try_clone()?)?.map_or(whole.len(), |carried| carried.offset);
+    let mut file = File::create(part)?;
+    io::copy(&mut own.take(length), &mut file)?;
+    file.write_all(&output.stdout)?;
+    file.write_all(MAGIC)?;
+    file.write_all(&(output.stdout.len() as u64).to_le_bytes())?;
+    file.write_all(&sha256(&bytes))?;
+    file.write_all(&sha256(&output.stdout))?;
+    file.set_permissions(whole.permissions())
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut sum = [0; 32];
+    sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_carried_program_is_found_and_checked() {
+        let path = std::env::temp_dir().join(format!("garland-carried-{}", std::process::id()));
+        let open = || File::options().read(true).write(true).open(&path).unwrap();
+        assert!(Carried::running().unwrap().is_none(), "a test carries nothing");
+        carry(Path::new("/bin/true"), &path).unwrap();
+        let carried = Carried::of(open()).unwrap().expect("it was written");
+        let mut program = Vec::new();
+        Image::of(File::open("/bin/true").unwrap()).unwrap().read_to_end(&mut program).unwrap();
+        assert_eq!(*carried.digest(), sha256(&program));
+        assert_eq!(carried.bytes().unwrap().len() as u64, carried.length());
+        open().write_all_at(b"another", carried.offset + 9).unwrap();
+        assert!(carried.bytes().unwrap_err().to_string().starts_with("its file is damaged"));
+        // A length that is longer than the file is none.
+        open().write_all_at(&[0xff; 8], carried.offset + carried.length + 16).unwrap();
+        assert!(Carried::of(open()).unwrap().is_none());
+        fs::remove_file(path).unwrap();
+    }
+}

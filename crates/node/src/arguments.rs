@@ -1,0 +1,90 @@
+//! The arguments of `garland agent`, as launchers write them: each option and its value are words of their own.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use garland_agent::AgentConfig;
+use garland_dataplane::Records;
+use garland_protocol::ClockFault;
+use garland_sys::mptcp::Transport;
+use garland_terminal::failure::Failure;
+
+/// How an agent is to run.
+#[derive(Debug)]
+pub struct Arguments {
+    /// Keys, root (`--root`), port (`--port`), idle seconds (`--stay`), the rate of an emulated disk in bytes per
+    /// second (`--disk`), and whether links use MPTCP (`--mptcp`). The records are empty.
+    pub config: AgentConfig,
+    /// A fault of its clock, injected for tests (`--clock`).
+    pub clock: Option<ClockFault>,
+    /// Whether it runs in the background, with messages in a file (`--detach`).
+    pub detach: bool,
+    /// The file for messages (`--log`); none for one below the state directory.
+    pub log: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Parses `words`, which follow `agent`. A public key that may command, 64 hexadecimal digits after
+    /// `--controller`, is required; there may be several.
+    ///
+    /// # Errors
+    /// Names the word that is unknown, lacks its value or has an invalid one.
+    pub fn parse(words: &[OsString]) -> Result<Self, Failure> {
+        let config = AgentConfig {
+            root: None,
+            controllers: Vec::new(),
+            port: 0,
+            keys: None,
+            stay: None,
+            disk: None,
+            records: Records::default(),
+            transport: Transport::mptcp_if(false),
+        };
+        let mut arguments = Self { config, clock: None, detach: false, log: None };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let config = &mut arguments.config;
+            let mut value = || {
+                let missing = || Failure::usage(format!("{} needs a value", word.display()));
+                words.next().ok_or_else(missing)
+            };
+            match word.to_str() {
+                Some("--mptcp") => config.transport = Transport::mptcp_if(true),
+                Some("--detach") => arguments.detach = true,
+                Some("--controller") => config.controllers.push(key(value()?)?),
+                Some("--root") => config.root = Some(value()?.into()),
+                Some("--port") => config.port = parsed(word, value()?)?,
+                Some("--stay") => config.stay = Some(Duration::from_secs(parsed(word, value()?)?)),
+                Some("--disk") => config.disk = Some(parsed(word, value()?)?),
+                Some("--clock") => arguments.clock = Some(parsed(word, value()?)?),
+                Some("--log") => arguments.log = Some(value()?.into()),
+                _ => return Err(Failure::usage(format!("unknown argument {}", word.display()))),
+            }
+        }
+        if arguments.config.controllers.is_empty() {
+            return Err(Failure::usage("an agent needs --controller and a public key"));
+        }
+        Ok(arguments)
+    }
+}
+
+fn parsed<T: FromStr<Err: Display>>(option: &OsStr, value: &OsStr) -> Result<T, Failure> {
+    value.to_string_lossy().parse().map_err(|error| {
+        Failure::usage(format!("invalid {} {}: {error}", option.display(), value.display()))
+    })
+}
+
+fn key(text: &OsStr) -> Result<[u8; 32], Failure> {
+    let text = text
+        .to_str()
+        .filter(|text| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let text = text.ok_or_else(|| Failure::usage("a key must have 64 hexadecimal digits"))?;
+    let mut key = [0; 32];
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(Failure::usage)?;
+    }
+    Ok(key)
+}

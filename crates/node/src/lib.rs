@@ -1,0 +1,44 @@
+//! What runs on nodes: the agent, and the processes that it starts of its own program. These are hidden
+//! commands of `garland`, and all that the smaller program `garland-node` has, which is sent to nodes. Neither
+//! option parsers nor anything of the head belong here: every byte travels to every node.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod arguments;
+mod window;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use garland_terminal::failure::{Exit, Failure};
+
+/// Runs a hidden command if `words` (the program's name first) begin with one: `agent ARGUMENTS`,
+/// `farm guard MARK` or `farm window DIRECTORY`. Returns `None` for all other words.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    let words: Vec<OsString> = words.into_iter().skip(1).collect();
+    let done = match words.split_first()? {
+        (first, arguments) if first == "agent" => agent::run(arguments),
+        (first, [second, value]) if first == "farm" => match second.to_str()? {
+            "guard" => guard(value),
+            "window" => window::serve(Path::new(value)),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(match done {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            garland_terminal::output::warn(&failure);
+            failure.exit().into()
+        }
+    })
+}
+
+/// Kills the jobs with this `mark` when standard input ends.
+fn guard(mark: &OsString) -> Result<Exit, Failure> {
+    let mark = mark.to_str().ok_or_else(|| Failure::usage("the mark of a guard must be text"))?;
+    garland_agent::guard(std::io::stdin(), mark);
+    Ok(Exit::Done)
+}
