@@ -42,7 +42,7 @@ pub use feed::FeedError;
 pub use image::Image;
 pub use pace::Pace;
 pub use recorder::Tracing;
-pub use source::{Content, Source, SourceError, StreamSource, join};
+pub use source::{Content, RemoteFile, Source, SourceError, StreamSource, join};
 pub use tree::{
     LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
 };
