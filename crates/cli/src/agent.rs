@@ -1,13 +1,14 @@
 //! `garland agent`: runs an agent; a hidden command for launchers.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_dataplane::Records;
-use garland_protocol::{ClockFault, ReadyLine};
+use garland_protocol::{ClockFault, ReadyLine, content_digest};
 use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
 
@@ -38,6 +39,7 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
         let ClockFault { offset_ns, drift_ppb, step } = fault;
         clock::skew(Skew { offset_ns, drift_ppb, step });
     }
+    let places = Places::open().ok();
     let config = AgentConfig {
         root: agent.root.clone(),
         controllers: agent
@@ -52,11 +54,20 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
         keys: None,
         stay: agent.stay.map(Duration::from_secs),
         disk: agent.disk,
-        records: Places::open().map_or_else(|_| Records::default(), |places| places.records()),
+        records: places.as_ref().map_or_else(Records::default, Places::records),
+        names: places.as_ref().and_then(|places| names(places, agent.root.as_deref())),
         transport: Transport::mptcp_if(agent.mptcp),
     };
     run_agent(config).map_err(Failure::nothing)?;
     Ok(Exit::Done)
+}
+
+/// Returns the directory of the names that the agent with this root keeps: agents of one machine have one each.
+fn names(places: &Places, root: Option<&Path>) -> Option<PathBuf> {
+    let root = root.map_or(&[][..], |root| root.as_os_str().as_bytes());
+    let digest = content_digest(root);
+    let own: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(places.folder("names").ok()?.join(own))
 }
 
 /// Executes the program again as `garland`, which `ps` then shows, unless it was started by this name:

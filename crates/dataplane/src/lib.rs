@@ -20,6 +20,7 @@ pub mod lane;
 pub mod lanes;
 pub mod leaving;
 pub mod log;
+pub mod manifest;
 pub mod pace;
 pub mod pool;
 pub mod read_back;
