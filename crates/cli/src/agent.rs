@@ -1,6 +1,6 @@
 //! `garland agent`: runs an agent; a hidden command for launchers.
 
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,10 +62,15 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns the directory of the names that the agent with this root keeps: agents of one machine have one each.
+/// Returns the directory of the names that the agent with this root keeps: agents of one machine have one each. A root
+/// that was removed and made again, such as that of a lab, is another one.
 fn names(places: &Places, root: Option<&Path>) -> Option<PathBuf> {
-    let root = root.map_or(&[][..], |root| root.as_os_str().as_bytes());
-    let digest = content_digest(root);
+    let identity = root.map_or_else(String::new, |root| {
+        let stat = root.metadata().ok();
+        let created = stat.as_ref().and_then(|stat| stat.created().ok());
+        format!("{root:?} {:?} {created:?}", stat.map(|stat| (stat.dev(), stat.ino())))
+    });
+    let digest = content_digest(identity.as_bytes());
     let own: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     Some(places.folder("names").ok()?.join(own))
 }

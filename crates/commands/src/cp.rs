@@ -3,7 +3,7 @@
 mod chain;
 mod changes;
 pub mod command_line;
-mod elsewhere;
+pub mod elsewhere;
 mod ends;
 mod gathering;
 mod handling;

@@ -1,4 +1,4 @@
-//! `garland get`: copies the content of a name to nodes, from whoever has it.
+//! `garland get`: copies the content of a name to nodes, from its holders.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,9 @@ use garland_fleet::context::Context;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_lab::Lab;
 use garland_mount::Reach;
-use garland_protocol::{NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name};
+use garland_protocol::{
+    HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name,
+};
 use garland_results::head::Phases;
 use garland_results::names::HolderShare;
 use garland_results::places::Places;
@@ -37,9 +39,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
     refuse_streams(&target.1)?;
-    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), &interrupts)?;
-    let entry = keepers.find(&get.name)?.ok_or_else(|| unknown(&get.name))?;
-    let manifest = keepers.manifest(&entry)?;
+    let (entry, manifest) = find(&get.name, &site, &interrupts)?;
     let cp = copy_of(get, &manifest)?;
     let request = CopyRequest::try_from(&cp)?;
     let source = source(&entry, &manifest, &site, &interrupts)?;
@@ -57,7 +57,14 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     };
     let (result, _listener) = copy.make(context, &run, fleet, close)?;
     let shares = shares(&source);
-    remember(&mut keepers, entry, (&source, found), &site)?;
+    let remembered = remember(&entry, (&source, found), &site, &interrupts);
+    if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
+        let name = &get.name;
+        garland_terminal::errln!(
+            "the holders of {name} are listed as before: {}",
+            failure.message()
+        );
+    }
     end_with(context, &request, &path, (&run, &result.with_holders(shares)))
 }
 
@@ -92,12 +99,13 @@ fn source(
 ) -> Result<Arc<NamedSource>, Failure> {
     let name = entry.record.name();
     if entry.holders.is_empty() {
-        return Err(Failure::nothing(format!("nobody has the content of {name} any more"))
+        return Err(Failure::nothing(format!("nothing holds the content of {name} any more"))
             .hint("publish it again"));
     }
     let lab = site.lab.as_ref().map(Lab::name);
     let holder = |record: &NameHolder| {
-        Ok(Holder::new(record.clone(), reach(&site.places, lab, &record.node)?))
+        let reach = reach(&site.places, lab, &record.node)?;
+        Ok(Holder::new(record.clone(), reach, interrupts))
     };
     let holders = entry.holders.iter().map(holder).collect::<Result<_, Failure>>()?;
     Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))
@@ -153,7 +161,7 @@ fn locate(
     for (agent, answer) in asked {
         if let (Some(name), Ok(answer), true) = (names.get(node), answer, has(node)) {
             let path = answer.path;
-            found.push(NameHolder { node: name.clone(), is_head: false, path });
+            found.push(NameHolder { node: name.clone(), kind: HolderKind::Node, path });
         }
         agents.push(agent);
         node += 1;
@@ -173,29 +181,45 @@ fn shares(source: &NamedSource) -> Vec<HolderShare> {
     shares.filter(|share| share.bytes > 0 || share.reason.is_some()).collect()
 }
 
+/// Finds the name. The channels to the agents that keep it are closed before the copy, which may take long.
+fn find(
+    name: &str,
+    site: &Site,
+    interrupts: &Interrupts,
+) -> Result<(NameEntry, NameManifest), Failure> {
+    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
+    let manifest = keepers.manifest(&entry)?;
+    Ok((entry, manifest))
+}
+
 /// Records which nodes hold the content now: those that got it and have standing agents, and not those whose
-/// content differs.
+/// content differs. If the name stands for other content by now, nothing is recorded.
 fn remember(
-    keepers: &mut Keepers<'_>,
-    mut entry: NameEntry,
+    entry: &NameEntry,
     (source, found): (&NamedSource, Vec<NameHolder>),
     site: &Site,
+    interrupts: &Interrupts,
 ) -> Result<(), Failure> {
-    let before = entry.holders.clone();
-    for (holder, state) in source.holders() {
-        if matches!(state.fault, Some(HolderFault::Differs(_))) {
-            entry.holders.retain(|it| *it != holder.record);
+    let shelf = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+    let is_standing = |it: &NameHolder| Standing::find(&shelf, &it.node).is_some();
+    let found: Vec<NameHolder> = found.into_iter().filter(is_standing).collect();
+    let differing = source.holders().into_iter().filter_map(|(holder, state)| {
+        matches!(state.fault, Some(HolderFault::Differs(_))).then_some(&holder.record)
+    });
+    let differing: Vec<&NameHolder> = differing.collect();
+    let has = |entry: &NameEntry, holder: &NameHolder| entry.holders.contains(holder);
+    if differing.is_empty() && found.iter().all(|holder| has(entry, holder)) {
+        return Ok(());
+    }
+    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let now = keepers.find(entry.record.name())?;
+    let Some(mut now) = now.filter(|now| now.record == entry.record) else { return Ok(()) };
+    now.holders.retain(|holder| !differing.contains(&holder));
+    for holder in found {
+        if !has(&now, &holder) {
+            now.add(holder);
         }
     }
-    let shelf = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
-    let standing = found.into_iter().filter(|it| Standing::find(&shelf, &it.node).is_some());
-    standing
-        .filter(|it| !entry.holders.contains(it))
-        .collect::<Vec<_>>()
-        .into_iter()
-        .for_each(|holder| entry.add(holder));
-    if entry.holders != before {
-        keepers.keep(&entry, &[])?;
-    }
-    Ok(())
+    keepers.keep(&now, &[]).map(drop)
 }

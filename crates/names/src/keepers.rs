@@ -1,7 +1,6 @@
 //! The standing agents that keep names: three of them have all names, and each of them is enough.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use garland_control::{Agent, ask_names};
 use garland_core::cluster::Node;
@@ -169,28 +168,6 @@ impl<'a> Keepers<'a> {
         Ok(kept)
     }
 
-    /// Asks `nodes`, which need standing agents, for the manifest of `path` on them. Returns the answer or error of
-    /// each, in order.
-    pub fn digest(
-        &self,
-        nodes: &[Node],
-        path: &[u8],
-    ) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
-        let agents = at_once(nodes, ASKED, |node| {
-            let record = self.standing.iter().find(|record| record.name == node.name);
-            let record = record.ok_or("it has no standing agent: start it with `garland up`")?;
-            record.connect(&self.keys).map_err(|error| error.to_string())
-        });
-        let order = NamesOrder::Digest(path.to_vec());
-        let asked = ask_names(agents, &order, &[], Some(self.interrupts));
-        let asked = asked.or_nothing(format!(
-            "reading {} on nodes",
-            Path::new(std::ffi::OsStr::new(&*String::from_utf8_lossy(path))).display()
-        ))?;
-        self.go_on("reading the files")?;
-        Ok(asked.into_iter().map(|(_, answer)| answer).collect())
-    }
-
     fn ask(
         &mut self,
         order: &NamesOrder,
@@ -201,13 +178,33 @@ impl<'a> Keepers<'a> {
         let asked = asked.or_nothing("asking the agents that keep names")?;
         let (agents, answers) = asked.into_iter().unzip();
         self.agents = agents;
-        self.go_on("asking the agents that keep names")?;
+        if self.interrupts.have_come() {
+            return Err(Failure::interrupted("asking the agents that keep names"));
+        }
         Ok(answers)
     }
+}
 
-    fn go_on(&self, operation: &str) -> Result<(), Failure> {
-        if self.interrupts.have_come() { Err(Failure::interrupted(operation)) } else { Ok(()) }
+/// Asks `nodes`, which need standing agents, for the manifest of `path` on them. Returns the answer or error of
+/// each, in order.
+pub fn digest(
+    (places, lab): (&Places, Option<&Lab>),
+    (nodes, path): (&[Node], &[u8]),
+    interrupts: &Interrupts,
+) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
+    let (shelf, keys) = (RecordDir::open(places, lab.map(Lab::name))?, places.controller_keys()?);
+    let agents = at_once(nodes, ASKED, |node| {
+        let record = Standing::find(&shelf, &node.name);
+        let record = record.ok_or("it has no standing agent: start it with `garland up`")?;
+        record.connect(&keys).map_err(|error| error.to_string())
+    });
+    let order = NamesOrder::Digest(path.to_vec());
+    let asked = ask_names(agents, &order, &[], Some(interrupts));
+    let asked = asked.or_nothing("reading the content on nodes")?;
+    if interrupts.have_come() {
+        return Err(Failure::interrupted("reading the content on nodes"));
     }
+    Ok(asked.into_iter().map(|(_, answer)| answer).collect())
 }
 
 /// Returns the error of a command that needs the content of `name`, which does not exist.

@@ -1,17 +1,28 @@
 //! `garland publish`: makes a name stand for a file or directory, which stays where it is.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use garland_commands::cp::elsewhere;
+use garland_commands::cp::overtime::Overtime;
 use garland_commands::cp::site;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
+use garland_core::plan::{LaneBlocks, Layout};
+use garland_dataplane::RemoteFile;
+use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::manifest::ManifestReader;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_protocol::{NameEntry, NameHolder, NameManifest, NameRecord, check_name};
+use garland_protocol::operation::NamesAnswer;
+use garland_protocol::{
+    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedFile, check_name,
+};
+use garland_remote::Address;
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, PublishResult, PublishedNode};
 use garland_results::places::Places;
@@ -21,9 +32,12 @@ use garland_sys::{clock, process};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::args::Publish;
-use crate::keepers::{Keepers, enter, enter_of};
+use crate::keepers::{Keepers, digest, enter, enter_of};
 
-/// The content that is published, and who has it.
+/// The number of threads that read and digest an object.
+const READERS: usize = 4;
+
+/// The content that is published, and its holders.
 struct Content {
     manifest: NameManifest,
     holders: Vec<NameHolder>,
@@ -42,14 +56,22 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
         Some((nodes, _)) => enter_of(&places, asked, nodes)?,
         None => enter(&places, asked)?,
     };
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
-    let mut keepers = Keepers::open(&places, lab.as_ref(), &interrupts)?;
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    // Without agents that keep the name, nothing is read. Their channels are not kept open meanwhile.
+    drop(Keepers::open(&places, lab.as_ref(), &interrupts)?);
     phases.end("set-up");
     let content = match &nodes {
-        Some((nodes, path)) => on_nodes(&keepers, nodes, path)?,
-        None => here(&places, Path::new(&publish.path))?,
+        Some((nodes, path)) => {
+            let read = digest((&places, lab.as_ref()), (nodes, path), &interrupts)?;
+            on_nodes(nodes, read)?
+        }
+        None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
+            Some(address) => origin(&address, &publish.path, &interrupts)?,
+            None => here(&places, Path::new(&publish.path), &interrupts)?,
+        },
     };
     phases.end("read");
+    let mut keepers = Keepers::open(&places, lab.as_ref(), &interrupts)?;
     let (entry, manifest) = entry(&mut keepers, &publish.name, &content)?;
     let kept = keepers.keep(&entry, &manifest)?;
     phases.end("keep");
@@ -64,15 +86,9 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     Ok(Exit::of_work(ok == result.nodes.len(), ok > 0, false))
 }
 
-/// Returns the nodes of `path` and the path on them; `None` for a path on this machine.
+/// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object or a URL.
 fn nodes(context: &Context, path: &OsStr) -> Result<Option<site::Target>, Failure> {
-    let is_url = |start: &&str| path.as_bytes().starts_with(start.as_bytes());
-    if ["s3://", "http://", "https://"].iter().any(is_url) {
-        let what = "objects and URLs cannot be published, only files and directories of machines";
-        let hint = "copy it to nodes first, as in: garland cp s3://bucket/model 'n[1-2]:/data/'";
-        return Err(Failure::usage(what).hint(hint));
-    }
-    if Path::new(path).exists() {
+    if elsewhere::is_elsewhere(Path::new(path)) || Path::new(path).exists() {
         return Ok(None);
     }
     match target::parse(path).map_err(Failure::usage)? {
@@ -87,18 +103,19 @@ fn nodes(context: &Context, path: &OsStr) -> Result<Option<site::Target>, Failur
     }
 }
 
-/// Reads the content on nodes. That of the first one that has it counts; nodes that have another one are no holders.
-fn on_nodes(keepers: &Keepers<'_>, nodes: &[Node], path: &[u8]) -> Result<Content, Failure> {
+/// Returns the content that nodes have read. That of the first one counts; nodes that have another one are no
+/// holders.
+fn on_nodes(nodes: &[Node], read: Vec<Result<NamesAnswer, String>>) -> Result<Content, Failure> {
     let mut manifest: Option<NameManifest> = None;
     let (mut holders, mut ends) = (Vec::new(), Vec::new());
-    for (node, answer) in nodes.iter().zip(keepers.digest(nodes, path)?) {
+    for (node, answer) in nodes.iter().zip(read) {
         let own = answer.and_then(|it| Ok((NameManifest::parse(&it.manifest)?, it.path)));
         let reason = own.and_then(|(own, path)| {
             let first = manifest.get_or_insert_with(|| own.clone());
             if !first.has_content_of(&own) {
                 return Err("its content differs from that of the first node".to_owned());
             }
-            holders.push(NameHolder { node: node.name.clone(), is_head: false, path });
+            holders.push(NameHolder { node: node.name.clone(), kind: HolderKind::Node, path });
             Ok(())
         });
         ends.push(PublishedNode::new(&node.name, reason.err()));
@@ -113,13 +130,60 @@ fn on_nodes(keepers: &Keepers<'_>, nodes: &[Node], path: &[u8]) -> Result<Conten
 }
 
 /// Reads the content on this machine.
-fn here(places: &Places, path: &Path) -> Result<Content, Failure> {
+fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Content, Failure> {
     let (records, stop) = (places.records(), AtomicBool::new(false));
     let reader = ManifestReader { root: &Root::Free, records: &records, disk: None, stop: &stop };
+    let overtime = Overtime::watch("reading the content", interrupts)?;
     let (path, manifest) = reader.read(path).map_err(Failure::nothing)?;
+    overtime.end();
+    if interrupts.have_come() {
+        return Err(Failure::interrupted("reading the content"));
+    }
     let node = process::host_name();
     let nodes = vec![PublishedNode::new(&node, None)];
-    Ok(Content { manifest, holders: vec![NameHolder { node, is_head: true, path }], nodes })
+    Ok(Content {
+        manifest,
+        holders: vec![NameHolder { node, kind: HolderKind::Head, path }],
+        nodes,
+    })
+}
+
+/// Reads an object or URL once, for the digests of its blocks.
+fn origin(
+    address: &Address,
+    given: &OsStr,
+    interrupts: &Arc<Interrupts>,
+) -> Result<Content, Failure> {
+    let node = address.to_string();
+    let base = address.file_name().filter(|_| !address.is_prefix());
+    let Some(base) = base else {
+        return Err(Failure::usage(format!("{node} is not a single object"))
+            .hint("copy it to nodes, and publish it there"));
+    };
+    if given != node.as_str() {
+        return Err(Failure::usage(format!(
+            "the agents that keep names would see the secrets of {node}"
+        ))
+        .hint("give an address without user, password and query"));
+    }
+    let object = elsewhere::open_at(address, interrupts)?;
+    let (layout, stop) = (Layout::fitting(object.size()), AtomicBool::new(false));
+    let read = |index, bytes: &mut [u8]| {
+        let filled = object.fill(layout.offset(index), bytes);
+        filled.map_err(|trouble| io::Error::other(trouble.message().to_owned()))
+    };
+    let all = LaneBlocks::all(layout.blocks());
+    let digests = digest_all(layout, all, READERS, read, || (), &stop);
+    if interrupts.have_come() {
+        return Err(Failure::interrupted(format!("reading {node}")));
+    }
+    let (digests, mode) = (digests.or_nothing(format!("reading {node}"))?, object.mode());
+    let modified = object.time().unwrap_or_default();
+    let file = NamedFile { path: Vec::new(), mode, modified, layout, digests };
+    let manifest = NameManifest { base, is_tree: false, files: vec![file] };
+    let nodes = vec![PublishedNode::new(&node, None)];
+    let holders = vec![NameHolder { node, kind: HolderKind::Origin, path: Vec::new() }];
+    Ok(Content { manifest, holders, nodes })
 }
 
 /// Returns the entry of the name, and its encoded manifest. If the name stands for the same content already, the

@@ -1,4 +1,4 @@
-//! Names for content (`garland publish`): what a name stands for, who holds it, and the messages about
+//! Names for content (`garland publish`): what a name stands for, its holders, and the messages about
 //! names.
 //!
 //! A record is authenticated by a key that is derived from the controller's private key. Agents have no such
@@ -49,16 +49,27 @@ pub struct NamedContent {
     pub files: u32,
 }
 
-/// A place where the content of a name lies. Nobody vouches for it: what is read there is verified.
+/// A place where the content of a name lies. It is not authenticated: what is read there is verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameHolder {
-    /// The node's name, or the name of a host on which commands run.
+    /// The node's name, the name of a head's host, or the address of an object.
     pub node: String,
-    /// Whether the content lies on the host of a head, which has no agent.
-    pub is_head: bool,
+    /// What the holder is.
+    pub kind: HolderKind,
     /// The path of the file or directory below the root of the node's agent, without a slash at the beginning
-    /// (raw bytes).
+    /// (raw bytes); empty for an object.
     pub path: Vec<u8>,
+}
+
+/// The kinds of holders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HolderKind {
+    /// A host on which commands run, which has no agent.
+    Head,
+    /// A node with an agent.
+    Node,
+    /// The object or URL that was published: it is read only if no other holder is left.
+    Origin,
 }
 
 /// A record, and the holders of its content.
@@ -206,13 +217,17 @@ impl NameEntry {
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.record.name)?;
         within("holders", self.holders.len(), 0..=HOLDERS_MAX)?;
-        let is_short = |it: &NameHolder| it.path.len() <= PATH_MAX && it.node.len() <= 255;
-        ensure(self.holders.iter().all(is_short), || "the path of a holder is too long")
+        let is_sound = |it: &NameHolder| {
+            it.path.len() <= PATH_MAX
+                && it.node.len() <= if it.kind == HolderKind::Origin { PATH_MAX } else { 260 }
+                && !it.node.contains(char::is_control)
+        };
+        ensure(self.holders.iter().all(is_sound), || "a holder has no usual node or path")
     }
 
     /// Adds a holder in place of one with the same node, unless there are too many, or its path is too long.
     pub fn add(&mut self, holder: NameHolder) {
-        self.holders.retain(|it| (&it.node, it.is_head) != (&holder.node, holder.is_head));
+        self.holders.retain(|it| (&it.node, it.kind) != (&holder.node, holder.kind));
         if self.holders.len() < HOLDERS_MAX && holder.path.len() <= PATH_MAX {
             self.holders.push(holder);
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::cluster::nodelist;
 use garland_core::farm::Text;
 use garland_core::units::bytes;
-use garland_protocol::NameEntry;
+use garland_protocol::{HolderKind, NameEntry, NameHolder};
 use garland_terminal::verdicts::folded;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,8 @@ pub struct NamedResult {
 #[derive(Serialize)]
 struct HolderResult {
     node: String,
-    path: Text,
+    /// `None` for an object or URL.
+    path: Option<Text>,
 }
 
 /// The result object `garland.names/1`.
@@ -93,9 +94,10 @@ impl NamedResult {
     #[must_use]
     pub fn new(entry: &NameEntry) -> Self {
         let content = entry.record.content();
-        let holder = |it: &garland_protocol::NameHolder| HolderResult {
+        let holder = |it: &NameHolder| HolderResult {
             node: it.node.clone(),
-            path: Text([b"/", it.path.as_slice()].concat()),
+            path: (it.kind != HolderKind::Origin)
+                .then(|| Text([b"/", it.path.as_slice()].concat())),
         };
         Self {
             name: entry.record.name().to_owned(),
@@ -122,9 +124,13 @@ impl fmt::Display for NamedResult {
         let size = bytes::format(*bytes);
         let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
         let root = &root[..root.len().min(12)];
-        let holders: Vec<&str> = self.holders.iter().map(|it| it.node.as_str()).collect();
-        let holders =
-            if holders.is_empty() { "nobody".to_owned() } else { nodelist::fold(&holders) };
+        let (nodes, origins): (Vec<_>, Vec<_>) =
+            self.holders.iter().partition(|it| it.path.is_some());
+        let nodes: Vec<&str> = nodes.iter().map(|it| it.node.as_str()).collect();
+        let nodes = (!nodes.is_empty()).then(|| nodelist::fold(&nodes));
+        let all: Vec<String> =
+            nodes.into_iter().chain(origins.iter().map(|it| it.node.clone())).collect();
+        let holders = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
         writeln!(f, "{name}: {size} in {files}, root {root}, held by {holders}")
     }
 }
@@ -154,7 +160,7 @@ impl fmt::Display for UnpublishResult {
 }
 
 impl HolderShare {
-    /// Returns the lines of a table: what came from whom, and who was left alone.
+    /// Returns the lines of a table: what came from which holder, and which was left alone.
     #[must_use]
     pub fn table(shares: &[Self]) -> String {
         let given = shares.iter().filter(|share| share.bytes > 0);

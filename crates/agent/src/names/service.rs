@@ -106,7 +106,7 @@ fn execute(
 
 fn store(agent: &Agent) -> Result<NameStore, OrderError> {
     let path = agent.config.names.clone().ok_or("it has no state directory for names")?;
-    NameStore::open(path).map_err(cannot("open the list of names"))
+    Ok(NameStore::open(path))
 }
 
 /// Sends a manifest in pieces.

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -28,14 +28,9 @@ const ENDED_KEPT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 pub struct NameStore(PathBuf);
 
 impl NameStore {
-    /// Opens the directory `path`, which only this user may write; created if missing.
-    ///
-    /// # Errors
-    /// When it cannot be created.
-    pub fn open(path: PathBuf) -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
-        Ok(Self(path))
+    /// Opens the directory `path`, which is created when a name is kept.
+    pub fn open(path: PathBuf) -> Self {
+        Self(path)
     }
 
     /// Calls `each` with the entry of `name`, or with all entries, in no order. Damaged ones are left out, and
@@ -48,7 +43,11 @@ impl NameStore {
             self.entry(name).into_iter().for_each(each);
             return Ok(());
         }
-        for file in fs::read_dir(&self.0)? {
+        let files = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            files => files?,
+        };
+        for file in files {
             let path = file?.path();
             // A file with an extension is a manifest, or was left by an agent that was killed.
             if path.extension().is_some() {
@@ -88,6 +87,7 @@ impl NameStore {
         if old.as_ref().is_some_and(|old| old.record.number() > entry.record.number()) {
             return Ok(());
         }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(told)?;
         let beside = path.with_extension(MANIFEST);
         match entry.record.content() {
             Some(content) if content_digest(manifest) == content.root => {

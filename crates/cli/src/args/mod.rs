@@ -111,9 +111,9 @@ pub enum Command {
     Up(Up),
     /// Make a name stand for a file or directory; names lists, unpublish ends names: garland publish PATH --as NAME
     Publish(Publish),
-    /// Copy the content of a name to nodes, from whoever has it: garland get NAME 'n[01-20]:/scratch/'
+    /// Copy the content of a name to nodes, from all that have it: garland get NAME 'n[01-20]:/scratch/'
     Get(Get),
-    /// List the names of content, and who has it
+    /// List the names of content, and the nodes that have it
     Names(Names),
     /// End a name; the files stay
     Unpublish(Unpublish),

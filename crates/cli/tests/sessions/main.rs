@@ -72,7 +72,7 @@ fn help() {
     Copy:
       cp        Copy files and directories to every node, or from nodes
       publish   Make a name stand for a file or directory; names lists, unpublish ends names
-      get       Copy the content of a name to nodes, from whoever has it
+      get       Copy the content of a name to nodes, from all that have it
       mount     Mount the files of all nodes below one directory
       up        Start standing agents, so that commands need no set-up; down ends, status shows them
 

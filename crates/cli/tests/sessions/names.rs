@@ -1,4 +1,4 @@
-//! Names for content: what is published is fetched from whoever has it, verified.
+//! Names for content: what is published is fetched from its holders, verified.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -267,7 +267,7 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     for (path, reason) in [
         ("local2:/to/m", "cannot read link: "),
         ("local2:/none", "cannot open /none: no such file or directory"),
-        ("s3://bucket/model", "objects and URLs cannot be published"),
+        ("s3://bucket/models/", "is not a single object"),
         ("-", "a stream cannot be published"),
     ] {
         let said = nodes.run(&["publish", path, "--as", "x"]);

@@ -23,10 +23,14 @@ pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Object>, Fai
         let what = format!("{address} is not a single object");
         return Err(Failure::usage(what).hint("-r copies all objects below it"));
     }
-    let interrupts = Arc::clone(interrupts);
-    let asked = Arc::clone(&interrupts);
-    let object = Object::open(&address, names(), move || asked.have_come());
-    Ok(Some(object.map_err(|it| unread("opening", &address, &it, &interrupts))?))
+    open_at(&address, interrupts).map(Some)
+}
+
+/// Opens the object or URL at `address`.
+pub fn open_at(address: &Address, interrupts: &Arc<Interrupts>) -> Result<Object, Failure> {
+    let asked = Arc::clone(interrupts);
+    let object = Object::open(address, names(), move || asked.have_come());
+    object.map_err(|it| unread("opening", address, &it, interrupts))
 }
 
 /// Returns the address of the first source that is remote; `None` if no source is.

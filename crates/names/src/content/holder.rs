@@ -7,8 +7,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use garland_commands::cp::elsewhere;
 use garland_mount::{NodeFile, NodeFileError, NodeFiles, Reach};
-use garland_protocol::{NameHolder, NamedFile, content_digest};
+use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
+use garland_remote::{Address, Object};
+use garland_sys::signal::Interrupts;
 use garland_sys::sync::Mutex;
 use garland_sys::{error, process};
 
@@ -35,28 +38,27 @@ pub struct Holder {
 enum Access {
     Here,
     Node(NodeFiles),
+    /// An object or URL; the user's interrupts end waiting for it.
+    Origin(Arc<Interrupts>),
     Elsewhere,
 }
 
 enum OpenFile {
     Here(File),
     Node(NodeFile),
+    Origin(Object),
 }
 
 impl Holder {
     /// Creates the holder of a record; `reach` connects to its node's agent. Nothing is contacted.
-    pub fn new(record: NameHolder, reach: Reach) -> Self {
-        let access = match record.is_head {
-            true if record.node == process::host_name() => Access::Here,
-            true => Access::Elsewhere,
-            false => Access::Node(NodeFiles::new(record.node.clone(), reach)),
+    pub fn new(record: NameHolder, reach: Reach, interrupts: &Arc<Interrupts>) -> Self {
+        let access = match record.kind {
+            HolderKind::Head if record.node == process::host_name() => Access::Here,
+            HolderKind::Head => Access::Elsewhere,
+            HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
+            HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
         Self { record, access, open: Mutex::default() }
-    }
-
-    /// Returns whether the content lies on this machine.
-    pub fn is_here(&self) -> bool {
-        matches!(self.access, Access::Here)
     }
 
     /// Fills `bytes` with block `index` of `file`, which is the file `number` of the name, and verifies it.
@@ -73,11 +75,13 @@ impl Holder {
                 file.read_exact_at(bytes, offset).map_err(|error| error::reason(&error))
             }
             OpenFile::Node(file) => file.read(offset, bytes),
+            OpenFile::Origin(object) => {
+                object.fill(offset, bytes).map_err(|trouble| trouble.message().to_owned())
+            }
         };
         read.map_err(HolderFault::Unread)?;
         if Some(&content_digest(bytes)) != file.digests.get(index as usize) {
-            let path = self.path(file);
-            let what = format!("{} differs in block {index}", shown(&path));
+            let what = format!("{} differs in block {index}", self.shown(file));
             return Err(HolderFault::Differs(what));
         }
         Ok(())
@@ -105,6 +109,16 @@ impl Holder {
                 let length = file.metadata().map_err(told)?.len();
                 (OpenFile::Here(file), length)
             }
+            Access::Origin(interrupts) => {
+                let told = |reason: String| HolderFault::Unread(reason);
+                let address = Address::parse(&self.record.node);
+                let address = address.ok_or_else(|| told("it has no address".to_owned()))?;
+                let address = address.map_err(|trouble| told(trouble.message().to_owned()))?;
+                let object = elsewhere::open_at(&address, interrupts)
+                    .map_err(|failure| told(failure.message().to_owned()))?;
+                let length = object.size();
+                (OpenFile::Origin(object), length)
+            }
             Access::Node(node) => {
                 let file = node.open(&path).map_err(|error| match error {
                     NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
@@ -116,7 +130,7 @@ impl Holder {
         };
         if length != file.layout.length {
             let wanted = file.layout.length;
-            let what = format!("{} has {length} bytes instead of {wanted}", shown(&path));
+            let what = format!("{} has {length} bytes instead of {wanted}", self.shown(file));
             return Err(HolderFault::Differs(what));
         }
         while open.len() >= OPEN {
@@ -134,8 +148,12 @@ impl Holder {
             below => [&self.record.path, below].join(&b'/'),
         }
     }
-}
 
-fn shown(path: &[u8]) -> String {
-    format!("/{}", String::from_utf8_lossy(path))
+    /// Returns the path of a file for messages, or that it is the object.
+    fn shown(&self, file: &NamedFile) -> String {
+        match self.access {
+            Access::Origin(_) => "the object".to_owned(),
+            _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
+        }
+    }
 }

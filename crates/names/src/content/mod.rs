@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
-use garland_protocol::{NameManifest, NamedFile};
+use garland_protocol::{HolderKind, NameManifest, NamedFile};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, threads};
@@ -44,14 +44,16 @@ struct Shared {
 }
 
 impl NamedSource {
-    /// Starts the threads that read from `holders`; those on this machine come first.
+    /// Starts the threads that read from `holders`: those on this machine come first, the origin last.
     pub fn open(
         name: &str,
         manifest: NameManifest,
         mut holders: Vec<Holder>,
         interrupts: &Arc<Interrupts>,
     ) -> Result<Self, Failure> {
-        holders.sort_by_key(|holder| !holder.is_here());
+        holders.sort_by_key(|holder| holder.record.kind);
+        // An origin is read from when the others have failed.
+        let near = holders.iter().filter(|it| it.record.kind != HolderKind::Origin).count();
         let (mut first, mut lengths) = (Vec::new(), Vec::new());
         for file in &manifest.files {
             first.push(lengths.len() as u64);
@@ -68,7 +70,7 @@ impl NamedSource {
             active: Mutex::new(0),
             interrupts: Arc::clone(interrupts),
         });
-        for _ in 0..ACTIVE {
+        for _ in 0..near.clamp(1, ACTIVE) {
             Shared::activate(&shared).or_nothing("reading from holders")?;
         }
         Ok(Self(shared))

@@ -67,12 +67,15 @@ fn names_and_holders_are_bounded() {
     let mut entry = NameEntry { record, holders: Vec::new() };
     let holder = |number: usize, length| NameHolder {
         node: format!("n{number}"),
-        is_head: false,
+        kind: HolderKind::Node,
         path: vec![b'x'; length],
     };
     (0..HOLDERS_MAX + 5).for_each(|number| entry.add(holder(number, PATH_MAX)));
     entry.add(holder(3, 1));
     assert_eq!((entry.holders.len(), entry.check()), (HOLDERS_MAX, Ok(())));
+    let mut forged = entry.clone();
+    forged.holders[0].node = "n1\nok      n2".to_owned();
+    assert!(forged.check().is_err());
     let message = crate::FromAgent::Names(NamesEvent::Entry(Box::new(entry)));
     assert!(crate::Message::to_bytes(&message).len() <= crate::MAX_MESSAGE);
 }

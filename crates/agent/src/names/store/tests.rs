@@ -12,7 +12,7 @@ impl Drop for Scratch {
 
 fn store(name: &str) -> (Scratch, NameStore) {
     let path = std::env::temp_dir().join(format!("garland-names-{}-{name}", std::process::id()));
-    (Scratch(path.clone()), NameStore::open(path).unwrap())
+    (Scratch(path.clone()), NameStore::open(path))
 }
 
 fn entry(name: &str, number: u64, manifest: Option<&[u8]>) -> NameEntry {
