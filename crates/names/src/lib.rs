@@ -9,5 +9,6 @@ mod content;
 pub mod get;
 mod keepers;
 pub mod list;
+mod origin;
 pub mod publish;
 pub mod unpublish;

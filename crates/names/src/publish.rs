@@ -1,7 +1,6 @@
 //! `garland publish`: makes a name stand for a file or directory, which stays where it is.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,17 +11,11 @@ use garland_commands::cp::overtime::Overtime;
 use garland_commands::cp::site;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
-use garland_core::plan::{LaneBlocks, Layout};
-use garland_dataplane::RemoteFile;
-use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::manifest::ManifestReader;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{
-    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedFile, check_name,
-};
-use garland_remote::Address;
+use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, PublishResult, PublishedNode};
 use garland_results::places::Places;
@@ -33,9 +26,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::args::Publish;
 use crate::keepers::{Keepers, digest, enter, enter_of};
-
-/// The number of threads that read and digest an object.
-const READERS: usize = 4;
+use crate::origin;
 
 /// The content that is published, and its holders.
 struct Content {
@@ -43,6 +34,14 @@ struct Content {
     holders: Vec<NameHolder>,
     /// What became of each node, or of this machine.
     nodes: Vec<PublishedNode>,
+}
+
+impl Content {
+    /// Creates the content that one holder has, which is no node.
+    fn of_one(manifest: NameManifest, node: String, kind: HolderKind, path: Vec<u8>) -> Self {
+        let nodes = vec![PublishedNode::new(&node, None)];
+        Self { manifest, holders: vec![NameHolder { node, kind, path }], nodes }
+    }
 }
 
 /// Publishes a file or directory.
@@ -66,7 +65,10 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
             on_nodes(nodes, read)?
         }
         None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
-            Some(address) => origin(&address, &publish.path, &interrupts)?,
+            Some(address) => {
+                let manifest = origin::manifest(&address, &publish.path, &interrupts)?;
+                Content::of_one(manifest, address.to_string(), HolderKind::Origin, Vec::new())
+            }
             None => here(&places, Path::new(&publish.path), &interrupts)?,
         },
     };
@@ -146,44 +148,6 @@ fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Co
         holders: vec![NameHolder { node, kind: HolderKind::Head, path }],
         nodes,
     })
-}
-
-/// Reads an object or URL once, for the digests of its blocks.
-fn origin(
-    address: &Address,
-    given: &OsStr,
-    interrupts: &Arc<Interrupts>,
-) -> Result<Content, Failure> {
-    let node = address.to_string();
-    let base = address.file_name().filter(|_| !address.is_prefix());
-    let Some(base) = base else {
-        return Err(Failure::usage(format!("{node} is not a single object"))
-            .hint("copy it to nodes, and publish it there"));
-    };
-    if given != node.as_str() {
-        return Err(Failure::usage(format!(
-            "the agents that keep names would see the secrets of {node}"
-        ))
-        .hint("give an address without user, password and query"));
-    }
-    let object = elsewhere::open_at(address, interrupts)?;
-    let (layout, stop) = (Layout::fitting(object.size()), AtomicBool::new(false));
-    let read = |index, bytes: &mut [u8]| {
-        let filled = object.fill(layout.offset(index), bytes);
-        filled.map_err(|trouble| io::Error::other(trouble.message().to_owned()))
-    };
-    let all = LaneBlocks::all(layout.blocks());
-    let digests = digest_all(layout, all, READERS, read, || (), &stop);
-    if interrupts.have_come() {
-        return Err(Failure::interrupted(format!("reading {node}")));
-    }
-    let (digests, mode) = (digests.or_nothing(format!("reading {node}"))?, object.mode());
-    let modified = object.time().unwrap_or_default();
-    let file = NamedFile { path: Vec::new(), mode, modified, layout, digests };
-    let manifest = NameManifest { base, is_tree: false, files: vec![file] };
-    let nodes = vec![PublishedNode::new(&node, None)];
-    let holders = vec![NameHolder { node, kind: HolderKind::Origin, path: Vec::new() }];
-    Ok(Content { manifest, holders, nodes })
 }
 
 /// Returns the entry of the name, and its encoded manifest. If the name stands for the same content already, the

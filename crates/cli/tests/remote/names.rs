@@ -56,3 +56,42 @@ fn an_origin_is_read_for_all_and_only_if_nobody_else_has_it() {
     drop(server);
     scratch.assert_nobody_left();
 }
+
+#[test]
+fn a_prefix_is_one_name() {
+    let scratch = Scratch::new("names-prefix");
+    let shards: Vec<Vec<u8>> = (0..12)
+        .map(|shard| {
+            let name = format!("store/models/v1/layer {}/{shard:02}", shard % 2);
+            fs::read(file(&scratch, &name, 100_000 + shard)).expect("it is there")
+        })
+        .collect();
+    let server = Server::s3(&scratch, &scratch.path("store"), &[]);
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").display().to_string();
+    let run = |words: &[&str]| -> RunOutput {
+        let mut command = garland.command(words);
+        command.envs([("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET")]);
+        command.env("NO_PROXY", "*").env("AWS_ENDPOINT_URL", &server.url);
+        garland_testkit::Running::start(command).end()
+    };
+    let readings = || server.said().matches("GET OBJECT").count();
+    let _ = run(&["up", "--local-root", &roots, "local[1-3]"]).with_code(0);
+    let said = run(&["publish", "s3://models/v1/", "--as", "m"]).with_code(0);
+    assert!(said.out.contains("in 12 files, root "), "{}", said.out);
+    let before = readings();
+    let get = |to: &str| run(&["get", "--local-root", &roots, "m", to]).with_code(0);
+    let _ = get("local[1-2]:/to/");
+    assert_eq!(readings() - before, 12, "each object is read once for both nodes");
+    let said = get("local[1-3]:/to/");
+    assert_eq!(readings() - before, 12, "the nodes have them: {}", said.out);
+    for (number, shard) in shards.iter().enumerate() {
+        for node in ["local1", "local2", "local3"] {
+            let path = format!("to/v1/layer {}/{number:02}", number % 2);
+            assert!(fs::read(scratch.root(node).join(path)).expect("it is there") == *shard);
+        }
+    }
+    let _ = run(&["down"]).with_code(0);
+    drop(server);
+    scratch.assert_nobody_left();
+}

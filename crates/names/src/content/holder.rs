@@ -111,7 +111,8 @@ impl Holder {
             }
             Access::Origin(interrupts) => {
                 let told = |reason: String| HolderFault::Unread(reason);
-                let address = Address::parse(&self.record.node);
+                let below = String::from_utf8_lossy(&file.path);
+                let address = Address::parse(&format!("{}{below}", self.record.node));
                 let address = address.ok_or_else(|| told("it has no address".to_owned()))?;
                 let address = address.map_err(|trouble| told(trouble.message().to_owned()))?;
                 let object = elsewhere::open_at(&address, interrupts)
@@ -152,7 +153,8 @@ impl Holder {
     /// Returns the path of a file for messages, or that it is the object.
     fn shown(&self, file: &NamedFile) -> String {
         match self.access {
-            Access::Origin(_) => "the object".to_owned(),
+            Access::Origin(_) if file.path.is_empty() => "the object".to_owned(),
+            Access::Origin(_) => format!("the object {}", String::from_utf8_lossy(&file.path)),
             _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
         }
     }

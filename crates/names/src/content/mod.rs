@@ -12,7 +12,7 @@ use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unr
 use garland_protocol::{HolderKind, NameManifest, NamedFile};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
-use garland_sys::{clock, threads};
+use garland_sys::{clock, random, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
 pub use self::holder::{Holder, HolderFault};
@@ -51,7 +51,8 @@ impl NamedSource {
         mut holders: Vec<Holder>,
         interrupts: &Arc<Interrupts>,
     ) -> Result<Self, Failure> {
-        holders.sort_by_key(|holder| holder.record.kind);
+        // In any order, so that copies of the same name don't all read from the same nodes.
+        holders.sort_by_cached_key(|holder| (holder.record.kind, random::bytes::<8>()));
         // An origin is read from when the others have failed.
         let near = holders.iter().filter(|it| it.record.kind != HolderKind::Origin).count();
         let (mut first, mut lengths) = (Vec::new(), Vec::new());
