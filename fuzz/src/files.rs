@@ -72,6 +72,41 @@ pub(crate) mod manifest {
     }
 }
 
+/// Entries and manifests of names for content: parsed ones are bounded, and survive writing and parsing.
+pub(crate) mod name {
+    use garland_core::plan::Layout;
+    use garland_protocol::{NameEntry, NameManifest, NameRecord, NamedFile, Secret};
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let (entry, manifest) = (NameEntry::parse(bytes), NameManifest::parse(bytes).ok());
+        if let Some(entry) = &entry {
+            assert_eq!(NameEntry::parse(&entry.to_bytes()).as_ref(), Some(entry));
+        }
+        if let Some(manifest) = &manifest {
+            let is_whole = |file: &NamedFile| file.layout.blocks() == file.digests.len() as u64;
+            assert!(manifest.files.iter().all(is_whole));
+            let (bytes, _) = manifest.encode().expect("it is short");
+            assert_eq!(NameManifest::parse(&bytes).as_ref(), Ok(manifest));
+        }
+        entry.is_some() || manifest.is_some()
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let file = |path: &[u8]| NamedFile {
+            path: path.to_vec(),
+            mode: 0o644,
+            modified: (1_774_000_000, 5),
+            layout: Layout::new(10_000, 4096).expect("blocks may be so small"),
+            digests: vec![[7; 32]; 3],
+        };
+        let files = [b"a".as_slice(), b"b/c"].map(file).to_vec();
+        let manifest = NameManifest { base: b"d".to_vec(), is_tree: true, files };
+        let (bytes, content) = manifest.encode().expect("it is short");
+        let record = NameRecord::new("llama:v3", 7, Some(content), &Secret([1; 32]));
+        vec![bytes, NameEntry { record, holders: Vec::new() }.to_bytes()]
+    }
+}
+
 /// Plans: a JSON text is a plan that survives writing and parsing, or an error.
 pub(crate) mod plan {
     use garland_core::plan::{Layout, Plan};

@@ -21,6 +21,7 @@ mod farm;
 mod files;
 mod giving;
 mod listener;
+mod names;
 mod orders;
 mod part_reader;
 mod probe;

@@ -30,6 +30,8 @@ pub enum CompareSource<'a> {
     File(&'a Source, &'a Records),
     /// A tree of files and directories.
     Tree(&'a TreeSource),
+    /// A file that is elsewhere, by the digests of its blocks.
+    Known(&'a [[u8; 32]]),
 }
 
 /// The parameters of a comparison.
@@ -63,7 +65,7 @@ pub fn compare(
             wake.lower();
             if comparison.needs_catalogue() {
                 comparison.set_catalogue(match request.asked {
-                    CompareSource::File(..) => None,
+                    CompareSource::File(..) | CompareSource::Known(_) => None,
                     CompareSource::Tree(tree) => tree.catalogue(),
                 });
             }
@@ -99,12 +101,15 @@ fn digest<'scope>(
     let (sender, receiver) = channel();
     let layout = request.compare.layout;
     threads::spawn_in(scope, "digest", move || {
-        let (known, content): (_, &dyn Content) = match request.asked {
-            CompareSource::File(source, records) => (records.recall(source.file(), layout), source),
-            CompareSource::Tree(tree) => (None, tree),
+        let digests = match request.asked {
+            CompareSource::Known(digests) => Ok(digests.to_vec()),
+            CompareSource::Tree(tree) => digest_rest(layout, tree, shared, stop),
+            CompareSource::File(source, records) => {
+                let known = records.recall(source.file(), layout);
+                let known: Option<Vec<_>> = known.and_then(|all| all.into_iter().collect());
+                known.map_or_else(|| digest_rest(layout, source, shared, stop), Ok)
+            }
         };
-        let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
-        let digests = known.map_or_else(|| digest_rest(layout, content, shared, stop), Ok);
         // Fails if the comparison has ended.
         let _ = sender.send(digests);
         wake.raise();

@@ -21,6 +21,7 @@ pub mod lane;
 pub mod lanes;
 pub mod leaving;
 pub mod log;
+pub mod manifest;
 pub mod pace;
 pub mod pool;
 pub mod read_back;
@@ -43,7 +44,7 @@ pub use feed::FeedError;
 pub use image::Image;
 pub use pace::Pace;
 pub use recorder::Tracing;
-pub use source::{Content, Source, SourceError, StreamSource, join};
+pub use source::{Content, RemoteFile, Source, SourceError, StreamSource, join};
 pub use tree::{
     LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
 };

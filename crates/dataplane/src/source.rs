@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 pub use self::ahead::{AHEAD, SourceFeeder};
-pub use self::content::Content;
+pub use self::content::{Content, RemoteFile};
 pub use self::files::join;
 pub use self::stream::StreamSource;
 use crate::block_index::{Opened, Records, stamp};

@@ -3,9 +3,11 @@
 
 mod fs;
 mod mounting;
+mod node_file;
 mod peer;
 mod recording;
 
 pub use fs::{Account, NodeAccount, STATUS_NAME};
 pub use mounting::{Ended, MountError, MountJob, Mounted, Served, mount, unmount};
+pub use node_file::{NodeFile, NodeFileError, NodeFiles};
 pub use peer::Reach;

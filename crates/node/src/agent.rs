@@ -1,14 +1,15 @@
 //! `garland agent`: runs an agent in this process or in the background.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_dataplane::Records;
-use garland_protocol::{ClockFault, ReadyLine};
+use garland_protocol::{ClockFault, ReadyLine, content_digest};
 use garland_results::background;
 use garland_results::places::Places;
 use garland_sys::clock::{self, Skew};
@@ -38,9 +39,27 @@ pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
         let ClockFault { offset_ns, drift_ppb, step } = fault;
         clock::skew(Skew { offset_ns, drift_ppb, step });
     }
-    let records = Places::open().map_or_else(|_| Records::default(), |places| places.records());
-    run_agent(AgentConfig { records, ..arguments.config }).map_err(Failure::nothing)?;
+    let places = Places::open().ok();
+    let config = AgentConfig {
+        records: places.as_ref().map_or_else(Records::default, Places::records),
+        names: places.as_ref().and_then(|places| names(places, arguments.config.root.as_deref())),
+        ..arguments.config
+    };
+    run_agent(config).map_err(Failure::nothing)?;
     Ok(Exit::Done)
+}
+
+/// Returns the directory of the names that the agent with this root keeps: agents of one machine have one each. A root
+/// that was removed and made again, such as that of a lab, is another one.
+fn names(places: &Places, root: Option<&Path>) -> Option<PathBuf> {
+    let identity = root.map_or_else(String::new, |root| {
+        let stat = root.metadata().ok();
+        let created = stat.as_ref().and_then(|stat| stat.created().ok());
+        format!("{root:?} {:?} {created:?}", stat.map(|stat| (stat.dev(), stat.ino())))
+    });
+    let digest = content_digest(identity.as_bytes());
+    let own: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(places.folder("names").ok()?.join(own))
 }
 
 /// Executes the program again as `garland`, which `ps` then shows, unless it was started by this name:

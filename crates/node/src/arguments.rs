@@ -16,7 +16,7 @@ use garland_terminal::failure::Failure;
 #[derive(Debug)]
 pub struct Arguments {
     /// Keys, root (`--root`), port (`--port`), idle seconds (`--stay`), the rate of an emulated disk in bytes per
-    /// second (`--disk`), and whether links use MPTCP (`--mptcp`). The records are empty.
+    /// second (`--disk`), and whether links use MPTCP (`--mptcp`). There are no records and no names.
     pub config: AgentConfig,
     /// A fault of its clock, injected for tests (`--clock`).
     pub clock: Option<ClockFault>,
@@ -41,6 +41,7 @@ impl Arguments {
             stay: None,
             disk: None,
             records: Records::default(),
+            names: None,
             transport: Transport::mptcp_if(false),
         };
         let mut arguments = Self { config, clock: None, detach: false, log: None };

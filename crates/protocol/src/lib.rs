@@ -29,6 +29,7 @@ mod keys;
 mod known;
 mod line;
 mod message;
+mod names;
 pub mod operation;
 pub mod placement;
 mod probe;
@@ -89,6 +90,10 @@ pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
+pub use names::{
+    HOLDERS_MAX, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
+    NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder, check_name,
+};
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
     PingKind, PingPoint, PingSample, PingTask, PingTransport, PingWait, STREAMS_MAX, Summary,

@@ -14,6 +14,7 @@ use super::examination::Examination;
 use super::farm::{FarmEvent, FarmOrder};
 use super::files::FilesOrder;
 use super::keys::Secret;
+use super::names::{NamesEvent, NamesOrder};
 use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
@@ -92,6 +93,8 @@ pub enum ToAgent {
     Settle(CopyId),
     /// An order about the session itself.
     Session(SessionOrder),
+    /// An order about names for content.
+    Names(NamesOrder),
 }
 
 /// A message from an agent to the head.
@@ -198,6 +201,8 @@ pub enum FromAgent {
     /// The reply to `Prepare`: everything is stored under temporary names, and is on stable storage
     /// if that was requested.
     Prepared(CopyId),
+    /// An answer about names for content.
+    Names(NamesEvent),
 }
 
 /// A value that is sent as its postcard bytes.
@@ -237,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..35_u8) {
+        fn any_bytes_are_a_message_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..40_u8) {
             for bytes in [bytes.clone(), [&[kind], &bytes[..]].concat()] {
                 if let Some(message) = ToAgent::parse(&bytes) {
                     let again = message.to_bytes();

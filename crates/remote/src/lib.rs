@@ -8,6 +8,7 @@
 mod address;
 mod ahead;
 mod answer;
+mod content;
 mod listing;
 mod names;
 mod object;

@@ -78,7 +78,7 @@ impl Listing {
     }
 
     /// Starts to read the objects with these numbers, which ascend. Later calls have no effect.
-    pub fn begin(&self, numbers: impl FnOnce() -> Vec<u32>) {
+    pub fn start(&self, numbers: impl FnOnce() -> Vec<u32>) {
         self.reading.get_or_init(|| {
             let numbers = numbers();
             let origin = |number: &u32| Arc::clone(&self.objects[*number as usize]);
@@ -92,7 +92,7 @@ impl Listing {
     ///
     /// # Errors
     /// When they cannot be read, or the object has changed.
-    pub fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
+    pub fn fill(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
         let waiting = Waiting { address: &self.address, stale: &self.stop };
         let Some((numbers, ahead)) = self.reading.get() else {
             return Err(Trouble::new("the objects are not being read"));

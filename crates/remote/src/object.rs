@@ -48,14 +48,14 @@ impl Object {
 
     /// Returns the size in bytes.
     #[must_use]
-    pub fn length(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.origin.pinned.size
     }
 
     /// Returns the modification time if the server reports it: seconds and nanoseconds since the
     /// start of 1970.
     #[must_use]
-    pub fn modified(&self) -> Option<(i64, u32)> {
+    pub fn time(&self) -> Option<(i64, u32)> {
         let modified = self.origin.pinned.last_modified;
         let modified = (modified.timestamp(), modified.timestamp_subsec_nanos());
         // The library returns a time in 1970 if the server reports no time.
@@ -72,7 +72,7 @@ impl Object {
     ///
     /// # Errors
     /// When they cannot be read, or the object has changed.
-    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
+    pub fn fill(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
         let waiting = Waiting { address: self.address(), stale: &self.stop };
         match &self.body {
             Body::Ahead(ahead) => ahead.read(0, offset, bytes, &waiting),

@@ -14,6 +14,7 @@ use crate::checksums::ChecksumResult;
 use crate::copied::Copied;
 use crate::head::{Head, NodeEnd, NodeVerdict, Phases};
 use crate::limit::Limit;
+use crate::names::HolderShare;
 use crate::run::Run;
 use crate::tree::TreeResult;
 use garland_terminal::failure::Exit;
@@ -66,6 +67,9 @@ pub struct CopyResult {
     stages: Vec<StageResult>,
     #[serde(default)]
     faults: Vec<FaultResult>,
+    /// What the holders of a name gave (`garland get`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    holders: Vec<HolderShare>,
     /// The result of the tree, if a tree was copied.
     tree: Option<TreeResult>,
     #[serde(default)]
@@ -203,6 +207,7 @@ impl CopyResult {
             nodes,
             stages: copies.iter().flat_map(stages).collect(),
             faults: copies.iter().flat_map(faults).collect(),
+            holders: Vec::new(),
             tree: None,
             interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
             head,
@@ -275,6 +280,12 @@ impl CopyResult {
     /// Sets the result of the tree; `None` if no tree was copied.
     pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
         self.tree = tree;
+        self
+    }
+
+    /// Sets what the holders of a name gave, and why others were left alone.
+    pub fn with_holders(mut self, holders: Vec<HolderShare>) -> Self {
+        self.holders = holders;
         self
     }
 
@@ -397,6 +408,7 @@ impl fmt::Display for CopyResult {
         self.write_removed(f)?;
         self.write_read_back(f)?;
         self.tree.iter().try_for_each(|tree| write!(f, "{tree}"))?;
+        f.write_str(&HolderShare::table(&self.holders))?;
         for fault in &self.faults {
             let FaultResult { block, from, to } = fault;
             let what = match block {

@@ -15,6 +15,7 @@ pub mod head;
 pub mod kept;
 pub mod limit;
 pub mod lock;
+pub mod names;
 pub mod places;
 pub mod run;
 pub mod spool;

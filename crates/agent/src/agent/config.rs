@@ -28,6 +28,8 @@ pub struct AgentConfig {
     pub disk: Option<u64>,
     /// The stored digests of the blocks of files that were written or read on this node.
     pub records: Records,
+    /// The directory of the names for content that this agent keeps; `None` if it keeps none.
+    pub names: Option<PathBuf>,
     /// The transport of the agent's port. Each copy chooses the transport of the links that it
     /// opens.
     pub transport: Transport,

@@ -18,6 +18,7 @@ use crate::examination;
 use crate::exec;
 use crate::farm;
 use crate::files;
+use crate::names::NamesService;
 use crate::orders::{self, Orders};
 use crate::probe;
 use crate::session::Session;
@@ -40,7 +41,7 @@ impl Agent {
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(&controller), files::Mounts::new(self));
         let (mut meetings, mut helper_program) = (Vec::new(), probe::HelperProgram::default());
-        let mut waiter = None;
+        let (mut waiter, mut names) = (None, NamesService::new(&controller));
         let mut copies = Copies::new(controller.clone(), in_progress, tell);
         let mut balance = BalanceService::new(&controller);
         let mut comparing = Comparing::new(&controller);
@@ -62,6 +63,7 @@ impl Agent {
                 ToAgent::Disk(order) => disk_tests.push(disk::start(&controller, order)),
                 ToAgent::Balance(order) => balance.obey(order),
                 ToAgent::Farm(order) => jobs.obey(order),
+                ToAgent::Names(order) => names.obey(order),
                 ToAgent::Files(order) => mounts.open(session, order),
                 ToAgent::ServeBinary(tickets, seconds) => {
                     self.tickets.add(session, tickets, seconds);
@@ -93,7 +95,7 @@ impl Agent {
         };
         session.end();
         drop(heart);
-        drop((jobs, surveyor, balance, waiter, comparing, mounts));
+        drop((jobs, surveyor, balance, waiter, comparing, mounts, names));
         stands.into_iter().for_each(|order| self.expected.remove(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use clap::Command;
 
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Copy", &["cp", "mount", "up"]),
+    ("Copy", &["cp", "publish", "get", "mount", "up"]),
     ("Run", &["exec", "farm"]),
-    ("Measure", &["wires", "ping", "disk", "balance", "doctor"]),
+    ("Measure", &["wires", "ping", "disk", "doctor"]),
     ("Understand", &["explain", "report", "runs", "top"]),
-    ("Plan and emulate", &["forecast", "net", "lab", "scenario"]),
+    ("Plan and emulate", &["forecast", "net", "lab"]),
 ];
 
 /// Returns `command` with a help that lists its subcommands in groups, each with the first sentence of its

@@ -12,6 +12,7 @@ use garland_experiments::args::*;
 use garland_farm::args::*;
 use garland_fleet::context::Context;
 use garland_measure::args::*;
+use garland_names::args::{Get, Names, Publish, Unpublish};
 
 /// Moves files through a cluster at the speed of its slowest wire, and accounts for every
 /// millisecond it could not.
@@ -108,6 +109,14 @@ pub enum Command {
     /// Running agents are kept. One of an older release is replaced by one with its settings, unless a
     /// command uses it. Copies and other commands replace it, too.
     Up(Up),
+    /// Make a name stand for a file or directory; names lists, unpublish ends names: garland publish PATH --as NAME
+    Publish(Publish),
+    /// Copy the content of a name to nodes, from all that have it: garland get NAME 'n[01-20]:/scratch/'
+    Get(Get),
+    /// List the names of content, and the nodes that have it
+    Names(Names),
+    /// End a name; the files stay
+    Unpublish(Unpublish),
     /// End standing agents
     Down(Down),
     /// Show standing agents

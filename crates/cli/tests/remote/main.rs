@@ -3,6 +3,7 @@
 
 mod faults;
 mod http;
+mod names;
 mod prefix;
 mod s3;
 mod server;

@@ -1,6 +1,7 @@
 //! What people see: help, errors with hints, tables. Times and rates are replaced by signs. Standing
 //! agents, also of other releases.
 
+mod names;
 mod outputs;
 mod releases;
 mod spool;
@@ -70,6 +71,8 @@ fn help() {
 
     Copy:
       cp        Copy files and directories to every node, or from nodes
+      publish   Make a name stand for a file or directory; names lists, unpublish ends names
+      get       Copy the content of a name to nodes, from all that have it
       mount     Mount the files of all nodes below one directory
       up        Start standing agents; down ends, status shows them
 
@@ -81,7 +84,6 @@ fn help() {
       wires     Measure the network between all pairs of nodes and name faults
       ping      Time small gets, puts and messages between nodes
       disk      Measure the disk under a path on every node
-      balance   Find out whether disks or the network limit copies
       doctor    Check what a copy needs of each node
 
     Understand:
@@ -94,7 +96,6 @@ fn help() {
       forecast  Predict what more nodes would gain
       net       Plan, configure and verify a network
       lab       Emulate a cluster on this machine, without root
-      scenario  Run the published experiments that Garland reproduces
 
     Options:
           --cluster <FILE>  The cluster file [default: your ./cluster.toml]

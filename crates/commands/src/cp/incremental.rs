@@ -172,11 +172,15 @@ fn asked<'a>(
     let layout = plan.layout;
     match (given, destination) {
         _ if request.args.whole || request.args.stripe.is_some() || layout.length == 0 => None,
-        (CopySource::File(_, source), Destination::File { path, name, .. }) => {
+        (given, Destination::File { path, name, .. }) => {
+            let source = match given {
+                CopySource::File(_, source) => CompareSource::File(source, records),
+                CopySource::Elsewhere(file) => CompareSource::Known(file.digests(layout)?),
+                CopySource::Tree(_) | CopySource::Stream(..) => return None,
+            };
             let (path, name) = (path.clone(), name.clone());
             let by = CompareBy::Contents;
-            let outline = Compare { path, name, layout, tree: None, by, shared: None };
-            Some((outline, CompareSource::File(source, records)))
+            Some((Compare { path, name, layout, tree: None, by, shared: None }, source))
         }
         // A comparison by blocks would read each object twice.
         (CopySource::Tree(tree), _) if tree.is_of_objects() => None,

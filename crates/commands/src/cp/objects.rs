@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use garland_dataplane::{ObjectFile, Objects, ScanOptions, TreeSource, Unread};
-use garland_remote::{Address, Listed, Listing};
+use garland_dataplane::{ObjectFile, ScanOptions, TreeSource};
+use garland_remote::{Address, Listing};
 use garland_sys::confine::Root;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
@@ -43,9 +43,8 @@ pub fn open(
     };
     let top = address.file_name().unwrap_or_default();
     let listing = Arc::new(listing);
-    let objects: Arc<dyn Objects> = Arc::new(ListedObjects(Arc::clone(&listing)));
-    let files = listing.objects().map(file_of);
-    let tree = TreeSource::of_objects(files, objects, (&top, owner()), &options);
+    let files = listing.objects().map(ObjectFile::from);
+    let tree = TreeSource::of_objects(files, listing.clone(), (&top, owner()), &options);
     if tree.tally().files == 0 {
         let none = Failure::nothing(format!("{address}: there are no objects below it to copy"));
         return Err(none.hint("check the prefix, and the patterns of --exclude"));
@@ -53,29 +52,8 @@ pub fn open(
     Ok(tree)
 }
 
-fn file_of(object: Listed<'_>) -> ObjectFile<'_> {
-    let Listed { path, length, modified } = object;
-    ObjectFile { path: path.as_bytes(), length, modified }
-}
-
 /// Returns the user and group of the files: those of this process.
-fn owner() -> (u32, u32) {
+pub fn owner() -> (u32, u32) {
     let group = process::group_ids().first().copied();
     (process::user_id(), group.unwrap_or_default())
-}
-
-/// The contents of listed objects.
-struct ListedObjects(Arc<Listing>);
-
-impl Objects for ListedObjects {
-    fn begin(&self, numbers: &mut dyn FnMut() -> Vec<u32>) {
-        self.0.begin(numbers);
-    }
-
-    fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Unread> {
-        self.0.read(number, offset, bytes).map_err(|trouble| {
-            let reason = trouble.message().to_owned();
-            if trouble.is_change() { Unread::Object(reason) } else { Unread::Store(reason) }
-        })
-    }
 }

@@ -83,7 +83,17 @@ impl<'a> PlannedCopy<'a> {
         let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
         let _overtime = Overtime::watch("opening the source", interrupts)?;
         let given = CopySource::open(request, interrupts, disk)?;
-        let here = (&site.inventory, &site.places, lab);
+        Self::of(given, (request, site), (nodes, path), (interrupts, phases))
+    }
+
+    /// Plans a copy of `given` to `path` on `nodes`.
+    pub fn of(
+        given: CopySource,
+        (request, site): (&'a CopyRequest<'a>, &'a Site),
+        (nodes, path): Target,
+        (interrupts, phases): (&Arc<Interrupts>, Phases),
+    ) -> Result<Self, Failure> {
+        let here = (&site.inventory, &site.places, site.lab.as_ref());
         let planned = planning::plan(request, (&given, &path), &nodes, here)?;
         let injections = Injections::parse(&request.args.inject, &planned.plan)?;
         let interrupts = Arc::clone(interrupts);
@@ -109,7 +119,7 @@ impl<'a> PlannedCopy<'a> {
     }
 
     /// Connects to the agents of the nodes; starts those that are missing.
-    fn assemble(&self, context: &Context, run: &Run) -> Result<Fleet, Failure> {
+    pub fn assemble(&self, context: &Context, run: &Run) -> Result<Fleet, Failure> {
         let (nodes, clocks) = (&self.planned.nodes, &self.injections.clocks);
         builder(context, (self.request, self.site), (nodes, clocks), &self.interrupts, run)
             .assemble()
@@ -247,7 +257,7 @@ fn keep(
 
 /// Stores and prints the result, and how the copy goes on if it was interrupted or nodes died. Returns the exit
 /// code.
-fn end_with(
+pub fn end_with(
     context: &Context,
     request: &CopyRequest<'_>,
     path: &[u8],
@@ -265,7 +275,7 @@ fn end_with(
 }
 
 /// Closes the channels of all agents, and waits for those that were started, except those that are silent.
-fn end(fleet: Fleet, outcome: &Outcome, overtime: &Overtime) {
+pub fn end(fleet: Fleet, outcome: &Outcome, overtime: &Overtime) {
     let Fleet { agents, children } = fleet;
     drop(agents);
     overtime.end();

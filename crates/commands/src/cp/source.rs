@@ -9,13 +9,15 @@ use std::sync::Arc;
 use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
-use garland_dataplane::{Content, Pace, ScanError, ScanOptions, Source, StreamSource, TreeSource};
+use garland_dataplane::{
+    Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, TreeSource,
+};
 use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
-use crate::cp::elsewhere::{Elsewhere, MODE, address};
+use crate::cp::elsewhere::{self, address};
 use crate::cp::ends;
 use crate::cp::lists::chosen;
 use crate::cp::objects;
@@ -27,8 +29,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub enum CopySource {
     /// A regular file or a block device, and its path.
     File(PathBuf, Arc<Source>),
-    /// A remote object or URL.
-    Elsewhere(Arc<Elsewhere>),
+    /// A single file that is not on this machine, such as a remote object or URL.
+    Elsewhere(Arc<dyn RemoteFile>),
     /// Files and directories, as one sequence of bytes.
     Tree(Arc<TreeSource>),
     /// A stream: bytes that can be read only once. The name is empty unless the stream is a named
@@ -47,8 +49,8 @@ impl CopySource {
         if let Some(address) = address(request.args.sources())?.filter(|_| request.args.recursive) {
             return Ok(Self::Tree(Arc::new(objects::open(request, &address, interrupts)?)));
         }
-        if let Some(elsewhere) = Elsewhere::open(request.args, interrupts)? {
-            return Ok(Self::Elsewhere(Arc::new(elsewhere)));
+        if let Some(object) = elsewhere::open(request.args, interrupts)? {
+            return Ok(Self::Elsewhere(Arc::new(object)));
         }
         if request.args.delete {
             refuse_unless_one_directory(request.args.sources())?;
@@ -145,7 +147,7 @@ impl CopySource {
     pub fn content(&self) -> Arc<dyn Content> {
         match self {
             Self::File(_, source) => Arc::<Source>::clone(source),
-            Self::Elsewhere(elsewhere) => Arc::<Elsewhere>::clone(elsewhere),
+            Self::Elsewhere(elsewhere) => elsewhere.clone(),
             Self::Tree(tree) => Arc::<TreeSource>::clone(tree),
             Self::Stream(_, _, stream) => Arc::<StreamSource>::clone(stream),
         }
@@ -267,7 +269,7 @@ impl CopySource {
                 name: elsewhere.file_name().ok_or_else(|| {
                     nameless().hint("the URL ends in `/`: specify one that ends in a file name")
                 })?,
-                mode: MODE,
+                mode: elsewhere.mode(),
                 modified: elsewhere.modified(),
             }),
             Self::Stream(name, ..) => {

@@ -61,3 +61,20 @@ pub trait Content: Send + Sync {
     /// Returns the device number of the disk that the source is on, if any.
     fn device(&self) -> Option<u64>;
 }
+
+/// The contents of a single file that is not on this machine: an object, a URL, or what nodes hold.
+pub trait RemoteFile: Content {
+    /// Returns the file name (raw bytes); `None` if it has none.
+    fn file_name(&self) -> Option<Vec<u8>>;
+
+    /// Returns the permission bits of copies.
+    fn mode(&self) -> u32;
+
+    /// Returns the modification time, if known: seconds and nanoseconds since the start of 1970.
+    fn modified(&self) -> Option<(i64, u32)>;
+
+    /// Returns the digests of the blocks of `layout`, if they are known without reading the file.
+    fn digests(&self, _layout: Layout) -> Option<&[[u8; 32]]> {
+        None
+    }
+}

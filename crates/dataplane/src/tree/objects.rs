@@ -16,8 +16,8 @@ use super::scan::{Scan, ScanOptions};
 /// The longest name of a file, in bytes (`NAME_MAX`).
 const NAME_MAX: usize = 255;
 
-/// The modes of directories and files: objects have none.
-const MODES: [u32; 2] = [0o755, 0o644];
+/// The mode of directories: objects have none.
+const FOLDER_MODE: u32 = 0o755;
 
 /// An object that becomes a file.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,8 @@ pub struct ObjectFile<'a> {
     pub path: &'a [u8],
     /// The length in bytes.
     pub length: u64,
+    /// The permission bits of the file.
+    pub mode: u32,
     /// The time of modification: seconds and nanoseconds since the start of 1970.
     pub modified: (i64, u32),
 }
@@ -121,13 +123,13 @@ impl ObjectTree<'_> {
         let alike = self.open.iter().zip(folders).take_while(|(open, name)| open.0 == **name);
         self.leave(alike.count());
         for folder in &folders[self.open.len()..] {
-            let meta = self.meta(0, object.modified);
+            let meta = self.meta(FOLDER_MODE, object.modified);
             let record = Record::Enter { name: folder.to_vec(), meta };
             let own = self.scan.index.push(self.folder(), &record, Body::None);
             self.open.push((folder.to_vec(), own));
             self.scan.tally.folders += 1;
         }
-        let meta = self.meta(1, object.modified);
+        let meta = self.meta(object.mode, object.modified);
         let (name, length) = (name.to_vec(), object.length);
         let record = Record::File { name, meta, length, sparse: false, linked: false };
         let body = Body::File(Stamp::of_object(number, length));
@@ -161,8 +163,8 @@ impl ObjectTree<'_> {
         self.open.last().map_or(TOP, |(_, own)| *own)
     }
 
-    fn meta(&self, kind: usize, modified: (i64, u32)) -> Meta {
-        Meta { mode: MODES[kind], owner: self.owner, modified, attributes: Vec::new() }
+    fn meta(&self, mode: u32, modified: (i64, u32)) -> Meta {
+        Meta { mode, owner: self.owner, modified, attributes: Vec::new() }
     }
 
     /// Returns whether patterns leave out an object, or a directory that it is in.

@@ -483,6 +483,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         stay: Some(Duration::from_secs(3000)),
         disk: None,
         records: Records::default(),
+        names: None,
         transport: Transport::Tcp,
     };
     let serve = || garland_agent::serve(config, |_| Ok(())).expect("the agent serves");

@@ -10,6 +10,7 @@ fn files(paths: &[(&'static str, u64)]) -> Vec<ObjectFile<'static>> {
     let file = |(path, length): &(&'static str, u64)| ObjectFile {
         path: path.as_bytes(),
         length: *length,
+        mode: 0o644,
         modified: (7, 0),
     };
     paths.iter().map(file).collect()

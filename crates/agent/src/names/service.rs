@@ -1,0 +1,123 @@
+//! The orders of a controller about names.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use garland_dataplane::manifest::{ManifestReader, real_path};
+use garland_dataplane::store::target;
+use garland_protocol::{FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NamesEvent, NamesOrder};
+
+use super::store::NameStore;
+use crate::agent::Agent;
+use crate::controller::Controller;
+use crate::error::{OrderError, cannot};
+use crate::session::Session;
+
+/// Obeys the orders of one controller about names. What it reads for it ends when this is dropped.
+pub struct NamesService {
+    controller: Controller,
+    /// The pieces of the manifest that the next order keeps.
+    manifest: Vec<u8>,
+    stop: Arc<AtomicBool>,
+}
+
+impl NamesService {
+    /// Creates the service of a controller.
+    pub fn new(controller: &Controller) -> Self {
+        Self { controller: controller.clone(), manifest: Vec::new(), stop: Arc::default() }
+    }
+
+    /// Executes an order, in a thread of its own because it uses the disk.
+    pub fn obey(&mut self, order: NamesOrder) {
+        let (mut manifest, stop) = (Vec::new(), Arc::clone(&self.stop));
+        match &order {
+            NamesOrder::Piece(piece, _) => {
+                if self.manifest.len() + piece.len() <= NAME_MANIFEST_MAX {
+                    self.manifest.extend_from_slice(piece);
+                }
+                return;
+            }
+            NamesOrder::Keep(_) => manifest = std::mem::take(&mut self.manifest),
+            _ => {}
+        }
+        let work = move |Controller { agent, session }: &Controller| {
+            if let Err(error) = execute(agent, session, order, (&manifest, &stop)) {
+                send(session, NamesEvent::End(Err(error.to_string())));
+            }
+        };
+        let failed = |reason| FromAgent::Names(NamesEvent::End(Err(reason)));
+        self.controller.spawn("names", work, failed);
+    }
+}
+
+impl Drop for NamesService {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn execute(
+    agent: &Agent,
+    session: &Session,
+    order: NamesOrder,
+    (manifest, stop): (&[u8], &AtomicBool),
+) -> Result<(), OrderError> {
+    match order {
+        NamesOrder::Find(name) => {
+            let each = |entry| send(session, NamesEvent::Entry(Box::new(entry)));
+            store(agent)?.find(name.as_deref(), each).map_err(cannot("read the list of names"))?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Manifest(name) => {
+            let read = store(agent)?.manifest(&name);
+            pieces(session, &read.map_err(cannot(format!("read the manifest of {name}")))?);
+        }
+        NamesOrder::Keep(entry) => {
+            store(agent)?.keep(&entry, manifest)?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Digest(path) => {
+            let (records, disk) = (&agent.config.records, agent.disk.as_deref());
+            let reader = ManifestReader { root: &agent.root, records, disk, stop };
+            let (real, manifest) = reader.read(Path::new(OsStr::from_bytes(&path)))?;
+            send(session, NamesEvent::Path(real));
+            pieces(session, &manifest.encode()?.0);
+        }
+        NamesOrder::Locate { path, base, is_tree } => {
+            let (given, base) = (Path::new(OsStr::from_bytes(&path)), OsStr::from_bytes(&base));
+            let place = match is_tree {
+                true => given.join(base),
+                false => {
+                    let (folder, name) = target(&agent.root, given, base);
+                    folder.join(name)
+                }
+            };
+            let at = agent.root.find(&place).and_then(|entry| real_path(&agent.root, &entry));
+            let at = at.map_err(cannot(format!("find {}", place.display())))?;
+            send(session, NamesEvent::Path(at));
+        }
+        NamesOrder::Piece(..) => {}
+    }
+    Ok(())
+}
+
+fn store(agent: &Agent) -> Result<NameStore, OrderError> {
+    let path = agent.config.names.clone().ok_or("it has no state directory for names")?;
+    Ok(NameStore::open(path))
+}
+
+/// Sends a manifest in pieces.
+fn pieces(session: &Session, manifest: &[u8]) {
+    let pieces = manifest.chunks(MANIFEST_PIECE_MAX);
+    let last = pieces.len().saturating_sub(1);
+    for (number, piece) in pieces.enumerate() {
+        send(session, NamesEvent::Piece(piece.to_vec(), number < last));
+    }
+}
+
+fn send(session: &Session, event: NamesEvent) {
+    session.send(&FromAgent::Names(event));
+}

@@ -1,0 +1,281 @@
+//! Names for content: what is published is fetched from its holders, verified.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use garland_testkit::{Garland, RunOutput, Scratch, random_bytes, until};
+use serde_json::Value;
+
+use super::garland;
+
+/// Local nodes with standing agents.
+struct Nodes<'a> {
+    garland: &'a Garland<'a>,
+    scratch: &'a Scratch,
+}
+
+impl<'a> Nodes<'a> {
+    fn up(garland: &'a Garland<'a>, scratch: &'a Scratch, nodes: &str) -> Self {
+        let nodes = (Self { garland, scratch }, nodes);
+        nodes.0.start(nodes.1);
+        nodes.0
+    }
+
+    fn start(&self, nodes: &str) {
+        let _ = self.run(&["up", "--local-root", &self.roots(), nodes]).with_code(0);
+    }
+
+    fn roots(&self) -> String {
+        self.scratch.path("roots").to_str().expect("a path of text").to_owned()
+    }
+
+    fn run(&self, words: &[&str]) -> RunOutput {
+        self.garland.run(words)
+    }
+
+    fn get(&self, name: &str, to: &str) -> RunOutput {
+        self.run(&["get", "--json", "--local-root", &self.roots(), name, to])
+    }
+
+    fn path(&self, node: &str, path: &str) -> PathBuf {
+        self.scratch.root(node).join(path)
+    }
+
+    /// Writes a file on nodes.
+    fn write(&self, nodes: &[&str], path: &str, content: &[u8]) {
+        for node in nodes {
+            let path = self.path(node, path);
+            fs::create_dir_all(path.parent().expect("it has one")).expect("it is made");
+            fs::write(path, content).expect("it is written");
+        }
+    }
+
+    fn assert_has(&self, nodes: &[&str], path: &str, content: &[u8]) {
+        for node in nodes {
+            let read = fs::read(self.path(node, path)).expect("it is there");
+            assert!(read == content, "{path} on {node}");
+        }
+    }
+
+    /// Returns the lines of `garland names`, up to the root.
+    fn names(&self) -> Vec<String> {
+        let out = self.run(&["names"]).with_code(0).out;
+        let without_root = |line: &str| {
+            let (before, behind) = line.split_once(", root ").unwrap_or((line, ""));
+            format!("{before}{}", behind.get(12..).unwrap_or_default())
+        };
+        out.lines().map(without_root).collect()
+    }
+
+    /// Returns the directory in which the agents keep names.
+    fn lists(&self) -> PathBuf {
+        let host = fs::read_dir(self.scratch.state()).expect("it is there").next();
+        host.expect("one host").expect("it is read").path().join("names")
+    }
+
+    fn end(self) {
+        let _ = self.run(&["down"]);
+        self.scratch.assert_nothing_left();
+    }
+}
+
+/// Returns what a holder gave, and why it was left alone.
+fn share<'a>(result: &'a Value, node: &str) -> (u64, Option<&'a str>) {
+    let holders = result["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let share = holders.iter().find(|share| share["node"] == node);
+    share.map_or((0, None), |it| (it["bytes"].as_u64().unwrap_or(0), it["reason"].as_str()))
+}
+
+#[test]
+fn nodes_get_a_name_from_two_holders_and_one_that_differs_is_named() {
+    let scratch = Scratch::new("names");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
+    let content = random_bytes(30_000_000, 1);
+    nodes.write(&["local1", "local2"], "data/model", &content);
+    nodes.write(&["local5"], "data/model", &content[1..]);
+    let said = nodes.run(&["publish", "local[1-2,5]:/data/model", "--as", "llama:v3"]).with_code(1);
+    assert!(
+        said.out.contains("ok      local[1-2]\nfailed  local5: its content differs"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("kept    local[1-3]\n"), "{}", said.out);
+    let result = nodes.get("llama:v3", "local[3-4]:/x/").with_code(0).json();
+    let given = [share(&result, "local1"), share(&result, "local2")];
+    assert!(given.iter().all(|(bytes, reason)| *bytes > 0 && reason.is_none()), "{given:?}");
+    // One reading for both nodes.
+    assert_eq!(given[0].0 + given[1].0, 30_000_000);
+    nodes.assert_has(&["local3", "local4"], "x/model", &content);
+    assert_eq!(nodes.names(), ["llama:v3: 28.61 MiB in 1 file, held by local[1-4]"]);
+    // Nodes that have it are sent nothing; the head may have read some blocks before they said so.
+    let result = nodes.get("llama:v3", "local[3-4]:/x/").with_code(0).json();
+    assert_eq!(result["already"], 60_000_000);
+    assert!(share(&result, "local1").0 < 15_000_000, "{result}");
+    // The length and the time stay as they were.
+    let changed = nodes.path("local1", "data/model");
+    let modified = fs::metadata(&changed).and_then(|it| it.modified()).expect("it has a time");
+    let mut bytes = content.clone();
+    bytes.iter_mut().for_each(|byte| *byte ^= 1);
+    fs::write(&changed, &bytes).expect("it is written");
+    let file = fs::File::options().write(true).open(&changed).expect("it is opened");
+    file.set_modified(modified).expect("the time is set");
+    fs::remove_dir_all(nodes.path("local3", "x")).expect("it is removed");
+    let result = nodes.get("llama:v3", "local5:/y").with_code(0).json();
+    let reason = share(&result, "local1").1.unwrap_or_default();
+    assert!(reason.starts_with("/data/model differs in block "), "{result}");
+    assert!(share(&result, "local3").1.is_some_and(|it| it.contains("no such file")), "{result}");
+    nodes.assert_has(&["local5"], "y", &content);
+    assert_eq!(nodes.names(), ["llama:v3: 28.61 MiB in 1 file, held by local[2,4-5]"]);
+    nodes.end();
+}
+
+#[test]
+fn a_holder_that_is_killed_meanwhile_leaves_the_rest_to_others() {
+    let scratch = Scratch::in_memory("names-killed");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-6]");
+    let content = random_bytes(150_000_000, 2);
+    nodes.write(&["local5", "local6"], "model", &content);
+    let _ = nodes.run(&["publish", "local[5-6]:/model", "--as", "m"]).with_code(0);
+    let roots = nodes.roots();
+    let getting = garland.start(&["get", "--json", "--local-root", &roots, "m", "local4:/to"]);
+    until("the copy begins", || !scratch.partial_files().is_empty());
+    // What it does not take stays to be fetched: the head holds less than the half.
+    let receiver = garland.agent("local4");
+    receiver.stop();
+    garland.agent("local5").kill();
+    receiver.go_on();
+    let result = getting.end().with_code(0).json();
+    let (killed, other) = (share(&result, "local5"), share(&result, "local6"));
+    assert!(killed.1.is_some() && other.1.is_none(), "{result}");
+    assert!(killed.0 + other.0 == 150_000_000, "{result}");
+    nodes.assert_has(&["local4"], "to", &content);
+    nodes.end();
+}
+
+#[test]
+fn names_survive_their_keepers_and_end_for_those_that_were_away() {
+    let scratch = Scratch::new("names-keepers");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-4]");
+    nodes.write(&["local4"], "one", b"first");
+    nodes.write(&["local4"], "two", b"second");
+    let publish = |file: &str, name: &str| {
+        nodes.run(&["publish", &format!("local4:{file}"), "--as", name]).with_code(0)
+    };
+    let _ = publish("/one", "a/1");
+    garland.agent("local1").kill();
+    garland.agent("local2").kill();
+    assert!(publish("/two", "a/2").out.contains("kept    local[3-4]"));
+    let _ = nodes.run(&["unpublish", "a/1"]).with_code(0);
+    nodes.start("local[1-4]");
+    let wanted = ["a/2: 6 B in 1 file, held by local4"];
+    assert_eq!(nodes.names(), wanted, "the agents that were away know the old name");
+    garland.agent("local3").kill();
+    garland.agent("local4").kill();
+    assert_eq!(nodes.names(), wanted, "the other two were told");
+    let said = nodes.get("a/2", "local1:/x").with_code(3);
+    assert!(said.out.contains("no holder of a/2 is left: local4: "), "{} {}", said.out, said.err);
+    assert!(!nodes.path("local1", "x").exists());
+    let said = nodes.get("a/1", "local1:/x").with_code(3);
+    assert!(said.err.contains("there is no name a/1"), "{}", said.err);
+    nodes.end();
+}
+
+#[test]
+fn a_stranger_and_a_keeper_that_lies_give_nothing() {
+    let scratch = Scratch::new("names-stranger");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "secret", b"content");
+    let _ = nodes.run(&["publish", "local1:/secret", "--as", "s"]).with_code(0);
+    // A stranger knows all but the key.
+    let (lists, own) = (nodes.lists(), scratch.path("stranger"));
+    let host = lists.parent().expect("the state of the host");
+    let copied = own.join(host.file_name().expect("it has a name"));
+    copy_private(&host.join("standing"), &copied.join("standing"));
+    let roots = nodes.roots();
+    for words in [&["names"][..], &["get", "--local-root", &roots, "s", "local2:/x"]] {
+        let mut command = garland.command(words);
+        let output = command.env("GARLAND_STATE", &own).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("no standing agent answers"), "{said}");
+    }
+    assert!(!nodes.path("local2", "x").exists());
+    // Records that a keeper has changed do not count, and it gets sound ones.
+    let entries = |end: &str| {
+        let folders = fs::read_dir(&lists).expect("they are there").flatten();
+        let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
+        let paths = files.flatten().map(|file| file.path());
+        let is_wanted =
+            |path: &PathBuf| path.extension().unwrap_or_default().to_string_lossy() == end;
+        paths.filter(is_wanted).collect::<Vec<_>>()
+    };
+    let change = |path: &Path| {
+        let mut bytes = fs::read(path).expect("it is read");
+        bytes[20] ^= 1;
+        fs::write(path, bytes).expect("it is written");
+    };
+    assert_eq!((entries("").len(), entries("manifest").len()), (3, 3));
+    entries("")[..2].iter().for_each(|path| change(path));
+    entries("manifest")[..1].iter().for_each(|path| change(path));
+    let _ = nodes.get("s", "local2:/x").with_code(0);
+    nodes.assert_has(&["local2"], "x", b"content");
+    entries("").iter().for_each(|path| change(path));
+    assert!(nodes.get("s", "local2:/y").with_code(3).err.contains("there is no name s"));
+    nodes.end();
+}
+
+/// Copies the files of a directory into a new private one.
+fn copy_private(from: &Path, to: &Path) {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(to).expect("it is made");
+    for file in fs::read_dir(from).expect("it is read").flatten() {
+        fs::copy(file.path(), to.join(file.file_name())).expect("it is copied");
+    }
+}
+
+#[test]
+fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
+    let scratch = Scratch::new("names-tree");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    let shards: Vec<Vec<u8>> = (0..6).map(|shard| random_bytes(700_000, shard)).collect();
+    for (number, shard) in shards.iter().enumerate() {
+        nodes.write(&["local1"], &format!("m/layer{}/shard{number}", number % 2), shard);
+    }
+    nodes.write(&["local1"], "m/empty", b"");
+    let _ = nodes.run(&["publish", "local1:/m", "--as", "m"]).with_code(0);
+    let result = nodes.get("m", "local[2-3]:/to").with_code(0).json();
+    assert_eq!(share(&result, "local1"), (4_200_000, None));
+    let has_all = |nodes: &Nodes<'_>, at: &str| {
+        for (number, shard) in shards.iter().enumerate() {
+            let path = format!("{at}/layer{}/shard{number}", number % 2);
+            nodes.assert_has(&["local2", "local3"], &path, shard);
+        }
+        nodes.assert_has(&["local2", "local3"], &format!("{at}/empty"), b"");
+    };
+    has_all(&nodes, "to/m");
+    let again = nodes.get("m", "local[2-3]:/to").with_code(0).json();
+    assert_eq!(again["holders"], Value::Null, "{again}");
+    // The first holder is gone; those that got it are enough.
+    let _ = nodes.run(&["down", "local1"]).with_code(0);
+    let _ = nodes.get("m", "local[2-3]:/second").with_code(0);
+    has_all(&nodes, "second/m");
+    std::os::unix::fs::symlink("empty", nodes.path("local2", "to/m/link")).expect("it is made");
+    for (path, reason) in [
+        ("local2:/to/m", "cannot read link: "),
+        ("local2:/none", "cannot open /none: no such file or directory"),
+        ("https://h:1/", "ends in no file name"),
+        ("-", "a stream cannot be published"),
+    ] {
+        let said = nodes.run(&["publish", path, "--as", "x"]);
+        assert!(said.code >= 2 && said.err.contains(reason), "{path}: {}", said.err);
+    }
+    assert!(
+        nodes.run(&["publish", "/", "--as", "a b"]).with_code(2).err.contains("name of content")
+    );
+    assert!(nodes.get("m", "local2:|cat").with_code(2).err.contains("no pipes and devices"));
+    nodes.end();
+}

@@ -1,0 +1,42 @@
+use std::fs;
+
+use super::*;
+use crate::tests::Scratch;
+
+fn read(root: &Root, path: &str) -> Result<(Vec<u8>, NameManifest), String> {
+    let (records, stop) = (Records::default(), AtomicBool::new(false));
+    ManifestReader { root, records: &records, disk: None, stop: &stop }.read(Path::new(path))
+}
+
+#[test]
+fn a_manifest_has_all_files_by_their_real_paths() {
+    let scratch = Scratch::new("manifest");
+    let data = scratch.join("data");
+    fs::create_dir_all(data.join("model/inner")).unwrap();
+    fs::write(data.join("model/inner/b"), vec![7; 100_000]).unwrap();
+    fs::write(data.join("model/a"), "").unwrap();
+    std::os::unix::fs::symlink("data", scratch.join("link")).unwrap();
+    let root = Root::confined(&scratch.join("")).unwrap();
+    let (path, manifest) = read(&root, "/link/model").unwrap();
+    assert_eq!(path, b"data/model");
+    assert_eq!((manifest.base.as_slice(), manifest.is_tree), (&b"model"[..], true));
+    let paths: Vec<_> = manifest.files.iter().map(|file| file.path.as_slice()).collect();
+    assert_eq!(paths, [&b"a"[..], b"inner/b"]);
+    assert_eq!(manifest.files[1].digests.len(), 2);
+    let (bytes, _) = manifest.encode().unwrap();
+    assert_eq!(NameManifest::parse(&bytes), Ok(manifest));
+    let (path, manifest) = read(&root, "link/model/inner/b").unwrap();
+    assert_eq!((path.as_slice(), manifest.is_tree), (&b"data/model/inner/b"[..], false));
+    assert_eq!(manifest.length(), 100_000);
+}
+
+#[test]
+fn what_no_copy_could_repeat_is_refused() {
+    let scratch = Scratch::new("manifest-links");
+    fs::create_dir_all(scratch.join("d")).unwrap();
+    std::os::unix::fs::symlink("nowhere", scratch.join("d/link")).unwrap();
+    let root = Root::confined(&scratch.join("")).unwrap();
+    assert!(read(&root, "d").unwrap_err().starts_with("cannot read link: "));
+    assert!(read(&root, "/").unwrap_err().contains("cannot read d/link: "));
+    assert!(read(&root, "none").unwrap_err().starts_with("cannot open none: "));
+}

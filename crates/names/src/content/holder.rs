@@ -1,0 +1,179 @@
+//! Reads blocks from a place where the content of a name lies.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use garland_commands::cp::elsewhere;
+use garland_mount::{NodeFile, NodeFileError, NodeFiles, Reach};
+use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
+use garland_remote::{Address, Object};
+use garland_sys::signal::Interrupts;
+use garland_sys::sync::Mutex;
+use garland_sys::{error, process};
+
+/// The maximum number of files that a holder has open.
+const OPEN: usize = 16;
+
+/// Why a holder cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HolderFault {
+    /// It cannot be reached or read; the reason.
+    Unread(String),
+    /// It has no such file any more, or its bytes are not those of the manifest; what differs.
+    Differs(String),
+}
+
+/// A place where the content of a name lies.
+pub struct Holder {
+    /// The record of the holder.
+    pub record: NameHolder,
+    access: Access,
+    open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
+    /// Whether the node takes part in the copy: its wire passes the blocks on.
+    is_member: bool,
+}
+
+enum Access {
+    Here,
+    Node(NodeFiles),
+    /// An object or URL; the user's interrupts end waiting for it.
+    Origin(Arc<Interrupts>),
+    Elsewhere,
+}
+
+enum OpenFile {
+    Here(File),
+    Node(NodeFile),
+    Origin(Object),
+}
+
+impl Holder {
+    /// Creates the holder of a record; `reach` connects to its node's agent, which is one of the copy's if
+    /// `is_member`. Nothing is contacted.
+    pub fn new(
+        record: NameHolder,
+        (reach, is_member): (Reach, bool),
+        interrupts: &Arc<Interrupts>,
+    ) -> Self {
+        let access = match record.kind {
+            HolderKind::Head if record.node == process::host_name() => Access::Here,
+            HolderKind::Head => Access::Elsewhere,
+            HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
+            HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
+        };
+        Self { record, access, open: Mutex::default(), is_member }
+    }
+
+    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire the copy uses, and
+    /// most at the origin. What cannot be reached from here comes last.
+    pub fn rank(&self) -> u8 {
+        match self.access {
+            Access::Here => 0,
+            Access::Node(_) => 1 + u8::from(self.is_member),
+            Access::Origin(_) => 3,
+            Access::Elsewhere => 4,
+        }
+    }
+
+    /// Fills `bytes` with block `index` of `file`, which is the file `number` of the name, and verifies it.
+    pub fn read(
+        &self,
+        (number, file): (usize, &NamedFile),
+        index: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), HolderFault> {
+        let open = self.open(number, file)?;
+        let offset = file.layout.offset(index);
+        let read = match &*open {
+            OpenFile::Here(file) => {
+                file.read_exact_at(bytes, offset).map_err(|error| error::reason(&error))
+            }
+            OpenFile::Node(file) => file.read(offset, bytes),
+            OpenFile::Origin(object) => {
+                object.fill(offset, bytes).map_err(|trouble| trouble.message().to_owned())
+            }
+        };
+        read.map_err(HolderFault::Unread)?;
+        if Some(&content_digest(bytes)) != file.digests.get(index as usize) {
+            let what = format!("{} differs in block {index}", self.shown(file));
+            return Err(HolderFault::Differs(what));
+        }
+        Ok(())
+    }
+
+    fn open(&self, number: usize, file: &NamedFile) -> Result<Arc<OpenFile>, HolderFault> {
+        let mut open = self.open.lock();
+        if let Some(open) = open.get(&number) {
+            return Ok(Arc::clone(open));
+        }
+        let path = self.path(file);
+        let (opened, length) = match &self.access {
+            Access::Elsewhere => {
+                let host = &self.record.node;
+                let why = format!("it is no node, but the host {host}: get it there");
+                return Err(HolderFault::Unread(why));
+            }
+            Access::Here => {
+                let at = Path::new("/").join(std::ffi::OsStr::from_bytes(&path));
+                let told = |error| {
+                    let reason = error::reason(&error);
+                    HolderFault::Differs(format!("cannot open {}: {reason}", at.display()))
+                };
+                let file = File::open(&at).map_err(told)?;
+                let length = file.metadata().map_err(told)?.len();
+                (OpenFile::Here(file), length)
+            }
+            Access::Origin(interrupts) => {
+                let told = |reason: String| HolderFault::Unread(reason);
+                let below = String::from_utf8_lossy(&file.path);
+                let address = Address::parse(&format!("{}{below}", self.record.node));
+                let address = address.ok_or_else(|| told("it has no address".to_owned()))?;
+                let address = address.map_err(|trouble| told(trouble.message().to_owned()))?;
+                let object = elsewhere::open_at(&address, interrupts)
+                    .map_err(|failure| told(failure.message().to_owned()))?;
+                let length = object.size();
+                (OpenFile::Origin(object), length)
+            }
+            Access::Node(node) => {
+                let file = node.open(&path).map_err(|error| match error {
+                    NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
+                    NodeFileError::Refused(reason) => HolderFault::Differs(reason),
+                })?;
+                let length = file.length();
+                (OpenFile::Node(file), length)
+            }
+        };
+        if length != file.layout.length {
+            let wanted = file.layout.length;
+            let what = format!("{} has {length} bytes instead of {wanted}", self.shown(file));
+            return Err(HolderFault::Differs(what));
+        }
+        while open.len() >= OPEN {
+            // Files are read in order.
+            open.pop_first();
+        }
+        let opened = Arc::new(opened);
+        open.insert(number, Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    fn path(&self, file: &NamedFile) -> Vec<u8> {
+        match file.path.as_slice() {
+            b"" => self.record.path.clone(),
+            below => [&self.record.path, below].join(&b'/'),
+        }
+    }
+
+    /// Returns the path of a file for messages, or that it is the object.
+    fn shown(&self, file: &NamedFile) -> String {
+        match self.access {
+            Access::Origin(_) if file.path.is_empty() => "the object".to_owned(),
+            Access::Origin(_) => format!("the object {}", String::from_utf8_lossy(&file.path)),
+            _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The content of a name as the source of a copy: blocks come from several holders at once, in threads, and each is
+//! verified by the manifest.
+
+mod holder;
+mod window;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_core::plan::Layout;
+use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
+use garland_protocol::{NameManifest, NamedFile};
+use garland_sys::signal::Interrupts;
+use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::{clock, random, threads};
+use garland_terminal::failure::{Failure, OrFailure};
+
+pub use self::holder::{Holder, HolderFault};
+pub use self::window::HolderState;
+use self::window::Window;
+
+/// The number of blocks that are in flight from each holder.
+const IN_FLIGHT: usize = 4;
+
+/// The number of holders that are read from at a time. Others take the place of those that fail.
+const ACTIVE: usize = 8;
+
+/// The interval between two checks whether a wait goes on.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The content of a name.
+pub struct NamedSource(Arc<Shared>);
+
+struct Shared {
+    name: String,
+    manifest: NameManifest,
+    /// For each file, the number of its first block in all files.
+    first: Vec<u64>,
+    holders: Vec<Holder>,
+    window: Mutex<Window>,
+    moved: Condvar,
+    active: Mutex<usize>,
+    interrupts: Arc<Interrupts>,
+}
+
+impl NamedSource {
+    /// Starts the threads that read from those of `holders` with the lowest rank; the others replace them when they
+    /// fail.
+    pub fn open(
+        name: &str,
+        manifest: NameManifest,
+        mut holders: Vec<Holder>,
+        interrupts: &Arc<Interrupts>,
+    ) -> Result<Self, Failure> {
+        // Equal ones in any order, so that copies of the same name don't all read from the same nodes.
+        holders.sort_by_cached_key(|holder| (holder.rank(), random::bytes::<8>()));
+        let best = holders.iter().map(Holder::rank).min();
+        let near = holders.iter().filter(|holder| Some(holder.rank()) == best).count();
+        let (mut first, mut lengths) = (Vec::new(), Vec::new());
+        for file in &manifest.files {
+            first.push(lengths.len() as u64);
+            lengths.extend((0..file.layout.blocks()).map(|it| file.layout.block_length(it)));
+        }
+        let window = Mutex::new(Window::new(lengths.into(), holders.len()));
+        let shared = Arc::new(Shared {
+            name: name.to_owned(),
+            manifest,
+            first,
+            holders,
+            window,
+            moved: Condvar::new(),
+            active: Mutex::new(0),
+            interrupts: Arc::clone(interrupts),
+        });
+        for _ in 0..near.clamp(1, ACTIVE) {
+            Shared::activate(&shared).or_nothing("reading from holders")?;
+        }
+        Ok(Self(shared))
+    }
+
+    /// Returns the files of a directory.
+    pub fn files(&self) -> impl Iterator<Item = ObjectFile<'_>> + Clone {
+        self.0.manifest.files.iter().map(|file| ObjectFile {
+            path: &file.path,
+            length: file.layout.length,
+            mode: file.mode,
+            modified: file.modified,
+        })
+    }
+
+    /// Returns each holder, and what it has given.
+    pub fn holders(&self) -> Vec<(&Holder, HolderState)> {
+        let states = self.0.window.lock().holders().to_vec();
+        self.0.holders.iter().zip(states).collect()
+    }
+
+    /// Fills `bytes` with the contents of the file `number` from `offset` on.
+    fn fill(&self, number: usize, mut offset: u64, mut bytes: &mut [u8]) -> Result<(), FeedError> {
+        let shared = &self.0;
+        let size = u64::from(shared.manifest.files[number].layout.block_size);
+        while !bytes.is_empty() {
+            let (block, within) = (shared.first[number] + offset / size, (offset % size) as usize);
+            let came = shared.block(block, &|| false)?;
+            let length = bytes.len().min(came.len().saturating_sub(within));
+            if length == 0 {
+                return Err(FeedError::Broken(format!("{} ends early", shared.name)));
+            }
+            let (now, rest) = bytes.split_at_mut(length);
+            now.copy_from_slice(&came[within..within + length]);
+            shared.window.lock().give(block, length);
+            offset += length as u64;
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    fn file(&self) -> &NamedFile {
+        // A manifest without a directory has one file.
+        &self.0.manifest.files[0]
+    }
+}
+
+impl Drop for NamedSource {
+    /// Ends the reading threads after their current block. They are not joined.
+    fn drop(&mut self) {
+        let mut window = self.0.window.lock();
+        for holder in 0..self.0.holders.len() {
+            window.failed(holder, HolderFault::Unread("it is no longer needed".to_owned()));
+        }
+        drop(window);
+        self.0.moved.notify_all();
+    }
+}
+
+impl Shared {
+    /// Starts to read from the next holder, if there is one.
+    fn activate(shared: &Arc<Self>) -> std::io::Result<()> {
+        let mut active = shared.active.lock();
+        let holder = *active;
+        if holder >= shared.holders.len() {
+            return Ok(());
+        }
+        *active += 1;
+        drop(active);
+        for _ in 0..IN_FLIGHT {
+            let shared = Arc::clone(shared);
+            threads::spawn("holder", move || Self::work(&shared, holder))?;
+        }
+        Ok(())
+    }
+
+    /// Fetches blocks from a holder until it fails or nothing more is needed.
+    fn work(shared: &Arc<Self>, holder: usize) {
+        while let Some(block) = shared.claim(holder) {
+            let number = shared.first.partition_point(|first| *first <= block) - 1;
+            let (file, index) = (&shared.manifest.files[number], block - shared.first[number]);
+            let mut bytes = vec![0; file.layout.block_length(index) as usize];
+            let read = shared.holders[holder].read((number, file), index, &mut bytes);
+            let mut window = shared.window.lock();
+            let is_first = window.holders()[holder].fault.is_none();
+            let failed = read.is_err();
+            match read {
+                Ok(()) => window.fetched(holder, block, bytes),
+                Err(fault) => window.failed(holder, fault),
+            }
+            drop(window);
+            shared.moved.notify_all();
+            if failed && is_first {
+                // Without a thread the holders that are left do the work.
+                let _ = Self::activate(shared);
+            }
+        }
+    }
+
+    fn claim(&self, holder: usize) -> Option<u64> {
+        let mut window = self.window.lock();
+        loop {
+            if window.holders()[holder].fault.is_some() {
+                return None;
+            }
+            if let Some(block) = window.next(holder, clock::now_ns()) {
+                return Some(block);
+            }
+            self.moved.wait_for(&mut window, TICK);
+        }
+    }
+
+    /// Waits until a block is here, and returns it.
+    fn block(&self, number: u64, stale: &dyn Fn() -> bool) -> Result<Arc<Vec<u8>>, FeedError> {
+        let mut window = self.window.lock();
+        loop {
+            if let Some(bytes) = window.want(number) {
+                return Ok(bytes);
+            }
+            self.moved.notify_all();
+            if window.is_lost() {
+                return Err(FeedError::Broken(self.lost(window.holders())));
+            }
+            if stale() || self.interrupts.have_come() {
+                return Err(FeedError::NotYet);
+            }
+            self.moved.wait_for(&mut window, TICK);
+        }
+    }
+
+    /// Returns why no holder is left.
+    fn lost(&self, states: &[HolderState]) -> String {
+        let reason = |(holder, state): (&Holder, &HolderState)| {
+            let (HolderFault::Unread(reason) | HolderFault::Differs(reason)) =
+                state.fault.as_ref()?;
+            Some(format!("{}: {reason}", holder.record.node))
+        };
+        let reasons: Vec<String> = self.holders.iter().zip(states).filter_map(reason).collect();
+        format!("no holder of {} is left: {}", self.name, reasons.join("; "))
+    }
+}
+
+impl Content for NamedSource {
+    fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        self.fill(0, layout.offset(index), bytes)
+    }
+
+    fn await_block(
+        &self,
+        layout: Layout,
+        index: u64,
+        stale: &dyn Fn() -> bool,
+    ) -> Result<u32, FeedError> {
+        let (own, length) = (self.file().layout, layout.block_length(index));
+        let (begin, size) = (layout.offset(index), u64::from(own.block_size));
+        for block in begin / size..(begin + u64::from(length)).div_ceil(size) {
+            self.0.block(block, stale)?;
+        }
+        Ok(length)
+    }
+
+    fn length(&self) -> u64 {
+        self.file().layout.length
+    }
+
+    fn name(&self) -> String {
+        self.0.name.clone()
+    }
+
+    /// Always true: each block is verified by the manifest.
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+
+    fn device(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl RemoteFile for NamedSource {
+    fn file_name(&self) -> Option<Vec<u8>> {
+        Some(self.0.manifest.base.clone())
+    }
+
+    fn mode(&self) -> u32 {
+        self.file().mode
+    }
+
+    fn modified(&self) -> Option<(i64, u32)> {
+        Some(self.file().modified)
+    }
+
+    fn digests(&self, layout: Layout) -> Option<&[[u8; 32]]> {
+        let file = self.file();
+        (file.layout == layout).then_some(&file.digests)
+    }
+}
+
+impl Objects for NamedSource {
+    fn begin(&self, _: &mut dyn FnMut() -> Vec<u32>) {}
+
+    fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Unread> {
+        self.fill(number as usize, offset, bytes).map_err(|error| Unread::Store(error.to_string()))
+    }
+}

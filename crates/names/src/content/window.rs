@@ -1,0 +1,241 @@
+//! Which blocks of a name are fetched and kept in memory: a machine without threads and holders. It reads ahead
+//! when blocks are asked for in order, and little when they are not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::holder::HolderFault;
+
+/// The maximum number of blocks that are read ahead.
+const AHEAD: u64 = 64;
+
+/// The maximum number of bytes of blocks that are in memory or in flight.
+const ROOM: u64 = 64 << 20;
+
+/// Blocks so near to the last one count as in order: several lanes read every few blocks each.
+const NEAR: u64 = 16;
+
+/// The time after which a block that a reader waits for is also fetched from another holder, in nanoseconds.
+const LATE_NS: u64 = 500_000_000;
+
+/// A block that is in memory or will be.
+enum Slot {
+    Queued,
+    /// Being fetched from these holders, since the first began.
+    Fetching(Vec<usize>, u64),
+    /// Its bytes, and how many of them were given.
+    Ready(Arc<Vec<u8>>, usize),
+}
+
+/// What a holder has given.
+#[derive(Clone, Debug, Default)]
+pub struct HolderState {
+    /// The number of bytes that came from it first, verified.
+    pub bytes: u64,
+    /// Why it is not used any more; `None` if it is.
+    pub fault: Option<HolderFault>,
+}
+
+/// The blocks that are in memory or in flight.
+pub struct Window {
+    /// The length of each block in bytes.
+    lengths: Arc<[u32]>,
+    slots: BTreeMap<u64, Slot>,
+    bytes: u64,
+    last: u64,
+    /// The number of blocks to read ahead.
+    ahead: u64,
+    /// The last block that was queued to be read ahead.
+    reach: u64,
+    holders: Vec<HolderState>,
+}
+
+impl Window {
+    /// Creates an empty window on blocks of these lengths, for so many holders.
+    pub fn new(lengths: Arc<[u32]>, holders: usize) -> Self {
+        let holders = vec![HolderState::default(); holders];
+        Self { lengths, slots: BTreeMap::new(), bytes: 0, last: 0, ahead: 1, reach: 0, holders }
+    }
+
+    /// Returns the bytes of block `number` if they are here; otherwise they are fetched next.
+    pub fn want(&mut self, number: u64) -> Option<Arc<Vec<u8>>> {
+        if number > self.last {
+            let is_near = number <= self.last + NEAR;
+            self.ahead = if is_near { (self.ahead * 2).min(AHEAD) } else { 1 };
+            self.reach = if is_near { self.reach } else { number };
+            self.last = number;
+        }
+        if let Some(Slot::Ready(bytes, _)) = self.slots.get(&number) {
+            let bytes = Arc::clone(bytes);
+            self.read_ahead();
+            return Some(bytes);
+        }
+        self.queue(number);
+        self.read_ahead();
+        None
+    }
+
+    fn read_ahead(&mut self) {
+        let end = (self.last + self.ahead + 1).min(self.lengths.len() as u64);
+        for number in (self.last.max(self.reach) + 1)..end {
+            // What was passed by is not needed: nodes have it.
+            if !self.has_room(number, self.last.saturating_sub(NEAR)) {
+                break;
+            }
+            self.queue(number);
+            self.reach = number;
+        }
+    }
+
+    fn queue(&mut self, number: u64) {
+        if self.slots.contains_key(&number) {
+            return;
+        }
+        // If an older one is still needed, it is fetched again.
+        self.has_room(number, u64::MAX);
+        self.slots.insert(number, Slot::Queued);
+        self.bytes += u64::from(self.lengths[number as usize]);
+    }
+
+    /// Returns whether block `number` fits into memory, if need be without blocks before `end`, the oldest first.
+    fn has_room(&mut self, number: u64, end: u64) -> bool {
+        let length = u64::from(self.lengths[number as usize]);
+        while self.bytes + length > ROOM {
+            let mut old = self.slots.range(..end);
+            let ready = old.find(|(_, slot)| matches!(slot, Slot::Ready(..)));
+            let Some((&oldest, _)) = ready else { return false };
+            self.remove(oldest);
+        }
+        true
+    }
+
+    fn remove(&mut self, number: u64) {
+        if self.slots.remove(&number).is_some() {
+            self.bytes -= u64::from(self.lengths[number as usize]);
+        }
+    }
+
+    /// Notes that a reader has copied `bytes` bytes of block `number`. It leaves memory when all were.
+    pub fn give(&mut self, number: u64, bytes: usize) {
+        if let Some(Slot::Ready(all, given)) = self.slots.get_mut(&number) {
+            *given += bytes;
+            if *given >= all.len() {
+                self.remove(number);
+            }
+        }
+    }
+
+    /// Returns the next block that `holder` is to fetch at the time `now_ns`; `None` if there is none.
+    pub fn next(&mut self, holder: usize, now_ns: u64) -> Option<u64> {
+        let last = self.last;
+        let is_late = |number: u64, by: &[usize], since_ns: u64| {
+            number <= last && by.len() == 1 && by[0] != holder && now_ns >= since_ns + LATE_NS
+        };
+        let next = self.slots.iter().find_map(|(number, slot)| match slot {
+            Slot::Queued => Some(*number),
+            Slot::Fetching(by, since) if is_late(*number, by, *since) => Some(*number),
+            Slot::Fetching(..) | Slot::Ready(..) => None,
+        })?;
+        match self.slots.get_mut(&next) {
+            Some(Slot::Fetching(by, _)) => by.push(holder),
+            Some(slot) => *slot = Slot::Fetching(vec![holder], now_ns),
+            None => {}
+        }
+        Some(next)
+    }
+
+    /// Takes a verified block from `holder`.
+    pub fn fetched(&mut self, holder: usize, number: u64, bytes: Vec<u8>) {
+        if let Some(slot @ (Slot::Queued | Slot::Fetching(..))) = self.slots.get_mut(&number) {
+            self.holders[holder].bytes += bytes.len() as u64;
+            *slot = Slot::Ready(Arc::new(bytes), 0);
+        }
+    }
+
+    /// Notes that `holder` cannot be used. Others fetch what it was to fetch.
+    pub fn failed(&mut self, holder: usize, fault: HolderFault) {
+        self.holders[holder].fault.get_or_insert(fault);
+        for slot in self.slots.values_mut() {
+            if let Slot::Fetching(by, _) = slot {
+                by.retain(|it| *it != holder);
+                if by.is_empty() {
+                    *slot = Slot::Queued;
+                }
+            }
+        }
+    }
+
+    /// Returns what each holder has given.
+    pub fn holders(&self) -> &[HolderState] {
+        &self.holders
+    }
+
+    /// Returns whether no holder can be used any more.
+    pub fn is_lost(&self) -> bool {
+        self.holders.iter().all(|holder| holder.fault.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(blocks: usize, holders: usize) -> Window {
+        Window::new(vec![10; blocks].into(), holders)
+    }
+
+    /// Fetches everything that is queued, from one holder; returns the numbers.
+    fn fetch(window: &mut Window, holder: usize) -> Vec<u64> {
+        let mut fetched = Vec::new();
+        while let Some(number) = window.next(holder, 0) {
+            window.fetched(holder, number, vec![number as u8; 10]);
+            fetched.push(number);
+        }
+        fetched
+    }
+
+    #[test]
+    fn readers_in_order_get_more_ahead_and_others_little() {
+        let mut window = window(1000, 1);
+        assert!(window.want(0).is_none());
+        assert_eq!(fetch(&mut window, 0), [0, 1]);
+        for number in 1..20 {
+            window.want(number);
+            fetch(&mut window, 0);
+            window.give(number, 10);
+        }
+        assert_eq!(window.reach, 19 + AHEAD);
+        assert!(window.want(500).is_none());
+        assert_eq!(fetch(&mut window, 0), [500, 501], "a jump");
+        // A block that was given is fetched again only if it is asked for.
+        assert!(window.want(3).is_none());
+        assert_eq!(fetch(&mut window, 0), [3]);
+    }
+
+    #[test]
+    fn a_failed_holder_leaves_its_blocks_to_others_and_a_late_one_gets_help() {
+        let mut window = window(3, 2);
+        assert!(window.want(0).is_none());
+        assert_eq!((window.next(0, 0), window.next(1, 0)), (Some(0), Some(1)));
+        assert_eq!(window.next(1, LATE_NS - 1), None);
+        assert_eq!(window.next(1, LATE_NS), Some(0), "the reader waits for it");
+        window.failed(1, HolderFault::Unread("gone".to_owned()));
+        assert!(!window.is_lost());
+        assert_eq!(window.next(0, LATE_NS), Some(1), "holder 0 still fetches the first one");
+        window.fetched(0, 0, vec![0; 10]);
+        assert_eq!(window.want(0).as_deref(), Some(&vec![0; 10]));
+        window.failed(0, HolderFault::Differs("x".to_owned()));
+        assert!(window.is_lost());
+        assert_eq!(window.holders()[0].bytes, 10);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut window = Window::new(vec![1 << 20; 300].into(), 1);
+        for number in 0..200 {
+            window.want(number);
+            fetch(&mut window, 0);
+            assert!(window.bytes <= ROOM + (1 << 20), "{}", window.bytes);
+        }
+    }
+}

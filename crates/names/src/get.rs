@@ -1,0 +1,227 @@
+//! `garland get`: copies the content of a name to nodes, from its holders.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use garland_commands::args::Cp;
+use garland_commands::cp::objects::owner;
+use garland_commands::cp::out::{PlannedCopy, end, end_with};
+use garland_commands::cp::overtime::Overtime;
+use garland_commands::cp::request::CopyRequest;
+use garland_commands::cp::site::Site;
+use garland_commands::cp::source::CopySource;
+use garland_control::{Outcome, ask_names};
+use garland_core::cluster::Node;
+use garland_dataplane::{ScanOptions, TreeSource};
+use garland_fleet::builder::Fleet;
+use garland_fleet::context::Context;
+use garland_fleet::standing::{RecordDir, Standing};
+use garland_lab::Lab;
+use garland_mount::Reach;
+use garland_protocol::{
+    HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name,
+};
+use garland_results::head::Phases;
+use garland_results::names::HolderShare;
+use garland_results::places::Places;
+use garland_sys::confine::Root;
+use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+use crate::args::Get;
+use crate::content::{Holder, HolderFault, NamedSource};
+use crate::keepers::{Keepers, unknown};
+
+/// Copies the content of a name to nodes. Those that have it then are holders.
+pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
+    let phases = Phases::begin();
+    check_name(&get.name).map_err(Failure::usage)?;
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
+    refuse_streams(&target.1)?;
+    let (entry, manifest) = find(&get.name, &site, &interrupts)?;
+    let cp = copy_of(get, &manifest)?;
+    let request = CopyRequest::try_from(&cp)?;
+    let source = source(&entry, &manifest, (&site, &target.0), &interrupts)?;
+    let given = given(&source, &manifest, &interrupts);
+    let path = target.1.clone();
+    let copy = PlannedCopy::of(given, (&request, &site), target, (&interrupts, phases))?;
+    let names: Vec<String> = copy.nodes().map(str::to_owned).collect();
+    let run = copy.begin()?;
+    let fleet = copy.assemble(context, &run)?;
+    let overtime = Overtime::watch("copying", &interrupts)?;
+    let mut found = Vec::new();
+    let close = |fleet: Fleet, outcome: &Outcome| {
+        let fleet = locate(fleet, (outcome, &names), (&path, &manifest), &mut found);
+        end(fleet, outcome, &overtime);
+    };
+    let (result, _listener) = copy.make(context, &run, fleet, close)?;
+    let shares = shares(&source);
+    let remembered = remember(&entry, (&source, found), &site, &interrupts);
+    if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
+        let name = &get.name;
+        garland_terminal::errln!(
+            "the holders of {name} are listed as before: {}",
+            failure.message()
+        );
+    }
+    end_with(context, &request, &path, (&run, &result.with_holders(shares)))
+}
+
+/// Returns an error if what is copied would not be a file or directory.
+fn refuse_streams(path: &[u8]) -> Result<(), Failure> {
+    if path == b"-" || path.starts_with(b"|") || path.starts_with(b"/dev/") {
+        let what = "garland get writes files and directories, no pipes and devices";
+        return Err(Failure::usage(what).hint("get it as a file, and use garland exec to read it"));
+    }
+    Ok(())
+}
+
+/// Returns the copy as the arguments of `garland cp`.
+fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
+    let kept = if manifest.is_tree { "-a" } else { "-p" };
+    // The path stands for the content, and is not opened.
+    let mut source = OsString::from("/");
+    source.push(OsStr::from_bytes(&manifest.base));
+    let words = [kept.into(), "--".into(), source, get.destination.clone()];
+    let mut cp =
+        Cp::of_words(words).map_err(|error| Failure::usage(error.to_string().trim_end()))?;
+    cp.launch = get.launch.clone();
+    Ok(cp)
+}
+
+/// Opens the content on its holders.
+fn source(
+    entry: &NameEntry,
+    manifest: &NameManifest,
+    (site, members): (&Site, &[Node]),
+    interrupts: &Arc<Interrupts>,
+) -> Result<Arc<NamedSource>, Failure> {
+    let name = entry.record.name();
+    if entry.holders.is_empty() {
+        return Err(Failure::nothing(format!("nothing holds the content of {name} any more"))
+            .hint("publish it again"));
+    }
+    let lab = site.lab.as_ref().map(Lab::name);
+    let holder = |record: &NameHolder| {
+        let reach = reach(&site.places, lab, &record.node)?;
+        let is_member = members.iter().any(|node| node.name == record.node);
+        Ok(Holder::new(record.clone(), (reach, is_member), interrupts))
+    };
+    let holders = entry.holders.iter().map(holder).collect::<Result<_, Failure>>()?;
+    Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))
+}
+
+/// Returns a function that connects to the standing agent of a node.
+fn reach(places: &Places, lab: Option<&str>, node: &str) -> Result<Reach, Failure> {
+    let (shelf, keys) = (RecordDir::open(places, lab)?, places.controller_keys()?);
+    let node = node.to_owned();
+    Ok(Arc::new(move |_| {
+        let record = Standing::find(&shelf, &node).ok_or("no standing agent")?;
+        record.connect(&keys).map_err(|error| error.to_string())
+    }))
+}
+
+/// Returns the content as the source of a copy.
+fn given(
+    source: &Arc<NamedSource>,
+    manifest: &NameManifest,
+    interrupts: &Interrupts,
+) -> CopySource {
+    if !manifest.is_tree {
+        return CopySource::Elsewhere(source.clone());
+    }
+    let options = ScanOptions {
+        excludes: Vec::new(),
+        attributes: false,
+        sweep: false,
+        root: &Root::Free,
+        stop: &|| interrupts.have_come(),
+    };
+    let top = (manifest.base.as_slice(), owner());
+    let tree = TreeSource::of_objects(source.files(), source.clone(), top, &options);
+    CopySource::Tree(Arc::new(tree))
+}
+
+/// Asks the nodes that have the content now where it lies, and adds them to `found`.
+fn locate(
+    fleet: Fleet,
+    (outcome, names): (&Outcome, &[String]),
+    (path, manifest): (&[u8], &NameManifest),
+    found: &mut Vec<NameHolder>,
+) -> Fleet {
+    let Fleet { agents, children } = fleet;
+    let (base, is_tree) = (manifest.base.clone(), manifest.is_tree);
+    let order = NamesOrder::Locate { path: path.to_vec(), base, is_tree };
+    let has = |node: usize| outcome.nodes.get(node).is_some_and(|it| it.verdict == Verdict::Ok);
+    // A node that does not answer is no holder; its copy is whole all the same.
+    let Ok(asked) = ask_names(agents, &order, &[], None) else {
+        return Fleet { agents: Vec::new(), children };
+    };
+    let (mut agents, mut node) = (Vec::new(), 0);
+    for (agent, answer) in asked {
+        if let (Some(name), Ok(answer), true) = (names.get(node), answer, has(node)) {
+            let path = answer.path;
+            found.push(NameHolder { node: name.clone(), kind: HolderKind::Node, path });
+        }
+        agents.push(agent);
+        node += 1;
+    }
+    Fleet { agents, children }
+}
+
+/// Returns what each holder has given, and why others were left alone.
+fn shares(source: &NamedSource) -> Vec<HolderShare> {
+    let holders = source.holders().into_iter();
+    let shares = holders.map(|(holder, state)| {
+        let reason = state.fault.map(|fault| match fault {
+            HolderFault::Unread(reason) | HolderFault::Differs(reason) => reason,
+        });
+        HolderShare { node: holder.record.node.clone(), bytes: state.bytes, reason }
+    });
+    shares.filter(|share| share.bytes > 0 || share.reason.is_some()).collect()
+}
+
+/// Finds the name. The channels to the agents that keep it are closed before the copy, which may take long.
+fn find(
+    name: &str,
+    site: &Site,
+    interrupts: &Interrupts,
+) -> Result<(NameEntry, NameManifest), Failure> {
+    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
+    let manifest = keepers.manifest(&entry)?;
+    Ok((entry, manifest))
+}
+
+/// Records which nodes hold the content now: those that got it and have standing agents, and not those whose
+/// content differs. If the name stands for other content by now, nothing is recorded.
+fn remember(
+    entry: &NameEntry,
+    (source, found): (&NamedSource, Vec<NameHolder>),
+    site: &Site,
+    interrupts: &Interrupts,
+) -> Result<(), Failure> {
+    let shelf = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+    let is_standing = |it: &NameHolder| Standing::find(&shelf, &it.node).is_some();
+    let found: Vec<NameHolder> = found.into_iter().filter(is_standing).collect();
+    let differing = source.holders().into_iter().filter_map(|(holder, state)| {
+        matches!(state.fault, Some(HolderFault::Differs(_))).then_some(&holder.record)
+    });
+    let differing: Vec<&NameHolder> = differing.collect();
+    let has = |entry: &NameEntry, holder: &NameHolder| entry.holders.contains(holder);
+    if differing.is_empty() && found.iter().all(|holder| has(entry, holder)) {
+        return Ok(());
+    }
+    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let now = keepers.find(entry.record.name())?;
+    let Some(mut now) = now.filter(|now| now.record == entry.record) else { return Ok(()) };
+    now.holders.retain(|holder| !differing.contains(&holder));
+    for holder in found {
+        if !has(&now, &holder) {
+            now.add(holder);
+        }
+    }
+    keepers.keep(&now, &[]).map(drop)
+}

@@ -1,0 +1,213 @@
+//! The standing agents that keep names: three of them have all names, and each of them is enough.
+
+use std::collections::BTreeMap;
+
+use garland_control::{Agent, ask_names};
+use garland_core::cluster::Node;
+use garland_fleet::args::DEFAULT_LAB;
+use garland_fleet::at_once::{ASKED, at_once};
+use garland_fleet::launch::lab;
+use garland_fleet::standing::{RecordDir, Standing};
+use garland_lab::Lab;
+use garland_protocol::operation::NamesAnswer;
+use garland_protocol::{KeyPair, NameEntry, NameManifest, NamesOrder, check_name, content_digest};
+use garland_results::places::Places;
+use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// The number of agents that keep the names.
+const KEEPERS: usize = 3;
+
+/// The agents that keep names, and the key that authenticates records.
+pub struct Keepers<'a> {
+    keys: KeyPair,
+    /// The records of all standing agents, in the order of their names.
+    standing: Vec<Standing>,
+    /// The number of `standing` that were asked to be keepers.
+    tried: usize,
+    nodes: Vec<String>,
+    agents: Vec<Result<Agent, String>>,
+    interrupts: &'a Interrupts,
+}
+
+/// Enters the lab `asked`, or that of the standing agents if no real node has one. Returns the lab, whose agents
+/// keep the names.
+pub fn enter(places: &Places, asked: Option<&str>) -> Result<Option<Lab>, Failure> {
+    let nodes = garland_commands::status::standing_nodes(places, asked)?;
+    enter_of(places, asked, &nodes)
+}
+
+/// Enters the lab of `nodes`, if they are nodes of a lab.
+pub fn enter_of(
+    places: &Places,
+    asked: Option<&str>,
+    nodes: &[Node],
+) -> Result<Option<Lab>, Failure> {
+    lab::enter(nodes, places, asked.unwrap_or(DEFAULT_LAB), None)
+}
+
+impl<'a> Keepers<'a> {
+    /// Connects to the first standing agents that answer, of `lab` or of real nodes.
+    pub fn open(
+        places: &Places,
+        lab: Option<&Lab>,
+        interrupts: &'a Interrupts,
+    ) -> Result<Self, Failure> {
+        let standing = Standing::all(&RecordDir::open(places, lab.map(Lab::name))?);
+        let (keys, nodes, agents) = (places.controller_keys()?, Vec::new(), Vec::new());
+        let mut keepers = Self { keys, standing, tried: 0, nodes, agents, interrupts };
+        while keepers.agents.len() < KEEPERS && keepers.tried < keepers.standing.len() {
+            keepers.connect(KEEPERS - keepers.agents.len());
+        }
+        if keepers.agents.is_empty() {
+            return Err(Failure::nothing("no standing agent answers, which could keep names")
+                .hint("start some with `garland up NODES`; three of them keep the names"));
+        }
+        Ok(keepers)
+    }
+
+    /// Connects to up to `count` more of the standing agents.
+    fn connect(&mut self, count: usize) {
+        let next = &self.standing[self.tried..];
+        let next = &next[..count.min(next.len())];
+        let connected = at_once(next, ASKED, |record| record.connect(&self.keys));
+        for (record, agent) in next.iter().zip(connected) {
+            if let Ok(agent) = agent {
+                self.nodes.push(record.name.clone());
+                self.agents.push(Ok(agent));
+            }
+        }
+        self.tried += next.len();
+    }
+
+    /// Returns the private key that authenticates records.
+    pub fn keys(&self) -> &KeyPair {
+        &self.keys
+    }
+
+    /// Returns the entry of `name`; `None` if there is no such name, or it has ended.
+    pub fn find(&mut self, name: &str) -> Result<Option<NameEntry>, Failure> {
+        check_name(name).map_err(Failure::usage)?;
+        let mut found = self.all(Some(name))?;
+        if !found.contains_key(name) {
+            // All keepers may have changed since it was published.
+            self.connect(usize::MAX);
+            found = self.all(Some(name))?;
+        }
+        Ok(found.remove(name).filter(|entry| entry.record.content().is_some()))
+    }
+
+    /// Returns the entries of `name` or of all names, also of those that have ended, by name. Keepers that lack a
+    /// newer one get it.
+    pub fn all(&mut self, name: Option<&str>) -> Result<BTreeMap<String, NameEntry>, Failure> {
+        let answers = self.ask(&NamesOrder::Find(name.map(str::to_owned)), &[])?;
+        let mut found: BTreeMap<String, NameEntry> = BTreeMap::new();
+        let is_ours = |entry: &&NameEntry| entry.record.is_made_with(&self.keys.private);
+        let told = answers.iter().flatten().flat_map(|answer| &answer.entries);
+        for entry in told.filter(is_ours) {
+            match found.get_mut(entry.record.name()) {
+                Some(known) if known.record.number() > entry.record.number() => {}
+                Some(known) if known.record == entry.record => {
+                    entry.holders.iter().for_each(|holder| {
+                        if !known.holders.contains(holder) {
+                            known.add(holder.clone());
+                        }
+                    });
+                }
+                _ => drop(found.insert(entry.record.name().to_owned(), entry.clone())),
+            }
+        }
+        let lacks = |entry: &&NameEntry| {
+            answers
+                .iter()
+                .take(KEEPERS)
+                .flatten()
+                .any(|answer| !answer.entries.iter().any(|has| has.record == entry.record))
+        };
+        for entry in found.values().filter(lacks).cloned().collect::<Vec<_>>() {
+            let manifest = match entry.record.content() {
+                Some(_) => self.bytes(&entry)?,
+                None => Vec::new(),
+            };
+            self.keep(&entry, &manifest)?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the manifest of an entry.
+    pub fn manifest(&mut self, entry: &NameEntry) -> Result<NameManifest, Failure> {
+        let bytes = self.bytes(entry)?;
+        let name = entry.record.name();
+        NameManifest::parse(&bytes)
+            .map_err(|reason| Failure::nothing(format!("cannot read {name}: {reason}")))
+    }
+
+    /// Returns the encoded manifest of an entry, from the first keeper that has it.
+    fn bytes(&mut self, entry: &NameEntry) -> Result<Vec<u8>, Failure> {
+        let name = entry.record.name();
+        let root = entry.record.content().map(|content| content.root);
+        let answers = self.ask(&NamesOrder::Manifest(name.to_owned()), &[])?;
+        let mut manifests = answers.into_iter().flatten().map(|answer| answer.manifest);
+        let sound = manifests.find(|bytes| Some(content_digest(bytes)) == root);
+        sound.ok_or_else(|| {
+            Failure::nothing(format!("no agent has the manifest of {name} unchanged"))
+                .hint("publish the content again")
+        })
+    }
+
+    /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root. Returns the nodes
+    /// that keep it, at least one.
+    pub fn keep(&mut self, entry: &NameEntry, manifest: &[u8]) -> Result<Vec<String>, Failure> {
+        let answers = self.ask(&NamesOrder::Keep(Box::new(entry.clone())), manifest)?;
+        let kept = self.nodes.iter().zip(&answers).filter(|(_, answer)| answer.is_ok());
+        let kept: Vec<String> = kept.map(|(node, _)| node.clone()).take(KEEPERS).collect();
+        if let (true, Some(Err(reason))) = (kept.is_empty(), answers.first()) {
+            let name = entry.record.name();
+            return Err(Failure::nothing(format!("no agent keeps {name}: {reason}")));
+        }
+        Ok(kept)
+    }
+
+    fn ask(
+        &mut self,
+        order: &NamesOrder,
+        manifest: &[u8],
+    ) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
+        let agents = std::mem::take(&mut self.agents);
+        let asked = ask_names(agents, order, manifest, Some(self.interrupts));
+        let asked = asked.or_nothing("asking the agents that keep names")?;
+        let (agents, answers) = asked.into_iter().unzip();
+        self.agents = agents;
+        if self.interrupts.have_come() {
+            return Err(Failure::interrupted("asking the agents that keep names"));
+        }
+        Ok(answers)
+    }
+}
+
+/// Asks `nodes`, which need standing agents, for the manifest of `path` on them. Returns the answer or error of
+/// each, in order.
+pub fn digest(
+    (places, lab): (&Places, Option<&Lab>),
+    (nodes, path): (&[Node], &[u8]),
+    interrupts: &Interrupts,
+) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
+    let (shelf, keys) = (RecordDir::open(places, lab.map(Lab::name))?, places.controller_keys()?);
+    let agents = at_once(nodes, ASKED, |node| {
+        let record = Standing::find(&shelf, &node.name);
+        let record = record.ok_or("it has no standing agent: start it with `garland up`")?;
+        record.connect(&keys).map_err(|error| error.to_string())
+    });
+    let order = NamesOrder::Digest(path.to_vec());
+    let asked = ask_names(agents, &order, &[], Some(interrupts));
+    let asked = asked.or_nothing("reading the content on nodes")?;
+    if interrupts.have_come() {
+        return Err(Failure::interrupted("reading the content on nodes"));
+    }
+    Ok(asked.into_iter().map(|(_, answer)| answer).collect())
+}
+
+/// Returns the error of a command that needs the content of `name`, which does not exist.
+pub fn unknown(name: &str) -> Failure {
+    Failure::nothing(format!("there is no name {name}")).hint("garland names lists all names")
+}

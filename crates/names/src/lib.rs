@@ -1,0 +1,14 @@
+//! Names for content: `garland publish`, `get`, `names` and `unpublish`. A name stands for a manifest, which has
+//! the digest of each block; standing agents keep the names. A copy of a name reads its blocks from several holders
+//! at once, and verifies each.
+
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod content;
+pub mod get;
+mod keepers;
+pub mod list;
+mod origin;
+pub mod publish;
+pub mod unpublish;

@@ -1,0 +1,178 @@
+//! `garland publish`: makes a name stand for a file or directory, which stays where it is.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use garland_commands::cp::elsewhere;
+use garland_commands::cp::overtime::Overtime;
+use garland_commands::cp::site;
+use garland_core::cluster::Node;
+use garland_core::cluster::target::{self, Target};
+use garland_dataplane::manifest::ManifestReader;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_protocol::operation::NamesAnswer;
+use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
+use garland_results::head::{Head, Phases, show};
+use garland_results::names::{NamedResult, PublishResult, PublishedNode};
+use garland_results::places::Places;
+use garland_sys::confine::Root;
+use garland_sys::signal::Interrupts;
+use garland_sys::{clock, process};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+use crate::args::Publish;
+use crate::keepers::{Keepers, digest, enter, enter_of};
+use crate::origin;
+
+/// The content that is published, and its holders.
+struct Content {
+    manifest: NameManifest,
+    holders: Vec<NameHolder>,
+    /// What became of each node, or of this machine.
+    nodes: Vec<PublishedNode>,
+}
+
+impl Content {
+    /// Creates the content that one holder has, which is no node.
+    fn of_one(manifest: NameManifest, node: String, kind: HolderKind, path: Vec<u8>) -> Self {
+        let nodes = vec![PublishedNode::new(&node, None)];
+        Self { manifest, holders: vec![NameHolder { node, kind, path }], nodes }
+    }
+}
+
+/// Publishes a file or directory.
+pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    check_name(&publish.name).map_err(Failure::usage)?;
+    let nodes = nodes(context, &publish.path)?;
+    let places = Places::open()?;
+    let asked = publish.keepers.lab.as_deref();
+    let lab = match &nodes {
+        Some((nodes, _)) => enter_of(&places, asked, nodes)?,
+        None => enter(&places, asked)?,
+    };
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    // Without agents that keep the name, nothing is read. Their channels are not kept open meanwhile.
+    drop(Keepers::open(&places, lab.as_ref(), &interrupts)?);
+    phases.end("set-up");
+    let content = match &nodes {
+        Some((nodes, path)) => {
+            let read = digest((&places, lab.as_ref()), (nodes, path), &interrupts)?;
+            on_nodes(nodes, read)?
+        }
+        None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
+            Some(address) => {
+                let manifest = origin::manifest(&address, &publish.path, &interrupts)?;
+                Content::of_one(manifest, address.to_string(), HolderKind::Origin, Vec::new())
+            }
+            None => here(&places, Path::new(&publish.path), &interrupts)?,
+        },
+    };
+    phases.end("read");
+    let mut keepers = Keepers::open(&places, lab.as_ref(), &interrupts)?;
+    let (entry, manifest) = entry(&mut keepers, &publish.name, &content)?;
+    let kept = keepers.keep(&entry, &manifest)?;
+    phases.end("keep");
+    let result = PublishResult {
+        head: Head::new("garland.publish/1", None, phases),
+        named: NamedResult::new(&entry),
+        nodes: content.nodes,
+        keepers: kept,
+    };
+    show(context.json, &result)?;
+    let ok = result.nodes.iter().filter(|node| node.end.is_ok()).count();
+    Ok(Exit::of_work(ok == result.nodes.len(), ok > 0, false))
+}
+
+/// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object or a URL.
+fn nodes(context: &Context, path: &OsStr) -> Result<Option<site::Target>, Failure> {
+    if elsewhere::is_elsewhere(Path::new(path)) || Path::new(path).exists() {
+        return Ok(None);
+    }
+    match target::parse(path).map_err(Failure::usage)? {
+        Target::Nodes { nodes, path } => {
+            let nodes = Inventory::open(context)?.nodes(&nodes)?;
+            Ok(Some((nodes, path.as_os_str().as_bytes().to_vec())))
+        }
+        Target::Local(_) => Ok(None),
+        Target::Pipe | Target::Command(_) => {
+            Err(Failure::usage("a stream cannot be published: write it to a file first"))
+        }
+    }
+}
+
+/// Returns the content that nodes have read. That of the first one counts; nodes that have another one are no
+/// holders.
+fn on_nodes(nodes: &[Node], read: Vec<Result<NamesAnswer, String>>) -> Result<Content, Failure> {
+    let mut manifest: Option<NameManifest> = None;
+    let (mut holders, mut ends) = (Vec::new(), Vec::new());
+    for (node, answer) in nodes.iter().zip(read) {
+        let own = answer.and_then(|it| Ok((NameManifest::parse(&it.manifest)?, it.path)));
+        let reason = own.and_then(|(own, path)| {
+            let first = manifest.get_or_insert_with(|| own.clone());
+            if !first.has_content_of(&own) {
+                return Err("its content differs from that of the first node".to_owned());
+            }
+            holders.push(NameHolder { node: node.name.clone(), kind: HolderKind::Node, path });
+            Ok(())
+        });
+        ends.push(PublishedNode::new(&node.name, reason.err()));
+    }
+    let Some(manifest) = manifest else {
+        let reasons = ends.iter().filter_map(|end| end.end.reason.as_deref());
+        let reason = reasons.collect::<Vec<_>>().join("; ");
+        let list = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(",");
+        return Err(Failure::nothing(format!("nothing can be published of {list}: {reason}")));
+    };
+    Ok(Content { manifest, holders, nodes: ends })
+}
+
+/// Reads the content on this machine.
+fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Content, Failure> {
+    let (records, stop) = (places.records(), AtomicBool::new(false));
+    let reader = ManifestReader { root: &Root::Free, records: &records, disk: None, stop: &stop };
+    let overtime = Overtime::watch("reading the content", interrupts)?;
+    let (path, manifest) = reader.read(path).map_err(Failure::nothing)?;
+    overtime.end();
+    if interrupts.have_come() {
+        return Err(Failure::interrupted("reading the content"));
+    }
+    let node = process::host_name();
+    let nodes = vec![PublishedNode::new(&node, None)];
+    Ok(Content {
+        manifest,
+        holders: vec![NameHolder { node, kind: HolderKind::Head, path }],
+        nodes,
+    })
+}
+
+/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content already, the
+/// holders are added; otherwise it is a new record.
+fn entry(
+    keepers: &mut Keepers<'_>,
+    name: &str,
+    content: &Content,
+) -> Result<(NameEntry, Vec<u8>), Failure> {
+    let found = keepers.find(name)?;
+    let old = found.map(|entry| (keepers.manifest(&entry).ok(), entry));
+    let number = old.as_ref().map_or(0, |(_, entry)| entry.record.number() + 1);
+    let same = old.filter(|(manifest, _)| {
+        manifest.as_ref().is_some_and(|manifest| manifest.has_content_of(&content.manifest))
+    });
+    let (mut entry, manifest) = match same {
+        Some((Some(manifest), entry)) => (entry, manifest),
+        _ => {
+            let (_, described) = content.manifest.encode().map_err(Failure::nothing)?;
+            let number = number.max(clock::wall_ns());
+            let key = &keepers.keys().private;
+            let record = NameRecord::new(name, number, Some(described), key);
+            (NameEntry { record, holders: Vec::new() }, content.manifest.clone())
+        }
+    };
+    content.holders.iter().for_each(|holder| entry.add(holder.clone()));
+    Ok((entry, manifest.encode().map_err(Failure::nothing)?.0))
+}

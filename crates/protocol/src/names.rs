@@ -1,0 +1,324 @@
+//! Names for content (`garland publish`): what a name stands for, its holders, and the messages about
+//! names.
+//!
+//! A record is authenticated by a key that is derived from the controller's private key. Agents have no such
+//! key: an agent that keeps names can withhold a name, and cannot change what it stands for.
+
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{ensure, within};
+use super::keys::Secret;
+use super::seal::content_digest;
+use garland_core::plan::{BLOCKS_MAX, Layout};
+
+/// The maximum length of a name in bytes.
+const NAME_MAX: usize = 128;
+
+/// The maximum number of holders of a name that are recorded.
+pub const HOLDERS_MAX: usize = 64;
+
+/// The maximum length of a holder's path in bytes: all holders of a name fit into a message.
+const PATH_MAX: usize = 640;
+
+/// The maximum number of bytes of a manifest in one message.
+pub const MANIFEST_PIECE_MAX: usize = 60_000;
+
+/// The maximum length of an encoded manifest in bytes: that of a file of 2 TiB, or of 100,000 small ones.
+pub const NAME_MANIFEST_MAX: usize = 24 << 20;
+
+/// The context of the key that authenticates records.
+const CONTEXT: &str = "garland 2026 names of content";
+
+/// A name, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameRecord {
+    name: String,
+    number: u64,
+    content: Option<NamedContent>,
+    mac: [u8; 32],
+}
+
+/// The content that a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedContent {
+    /// The digest of the encoded manifest, which has the digests of all blocks.
+    pub root: [u8; 32],
+    /// The length of all files in bytes.
+    pub length: u64,
+    /// The number of files.
+    pub files: u32,
+}
+
+/// A place where the content of a name lies. It is not authenticated: what is read there is verified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameHolder {
+    /// The node's name, the name of a head's host, or the address of an object.
+    pub node: String,
+    /// What the holder is.
+    pub kind: HolderKind,
+    /// The path of the file or directory below the root of the node's agent, without a slash at the beginning
+    /// (raw bytes); empty for an object.
+    pub path: Vec<u8>,
+}
+
+/// The kinds of holders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HolderKind {
+    /// A host on which commands run, which has no agent.
+    Head,
+    /// A node with an agent.
+    Node,
+    /// The object or URL that was published: it is read only if no other holder is left.
+    Origin,
+}
+
+/// A record, and the holders of its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameEntry {
+    /// The record.
+    pub record: NameRecord,
+    /// The holders, at most [`HOLDERS_MAX`].
+    pub holders: Vec<NameHolder>,
+}
+
+/// The files of a name, with the digest of each block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameManifest {
+    /// The name of the published file or directory (raw bytes).
+    pub base: Vec<u8>,
+    /// Whether a directory was published.
+    pub is_tree: bool,
+    /// The files, ordered by path; exactly one if no directory was published.
+    pub files: Vec<NamedFile>,
+}
+
+/// A file of a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFile {
+    /// The path below the published directory (raw bytes); empty if a file was published.
+    pub path: Vec<u8>,
+    /// The permission bits.
+    pub mode: u32,
+    /// The modification time: seconds and nanoseconds since the start of 1970.
+    pub modified: (i64, u32),
+    /// The length, and the division into blocks.
+    pub layout: Layout,
+    /// The digest of each block.
+    pub digests: Vec<[u8; 32]>,
+}
+
+/// An order about names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NamesOrder {
+    /// Report the entry of this name, or all entries. Answered by `Entry` for each, and `End`.
+    Find(Option<String>),
+    /// Report the manifest of this name. Answered by `Piece`, or by `End` with the error.
+    Manifest(String),
+    /// A piece of the manifest for the next `Keep`, and whether more follow.
+    Piece(Vec<u8>, bool),
+    /// Keep this entry in place of any older one. Unless the manifest of its root is here already, it was
+    /// sent before. Answered by `End`.
+    Keep(Box<NameEntry>),
+    /// Make the manifest of the file or directory with this path (raw bytes). Answered by `Path` and `Piece`, or by
+    /// `End` with the error.
+    Digest(Vec<u8>),
+    /// Report where a copy to `path` has put the file or directory `base`. Answered by `Path`, or by `End` with the
+    /// error.
+    Locate {
+        /// The destination as the user wrote it (raw bytes).
+        path: Vec<u8>,
+        /// The name of the file or directory (raw bytes).
+        base: Vec<u8>,
+        /// Whether it is a directory.
+        is_tree: bool,
+    },
+}
+
+/// An agent's answer about names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NamesEvent {
+    /// An entry.
+    Entry(Box<NameEntry>),
+    /// The path of a file or directory below the agent's root, as in [`NameHolder::path`].
+    Path(Vec<u8>),
+    /// A piece of a manifest, and whether more follow.
+    Piece(Vec<u8>, bool),
+    /// The order was executed, or why it was not.
+    End(Result<(), String>),
+}
+
+impl NameRecord {
+    /// Creates the record of `name` for `content`; `None` ends the name. Of two records of a name the one with the
+    /// higher `number` is valid. `key` is the private key of the controller.
+    #[must_use]
+    pub fn new(name: &str, number: u64, content: Option<NamedContent>, key: &Secret) -> Self {
+        let record = Self { name: name.to_owned(), number, content, mac: [0; 32] };
+        Self { mac: record.mac(key), ..record }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of the record: the nanoseconds of the wall clock at which it was made.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns what the name stands for; `None` if it has ended.
+    #[must_use]
+    pub fn content(&self) -> Option<NamedContent> {
+        self.content
+    }
+
+    /// Returns whether a controller with the private key `key` made this record.
+    #[must_use]
+    pub fn is_made_with(&self, key: &Secret) -> bool {
+        // The hash's comparison takes constant time.
+        blake3::Hash::from_bytes(self.mac(key)) == blake3::Hash::from_bytes(self.mac)
+    }
+
+    fn mac(&self, key: &Secret) -> [u8; 32] {
+        let key = Secret(blake3::derive_key(CONTEXT, &key.0));
+        let mut hasher = blake3::Hasher::new_keyed(&key.0);
+        let content = self.content.map(|it| (it.root, it.length, it.files));
+        let (root, length, files) = content.unwrap_or_default();
+        // All fields but the last have a fixed length.
+        hasher.update(&self.number.to_le_bytes());
+        hasher.update(&[u8::from(content.is_some())]);
+        hasher.update(&root);
+        hasher.update(&length.to_le_bytes());
+        hasher.update(&files.to_le_bytes());
+        hasher.update(self.name.as_bytes());
+        *hasher.finalize().as_bytes()
+    }
+}
+
+impl NameEntry {
+    /// Returns the entry's bytes, which [`parse`](Self::parse) reads.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encoded(self)
+    }
+
+    /// Parses an entry; `None` if the bytes are none, or a value is out of bounds.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes::<Self>(bytes).ok().filter(|entry| entry.check().is_ok())
+    }
+
+    /// Checks that the values from the wire or a file are within limits.
+    ///
+    /// # Errors
+    /// Names the value that is out of bounds.
+    pub fn check(&self) -> Result<(), String> {
+        check_name(&self.record.name)?;
+        within("holders", self.holders.len(), 0..=HOLDERS_MAX)?;
+        let is_sound = |it: &NameHolder| {
+            it.path.len() <= PATH_MAX
+                && it.node.len() <= if it.kind == HolderKind::Origin { PATH_MAX } else { 260 }
+                && !it.node.contains(char::is_control)
+        };
+        ensure(self.holders.iter().all(is_sound), || "a holder has no usual node or path")
+    }
+
+    /// Adds a holder in place of one with the same node, unless there are too many, or its path is too long.
+    pub fn add(&mut self, holder: NameHolder) {
+        self.holders.retain(|it| (&it.node, it.kind) != (&holder.node, holder.kind));
+        if self.holders.len() < HOLDERS_MAX && holder.path.len() <= PATH_MAX {
+            self.holders.push(holder);
+        }
+    }
+}
+
+/// Checks that `name` is one that content can have.
+///
+/// # Errors
+/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, or begins with a `-`.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@+-/".contains(&byte);
+    let is_sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_usual);
+    ensure(is_sound && !name.starts_with('-'), || {
+        format!(
+            "`{}` cannot be the name of content: use 1 to {NAME_MAX} letters, digits and ._:@+-/",
+            name.escape_debug()
+        )
+    })
+}
+
+impl NameManifest {
+    /// Parses an encoded manifest, and checks its values.
+    ///
+    /// # Errors
+    /// When the bytes are no manifest, or a value is out of bounds.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        within("bytes of a manifest", bytes.len(), 0..=NAME_MANIFEST_MAX)?;
+        let parsed = postcard::from_bytes(bytes);
+        let manifest: Self = parsed.map_err(|_| "the manifest is damaged".to_owned())?;
+        let is_named = is_name(&manifest.base) && (manifest.is_tree || manifest.files.len() == 1);
+        ensure(is_named, || "the manifest has no name, or not one file")?;
+        manifest.files.iter().try_for_each(|file| file.check(manifest.is_tree))?;
+        Ok(manifest)
+    }
+
+    /// Returns the encoded manifest, and the content that it describes.
+    ///
+    /// # Errors
+    /// When it is too long.
+    pub fn encode(&self) -> Result<(Vec<u8>, NamedContent), String> {
+        let bytes = encoded(self);
+        ensure(bytes.len() <= NAME_MANIFEST_MAX, || {
+            format!("its manifest would have {} bytes: publish parts of it", bytes.len())
+        })?;
+        let root = content_digest(&bytes);
+        let files = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
+        Ok((bytes, NamedContent { root, length: self.length(), files }))
+    }
+
+    /// Returns the length of all files in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.files.iter().map(|file| file.layout.length).sum()
+    }
+
+    /// Returns whether both have the same files with the same contents. Names of the whole, modes and times may
+    /// differ.
+    #[must_use]
+    pub fn has_content_of(&self, other: &Self) -> bool {
+        let same = |(one, two): (&NamedFile, &NamedFile)| {
+            (&one.path, &one.layout, &one.digests) == (&two.path, &two.layout, &two.digests)
+        };
+        self.is_tree == other.is_tree
+            && self.files.len() == other.files.len()
+            && self.files.iter().zip(&other.files).all(same)
+    }
+}
+
+impl NamedFile {
+    fn check(&self, in_tree: bool) -> Result<(), String> {
+        let Layout { length, block_size, .. } = self.layout;
+        let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
+        within("blocks", layout.blocks(), 0..=BLOCKS_MAX)?;
+        let is_sound = layout == self.layout && self.digests.len() as u64 == layout.blocks();
+        ensure(is_sound, || "the manifest has not one digest for each block")?;
+        let is_path = self.path.split(|byte| *byte == b'/').all(is_name);
+        ensure(
+            if in_tree { is_path } else { self.path.is_empty() },
+            || "the manifest has a path that leads elsewhere",
+        )
+    }
+}
+
+fn encoded(value: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("every value can be serialised")
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&0) && !name.contains(&b'/')
+}
+
+#[cfg(test)]
+mod tests;
