@@ -66,7 +66,7 @@ impl fmt::Display for Bound {
         let (name, count) = (&self.load.name, self.each.len());
         let bytes =
             if self.total.is_infinite() { "-".to_owned() } else { three_digits(self.total / 8e6) };
-        write!(f, "{name:<44}{count:>5}{each:>18}{:>12}{bytes:>10}", megabits(self.total))?;
+        write!(f, "{name:<37}{count:>5}{each:>17}{:>12}{bytes:>9}", megabits(self.total))?;
         // A difference below 1 % is not shown.
         if let Some(total) = self.by_chance.filter(|total| *total < 0.99 * self.total) {
             write!(f, "  by chance {}", megabits(total))?;

@@ -64,7 +64,7 @@ fn page(topology: &Topology, all: bool) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         page,
-        "{:<44}{:>5}{:>18}{:>12}{:>10}",
+        "{:<37}{:>5}{:>17}{:>12}{:>9}",
         "what the wires allow, TCP payload", "flows", "each, Mbit/s", "all, Mbit/s", "MB/s"
     );
     for bound in bounds(topology) {
