@@ -12,6 +12,7 @@ use garland_commands::cp::request::CopyRequest;
 use garland_commands::cp::site::Site;
 use garland_commands::cp::source::CopySource;
 use garland_control::{Outcome, ask_names};
+use garland_core::cluster::Node;
 use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
@@ -42,7 +43,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let (entry, manifest) = find(&get.name, &site, &interrupts)?;
     let cp = copy_of(get, &manifest)?;
     let request = CopyRequest::try_from(&cp)?;
-    let source = source(&entry, &manifest, &site, &interrupts)?;
+    let source = source(&entry, &manifest, (&site, &target.0), &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.1.clone();
     let copy = PlannedCopy::of(given, (&request, &site), target, (&interrupts, phases))?;
@@ -94,7 +95,7 @@ fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
 fn source(
     entry: &NameEntry,
     manifest: &NameManifest,
-    site: &Site,
+    (site, members): (&Site, &[Node]),
     interrupts: &Arc<Interrupts>,
 ) -> Result<Arc<NamedSource>, Failure> {
     let name = entry.record.name();
@@ -105,7 +106,8 @@ fn source(
     let lab = site.lab.as_ref().map(Lab::name);
     let holder = |record: &NameHolder| {
         let reach = reach(&site.places, lab, &record.node)?;
-        Ok(Holder::new(record.clone(), reach, interrupts))
+        let is_member = members.iter().any(|node| node.name == record.node);
+        Ok(Holder::new(record.clone(), (reach, is_member), interrupts))
     };
     let holders = entry.holders.iter().map(holder).collect::<Result<_, Failure>>()?;
     Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))

@@ -33,6 +33,8 @@ pub struct Holder {
     pub record: NameHolder,
     access: Access,
     open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
+    /// Whether the node takes part in the copy: its wire passes the blocks on.
+    is_member: bool,
 }
 
 enum Access {
@@ -50,15 +52,31 @@ enum OpenFile {
 }
 
 impl Holder {
-    /// Creates the holder of a record; `reach` connects to its node's agent. Nothing is contacted.
-    pub fn new(record: NameHolder, reach: Reach, interrupts: &Arc<Interrupts>) -> Self {
+    /// Creates the holder of a record; `reach` connects to its node's agent, which is one of the copy's if
+    /// `is_member`. Nothing is contacted.
+    pub fn new(
+        record: NameHolder,
+        (reach, is_member): (Reach, bool),
+        interrupts: &Arc<Interrupts>,
+    ) -> Self {
         let access = match record.kind {
             HolderKind::Head if record.node == process::host_name() => Access::Here,
             HolderKind::Head => Access::Elsewhere,
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, access, open: Mutex::default() }
+        Self { record, access, open: Mutex::default(), is_member }
+    }
+
+    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire the copy uses, and
+    /// most at the origin. What cannot be reached from here comes last.
+    pub fn rank(&self) -> u8 {
+        match self.access {
+            Access::Here => 0,
+            Access::Node(_) => 1 + u8::from(self.is_member),
+            Access::Origin(_) => 3,
+            Access::Elsewhere => 4,
+        }
     }
 
     /// Fills `bytes` with block `index` of `file`, which is the file `number` of the name, and verifies it.

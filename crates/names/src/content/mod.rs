@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
-use garland_protocol::{HolderKind, NameManifest, NamedFile};
+use garland_protocol::{NameManifest, NamedFile};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random, threads};
@@ -44,17 +44,18 @@ struct Shared {
 }
 
 impl NamedSource {
-    /// Starts the threads that read from `holders`: those on this machine come first, the origin last.
+    /// Starts the threads that read from those of `holders` with the lowest rank; the others replace them when they
+    /// fail.
     pub fn open(
         name: &str,
         manifest: NameManifest,
         mut holders: Vec<Holder>,
         interrupts: &Arc<Interrupts>,
     ) -> Result<Self, Failure> {
-        // In any order, so that copies of the same name don't all read from the same nodes.
-        holders.sort_by_cached_key(|holder| (holder.record.kind, random::bytes::<8>()));
-        // An origin is read from when the others have failed.
-        let near = holders.iter().filter(|it| it.record.kind != HolderKind::Origin).count();
+        // Equal ones in any order, so that copies of the same name don't all read from the same nodes.
+        holders.sort_by_cached_key(|holder| (holder.rank(), random::bytes::<8>()));
+        let best = holders.iter().map(Holder::rank).min();
+        let near = holders.iter().filter(|holder| Some(holder.rank()) == best).count();
         let (mut first, mut lengths) = (Vec::new(), Vec::new());
         for file in &manifest.files {
             first.push(lengths.len() as u64);
