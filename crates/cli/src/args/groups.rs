@@ -1,4 +1,5 @@
-//! The help of the program itself: its commands in groups. Commands in no group are found in the manual.
+//! The help of the program itself: its commands in groups, on a screen of 40 lines of 80 columns. Commands in no
+//! group are found in the manual, as are node lists and exit codes.
 
 use std::fmt::Write as _;
 
@@ -11,6 +12,15 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Understand", &["explain", "report", "runs", "top"]),
     ("Plan and emulate", &["forecast", "net", "lab"]),
 ];
+
+/// What the program is for. It isn't wrapped.
+const ABOUT: &str = "\
+Moves files through a cluster at the speed of its slowest wire, and accounts for
+every millisecond it could not";
+
+/// The last line.
+const HINT: &str =
+    "New here: garland demo. NODES, exit codes, all commands: garland man | man -l -";
 
 /// Returns `command` with a help that lists its subcommands in groups, each with the first sentence of its
 /// description.
@@ -28,7 +38,7 @@ pub fn grouped(command: Command) -> Command {
         listed.push('\n');
     }
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}{{after-help}}"
+        "{ABOUT}\n\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\n{HINT}"
     ))
 }
 

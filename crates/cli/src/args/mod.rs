@@ -109,7 +109,7 @@ pub enum Command {
     /// Running agents are kept. One of an older release is replaced by one with its settings, unless a
     /// command uses it. Copies and other commands replace it, too.
     Up(Up),
-    /// Make a name stand for a file or directory; names lists, unpublish ends names: garland publish PATH --as NAME
+    /// Give a file or directory a name; names lists, unpublish ends them: garland publish PATH --as NAME
     Publish(Publish),
     /// Copy the content of a name to nodes, from all that have it: garland get NAME 'n[01-20]:/scratch/'
     Get(Get),
