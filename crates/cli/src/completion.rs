@@ -45,6 +45,10 @@ pub fn script(shell: Shell) -> Result<Exit, Failure> {
         // The file is also the function that zsh loads when the user presses Tab for the first time.
         script.extend(b"\nif [ \"$funcstack[1]\" = _garland ]; then\n    _clap_dynamic_completer_garland \"$@\"\nfi\n");
     }
+    if shell == Shell::Bash {
+        // Bash would take what follows a colon for a word of its own, and nearly all paths here have one.
+        script.extend(b"\nCOMP_WORDBREAKS=${COMP_WORDBREAKS//:/}\n");
+    }
     output::print_bytes(&script)?;
     Ok(Exit::Done)
 }
@@ -53,10 +57,13 @@ pub fn script(shell: Shell) -> Result<Exit, Failure> {
 fn with_names(command: Command) -> Command {
     let below: Vec<String> =
         command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    let command = command.mut_args(|arg| match names_of(&arg) {
-        Some(names) => arg.add(ArgValueCompleter::new(names)),
-        None => arg,
-    });
+    // These take names for content, which only agents know.
+    let named = ["publish", "get", "names", "unpublish"].contains(&command.get_name());
+    let command =
+        command.mut_args(|arg| match names_of(&arg).filter(|_| !named || arg.get_id() != "name") {
+            Some(names) => arg.add(ArgValueCompleter::new(names)),
+            None => arg,
+        });
     below.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_names))
 }
 
@@ -77,7 +84,7 @@ fn names_of(arg: &Arg) -> Option<Names> {
         "run" | "runs" => Some(Names::Runs),
         _ if values.iter().any(|value| *value == "RUN") => Some(Names::Runs),
         "nodes" if arg.is_positional() => Some(Names::Nodes),
-        "paths" | "what" if arg.is_positional() => Some(Names::Paths),
+        "path" | "paths" | "what" if arg.is_positional() => Some(Names::Paths),
         "topology" => Some(Names::Topologies),
         "name" if arg.is_positional() && values == ["NAME"] => Some(Names::Topologies),
         _ => None,

@@ -117,8 +117,8 @@ fn destination(up: &Up) -> OsString {
 
 /// Parses the copy of the file or directory `source`, as `garland cp` would.
 fn copy_of(up: &Up, source: &Path) -> Result<Cp, Failure> {
-    // The time of a file is kept without -r, which would make it a tree.
-    let kept = if source.is_dir() { "-a" } else { "-p" };
+    // The time of a file is kept without -r, which would make it a tree. A link stays a link.
+    let kept = if source.is_dir() || source.is_symlink() { "-a" } else { "-p" };
     let mut words = vec![OsString::from(kept)];
     words.extend(up.options.iter().cloned());
     words.extend(["--".into(), source.as_os_str().to_owned(), destination(up)]);

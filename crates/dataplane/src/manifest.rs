@@ -15,6 +15,7 @@ use garland_protocol::{NameManifest, NamedFile};
 use garland_sys::confine::Root;
 use garland_sys::error::reason;
 use rustix::fs::{Dir, FileType, fstat};
+use rustix::io::Errno;
 
 use crate::block_index::holding::Holding;
 use crate::block_index::{Opened, Records};
@@ -89,7 +90,12 @@ impl ManifestReader<'_> {
             if let Ok(inner) = open_directory(folder, &name) {
                 self.directory(&inner, path, files, depth + 1)?;
             } else {
-                let file = open_file(folder, &name).map_err(|error| told(path, error.into()))?;
+                let file = open_file(folder, &name).map_err(|error| match error {
+                    Errno::LOOP => {
+                        format!("{} is a symbolic link, which names cannot have", shown(path))
+                    }
+                    error => told(path, error.into()),
+                })?;
                 let at = PathBuf::from(OsStr::from_bytes(path));
                 files.push(self.file(file, path.clone(), &at)?);
             }

@@ -54,6 +54,15 @@ impl<'a> Keepers<'a> {
         interrupts: &'a Interrupts,
     ) -> Result<Self, Failure> {
         let standing = Standing::all(&RecordDir::open(places, lab.map(Lab::name))?);
+        Self::among(standing, places, interrupts)
+    }
+
+    /// Connects to the first of `standing` that answer.
+    fn among(
+        standing: Vec<Standing>,
+        places: &Places,
+        interrupts: &'a Interrupts,
+    ) -> Result<Self, Failure> {
         let (keys, nodes, agents) = (places.controller_keys()?, Vec::new(), Vec::new());
         let mut keepers = Self { keys, standing, tried: 0, nodes, agents, interrupts };
         while keepers.agents.len() < KEEPERS && keepers.tried < keepers.standing.len() {
@@ -158,14 +167,38 @@ impl<'a> Keepers<'a> {
     /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root. Returns the nodes
     /// that keep it, at least one.
     pub fn keep(&mut self, entry: &NameEntry, manifest: &[u8]) -> Result<Vec<String>, Failure> {
+        // Others would not be told of what is newer: what they kept would be old.
+        let others = self.agents.split_off(self.agents.len().min(KEEPERS));
         let answers = self.ask(&NamesOrder::Keep(Box::new(entry.clone())), manifest)?;
+        self.agents.extend(others);
         let kept = self.nodes.iter().zip(&answers).filter(|(_, answer)| answer.is_ok());
-        let kept: Vec<String> = kept.map(|(node, _)| node.clone()).take(KEEPERS).collect();
+        let kept: Vec<String> = kept.map(|(node, _)| node.clone()).collect();
         if let (true, Some(Err(reason))) = (kept.is_empty(), answers.first()) {
             let name = entry.record.name();
             return Err(Failure::nothing(format!("no agent keeps {name}: {reason}")));
         }
         Ok(kept)
+    }
+
+    /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
+    /// are about to end.
+    pub fn hand_over(mut self, places: &Places, leaving: &[&str]) -> Result<(), Failure> {
+        let leaves = |node: &str| leaving.contains(&node);
+        if !self.nodes.iter().any(|node| leaves(node)) {
+            return Ok(());
+        }
+        let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
+        let Ok(mut next) = Self::among(left.collect(), places, self.interrupts) else {
+            return Ok(());
+        };
+        for entry in self.all(None)?.into_values() {
+            let manifest = match entry.record.content() {
+                Some(_) => self.bytes(&entry)?,
+                None => Vec::new(),
+            };
+            next.keep(&entry, &manifest)?;
+        }
+        Ok(())
     }
 
     fn ask(

@@ -7,6 +7,7 @@
 pub mod args;
 mod content;
 pub mod get;
+pub mod hand_over;
 mod keepers;
 pub mod list;
 mod origin;

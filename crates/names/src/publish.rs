@@ -34,13 +34,16 @@ struct Content {
     holders: Vec<NameHolder>,
     /// What became of each node, or of this machine.
     nodes: Vec<PublishedNode>,
+    /// The nodes that have other content there.
+    differing: Vec<String>,
 }
 
 impl Content {
     /// Creates the content that one holder has, which is no node.
     fn of_one(manifest: NameManifest, node: String, kind: HolderKind, path: Vec<u8>) -> Self {
         let nodes = vec![PublishedNode::new(&node, None)];
-        Self { manifest, holders: vec![NameHolder { node, kind, path }], nodes }
+        let holders = vec![NameHolder { node, kind, path }];
+        Self { manifest, holders, nodes, differing: Vec::new() }
     }
 }
 
@@ -109,12 +112,13 @@ fn nodes(context: &Context, path: &OsStr) -> Result<Option<site::Target>, Failur
 /// holders.
 fn on_nodes(nodes: &[Node], read: Vec<Result<NamesAnswer, String>>) -> Result<Content, Failure> {
     let mut manifest: Option<NameManifest> = None;
-    let (mut holders, mut ends) = (Vec::new(), Vec::new());
+    let (mut holders, mut ends, mut differing) = (Vec::new(), Vec::new(), Vec::new());
     for (node, answer) in nodes.iter().zip(read) {
         let own = answer.and_then(|it| Ok((NameManifest::parse(&it.manifest)?, it.path)));
         let reason = own.and_then(|(own, path)| {
             let first = manifest.get_or_insert_with(|| own.clone());
             if !first.has_content_of(&own) {
+                differing.push(node.name.clone());
                 return Err("its content differs from that of the first node".to_owned());
             }
             holders.push(NameHolder { node: node.name.clone(), kind: HolderKind::Node, path });
@@ -128,7 +132,7 @@ fn on_nodes(nodes: &[Node], read: Vec<Result<NamesAnswer, String>>) -> Result<Co
         let list = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(",");
         return Err(Failure::nothing(format!("nothing can be published of {list}: {reason}")));
     };
-    Ok(Content { manifest, holders, nodes: ends })
+    Ok(Content { manifest, holders, nodes: ends, differing })
 }
 
 /// Reads the content on this machine.
@@ -141,17 +145,11 @@ fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Co
     if interrupts.have_come() {
         return Err(Failure::interrupted("reading the content"));
     }
-    let node = process::host_name();
-    let nodes = vec![PublishedNode::new(&node, None)];
-    Ok(Content {
-        manifest,
-        holders: vec![NameHolder { node, kind: HolderKind::Head, path }],
-        nodes,
-    })
+    Ok(Content::of_one(manifest, process::host_name(), HolderKind::Head, path))
 }
 
-/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content already, the
-/// holders are added; otherwise it is a new record.
+/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content and modes already,
+/// the holders are added; otherwise it is a new record.
 fn entry(
     keepers: &mut Keepers<'_>,
     name: &str,
@@ -160,9 +158,10 @@ fn entry(
     let found = keepers.find(name)?;
     let old = found.map(|entry| (keepers.manifest(&entry).ok(), entry));
     let number = old.as_ref().map_or(0, |(_, entry)| entry.record.number() + 1);
-    let same = old.filter(|(manifest, _)| {
-        manifest.as_ref().is_some_and(|manifest| manifest.has_content_of(&content.manifest))
-    });
+    let is_same = |manifest: &NameManifest| {
+        manifest.has_content_of(&content.manifest) && manifest.has_modes_of(&content.manifest)
+    };
+    let same = old.filter(|(manifest, _)| manifest.as_ref().is_some_and(is_same));
     let (mut entry, manifest) = match same {
         Some((Some(manifest), entry)) => (entry, manifest),
         _ => {
@@ -173,6 +172,7 @@ fn entry(
             (NameEntry { record, holders: Vec::new() }, content.manifest.clone())
         }
     };
+    entry.holders.retain(|holder| !content.differing.contains(&holder.node));
     content.holders.iter().for_each(|holder| entry.add(holder.clone()));
     Ok((entry, manifest.encode().map_err(Failure::nothing)?.0))
 }

@@ -295,6 +295,12 @@ impl NameManifest {
             && self.files.len() == other.files.len()
             && self.files.iter().zip(&other.files).all(same)
     }
+
+    /// Returns whether the files of two manifests with the same content have the same modes.
+    #[must_use]
+    pub fn has_modes_of(&self, other: &Self) -> bool {
+        self.files.iter().zip(&other.files).all(|(one, two)| one.mode == two.mode)
+    }
 }
 
 impl NamedFile {

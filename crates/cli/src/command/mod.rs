@@ -10,7 +10,7 @@ use garland_dataplane::carried;
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
 use garland_measure::{balance, disk, doctor, ping, wires};
-use garland_names::{get, list as names, publish, unpublish};
+use garland_names::{get, hand_over, list as names, publish, unpublish};
 
 use crate::args::{Args, Command};
 use crate::{completion, shell, top};
@@ -47,7 +47,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Get(asked) => get::run(context, asked),
         Command::Names(asked) => names::run(context, asked),
         Command::Unpublish(asked) => unpublish::run(context, asked),
-        Command::Down(nodes) => down::run(context, nodes),
+        Command::Down(nodes) => {
+            hand_over::before(context, nodes);
+            down::run(context, nodes)
+        }
         Command::Status(status) => status::run(context, status),
         Command::Top(top) => top::run(context, top),
         Command::Mount(mount) => mount_command::run(context, mount),

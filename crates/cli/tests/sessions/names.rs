@@ -1,6 +1,7 @@
 //! Names for content: what is published is fetched from its holders, verified.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use garland_testkit::{Garland, RunOutput, Scratch, random_bytes, until};
@@ -184,6 +185,33 @@ fn names_survive_their_keepers_and_end_for_those_that_were_away() {
 }
 
 #[test]
+fn names_are_handed_over_before_their_keepers_end_and_nobody_keeps_old_ones() {
+    let scratch = Scratch::new("names-handed-over");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
+    nodes.write(&["local4"], "old", b"old");
+    nodes.write(&["local4", "local5"], "new", b"newer");
+    let publish = |path: &str, name: &str| nodes.run(&["publish", path, "--as", name]);
+    for (path, name) in [("/old", "a"), ("/new", "a"), ("/old", "gone")] {
+        let _ = publish(&format!("local4:{path}"), name).with_code(0);
+    }
+    let _ = nodes.run(&["unpublish", "gone"]).with_code(0);
+    let _ = nodes.run(&["down", "local[1-3]"]).with_code(0);
+    assert_eq!(nodes.names(), ["a: 5 B in 1 file, held by local4"]);
+    // Other modes are other content; a node that differs is no holder any more.
+    let _ = publish("local[4-5]:/new", "a").with_code(0);
+    let mode = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(nodes.path("local4", "new"), mode).expect("it is set");
+    nodes.write(&["local5"], "new", b"other");
+    let _ = publish("local[4-5]:/new", "a").with_code(1);
+    assert_eq!(nodes.names(), ["a: 5 B in 1 file, held by local4"]);
+    let _ = nodes.get("a", "local5:/x").with_code(0);
+    let mode = fs::metadata(nodes.path("local5", "x")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    nodes.end();
+}
+
+#[test]
 fn a_stranger_and_a_keeper_that_lies_give_nothing() {
     let scratch = Scratch::new("names-stranger");
     let garland = garland(&scratch);
@@ -265,7 +293,7 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     has_all(&nodes, "second/m");
     std::os::unix::fs::symlink("empty", nodes.path("local2", "to/m/link")).expect("it is made");
     for (path, reason) in [
-        ("local2:/to/m", "cannot read link: "),
+        ("local2:/to/m", "link is a symbolic link, which names cannot have"),
         ("local2:/none", "cannot open /none: no such file or directory"),
         ("https://h:1/", "ends in no file name"),
         ("-", "a stream cannot be published"),
