@@ -2,32 +2,35 @@
 
 use garland_commands::args::Down;
 use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
-use crate::keepers::{Keepers, enter_of};
+use crate::keepers::Keepers;
 
-/// Gives the names to agents which stay, if `down` is about to end some that keep them. Prints what fails: the
-/// agents end all the same.
+/// Gives the names to agents which stay, if `down` is about to end some that keep them, unless they are nodes of a
+/// lab. Prints what fails: the agents end all the same.
 pub fn before(context: &Context, down: &Down) {
     // Without a list all agents end, and the names stay on their disks.
     if let Some(list) = &down.which.nodes
-        && let Err(failure) = hand_over(context, list, down.which.lab.as_deref())
+        && let Err(failure) = hand_over(context, list)
     {
         let reason = failure.message();
         garland_terminal::errln!("names: what {list} keeps was not handed over: {reason}");
     }
 }
 
-fn hand_over(context: &Context, list: &str, lab: Option<&str>) -> Result<(), Failure> {
+fn hand_over(context: &Context, list: &str) -> Result<(), Failure> {
     let places = Places::open()?;
     let nodes = Inventory::open(context)?.nodes(list)?;
-    let lab = enter_of(&places, lab, &nodes)?;
+    // A process can enter a lab once, and `garland down` has to.
+    if nodes.iter().any(|node| node.name.starts_with(LAB_PREFIX)) {
+        return Ok(());
+    }
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     // If no agent answers, nothing can be handed over.
-    let Ok(keepers) = Keepers::open(&places, lab.as_ref(), &interrupts) else { return Ok(()) };
+    let Ok(keepers) = Keepers::open(&places, None, &interrupts) else { return Ok(()) };
     let leaving: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     keepers.hand_over(&places, &leaving)
 }
