@@ -92,6 +92,10 @@ fn what_rsync_would_delete_is_removed_and_nothing_else() {
         let (to, by) = (format!("roots/local1/{number}"), format!("by-rsync/roots/{number}"));
         both(&scratch, &to);
         both(&scratch, &by);
+        // What is excluded stays as it is, and was not made in the same second.
+        let mut touch = Command::new("find");
+        touch.args([scratch.path(&to), scratch.path(&by)]).args(["-depth", "-exec", "touch"]);
+        assert!(touch.args(["-h", "-d", "2001-02-03", "{}", "+"]).status().unwrap().success());
         let (from, into) = (scratch.path("from/"), scratch.path(&by));
         let mut rsync = Command::new("rsync");
         rsync.args(["-a", "--checksum", "--delete"]).args(excludes);
