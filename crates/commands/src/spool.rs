@@ -122,10 +122,7 @@ fn copy_of(up: &Up, source: &Path) -> Result<Cp, Failure> {
     let mut words = vec![OsString::from(kept)];
     words.extend(up.options.iter().cloned());
     words.extend(["--".into(), source.as_os_str().to_owned(), destination(up)]);
-    let mut cp =
-        Cp::of_words(words).map_err(|error| Failure::usage(error.to_string().trim_end()))?;
-    cp.launch = up.launch.clone();
-    Ok(cp)
+    Cp::of_words(words, &up.launch)
 }
 
 /// Connects to the standing agents of `nodes`; starts those that are missing.

@@ -85,10 +85,7 @@ fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
     let mut source = OsString::from("/");
     source.push(OsStr::from_bytes(&manifest.base));
     let words = [kept.into(), "--".into(), source, get.destination.clone()];
-    let mut cp =
-        Cp::of_words(words).map_err(|error| Failure::usage(error.to_string().trim_end()))?;
-    cp.launch = get.launch.clone();
-    Ok(cp)
+    Cp::of_words(words, &get.launch)
 }
 
 /// Opens the content on its holders.

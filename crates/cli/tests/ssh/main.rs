@@ -62,7 +62,7 @@ fn cached(field: &Sshd, node: u8) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Who got the binary from whom in the last run of `command`.
+/// From which node each node got the binary in the last run of `command`.
 fn ways(field: &Sshd, command: &str) -> Vec<String> {
     let script =
         format!("cat $(ls -td /mnt/head/state/*/runs/*-{command}-* | head -n 1)/binary.log");

@@ -19,6 +19,7 @@ use super::checks::Checks;
 use super::words::words;
 use crate::args::TRACES_VARIABLE;
 use garland_results::run::TRACED;
+use garland_terminal::failure::Failure;
 
 /// The default unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
@@ -389,15 +390,21 @@ pub struct Cp {
 }
 
 impl Cp {
-    /// Parses the words of a copy that another command makes, without the name of a program.
+    /// Parses the words of a copy that another command makes, without the name of a program. `launch` says how
+    /// agents are started.
     ///
     /// # Errors
     /// When `garland cp` would refuse them.
-    pub fn of_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+    pub fn of_words(
+        words: impl IntoIterator<Item = OsString>,
+        launch: &Launch,
+    ) -> Result<Self, Failure> {
+        let told = |error: clap::Error| Failure::usage(error.to_string().trim_end());
         let command = Self::augment_args(Command::new("garland cp").no_binary_name(true));
-        let matches = command.try_get_matches_from(words)?;
-        let mut cp = Self::from_arg_matches(&matches)?;
+        let matches = command.try_get_matches_from(words).map_err(told)?;
+        let mut cp = Self::from_arg_matches(&matches).map_err(told)?;
         cp.note_typed(&matches);
+        cp.launch = launch.clone();
         Ok(cp)
     }
 

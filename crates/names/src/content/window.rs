@@ -79,7 +79,7 @@ impl Window {
         let end = (self.last + self.ahead + 1).min(self.lengths.len() as u64);
         for number in (self.last.max(self.reach) + 1)..end {
             // What was passed by is not needed: nodes have it.
-            if !self.has_room(number, self.last.saturating_sub(NEAR)) {
+            if !self.make_room(number, self.last.saturating_sub(NEAR)) {
                 break;
             }
             self.queue(number);
@@ -92,13 +92,14 @@ impl Window {
             return;
         }
         // If an older one is still needed, it is fetched again.
-        self.has_room(number, u64::MAX);
+        self.make_room(number, u64::MAX);
         self.slots.insert(number, Slot::Queued);
         self.bytes += u64::from(self.lengths[number as usize]);
     }
 
-    /// Returns whether block `number` fits into memory, if need be without blocks before `end`, the oldest first.
-    fn has_room(&mut self, number: u64, end: u64) -> bool {
+    /// Removes blocks before `end` that are here, the oldest first, until block `number` fits into memory. Returns
+    /// whether it does.
+    fn make_room(&mut self, number: u64, end: u64) -> bool {
         let length = u64::from(self.lengths[number as usize]);
         while self.bytes + length > ROOM {
             let mut old = self.slots.range(..end);
