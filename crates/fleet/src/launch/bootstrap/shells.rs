@@ -192,7 +192,7 @@ fn a_compressed_program_is_unpacked_and_kept_for_other_nodes() {
         let (ours, evil) = (program("ours"), program("evil"));
         let packed = |bytes: &[u8]| {
             let path = node.put("plain", bytes, 0o600);
-            let output = Command::new("gzip").args(["-c", &path]).output().expect("gzip");
+            let output = Command::new("gzip").args(["-cn", &path]).output().expect("gzip");
             output.stdout
         };
         let said = node.run(&ours, ["-", "-", "-"], "-", &packed(&evil));
