@@ -23,6 +23,7 @@ pub mod leaving;
 pub mod log;
 pub mod manifest;
 pub mod pace;
+pub mod page_cache;
 pub mod pool;
 pub mod read_back;
 pub mod recorder;

@@ -25,6 +25,7 @@ pub use self::stream::StreamSource;
 use crate::block_index::{Opened, Records, stamp};
 use crate::feed::FeedError;
 use crate::pace::{self, Pace};
+use crate::page_cache::ReadAhead;
 use crate::usage::Usage;
 use garland_sys::error::reason;
 
@@ -67,6 +68,7 @@ pub struct Source {
     /// The number of bytes on the disk that a copy of the file needs: fewer than `length` if the
     /// file has holes.
     room: u64,
+    ahead: ReadAhead,
     disk: Option<Arc<Pace>>,
     usage: Option<Arc<Usage>>,
     /// The stripe of the copy's source that the file contains; none if it contains the whole
@@ -128,8 +130,9 @@ impl Source {
             opened.stamp.length = length_of_device(&file)?;
         }
         let length = opened.stamp.length;
+        let ahead = ReadAhead::of(&file, length);
         let (room, disk, usage, stripe) = (length, None, None, None);
-        Ok(Self { file, path, opened, is_device, length, room, disk, usage, stripe })
+        Ok(Self { file, path, opened, is_device, length, room, ahead, disk, usage, stripe })
     }
 
     /// Returns the number of bytes on the disk that a copy of the file needs: fewer than its length
@@ -207,6 +210,7 @@ impl Source {
             Some(usage) => usage.during(read),
             None => read(),
         };
+        self.ahead.read(&self.file, offset, bytes.len());
         read.map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 FeedError::Changed(self.name())

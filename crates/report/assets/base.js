@@ -54,7 +54,7 @@ const OF_CAUSES = {
   "source CPU": "processor", seal: "processor", relay: "processor", processor: "processor", open: "processor", emulator: "processor",
   "dead node": "silent", pause: "silent",
   "set-up": "fixed", "busy agents": "fixed", "control round trips": "fixed", "final acknowledgement": "fixed", teardown: "fixed",
-  "pipeline bubble": "wait", straggler: "wait",
+  "pipeline bubble": "wait", source: "wait", straggler: "wait",
 };
 // A straggler is shown as what it was slow at.
 const kindOf = (row) => OF_CAUSES[row.cause === "straggler" && row.within ? row.within : row.cause] ?? "unknown";

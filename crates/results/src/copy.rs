@@ -38,6 +38,10 @@ pub struct CopyResult {
     /// received even if the copy fails.
     #[serde(default)]
     in_place: bool,
+    /// Whether the source was on no disk of this machine: a pipe, a command, a store of objects, or nodes
+    /// that hold a name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) off_disk: bool,
     /// Bytes of blocks that this machine has sent, after compression; `None` for a copy to this
     /// machine.
     sent_bytes: Option<u64>,
@@ -199,6 +203,7 @@ impl CopyResult {
             unread: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
             in_place: false,
+            off_disk: false,
             sent_bytes: (direction == Direction::Out)
                 .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
             rate: over(head.elapsed_ns),
@@ -259,6 +264,12 @@ impl CopyResult {
         let device = path.starts_with(b"/dev/") && path != b"/dev/null";
         let memory = path.starts_with(b"/dev/shm/");
         self.in_place = path.starts_with(b"|") || path == b"-" || device && !memory;
+        self
+    }
+
+    /// Sets whether the source was on no disk of this machine.
+    pub fn with_source_off_disk(mut self, off_disk: bool) -> Self {
+        self.off_disk = off_disk;
         self
     }
 
@@ -434,7 +445,8 @@ impl CopyResult {
             writeln!(f, "rate    {} whole command, {} stream", shown(rate), shown(stream))?;
         }
         let at_end: u64 = self.nodes.iter().map(|node| node.bytes).sum();
-        let sends = |sent: &u64| 0 < *sent && *sent < self.bytes && self.already < at_end;
+        let is_ok = self.nodes.iter().any(|node| node.end.is_ok());
+        let sends = |sent: &u64| is_ok && (1..self.bytes).contains(sent) && self.already < at_end;
         if let Some(sent) = self.sent_bytes.filter(sends) {
             let less = 100.0 - 100.0 * sent as f64 / self.bytes as f64;
             let [sent, all] = [sent, self.bytes].map(bytes::format);

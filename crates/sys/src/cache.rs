@@ -1,8 +1,10 @@
-//! Measures how much of a file is in the page cache, and drops it from there. Uses cachestat(2), or
-//! mincore(2) on kernels before 6.5.
+//! Measures how much of a file is in the page cache, drops it from there, and makes the kernel read or
+//! write parts of it early. Measures by cachestat(2), or by mincore(2) on kernels before 6.5.
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 use rustix::fs::{Advice, fadvise};
@@ -32,7 +34,7 @@ const CACHESTAT: libc::c_long = 451;
 
 /// `struct cachestat_range` of the kernel.
 #[repr(C)]
-struct Range {
+struct Queried {
     offset: u64,
     length: u64,
 }
@@ -73,8 +75,59 @@ pub fn forget(file: &File) -> io::Result<()> {
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
+/// Makes the kernel write the dirty pages of a part of `file` to its disk, without waiting for them.
+///
+/// # Errors
+/// When the file has no page cache, or the disk is full. A later sync reports errors of the disk.
+pub fn start_write_back(file: &File, part: Range<u64>) -> io::Result<()> {
+    write_back(file, part, libc::SYNC_FILE_RANGE_WRITE)
+}
+
+/// Waits until the disk has the pages of a part of `file` that are being written. This does not make
+/// them stable: the disk may have a cache of its own, and how to find them may not be stable yet.
+///
+/// # Errors
+/// When the disk has failed. A later sync of this open file may not report that again.
+pub fn finish_write_back(file: &File, part: Range<u64>) -> io::Result<()> {
+    write_back(file, part, libc::SYNC_FILE_RANGE_WAIT_BEFORE)
+}
+
+/// Makes the kernel read a part of `file` into the page cache, without waiting for it.
+///
+/// # Errors
+/// When the file has no page cache.
+pub fn read_ahead(file: &File, part: Range<u64>) -> io::Result<()> {
+    advise(file, part, Advice::WillNeed)
+}
+
+/// Drops the clean pages of a part of `file` from the page cache.
+///
+/// # Errors
+/// When the file has no page cache.
+pub fn forget_part(file: &File, part: Range<u64>) -> io::Result<()> {
+    advise(file, part, Advice::DontNeed)
+}
+
+fn advise(file: &File, part: Range<u64>, advice: Advice) -> io::Result<()> {
+    // A length of 0 would mean the whole rest of the file.
+    let Some(length) = NonZeroU64::new(part.end.saturating_sub(part.start)) else { return Ok(()) };
+    Ok(fadvise(file, part.start, Some(length), advice)?)
+}
+
+fn write_back(file: &File, part: Range<u64>, flags: libc::c_uint) -> io::Result<()> {
+    let number = |value| i64::try_from(value).map_err(|_| io::ErrorKind::FileTooLarge);
+    let length = part.end.saturating_sub(part.start);
+    if length == 0 {
+        return Ok(());
+    }
+    let (start, length) = (number(part.start)?, number(length)?);
+    // SAFETY: the call takes an open descriptor and numbers only.
+    let result = unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, flags) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn by_cachestat(file: &File, length: u64) -> io::Result<u64> {
-    let range = Range { offset: 0, length };
+    let range = Queried { offset: 0, length };
     let mut statistics = Statistics::default();
     // SAFETY: both structures have the kernel's layout and live through the call.
     let result = unsafe {
@@ -128,6 +181,24 @@ mod tests {
         forget(&file).unwrap();
         assert_eq!(residency(&file, length).unwrap().cached, 0);
         assert_eq!(by_mincore(&file, length).unwrap(), 0);
+        read_ahead(&file, 0..length).unwrap();
+        // It is read in the background.
+        while residency(&file, length).unwrap().cached < length / 4096 {
+            std::thread::yield_now();
+        }
+        // Their contents may still be on the way.
+        file.read_exact_at(&mut vec![0; length as usize], 0).unwrap();
+        // Pages are kept in groups, which are dropped as a whole.
+        let half = length / 2;
+        forget_part(&file, 0..half).unwrap();
+        assert_eq!(residency(&file, length).unwrap().cached, half / 4096);
+        file.write_all_at(&vec![8; length as usize], 0).unwrap();
+        start_write_back(&file, 0..half).unwrap();
+        finish_write_back(&file, 0..half).unwrap();
+        forget_part(&file, 0..half).unwrap();
+        assert_eq!(residency(&file, length).unwrap().cached, half / 4096);
+        file.sync_all().unwrap();
+        forget(&file).unwrap();
         let mut byte = [0];
         file.read_exact_at(&mut byte, 4096 * 100).unwrap();
         assert!(residency(&file, length).unwrap().cached > 0);

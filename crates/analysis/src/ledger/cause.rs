@@ -15,6 +15,9 @@ pub enum Cause {
     Control,
     /// Reading the source from its disk.
     SourceDisk,
+    /// Waiting for a source that is on no disk of this machine: a pipe, a command, a store of objects, or
+    /// nodes that hold a name.
+    Source,
     /// The head's CPUs: its threads waited for a CPU, or moved bytes.
     SourceCpu,
     /// Computing digests of blocks, and encrypting them.
@@ -97,6 +100,9 @@ impl Cause {
             Self::Queue => ("busy agents", "run fewer concurrent copies to these nodes"),
             Self::Control => ("control round trips", "none: every copy needs it"),
             Self::SourceDisk => ("source disk", "use a faster source, or a cached one"),
+            Self::Source => {
+                ("source", "use a source that gives more: a nearer store, more holders")
+            }
             Self::SourceCpu => ("source CPU", "give the head more processor time"),
             Self::Seal => ("seal", "disable encryption on a trusted network (--no-encrypt)"),
             Self::BlockedByPeer => {

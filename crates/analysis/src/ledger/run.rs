@@ -25,6 +25,8 @@ pub struct Run<'a> {
     /// The rates at which the processors of machines would limit the copy if nothing else did: the
     /// node's index, or `None` for the machine that emulates all nodes, and bytes per second.
     pub processors: &'a [(Option<usize>, f64)],
+    /// Whether the head read the source from none of its disks.
+    pub off_disk: bool,
     /// The indices of the nodes that died during the copy.
     pub dead: &'a [usize],
 }

@@ -53,6 +53,8 @@ pub(super) struct World {
     pub stores: BTreeMap<usize, Vec<usize>>,
     /// The nodes that read the source.
     pub sources: BTreeSet<usize>,
+    /// Whether the head reads the source from none of its disks.
+    off_disk: bool,
     /// The indices of the threads that flush and rename files.
     pub finishers: Vec<usize>,
     pub hops: BTreeMap<HopKey, Hop>,
@@ -89,6 +91,7 @@ impl World {
         }
         world.find_hops();
         world.has_slow_trunk = run.has_slow_trunk;
+        world.off_disk = run.off_disk;
         world.dead = run.dead.iter().copied().collect();
         world.wire_rate =
             [run.limit, run.hop_limit, world.fastest()].into_iter().flatten().reduce(f64::max);
@@ -276,7 +279,10 @@ impl World {
 
     /// Returns the cause of work at a stage on a node.
     pub fn cause_of(&self, stage: Stage, node: usize) -> Cause {
-        Cause::of(stage, self.is_source(node))
+        match Cause::of(stage, self.is_source(node)) {
+            Cause::SourceDisk if self.off_disk && node == 0 => Cause::Source,
+            cause => cause,
+        }
     }
 
     /// Returns the maximum error of the difference between two nodes' clocks, in nanoseconds.

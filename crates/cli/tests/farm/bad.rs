@@ -150,6 +150,19 @@ fn what_is_no_list_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn words_after_the_separator_are_files_only_where_they_are_called_inputs() {
+    let scratch = Scratch::new("farm-words");
+    for command in [&["echo", "{}"][..], &["echo"]] {
+        let words = [&["farm", "run", "-k", "--"], command, &[":::", "3", "1", "2"]].concat();
+        let said = garland(&scratch).run(&words).with_code(0);
+        assert!(said.out.starts_with("3\n1\n2\n"), "{}", said.out);
+    }
+    let words = ["farm", "run", "--data", "mount", "local1", "--", "echo", ":::", "3"];
+    let said = garland(&scratch).run(&words).with_code(2);
+    assert!(said.err.contains("missing input: 3"), "{}", said.err);
+}
+
+#[test]
 fn an_engine_that_is_not_installed_is_named() {
     let scratch = Scratch::new("farm-no-engine");
     list(&scratch, "jobs", "true\n");

@@ -42,6 +42,10 @@ fn text_gets_smaller_by_either_way_and_comes_out_the_same() {
     }
     let said = garland.cp(&["--whole", "--compress", "zstd", "text", "local1:/x"]).with_code(0);
     assert!(said.out.contains("\nsent    "), "{}", said.out);
+    // A copy that failed has saved nothing.
+    let fails = ["--compress", "zstd", "text", "local1:|cat > z; exit 3"];
+    let said = garland.cp(&fails).with_code(3);
+    assert!(!said.out.contains("\nsent    "), "{}", said.out);
     let _ = garland.cp(&["--compress", "zstd", "|cat text", "local[1-2]:|cat > y"]).with_code(0);
     assert_copied(&scratch, locals(2), "y", &path);
     scratch.assert_nothing_left();

@@ -183,6 +183,7 @@ impl<'a> PlannedCopy<'a> {
             .with_limit(limit)
             .with_before(before.unusable, before.unread)
             .with_path(&path)
+            .with_source_off_disk(given.content().device().is_none())
             .with_read_back(request.read_back())
             .with_tree(given.tree());
         Ok((result, listener))

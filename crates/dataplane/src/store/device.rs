@@ -11,6 +11,7 @@ use garland_sys::confine::Root;
 use garland_sys::device_use::use_of;
 
 use super::{Store, StoreError};
+use crate::page_cache::WriteBack;
 use crate::recorder::Collector;
 
 /// A block device that is open for writing.
@@ -18,6 +19,7 @@ pub struct DeviceStore {
     file: File,
     path: PathBuf,
     fsync: bool,
+    write_back: WriteBack,
 }
 
 impl DeviceStore {
@@ -48,13 +50,15 @@ impl DeviceStore {
             let reason = format!("it has {room} bytes, but {needed} are needed");
             return Err(StoreError::refused("write to", path.display(), reason));
         }
-        Ok(Self { file, path: path.to_owned(), fsync })
+        let write_back = WriteBack::of(&file, length.unwrap_or(room), fsync);
+        Ok(Self { file, path: path.to_owned(), fsync, write_back })
     }
 }
 
 impl Store for DeviceStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)?;
+        self.write_back.wrote(&self.file, offset, bytes.len())
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {

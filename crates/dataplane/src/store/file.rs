@@ -22,6 +22,7 @@ use rustix::io::Errno;
 
 use super::left::{self, Left, partial_name, remove_stale};
 use super::{Store, StoreError};
+use crate::page_cache::WriteBack;
 use crate::recorder::Collector;
 use crate::source::is_hole;
 
@@ -55,6 +56,8 @@ pub struct FileStore {
     name: OsString,
     path: PathBuf,
     metadata: Metadata,
+    length: u64,
+    write_back: WriteBack,
     /// Whether the hidden name no longer exists or must not be removed: the file has its final
     /// name, was removed, or is left for another copy to resume.
     settled: AtomicBool,
@@ -195,6 +198,7 @@ impl FileStore {
         };
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
+        let write_back = WriteBack::of(&file, size.length, metadata.fsync);
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let store = Self {
             folder,
@@ -204,6 +208,8 @@ impl FileStore {
             path: path.clone(),
             parents,
             metadata,
+            length: size.length,
+            write_back,
             settled,
             failed,
             prepared,
@@ -216,6 +222,7 @@ impl FileStore {
     /// Sets the metadata that the file gets when it is committed.
     pub fn with(mut self, metadata: Metadata) -> Self {
         self.metadata = metadata;
+        self.write_back = WriteBack::of(&self.file, self.length, metadata.fsync);
         self
     }
 
@@ -282,7 +289,8 @@ impl FileStore {
 
 impl Store for FileStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let written = storage::write_all_at(&self.file, bytes, offset);
+        let written = storage::write_all_at(&self.file, bytes, offset)
+            .and_then(|()| self.write_back.wrote(&self.file, offset, bytes.len()));
         written.inspect_err(|_| self.failed.store(true, Ordering::Release))
     }
 

@@ -4,11 +4,13 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 
 use garland_core::tree::Record;
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
 
-use super::index::Index;
+use super::index::{Body, Index};
+use crate::page_cache::ReadAhead;
 
 /// Opens the directory `name` in `parent`.
 pub fn open_directory(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
@@ -62,18 +64,49 @@ pub struct Opener {
     /// The directory used last: the index of its source, its record number (none for the top
     /// directory), and its descriptor.
     last: Option<((usize, Option<u32>), OwnedFd)>,
-    /// The file used last: its record number, and the open file.
-    file: Option<(u32, File)>,
+    /// The file used last.
+    file: Option<OpenFile>,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    /// Its record number.
+    number: u32,
+    file: File,
+    ahead: ReadAhead,
 }
 
 impl Opener {
     /// Returns the file of record `number`; opens it unless it is the one used last.
     pub fn file(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&File> {
-        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
+        self.opened(places, index, number).map(|opened| &opened.file)
+    }
+
+    /// Fills `bytes` with those at `offset` of the file of record `number`.
+    pub fn read(
+        &mut self,
+        (places, index, number): (&[Place], &Index, u32),
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> io::Result<()> {
+        let OpenFile { file, ahead, .. } = self.opened(places, index, number)?;
+        file.read_exact_at(bytes, offset)?;
+        ahead.read(file, offset, bytes.len());
+        Ok(())
+    }
+
+    fn opened(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OpenFile> {
+        if self.file.as_ref().is_none_or(|opened| opened.number != number) {
             let folder = self.folder(places, index, number)?;
-            self.file = Some((number, open_file(folder, &name_of(index, number))?));
+            let file = open_file(folder, &name_of(index, number))?;
+            let length = match index.body(number) {
+                Body::File(stamp) => stamp.length(),
+                Body::None | Body::NameOf(_) => 0,
+            };
+            let ahead = ReadAhead::of(&file, length);
+            self.file = Some(OpenFile { number, file, ahead });
         }
-        self.file.as_ref().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Closes the file used last. Needed when another file may have taken its name.

@@ -56,8 +56,8 @@ impl Bodies for Reading<'_> {
         let read = grown.and_then(|()| match old {
             [] => Ok(()),
             old => {
-                let file = self.opener.file(self.places, self.index, number)?;
-                file.read_exact_at(old, offset + left as u64)
+                let file = (self.places, self.index, number);
+                self.opener.read(file, offset + left as u64, old)
             }
         });
         read.inspect_err(|_| self.failed = Some(number))

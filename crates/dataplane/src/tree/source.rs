@@ -261,7 +261,7 @@ impl TreeSource {
         if let Some(objects) = &self.objects {
             return self.read_object(objects.as_ref(), number, offset, bytes);
         }
-        let read = self.file(open, number).and_then(|file| file.read_exact_at(bytes, offset));
+        let read = open.read((&self.places, &self.index, number), offset, bytes);
         if let Err(error) = read {
             bytes.fill(0);
             let short = error.kind() == io::ErrorKind::UnexpectedEof;

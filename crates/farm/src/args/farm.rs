@@ -56,8 +56,8 @@ pub struct FarmRun {
     /// --, only the nodes.
     #[arg(value_name = "JOBS|NODES", num_args = 0..=2)]
     pub what: Vec<OsString>,
-    /// A command to run for each input after ::: ; {in} is replaced by the input, {out} by its output.
-    /// Without ::: the command is one job.
+    /// A command to run for each word after ::: ; {in} is replaced by it as the path of an input file, {out}
+    /// by that of its output, {} by any word. Without ::: the command is one job.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Engine that runs the jobs [default: agents if there are NODES, else local].

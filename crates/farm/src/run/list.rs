@@ -1,6 +1,6 @@
 //! Reads the list of jobs from a file or the command line.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// Reads the jobs, and returns them with the user's node list, if there is one.
 pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
-    let text = |word: &std::ffi::OsString| Text::from(word.as_bytes());
+    let text = |word: &OsString| Text::from(word.as_bytes());
     let (jobs, nodes) = match (&asked.what[..], &asked.command[..]) {
         ([], []) => {
             return Err(Failure::usage("no jobs are given").hint(
@@ -78,13 +78,26 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     jobs.map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
 
-/// Fails if an input is missing, or if an output exists and `overwrite` is not set.
-pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
+/// Returns whether the words after `:::` are input files: the command has `{in}`. Otherwise they may be any
+/// words, as with GNU parallel. The inputs in a file of jobs are files.
+pub fn names_inputs(asked: &FarmRun) -> bool {
+    let has = |word: &OsString| word.as_bytes().windows(4).any(|part| part == b"{in}");
+    asked.command.is_empty() || asked.command.iter().any(has)
+}
+
+/// Fails if an input is missing.
+pub fn check_inputs(jobs: &[Job]) -> Result<(), Failure> {
     let inputs = jobs.iter().flat_map(|job| &job.inputs);
     let missing: Vec<&Text> = inputs.filter(|name| !path(name).exists()).collect();
-    if let Some(first) = missing.first() {
-        return Err(Failure::usage(format!("missing input: {}", some(first, missing.len()))));
-    }
+    let Some(first) = missing.first() else { return Ok(()) };
+    let failure = Failure::usage(format!("missing input: {}", some(first, missing.len())));
+    Err(failure.hint(
+        "{in} is a file, and so is each word after ::: if files are moved; else {} may be any word",
+    ))
+}
+
+/// Fails if an output exists and `overwrite` is not set.
+pub fn check_outputs(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
     let outputs = jobs.iter().flat_map(|job| &job.outputs);
     let there: Vec<&Text> =
         outputs.filter(|name| !overwrite && path(name).symlink_metadata().is_ok()).collect();

@@ -123,7 +123,12 @@ fn begin(
     let settings = Settings::new(asked, nodes, jobs.len())?;
     // With `--data there` only the nodes can check their files.
     if settings.engine == EngineName::Local || settings.data != DataName::There {
-        list::check_files(&jobs, asked.overwrite)?;
+        list::check_outputs(&jobs, asked.overwrite)?;
+    }
+    if settings.data != DataName::There
+        || (settings.engine == EngineName::Local && list::names_inputs(asked))
+    {
+        list::check_inputs(&jobs)?;
     }
     // Before the run has a directory.
     arrangement(context, asked, &settings)?;

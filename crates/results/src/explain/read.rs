@@ -29,6 +29,8 @@ pub struct Kept {
     /// The rates that the processors of machines allow: the node's index, or `None` for the machine
     /// that emulates all nodes, and bytes per second.
     processors: Vec<(Option<usize>, f64)>,
+    /// Whether the head read the source from none of its disks.
+    off_disk: bool,
     /// The indices of the nodes that died during the copy.
     dead: Vec<usize>,
     missing: bool,
@@ -100,6 +102,7 @@ impl Kept {
             limit,
             ok: result.nodes.iter().filter(|node| node.end.is_ok()).count(),
             processors,
+            off_disk: result.off_disk,
             dead,
             missing,
         })
@@ -119,6 +122,7 @@ impl Kept {
             hop_limit: self.limit.as_ref().and_then(|limit| Some(limit.hop? as f64)),
             has_slow_trunk: self.limit.as_ref().is_some_and(|limit| limit.without_trunks.is_some()),
             processors: &self.processors,
+            off_disk: self.off_disk,
             dead: &self.dead,
         }
     }

@@ -1,6 +1,6 @@
 //! Injected stalls are found at their place, with the time that they cost.
 
-use super::model::{MS, Model, every, stalling};
+use super::model::{MS, Made, Model, every, stalling};
 use crate::ledger::{Cause, Fault, Ledger, Place};
 
 fn row(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
@@ -58,6 +58,17 @@ fn a_slow_source_disk_is_named() {
     let fix = ledger.fix.unwrap();
     // A block would then take the wire's 8 ms.
     near(fix.gain_ns as f64 / 1e6, 200.0 * 12.5 + 30.0);
+}
+
+#[test]
+fn a_slow_source_that_is_on_no_disk_is_not_called_one() {
+    let made = Made { off_disk: true, ..Model { read: every(20 * MS), ..Model::healthy(3) }.run() };
+    let ledger = made.explain();
+    assert_eq!(first(&ledger), (Cause::Source, Place::node(0)));
+    near(row(&ledger, Cause::Source, Place::node(0)), 200.0 * 20.0);
+    assert_eq!(row(&ledger, Cause::SourceDisk, Place::node(0)), 0.0);
+    assert_eq!(fault(&ledger).cause, Cause::Source);
+    near(ledger.fix.unwrap().gain_ns as f64 / 1e6, 200.0 * 12.5 + 30.0);
 }
 
 /// Returns the promised gain of a chain with one wire of 40 ms a block and others of 8 ms, if

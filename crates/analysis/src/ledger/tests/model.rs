@@ -101,6 +101,7 @@ pub(super) struct Made {
     pub limit: Option<f64>,
     pub processors: Vec<(Option<usize>, f64)>,
     pub dead: Vec<usize>,
+    pub off_disk: bool,
 }
 
 impl Made {
@@ -113,6 +114,7 @@ impl Made {
             limit: self.limit,
             processors: &self.processors,
             dead: &self.dead,
+            off_disk: self.off_disk,
             hop_limit: None,
             has_slow_trunk: false,
         };
@@ -244,6 +246,7 @@ impl<'a> Maker<'a> {
             limit: self.model.limit,
             processors: Vec::new(),
             dead: Vec::new(),
+            off_disk: false,
         }
     }
 

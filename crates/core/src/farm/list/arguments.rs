@@ -67,7 +67,7 @@ pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
     };
     let mut command = command.to_vec();
     if !has(b"{}") && !has(b"{in}") {
-        command.push("{in}".into());
+        command.push("{}".into());
     }
     let makes = has(b"{out}");
     let job = |input: &Text| Job {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(jobs[1].outputs, ["b/c.mp3".into()]);
         assert_eq!(jobs[0].outputs, ["a.mp3".into()]);
         let sums = expand(&words("md5sum ::: x"), &Pattern::default()).unwrap();
-        assert_eq!(sums[0].command, Command::Words(words("md5sum {in}")));
+        assert_eq!(sums[0].command, Command::Words(words("md5sum {}")));
         assert!(sums[0].outputs.is_empty());
     }
 

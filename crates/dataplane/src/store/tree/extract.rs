@@ -178,7 +178,8 @@ impl TreeExtractor {
                 }
                 match created {
                     Ok(partial) => {
-                        self.partial = Some(partial.digested(self.placer.proofs.is_some()));
+                        let partial = partial.digested(self.placer.proofs.is_some());
+                        self.partial = Some(partial.synced(self.waiting.is_some()));
                     }
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::dir_entry::DirEntry;
 use super::metadata::{apply, apply_time};
+use crate::page_cache::WriteBack;
 use crate::store::file::reserve;
 use crate::store::left;
 use crate::tree::WrittenFile;
@@ -41,6 +42,7 @@ pub struct PartialFile {
     final_mode: bool,
     /// The digest of the bytes so far, if the file is to be read back.
     summing: Option<Summing>,
+    write_back: WriteBack,
 }
 
 impl PartialFile {
@@ -65,8 +67,27 @@ impl PartialFile {
             nameless.ok_or(io::ErrorKind::NotFound)?
         };
         entry.learn(&file);
+        let write_back = WriteBack::of(&file, length, false);
         let (file, name, written, summing) = (Arc::new(file), name.to_vec(), 0, None);
-        Ok(Self { file, name, meta, length, written, sparse, linked, hidden, final_mode, summing })
+        Ok(Self {
+            file,
+            name,
+            meta,
+            length,
+            written,
+            sparse,
+            linked,
+            hidden,
+            final_mode,
+            summing,
+            write_back,
+        })
+    }
+
+    /// Sets whether the file is synced before it gets its final name. Called before the first write.
+    pub fn synced(self, synced: bool) -> Self {
+        let write_back = WriteBack::of(&self.file, self.length, synced);
+        Self { write_back, ..self }
     }
 
     /// Sets whether the digest is computed. Called before the first write.
@@ -104,6 +125,7 @@ impl PartialFile {
             at += part.len() as u64;
             rest = behind;
         }
+        self.write_back.wrote(&self.file, self.written, bytes.len())?;
         self.written = at;
         self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         Ok(())
