@@ -108,7 +108,7 @@ fn a_node_that_gets_its_processors_back_is_no_limit() {
     let mut model = Model::healthy(2);
     model.seal = every(30 * MS);
     let mut made = model.run();
-    let limited = |made: &super::model::Made| made.explain().fix.unwrap();
+    let limited = |made: &Made| made.explain().fix.unwrap();
     let free = limited(&made);
     assert_eq!(free.place, Place::node(0), "{free:?}");
     let rate = made.bytes as f64 / 200.0 / 0.030;
