@@ -49,8 +49,9 @@ impl ReadAhead {
     /// Notes that `length` bytes were read at `offset`.
     pub fn read(&self, file: &File, offset: u64, length: usize) {
         let Some(state) = &self.state else { return };
-        // The calls below may wait for a busy disk, outside of the lock.
-        for (ahead, behind) in self.count(&mut state.lock(), offset, length) {
+        let steps = self.count(&mut state.lock(), offset, length);
+        // These calls may wait for a busy disk, outside of the lock.
+        for (ahead, behind) in steps {
             // Without them the file is read all the same.
             for chunk in ahead {
                 let _ = cache::read_ahead(file, bytes_of(chunk));
