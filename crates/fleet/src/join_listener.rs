@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use garland_sys::folder_events::FolderEvents;
 use garland_sys::signal::Interrupts;
-use garland_sys::{event, random};
+use garland_sys::{clock, event, random};
 use serde::{Deserialize, Serialize};
 
 use garland_results::lock::{self, LockFile};
@@ -25,8 +25,12 @@ const LOCK: &str = "lock";
 const ASKED: &str = "asked";
 const ANSWERED: &str = "answered";
 
-/// The polling interval if the user has no inotify instance left.
+/// The polling interval of a young copy, and if the user has no inotify instance left.
 const POLL: Duration = Duration::from_millis(100);
+
+/// The age from which a copy watches its directory by inotify(7). Until then it polls: the kernel takes 10 to
+/// 20 ms to close a watch, which is longer than a small copy takes.
+const YOUTH: Duration = Duration::from_secs(2);
 
 /// The answer to a join request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,8 +46,10 @@ pub struct JoinListener {
     folder: PathBuf,
     /// The lock that shows that the copy is running.
     _lock: LockFile,
-    /// The watch on the directory; none if the user has no inotify instance left.
+    /// The watch on the directory; none while the copy is young, or if the user has no inotify instance left.
     events: Option<FolderEvents>,
+    /// The time at which the watch begins; `None` afterwards.
+    watch_at_ns: Option<u64>,
     /// The paths of requests that `requests` has returned.
     seen: BTreeSet<PathBuf>,
 }
@@ -60,15 +66,20 @@ impl JoinListener {
     pub fn open(places: &Places, run: &Run) -> Result<Self, Failure> {
         let folder = places.folder(&format!("runs/{}/{JOIN_DIR}", run.name()))?;
         let path = folder.join(LOCK);
-        // Watch before the lock is taken: requests are made only while it is held.
-        let events = FolderEvents::of(&folder).ok();
         let lock = LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))?;
-        Ok(Self { folder, _lock: lock, events, seen: BTreeSet::new() })
+        let watch_at_ns = Some(clock::after(YOUTH));
+        Ok(Self { folder, _lock: lock, events: None, watch_at_ns, seen: BTreeSet::new() })
     }
 
     /// Waits until a request may have arrived, `other` is readable, or `limit` has passed; may
     /// return earlier.
-    pub fn wait(&self, other: BorrowedFd<'_>, limit: Option<Duration>) {
+    pub fn wait(&mut self, other: BorrowedFd<'_>, limit: Option<Duration>) {
+        if self.watch_at_ns.is_some_and(|at| clock::until(at).is_zero()) {
+            self.watch_at_ns = None;
+            self.events = FolderEvents::of(&self.folder).ok();
+            // A request may have come before the watch.
+            return;
+        }
         wait(self.events.as_ref(), &[other], limit);
     }
 

@@ -118,7 +118,7 @@ impl LateNodes<'_> {
         let mut next_ns = after(pause);
         while !self.cancellation.is_cancelled() && (listener.is_some() || !missing.is_empty()) {
             let limit = (!missing.is_empty()).then(|| clock::until(next_ns));
-            self.wait(listener.as_deref(), limit);
+            self.wait(listener.as_deref_mut(), limit);
             for request in listener.iter_mut().flat_map(|listener| listener.requests()) {
                 match self.admitted(&request.list) {
                     Ok(nodes) => {
@@ -141,7 +141,7 @@ impl LateNodes<'_> {
     }
 
     /// Waits until the copy is over, a join request may have arrived, or `limit` has passed.
-    fn wait(&self, listener: Option<&JoinListener>, limit: Option<Duration>) {
+    fn wait(&self, listener: Option<&mut JoinListener>, limit: Option<Duration>) {
         match listener {
             Some(listener) => listener.wait(self.ended.as_fd(), limit),
             None if event::wait_readable(&[self.ended.as_fd()], limit).is_ok() => {}

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -52,10 +53,13 @@ pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTim
         if of == kind {
             let hint = if kind == "cp" { "; see --keep-traces" } else { "" };
             let why = format!("only the last {traced} are kept{hint}");
-            last(traced).iter().for_each(|folder| remove_traces(folder, &why));
+            // Those before one whose traces were removed were looked at then: a short command has no time to
+            // look at hundreds again.
+            let mut traces = last(traced).iter().rev();
+            let _ = traces.try_for_each(|folder| remove_traces(folder, &why));
             last(KEPT).iter().for_each(|folder| remove(folder));
         }
-        let old = last(FEWEST).iter().filter(|folder| is_old(folder, now));
+        let old = last(FEWEST).iter().take_while(|folder| is_old(folder, now));
         old.for_each(|folder| remove(folder));
     }
 }
@@ -77,17 +81,19 @@ fn is_old(folder: &Path, now: SystemTime) -> bool {
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > AGE))
 }
 
-fn remove_traces(folder: &Path, why: &str) {
+/// Removes the traces of a run unless its command is running. Breaks if they were removed before.
+fn remove_traces(folder: &Path, why: &str) -> ControlFlow<()> {
     let traces = folder.join(TRACES);
-    // Most runs have no traces.
-    if !traces.is_dir() {
-        return;
+    if traces.is_dir() {
+        lock::unless_held(&folder.join(LOCK), || {
+            // If the reason cannot be written, remove the traces anyway.
+            let _ = fs::write(folder.join(REMOVED), why);
+            let _ = fs::remove_dir_all(traces);
+        });
+        return ControlFlow::Continue(());
     }
-    lock::unless_held(&folder.join(LOCK), || {
-        // If the reason cannot be written, remove the traces anyway.
-        let _ = fs::write(folder.join(REMOVED), why);
-        let _ = fs::remove_dir_all(traces);
-    });
+    // Many runs never had traces.
+    if folder.join(REMOVED).exists() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Removes a run unless its command is running; ignores errors.
