@@ -316,7 +316,7 @@ pub struct Cp {
         hide_short_help = true
     )]
     pub block_size: Option<String>,
-    /// Blocks that each lane may hold in memory, at each end [default: 8 MiB of them on the head and 24 MiB on a node, fewer
+    /// Blocks that each lane may hold in memory, at each end [default: 4 MiB of them on the head and 24 MiB on a node, fewer
     /// if more would not help].
     #[arg(
         long,
