@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_getres, clock_gettime};
 
 use crate::world;
 
@@ -58,6 +58,13 @@ pub fn boot_ns() -> u64 {
 #[must_use]
 pub fn wall_ns() -> u64 {
     nanoseconds(ClockId::Realtime)
+}
+
+/// Returns the kernel's tick in nanoseconds, 1 to 10 ms: the time stamps of files advance by it.
+#[must_use]
+pub fn tick_ns() -> u64 {
+    let tick = clock_getres(ClockId::RealtimeCoarse);
+    u64::try_from(tick.tv_nsec).unwrap_or(0).clamp(1_000_000, 10_000_000)
 }
 
 /// Returns the CPU time of this process in nanoseconds, user and kernel.

@@ -7,10 +7,6 @@ use garland_protocol::FileStamp;
 use garland_sys::clock;
 use rustix::fs::{Stat, fstat, fstatfs};
 
-/// Two changes within this time, in nanoseconds, may have the same time stamp. It is two ticks of
-/// the kernel's clock; a tick is 10 ms at most.
-pub const TICK_NS: i128 = 20_000_000;
-
 /// The magic numbers of local file systems, whose time stamps come from this machine's clock. On
 /// other file systems (NFS, Lustre, FUSE) other machines may change files by their own clocks, or
 /// attributes may be stale.
@@ -59,7 +55,9 @@ pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
 /// its stamp. The argument is the time of the file's last change, in seconds and nanoseconds since
 /// 1970. Returns none if that time lies in the future.
 pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
+    // Two changes within two ticks may have the same time stamp.
+    let near = 2 * i128::from(clock::tick_ns());
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    let left = changed + TICK_NS - i128::from(clock::wall_ns());
-    (left <= TICK_NS).then(|| u64::try_from(left.max(0)).unwrap_or(0))
+    let left = changed + near - i128::from(clock::wall_ns());
+    (left <= near).then(|| u64::try_from(left.max(0)).unwrap_or(0))
 }
