@@ -4,6 +4,7 @@
 mod config;
 mod copies;
 mod heart;
+mod member;
 mod serving;
 
 use std::collections::HashMap;
@@ -66,6 +67,8 @@ pub struct Agent {
     /// The parked connections, kept for later copies; `None` if the agent exits with its
     /// controller.
     pub link_pool: Option<Arc<LinkPool>>,
+    /// The public key of members of the cluster; `None` if the agent was given none.
+    member: Mutex<Option<PublicKey>>,
     started_ns: u64,
     /// The time at which the agent was started or its last session ended, in monotonic nanoseconds.
     active_ns: AtomicU64,
@@ -105,6 +108,7 @@ impl Agent {
             greeters,
             disk_gate: Mutex::default(),
             link_pool: link_pool.map(Arc::new),
+            member: Mutex::default(),
             config,
         })
     }

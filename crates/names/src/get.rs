@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use garland_commands::args::Cp;
@@ -9,16 +10,15 @@ use garland_commands::cp::objects::owner;
 use garland_commands::cp::out::{PlannedCopy, end, end_with};
 use garland_commands::cp::overtime::Overtime;
 use garland_commands::cp::request::CopyRequest;
-use garland_commands::cp::site::Site;
+use garland_commands::cp::site::{Site, Target};
 use garland_commands::cp::source::CopySource;
 use garland_control::{Outcome, ask_names};
 use garland_core::cluster::Node;
+use garland_core::cluster::target as destination;
 use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
-use garland_fleet::standing::{RecordDir, Standing};
 use garland_lab::Lab;
-use garland_mount::Reach;
 use garland_protocol::{
     HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name,
 };
@@ -29,6 +29,7 @@ use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
+use crate::access::Access;
 use crate::args::Get;
 use crate::content::{Holder, HolderFault, NamedSource};
 use crate::keepers::{Keepers, unknown};
@@ -38,12 +39,12 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     check_name(&get.name).map_err(Failure::usage)?;
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
+    let (access, site, target) = place(context, get)?;
     refuse_streams(&target.1)?;
-    let (entry, manifest) = find(&get.name, &site, &interrupts)?;
-    let cp = copy_of(get, &manifest)?;
+    let (entry, manifest) = find(&get.name, &access, &interrupts)?;
+    let cp = copy_of(get, &manifest, &target)?;
     let request = CopyRequest::try_from(&cp)?;
-    let source = source(&entry, &manifest, (&site, &target.0), &interrupts)?;
+    let source = source(&entry, &manifest, (&access, &target.0), &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.1.clone();
     let copy = PlannedCopy::of(given, (&request, &site), target, (&interrupts, phases))?;
@@ -58,7 +59,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     };
     let (result, _listener) = copy.make(context, &run, fleet, close)?;
     let shares = shares(&source);
-    let remembered = remember(&entry, (&source, found), &site, &interrupts);
+    let remembered = remember(&entry, (&source, found), &access, &interrupts);
     if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
         let name = &get.name;
         garland_terminal::errln!(
@@ -78,13 +79,35 @@ fn refuse_streams(path: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Finds the agents that keep names, and where the content goes: to nodes, or to this machine.
+fn place(context: &Context, get: &Get) -> Result<(Access, Site, Target), Failure> {
+    if let Ok(destination::Target::Local(path)) = destination::parse(&get.destination) {
+        let access = Access::open(&Places::open()?, None)?;
+        let (site, target) = Site::here(context, &access.own_name(), &path)?;
+        return Ok((access, site, target));
+    }
+    let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
+    let access = Access::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+    if access.member().is_some() {
+        let why = "this machine is a node: it gets contents for itself";
+        return Err(Failure::usage(why).hint(format!("garland get {} PATH", get.name)));
+    }
+    Ok((access, site, target))
+}
+
 /// Returns the copy as the arguments of `garland cp`.
-fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
+fn copy_of(get: &Get, manifest: &NameManifest, (nodes, path): &Target) -> Result<Cp, Failure> {
     let kept = if manifest.is_tree { "-a" } else { "-p" };
     // The path stands for the content, and is not opened.
     let mut source = OsString::from("/");
     source.push(OsStr::from_bytes(&manifest.base));
-    let words = [kept.into(), "--".into(), source, get.destination.clone()];
+    let is_here = !get.destination.as_bytes().contains(&b':');
+    let mut destination = get.destination.clone();
+    if is_here {
+        destination = OsString::from(&nodes[0].name);
+        destination.push(OsStr::from_bytes(&[b":", path.as_slice()].concat()));
+    }
+    let words = [kept.into(), "--".into(), source, destination];
     Cp::of_words(words, &get.launch)
 }
 
@@ -92,7 +115,7 @@ fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
 fn source(
     entry: &NameEntry,
     manifest: &NameManifest,
-    (site, members): (&Site, &[Node]),
+    (access, members): (&Access, &[Node]),
     interrupts: &Arc<Interrupts>,
 ) -> Result<Arc<NamedSource>, Failure> {
     let name = entry.record.name();
@@ -100,24 +123,13 @@ fn source(
         return Err(Failure::nothing(format!("nothing holds the content of {name} any more"))
             .hint("publish it again"));
     }
-    let lab = site.lab.as_ref().map(Lab::name);
     let holder = |record: &NameHolder| {
-        let reach = reach(&site.places, lab, &record.node)?;
+        let reach = access.reach(&record.node);
         let is_member = members.iter().any(|node| node.name == record.node);
-        Ok(Holder::new(record.clone(), (reach, is_member), interrupts))
+        Holder::new(record.clone(), (reach, is_member), interrupts)
     };
-    let holders = entry.holders.iter().map(holder).collect::<Result<_, Failure>>()?;
+    let holders = entry.holders.iter().map(holder).collect();
     Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))
-}
-
-/// Returns a function that connects to the standing agent of a node.
-fn reach(places: &Places, lab: Option<&str>, node: &str) -> Result<Reach, Failure> {
-    let (shelf, keys) = (RecordDir::open(places, lab)?, places.controller_keys()?);
-    let node = node.to_owned();
-    Ok(Arc::new(move |_| {
-        let record = Standing::find(&shelf, &node).ok_or("no standing agent")?;
-        record.connect(&keys).map_err(|error| error.to_string())
-    }))
 }
 
 /// Returns the content as the source of a copy.
@@ -183,10 +195,10 @@ fn shares(source: &NamedSource) -> Vec<HolderShare> {
 /// Finds the name. The channels to the agents that keep it are closed before the copy, which may take long.
 fn find(
     name: &str,
-    site: &Site,
+    access: &Access,
     interrupts: &Interrupts,
 ) -> Result<(NameEntry, NameManifest), Failure> {
-    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let mut keepers = Keepers::open(access, interrupts)?;
     let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
     let manifest = keepers.manifest(&entry)?;
     Ok((entry, manifest))
@@ -197,12 +209,23 @@ fn find(
 fn remember(
     entry: &NameEntry,
     (source, found): (&NamedSource, Vec<NameHolder>),
-    site: &Site,
+    access: &Access,
     interrupts: &Interrupts,
 ) -> Result<(), Failure> {
-    let shelf = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
-    let is_standing = |it: &NameHolder| Standing::find(&shelf, &it.node).is_some();
+    let is_standing =
+        |it: &NameHolder| access.standing().iter().any(|record| record.name == it.node);
     let found: Vec<NameHolder> = found.into_iter().filter(is_standing).collect();
+    if let Some((_, root)) = access.member() {
+        // This node's agent resolves paths below its own root.
+        let below = |it: NameHolder| Some(NameHolder { path: below(root, &it.path)?, ..it });
+        let new = found.into_iter().filter_map(below).filter(|it| !entry.holders.contains(it));
+        let new: Vec<NameHolder> = new.collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut keepers = Keepers::open(access, interrupts)?;
+        return new.iter().try_for_each(|holder| keepers.hold(entry, holder));
+    }
     let differing = source.holders().into_iter().filter_map(|(holder, state)| {
         matches!(state.fault, Some(HolderFault::Differs(_))).then_some(&holder.record)
     });
@@ -211,7 +234,7 @@ fn remember(
     if differing.is_empty() && found.iter().all(|holder| has(entry, holder)) {
         return Ok(());
     }
-    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let mut keepers = Keepers::open(access, interrupts)?;
     let now = keepers.find(entry.record.name())?;
     let Some(mut now) = now.filter(|now| now.record == entry.record) else { return Ok(()) };
     now.holders.retain(|holder| !differing.contains(&holder));
@@ -221,4 +244,11 @@ fn remember(
         }
     }
     keepers.keep(&now, &[]).map(drop)
+}
+
+/// Returns the part of `path`, which lies below `/`, that lies below `root`; `None` if it is elsewhere.
+fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+    let (root, path) = (Path::new(OsStr::from_bytes(root)), Path::new(OsStr::from_bytes(path)));
+    let below = Path::new("/").join(path);
+    Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
 }

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod args;
 mod content;
 pub mod get;

@@ -11,6 +11,7 @@ mod balance;
 mod begin;
 mod bounds;
 mod channel;
+mod cluster;
 mod compare;
 mod copy_id;
 mod cut;
@@ -53,6 +54,7 @@ pub use begin::{
     TreeDestination, TreeLimits,
 };
 pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Role};
+pub use cluster::{CLUSTER_NODES_MAX, ClusterAgent, ClusterKey};
 pub use compare::{
     BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,
     TreeOutline,
@@ -92,7 +94,8 @@ pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behin
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
     HOLDERS_MAX, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
-    NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder, check_name,
+    NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder, RecordKey,
+    check_name,
 };
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,

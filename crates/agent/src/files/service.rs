@@ -5,7 +5,9 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use garland_protocol::{Answer, Ask, Attr, FileRef, Hole, NewKind, OpenFlags, Space};
+use garland_protocol::{
+    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space, content_digest,
+};
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
@@ -32,17 +34,30 @@ pub struct FileService {
     places: Places,
     handles: Handles,
     disk: Option<Arc<Pace>>,
+    only_verified: bool,
 }
 
 impl FileService {
-    pub fn open(root: &Root, disk: Option<Arc<Pace>>) -> std::io::Result<Self> {
-        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
+    /// Opens the files below `root`. If `only_verified`, all requests but [`Ask::Verified`] are refused.
+    ///
+    /// # Errors
+    /// When the root cannot be opened.
+    pub fn open(
+        root: &Root,
+        disk: Option<Arc<Pace>>,
+        only_verified: bool,
+    ) -> std::io::Result<Self> {
+        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk, only_verified })
     }
 
     /// Executes a request. `payload` is the data to write, if any; data that was read is appended
     /// to `frame`.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
+            Ask::Verified(path, offset, length, digest) => {
+                self.read_verified(&self.places.find(path)?, (*offset, *length, digest), frame)
+            }
+            _ if self.only_verified => Err(Errno::ACCESS),
             Ask::Stat(FileRef::Path(path)) => {
                 let place = self.places.find(path)?;
                 attr::of_name(&place.folder, place.name).map(Answer::Attr)
@@ -128,8 +143,8 @@ impl FileService {
         let (file, made) = open(place, flags)?;
         let mut attr = attr::of_open(&file)?;
         match attr.kind {
-            garland_protocol::FileKind::File => {}
-            garland_protocol::FileKind::Folder => return Err(Errno::ISDIR),
+            FileKind::File => {}
+            FileKind::Folder => return Err(Errno::ISDIR),
             // The kernel of the mount's host opens pipes and devices itself.
             _ => return Err(Errno::NXIO),
         }
@@ -166,6 +181,22 @@ impl FileService {
         pace::on(self.disk.as_deref(), have, || ());
         frame.truncate(before + have);
         Ok(Answer::Done)
+    }
+
+    /// Reads bytes of a regular file that have this digest.
+    fn read_verified(
+        &self,
+        place: &Place<'_>,
+        (offset, length, digest): (u64, u32, &[u8; 32]),
+        frame: &mut Vec<u8>,
+    ) -> Result<Answer, Errno> {
+        let before = frame.len();
+        let file: File = place.open(OFlags::RDONLY, 0)?.into();
+        if attr::of_open(&file)?.kind != FileKind::File {
+            return Err(Errno::NXIO);
+        }
+        self.read(&file, offset, length, frame)?;
+        if content_digest(&frame[before..]) == *digest { Ok(Answer::Done) } else { Err(Errno::STALE) }
     }
 
     fn write(&self, file: &File, offset: u64, payload: &[u8]) -> Result<Answer, Errno> {

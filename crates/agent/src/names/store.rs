@@ -7,8 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use garland_protocol::{NAME_MANIFEST_MAX, NameEntry, content_digest};
+use garland_protocol::{NAME_MANIFEST_MAX, NameEntry, NameHolder, content_digest};
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 
 /// The end of the file names of manifests.
 const MANIFEST: &str = "manifest";
@@ -108,6 +109,23 @@ impl NameStore {
         write(&path, &entry.to_bytes()).map_err(told)
     }
 
+    /// Adds a holder of the content with the manifest `root` to the entry of `name`, if it has this content.
+    ///
+    /// # Errors
+    /// When the holder has no usual name or path, or the entry cannot be written.
+    pub fn hold(&self, name: &str, root: [u8; 32], holder: NameHolder) -> Result<(), String> {
+        static CHANGING: Mutex<()> = Mutex::new(());
+        holder.check()?;
+        let _changing = CHANGING.lock();
+        let Some(mut entry) = self.entry(name) else { return Ok(()) };
+        let has_content = entry.record.content().is_some_and(|content| content.root == root);
+        if !has_content || entry.holders.contains(&holder) {
+            return Ok(());
+        }
+        entry.add(holder);
+        self.keep(&entry, &[])
+    }
+
     fn entry(&self, name: &str) -> Option<NameEntry> {
         read(&self.path(name)).filter(|entry| entry.record.name() == name)
     }
@@ -130,8 +148,11 @@ fn read(path: &Path) -> Option<NameEntry> {
     NameEntry::parse(&bytes)
 }
 
-/// Writes a file under a temporary name, and renames it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file with mode 0600 under a temporary name, and renames it when it is on stable storage.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("tmp{}-{number}", std::process::id()));

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_commands::cp::elsewhere;
-use garland_mount::{NodeFile, NodeFileError, NodeFiles, Reach};
+use garland_mount::{NodeFileError, NodeFiles, Reach};
 use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
 use garland_remote::{Address, Object};
 use garland_sys::signal::Interrupts;
@@ -47,7 +47,6 @@ enum Access {
 
 enum OpenFile {
     Here(File),
-    Node(NodeFile),
     Origin(Object),
 }
 
@@ -86,23 +85,29 @@ impl Holder {
         index: u64,
         bytes: &mut [u8],
     ) -> Result<(), HolderFault> {
+        let (offset, digest) = (file.layout.offset(index), file.digests.get(index as usize));
+        let differs =
+            || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
+        if let (Access::Node(node), Some(digest)) = (&self.access, digest) {
+            let read = node.read(&self.path(file), offset, bytes, *digest);
+            read.map_err(|error| match error {
+                NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
+                NodeFileError::Refused(reason) => HolderFault::Differs(reason),
+                NodeFileError::Differs => differs(),
+            })?;
+            return if content_digest(bytes) == *digest { Ok(()) } else { Err(differs()) };
+        }
         let open = self.open(number, file)?;
-        let offset = file.layout.offset(index);
         let read = match &*open {
             OpenFile::Here(file) => {
                 file.read_exact_at(bytes, offset).map_err(|error| error::reason(&error))
             }
-            OpenFile::Node(file) => file.read(offset, bytes),
             OpenFile::Origin(object) => {
                 object.fill(offset, bytes).map_err(|trouble| trouble.message().to_owned())
             }
         };
         read.map_err(HolderFault::Unread)?;
-        if Some(&content_digest(bytes)) != file.digests.get(index as usize) {
-            let what = format!("{} differs in block {index}", self.shown(file));
-            return Err(HolderFault::Differs(what));
-        }
-        Ok(())
+        if Some(&content_digest(bytes)) == digest { Ok(()) } else { Err(differs()) }
     }
 
     fn open(&self, number: usize, file: &NamedFile) -> Result<Arc<OpenFile>, HolderFault> {
@@ -138,13 +143,9 @@ impl Holder {
                 let length = object.size();
                 (OpenFile::Origin(object), length)
             }
-            Access::Node(node) => {
-                let file = node.open(&path).map_err(|error| match error {
-                    NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
-                    NodeFileError::Refused(reason) => HolderFault::Differs(reason),
-                })?;
-                let length = file.length();
-                (OpenFile::Node(file), length)
+            // Its blocks are read by the path of the file.
+            Access::Node(_) => {
+                return Err(HolderFault::Differs("its manifest lacks a digest".to_owned()));
             }
         };
         if length != file.layout.length {
