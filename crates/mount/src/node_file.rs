@@ -25,6 +25,8 @@ pub enum NodeFileError {
     Refused(String),
     /// The file has other bytes, or is shorter.
     Differs,
+    /// The bytes did not arrive at the node yet.
+    Later,
 }
 
 /// A node whose files are read. The first request connects.
@@ -38,7 +40,8 @@ impl NodeFiles {
     }
 
     /// Fills `bytes`, at most [`PIECE`] of them, with the contents of the file `path` from `offset` on, if they have this
-    /// digest. The path has no slash at the beginning, and is below the root of the node's agent.
+    /// digest. The path has no slash at the beginning, and is below the root of the node's agent. If `arriving`, the
+    /// node may still be fetching them, and waits some seconds for them.
     ///
     /// # Errors
     /// Why they cannot be had. The caller has to check the digest: the node may lie.
@@ -47,16 +50,17 @@ impl NodeFiles {
         path: &[u8],
         offset: u64,
         bytes: &mut [u8],
-        digest: [u8; 32],
+        (digest, arriving): ([u8; 32], bool),
     ) -> Result<(), NodeFileError> {
         let Some(length) = u32::try_from(bytes.len()).ok().filter(|length| *length <= PIECE) else {
             return Err(NodeFileError::Refused("its blocks are too long".to_owned()));
         };
         let (then, told) = awaited();
-        self.0.ask(Ask::Verified(path.to_vec(), offset, length, digest), Vec::new(), then);
+        self.0.ask(Ask::Verified(path.to_vec(), offset, length, digest, arriving), Vec::new(), then);
         let reply = match told.recv_timeout(PATIENCE) {
             Ok(Ok(reply)) => reply,
             Ok(Err(Errno::STALE)) => return Err(NodeFileError::Differs),
+            Ok(Err(Errno::AGAIN)) => return Err(NodeFileError::Later),
             Ok(Err(error)) => return Err(self.failed(path, error)),
             Err(RecvTimeoutError::Timeout) => {
                 let late = format!("no answer within {} s", PATIENCE.as_secs());

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use garland_commands::args::Cp;
@@ -13,7 +12,6 @@ use garland_commands::cp::request::CopyRequest;
 use garland_commands::cp::site::{Site, Target};
 use garland_commands::cp::source::CopySource;
 use garland_control::{Outcome, ask_names};
-use garland_core::cluster::Node;
 use garland_core::cluster::target as destination;
 use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
@@ -32,6 +30,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use crate::access::Access;
 use crate::args::Get;
 use crate::content::{Holder, HolderFault, NamedSource};
+use crate::follow::{self, Fetching};
 use crate::keepers::{Keepers, unknown};
 
 /// Copies the content of a name to nodes. Those that have it then are holders.
@@ -40,11 +39,15 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     check_name(&get.name).map_err(Failure::usage)?;
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let (access, site, target) = place(context, get)?;
+    let access = Arc::new(access);
     refuse_streams(&target.1)?;
     let (entry, manifest) = find(&get.name, &access, &interrupts)?;
     let cp = copy_of(get, &manifest, &target)?;
     let request = CopyRequest::try_from(&cp)?;
-    let source = source(&entry, &manifest, (&access, &target.0), &interrupts)?;
+    let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
+    let before = fetching.as_ref().map_or(&[][..], Fetching::before);
+    let holders = follow::holders(&access, &entry, (&target.0, before), &interrupts);
+    let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.1.clone();
     let copy = PlannedCopy::of(given, (&request, &site), target, (&interrupts, phases))?;
@@ -59,6 +62,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     };
     let (result, _listener) = copy.make(context, &run, fleet, close)?;
     let shares = shares(&source);
+    drop(fetching);
     let remembered = remember(&entry, (&source, found), &access, &interrupts);
     if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
         let name = &get.name;
@@ -115,20 +119,14 @@ fn copy_of(get: &Get, manifest: &NameManifest, (nodes, path): &Target) -> Result
 fn source(
     entry: &NameEntry,
     manifest: &NameManifest,
-    (access, members): (&Access, &[Node]),
+    holders: Vec<Holder>,
     interrupts: &Arc<Interrupts>,
 ) -> Result<Arc<NamedSource>, Failure> {
     let name = entry.record.name();
-    if entry.holders.is_empty() {
+    if holders.is_empty() {
         return Err(Failure::nothing(format!("nothing holds the content of {name} any more"))
             .hint("publish it again"));
     }
-    let holder = |record: &NameHolder| {
-        let reach = access.reach(&record.node);
-        let is_member = members.iter().any(|node| node.name == record.node);
-        Holder::new(record.clone(), (reach, is_member), interrupts)
-    };
-    let holders = entry.holders.iter().map(holder).collect();
     Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))
 }
 
@@ -184,8 +182,9 @@ fn locate(
 fn shares(source: &NamedSource) -> Vec<HolderShare> {
     let holders = source.holders().into_iter();
     let shares = holders.map(|(holder, state)| {
-        let reason = state.fault.map(|fault| match fault {
-            HolderFault::Unread(reason) | HolderFault::Differs(reason) => reason,
+        let reason = state.fault.and_then(|fault| match fault {
+            HolderFault::Unread(reason) | HolderFault::Differs(reason) => Some(reason),
+            HolderFault::Later => None,
         });
         HolderShare { node: holder.record.node.clone(), bytes: state.bytes, reason }
     });
@@ -217,7 +216,7 @@ fn remember(
     let found: Vec<NameHolder> = found.into_iter().filter(is_standing).collect();
     if let Some((_, root)) = access.member() {
         // This node's agent resolves paths below its own root.
-        let below = |it: NameHolder| Some(NameHolder { path: below(root, &it.path)?, ..it });
+        let below = |it: NameHolder| Some(NameHolder { path: follow::below(root, &it.path)?, ..it });
         let new = found.into_iter().filter_map(below).filter(|it| !entry.holders.contains(it));
         let new: Vec<NameHolder> = new.collect();
         if new.is_empty() {
@@ -244,11 +243,4 @@ fn remember(
         }
     }
     keepers.keep(&now, &[]).map(drop)
-}
-
-/// Returns the part of `path`, which lies below `/`, that lies below `root`; `None` if it is elsewhere.
-fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
-    let (root, path) = (Path::new(OsStr::from_bytes(root)), Path::new(OsStr::from_bytes(path)));
-    let below = Path::new("/").join(path);
-    Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
 }

@@ -212,6 +212,20 @@ impl<'a> Keepers<'a> {
         self.ask(&NamesOrder::Hold(name, content.root, holder.clone()), &[]).map(drop)
     }
 
+    /// Tells the keepers that `holder` fetches the content of an entry. Returns those that began before it, in order,
+    /// as the first keeper knows them.
+    pub fn fetch(
+        &mut self,
+        entry: &NameEntry,
+        holder: &NameHolder,
+    ) -> Result<Vec<NameHolder>, Failure> {
+        let Some(content) = entry.record.content() else { return Ok(Vec::new()) };
+        let name = entry.record.name().to_owned();
+        let answers = self.ask(&NamesOrder::Fetch(name, content.root, holder.clone()), &[])?;
+        let mut entries = answers.into_iter().flatten().flat_map(|answer| answer.entries);
+        Ok(entries.find(|it| it.record == entry.record).map(|it| it.holders).unwrap_or_default())
+    }
+
     fn ask(
         &mut self,
         order: &NamesOrder,

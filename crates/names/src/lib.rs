@@ -7,6 +7,7 @@
 mod access;
 pub mod args;
 mod content;
+mod follow;
 pub mod get;
 pub mod hand_over;
 mod keepers;

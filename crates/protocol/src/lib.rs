@@ -93,7 +93,7 @@ pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
-    HOLDERS_MAX, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
+    HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
     NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder, RecordKey,
     check_name,
 };

@@ -28,6 +28,9 @@ pub const MANIFEST_PIECE_MAX: usize = 60_000;
 /// The maximum length of an encoded manifest in bytes: that of a file of 2 TiB, or of 100,000 small ones.
 pub const NAME_MANIFEST_MAX: usize = 24 << 20;
 
+/// The time after which a node that fetches a content counts as gone, unless it says that it goes on, in nanoseconds.
+pub const LEASE_NS: u64 = 15_000_000_000;
+
 /// The context of the key that signs records, and of what it signs.
 const CONTEXT: &str = "garland 2026 names of content";
 
@@ -143,6 +146,9 @@ pub enum NamesOrder {
     Member(Option<Box<ClusterKey>>),
     /// Record that this holder has the content of the name, if it stands for that still: its root. Answered by `End`.
     Hold(String, [u8; 32], NameHolder),
+    /// Note that this node fetches the content of the name, with this root, to this place; again before its lease of
+    /// [`LEASE_NS`] ends. Answered by an `Entry` with those that began before as holders, and `End`.
+    Fetch(String, [u8; 32], NameHolder),
 }
 
 /// An agent's answer about names.
@@ -162,7 +168,7 @@ impl NamesOrder {
     /// Returns whether members of the cluster may give this order, not only controllers.
     #[must_use]
     pub fn is_for_members(&self) -> bool {
-        matches!(self, Self::Find(_) | Self::Manifest(_) | Self::Hold(..))
+        matches!(self, Self::Find(_) | Self::Manifest(_) | Self::Hold(..) | Self::Fetch(..))
     }
 }
 

@@ -5,9 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use garland_protocol::{
-    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space, content_digest,
-};
+use garland_protocol::{Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space};
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
@@ -22,6 +20,7 @@ use rustix::io::{Errno, pread, pwrite};
 use super::handles::{Handles, Open};
 use super::listing::Listing;
 use super::places::{ANYWHERE, Place, Places, by_descriptor};
+use super::verified::{self, Wanted};
 use super::{attr, change};
 use garland_dataplane::pace::{self, Pace};
 
@@ -54,8 +53,12 @@ impl FileService {
     /// to `frame`.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
-            Ask::Verified(path, offset, length, digest) => {
-                self.read_verified(&self.places.find(path)?, (*offset, *length, digest), frame)
+            Ask::Verified(path, offset, length, digest, arriving) => {
+                let wanted = Wanted { offset: *offset, length: *length, digest, arriving: *arriving };
+                let find = || self.places.find(path);
+                verified::read(find, &wanted, frame, |file, frame| {
+                    self.read(file, *offset, *length, frame).map(drop)
+                })
             }
             _ if self.only_verified => Err(Errno::ACCESS),
             Ask::Stat(FileRef::Path(path)) => {
@@ -181,22 +184,6 @@ impl FileService {
         pace::on(self.disk.as_deref(), have, || ());
         frame.truncate(before + have);
         Ok(Answer::Done)
-    }
-
-    /// Reads bytes of a regular file that have this digest.
-    fn read_verified(
-        &self,
-        place: &Place<'_>,
-        (offset, length, digest): (u64, u32, &[u8; 32]),
-        frame: &mut Vec<u8>,
-    ) -> Result<Answer, Errno> {
-        let before = frame.len();
-        let file: File = place.open(OFlags::RDONLY, 0)?.into();
-        if attr::of_open(&file)?.kind != FileKind::File {
-            return Err(Errno::NXIO);
-        }
-        self.read(&file, offset, length, frame)?;
-        if content_digest(&frame[before..]) == *digest { Ok(Answer::Done) } else { Err(Errno::STALE) }
     }
 
     fn write(&self, file: &File, offset: u64, payload: &[u8]) -> Result<Answer, Errno> {

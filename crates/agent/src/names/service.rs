@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
 use garland_protocol::{
-    ClusterKey, FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NamesEvent, NamesOrder};
+    ClusterKey, FromAgent, NameEntry, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NamesEvent, NamesOrder};
+
+use garland_sys::clock;
 
 use super::store::NameStore;
 use crate::agent::Agent;
@@ -107,7 +109,17 @@ fn execute(
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Hold(name, root, holder) => {
+            agent.fetchers.lock().end(root, &holder);
             store(agent)?.hold(&name, root, holder)?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Fetch(name, root, holder) => {
+            holder.check()?;
+            let holders = agent.fetchers.lock().note(root, &holder, clock::now_ns());
+            let each = |NameEntry { record, .. }| {
+                send(session, NamesEvent::Entry(Box::new(NameEntry { record, holders })));
+            };
+            store(agent)?.find_one(&name).map(each);
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Piece(..) => {}

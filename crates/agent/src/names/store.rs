@@ -41,7 +41,7 @@ impl NameStore {
     /// When the directory cannot be read.
     pub fn find(&self, name: Option<&str>, mut each: impl FnMut(NameEntry)) -> io::Result<()> {
         if let Some(name) = name {
-            self.entry(name).into_iter().for_each(each);
+            self.find_one(name).into_iter().for_each(each);
             return Ok(());
         }
         let files = match fs::read_dir(&self.0) {
@@ -84,7 +84,7 @@ impl NameStore {
         entry.check()?;
         let told = |error: io::Error| format!("cannot write below {}: {error}", self.0.display());
         let name = entry.record.name();
-        let (path, old) = (self.path(name), self.entry(name));
+        let (path, old) = (self.path(name), self.find_one(name));
         if old.as_ref().is_some_and(|old| old.record.number() > entry.record.number()) {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl NameStore {
         static CHANGING: Mutex<()> = Mutex::new(());
         holder.check()?;
         let _changing = CHANGING.lock();
-        let Some(mut entry) = self.entry(name) else { return Ok(()) };
+        let Some(mut entry) = self.find_one(name) else { return Ok(()) };
         let has_content = entry.record.content().is_some_and(|content| content.root == root);
         if !has_content || entry.holders.contains(&holder) {
             return Ok(());
@@ -126,7 +126,8 @@ impl NameStore {
         self.keep(&entry, &[])
     }
 
-    fn entry(&self, name: &str) -> Option<NameEntry> {
+    /// Returns the entry of `name`.
+    pub fn find_one(&self, name: &str) -> Option<NameEntry> {
         read(&self.path(name)).filter(|entry| entry.record.name() == name)
     }
 

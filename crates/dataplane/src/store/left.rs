@@ -64,6 +64,13 @@ impl Left {
     }
 }
 
+/// Opens all partial files of `name` for reading.
+pub fn open_all(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
+    let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
+    let opened = names.filter_map(|hidden| open(folder, OsStr::from_bytes(&hidden)));
+    opened.map(File::from).collect()
+}
+
 /// Creates the partial file `hidden` and locks it: the lock shows that the copy is alive. A copy that removes
 /// what dead ones left may take the file before it is locked; then it is created again.
 pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {

@@ -25,6 +25,21 @@ pub enum HolderFault {
     Unread(String),
     /// It has no such file any more, or its bytes are not those of the manifest; what differs.
     Differs(String),
+    /// The bytes did not arrive at it yet.
+    Later,
+}
+
+/// What a holder is to the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// It still fetches the content, and this copy follows it.
+    Followed,
+    /// It has the content.
+    Whole,
+    /// It has the content, and its wire passes the blocks of this copy on.
+    Member,
+    /// It still fetches the content.
+    Arriving,
 }
 
 /// A place where the content of a name lies.
@@ -33,8 +48,7 @@ pub struct Holder {
     pub record: NameHolder,
     access: Access,
     open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
-    /// Whether the node takes part in the copy: its wire passes the blocks on.
-    is_member: bool,
+    part: Part,
 }
 
 enum Access {
@@ -51,11 +65,10 @@ enum OpenFile {
 }
 
 impl Holder {
-    /// Creates the holder of a record; `reach` connects to its node's agent, which is one of the copy's if
-    /// `is_member`. Nothing is contacted.
+    /// Creates the holder of a record; `reach` connects to its node's agent. Nothing is contacted.
     pub fn new(
         record: NameHolder,
-        (reach, is_member): (Reach, bool),
+        (reach, part): (Reach, Part),
         interrupts: &Arc<Interrupts>,
     ) -> Self {
         let access = match record.kind {
@@ -64,17 +77,17 @@ impl Holder {
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, access, open: Mutex::default(), is_member }
+        Self { record, access, open: Mutex::default(), part }
     }
 
-    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire the copy uses, and
-    /// most at the origin. What cannot be reached from here comes last.
+    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire others use, and most
+    /// at the origin. What cannot be reached from here comes last.
     pub fn rank(&self) -> u8 {
         match self.access {
             Access::Here => 0,
-            Access::Node(_) => 1 + u8::from(self.is_member),
-            Access::Origin(_) => 3,
-            Access::Elsewhere => 4,
+            Access::Node(_) => 1 + self.part as u8,
+            Access::Origin(_) => 5,
+            Access::Elsewhere => 6,
         }
     }
 
@@ -89,11 +102,13 @@ impl Holder {
         let differs =
             || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
         if let (Access::Node(node), Some(digest)) = (&self.access, digest) {
-            let read = node.read(&self.path(file), offset, bytes, *digest);
+            let arriving = matches!(self.part, Part::Followed | Part::Arriving);
+            let read = node.read(&self.path(file), offset, bytes, (*digest, arriving));
             read.map_err(|error| match error {
                 NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
                 NodeFileError::Refused(reason) => HolderFault::Differs(reason),
                 NodeFileError::Differs => differs(),
+                NodeFileError::Later => HolderFault::Later,
             })?;
             return if content_digest(bytes) == *digest { Ok(()) } else { Err(differs()) };
         }

@@ -15,7 +15,7 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
-pub use self::holder::{Holder, HolderFault};
+pub use self::holder::{Holder, HolderFault, Part};
 pub use self::window::HolderState;
 use self::window::Window;
 
@@ -24,6 +24,10 @@ const IN_FLIGHT: usize = 4;
 
 /// The number of holders that are read from at a time. Others take the place of those that fail.
 const ACTIVE: usize = 8;
+
+/// How many times in a row a block may not have arrived at a holder, each time after some seconds, before that is left
+/// alone.
+const LATE: u32 = 3;
 
 /// The interval between two checks whether a wait goes on.
 const TICK: Duration = Duration::from_millis(100);
@@ -151,16 +155,23 @@ impl Shared {
 
     /// Fetches blocks from a holder until it fails or nothing more is needed.
     fn work(shared: &Arc<Self>, holder: usize) {
+        let mut late = 0;
         while let Some(block) = shared.claim(holder) {
             let number = shared.first.partition_point(|first| *first <= block) - 1;
             let (file, index) = (&shared.manifest.files[number], block - shared.first[number]);
             let mut bytes = vec![0; file.layout.block_length(index) as usize];
             let read = shared.holders[holder].read((number, file), index, &mut bytes);
+            late = if read == Err(HolderFault::Later) { late + 1 } else { 0 };
             let mut window = shared.window.lock();
             let is_first = window.holders()[holder].fault.is_none();
-            let failed = read.is_err();
+            let failed = read.is_err() && (late == 0 || late >= LATE);
             match read {
                 Ok(()) => window.fetched(holder, block, bytes),
+                Err(HolderFault::Later) if late < LATE => window.later(holder, block),
+                Err(HolderFault::Later) => {
+                    let why = "nothing more arrived there".to_owned();
+                    window.failed(holder, HolderFault::Unread(why));
+                }
                 Err(fault) => window.failed(holder, fault),
             }
             drop(window);
@@ -207,7 +218,10 @@ impl Shared {
     fn lost(&self, states: &[HolderState]) -> String {
         let reason = |(holder, state): (&Holder, &HolderState)| {
             let (HolderFault::Unread(reason) | HolderFault::Differs(reason)) =
-                state.fault.as_ref()?;
+                state.fault.as_ref()?
+            else {
+                return None;
+            };
             Some(format!("{}: {reason}", holder.record.node))
         };
         let reasons: Vec<String> = self.holders.iter().zip(states).filter_map(reason).collect();
