@@ -237,7 +237,8 @@ impl NameEntry {
 /// Checks that `name` is one that content can have.
 ///
 /// # Errors
-/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, or begins with a `-`.
+/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, begins with a `-`, or has a
+/// part between slashes that is empty, `.` or `..`.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@+-/".contains(&byte);
     let is_sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_usual);
@@ -246,6 +247,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
             "`{}` cannot be the name of content: use 1 to {NAME_MAX} letters, digits and ._:@+-/",
             name.escape_debug()
         )
+    })?;
+    ensure(name.split('/').all(|part| is_name(part.as_bytes())), || {
+        format!("`{name}` cannot be the name of content: a part between slashes is empty, . or ..")
     })
 }
 

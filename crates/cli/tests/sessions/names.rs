@@ -291,9 +291,11 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     let _ = nodes.run(&["down", "local1"]).with_code(0);
     let _ = nodes.get("m", "local[2-3]:/second").with_code(0);
     has_all(&nodes, "second/m");
+    fs::create_dir_all(nodes.path("local2", "hollow/inner")).expect("it is made");
     std::os::unix::fs::symlink("empty", nodes.path("local2", "to/m/link")).expect("it is made");
     for (path, reason) in [
         ("local2:/to/m", "link is a symbolic link, which names cannot have"),
+        ("local2:/hollow", "/hollow has no files in it to publish"),
         ("local2:/none", "cannot open /none: no such file or directory"),
         ("https://h:1/", "ends in no file name"),
         ("-", "a stream cannot be published"),
@@ -304,6 +306,18 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     assert!(
         nodes.run(&["publish", "/", "--as", "a b"]).with_code(2).err.contains("name of content")
     );
+    let above = nodes.run(&["publish", "local2:/to/m/empty", "--as", "../m"]).with_code(2);
+    assert!(above.err.contains("a part between slashes is empty, . or .."), "{}", above.err);
+    // Other content is said to take the place of the first one, and the same content again is not.
+    let publish = |words: &[&str]| {
+        nodes.run(&[&["publish", "local2:/to/m/empty", "--as", "m"], words].concat()).with_code(0)
+    };
+    let said = publish(&[]).out;
+    assert!(said.contains("in place of 4.01 MiB in 7 files, root "), "{said}");
+    assert_eq!(publish(&["--json"]).json()["replaced"], Value::Null);
+    nodes.write(&["local2"], "to/m/empty", b"no more");
+    let replaced = &publish(&["--json"]).json()["replaced"];
+    assert_eq!((&replaced["bytes"], &replaced["files"]), (&Value::from(0), &Value::from(1)));
     assert!(nodes.get("m", "local2:|cat").with_code(2).err.contains("no pipes and devices"));
     nodes.end();
 }

@@ -63,6 +63,10 @@ fn names_and_holders_are_bounded() {
     for name in ["", "a b", "-a", "a\n", "ü", &"x".repeat(NAME_MAX + 1)] {
         assert!(check_name(name).is_err(), "{name}");
     }
+    for name in ["..", ".", "a//b", "/a", "a/", "a/../b"] {
+        assert!(check_name(name).unwrap_err().contains("between slashes"), "{name}");
+    }
+    assert_eq!(check_name("a/..b"), Ok(()));
     let record = NameRecord::new("a", 1, None, &Secret([0; 32]));
     let mut entry = NameEntry { record, holders: Vec::new() };
     let holder = |number: usize, length| NameHolder {
