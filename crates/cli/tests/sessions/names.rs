@@ -321,3 +321,26 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     assert!(nodes.get("m", "local2:|cat").with_code(2).err.contains("no pipes and devices"));
     nodes.end();
 }
+
+#[test]
+fn an_interrupted_get_is_resumed_as_a_copy_is() {
+    let scratch = Scratch::in_memory("names-resumed");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
+    let content = random_bytes(40_000_000, 3);
+    nodes.write(&["local1"], "model", &content);
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
+    // With this limit it would take 40 s.
+    let words = ["get", "--bwlimit", "1MB/s", "--local-root", &nodes.roots(), "m", "local2:/to"];
+    let getting = garland.start(&words);
+    until("the copy begins", || !scratch.partial_files().is_empty());
+    getting.process().interrupt();
+    assert_eq!(getting.end().code, 130);
+    assert!(!nodes.path("local2", "to").exists());
+    // What is resumed has the limit of its own command: less is to be sent then.
+    nodes.write(&["local2"], "to", &content[..39_500_000]);
+    let said = nodes.run(&["cp", "--resume", "last", "-q"]).with_code(0);
+    assert!(said.out.contains("local1"), "{}", said.out);
+    nodes.assert_has(&["local2"], "to", &content);
+    nodes.end();
+}
