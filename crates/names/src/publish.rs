@@ -164,15 +164,17 @@ fn entry(
     let is_same = |manifest: &NameManifest| {
         manifest.has_content_of(&content.manifest) && manifest.has_modes_of(&content.manifest)
     };
-    let same = old.filter(|(manifest, _)| manifest.as_ref().is_some_and(is_same));
-    let (mut entry, manifest) = match same {
-        Some((Some(manifest), entry)) => (entry, manifest),
-        _ => {
-            let (_, described) = content.manifest.encode().map_err(Failure::nothing)?;
+    let (mut entry, manifest) = match old {
+        Some((Some(manifest), entry)) if is_same(&manifest) => (entry, manifest),
+        old => {
+            let known = old.and_then(|(manifest, _)| manifest);
+            let manifest = content.manifest.clone();
+            let manifest = known.iter().fold(manifest, NameManifest::following);
+            let (_, described) = manifest.encode().map_err(Failure::nothing)?;
             let number = number.max(clock::wall_ns());
             let key = &keepers.keys().private;
             let record = NameRecord::new(name, number, Some(described), key);
-            (NameEntry { record, holders: Vec::new() }, content.manifest.clone())
+            (NameEntry { record, holders: Vec::new() }, manifest)
         }
     };
     entry.holders.retain(|holder| !content.differing.contains(&holder.node));
