@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use garland_protocol::{NameEntry, NameRecord, Secret, content_digest};
 use garland_testkit::{Garland, RunOutput, Scratch, random_bytes, until};
 use serde_json::Value;
 
@@ -342,5 +343,54 @@ fn an_interrupted_get_is_resumed_as_a_copy_is() {
     let said = nodes.run(&["cp", "--resume", "last", "-q"]).with_code(0);
     assert!(said.out.contains("local1"), "{}", said.out);
     nodes.assert_has(&["local2"], "to", &content);
+    nodes.end();
+}
+
+/// Writes `count` names beside one that was published, as the agents that keep names would.
+fn fill(lists: &Path, count: u64) {
+    let key = fs::read(lists.parent().expect("the state of the host").join("controller.key"));
+    let key = Secret(key.expect("it is read")[..32].try_into().expect("a key"));
+    for folder in fs::read_dir(lists).expect("they are there").flatten() {
+        let files = fs::read_dir(folder.path()).expect("it is read").flatten();
+        let paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
+        let of = |end: &str| {
+            let path = paths.iter().find(|it| it.extension().unwrap_or_default() == end);
+            fs::read(path.expect("one was published")).expect("it is read")
+        };
+        let (published, manifest) = (NameEntry::parse(&of("")).expect("an entry"), of("manifest"));
+        for number in 0..count {
+            let name = format!("models/{number:05}");
+            let (content, at) = (published.record.content(), published.record.number());
+            let record = NameRecord::new(&name, at, content, &key);
+            let entry = NameEntry { record, holders: published.holders.clone() };
+            let digest = content_digest(name.as_bytes());
+            let file: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+            let path = folder.path().join(file);
+            fs::write(&path, entry.to_bytes()).expect("it is written");
+            fs::write(path.with_extension("manifest"), &manifest).expect("it is written");
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_names_cost_their_keepers_no_memory() {
+    let scratch = Scratch::in_memory("names-many");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "model", b"content");
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
+    let memory = || {
+        let agent = garland.agent("local1");
+        agent.peak_memory().saturating_sub(agent.memory_of_files())
+    };
+    let before = memory();
+    fill(&nodes.lists(), 9_998);
+    assert_eq!(nodes.names().len(), 9_999);
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "last"]).with_code(0);
+    let full = nodes.run(&["publish", "local1:/model", "--as", "one-more"]);
+    assert!(full.err.contains("it keeps 10000 names already"), "{}", full.err);
+    let _ = nodes.get("models/09997", "local2:/to").with_code(0);
+    nodes.assert_has(&["local2"], "to", b"content");
+    assert!(memory() < before + (16 << 20), "{before} {}", memory());
     nodes.end();
 }
