@@ -85,7 +85,10 @@ fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
     let mut source = OsString::from("/");
     source.push(OsStr::from_bytes(&manifest.base));
     let words = [kept.into(), "--".into(), source, get.destination.clone()];
-    Cp::of_words(words, &get.launch)
+    let mut cp = Cp::of_words(words, &get.launch)?;
+    cp.checks.bwlimit = get.bwlimit;
+    (cp.quiet, cp.progress, cp.words) = (get.quiet, get.progress, get.words.clone());
+    Ok(cp)
 }
 
 /// Opens the content on its holders.

@@ -272,7 +272,13 @@ impl RemoteFile for NamedSource {
 }
 
 impl Objects for NamedSource {
-    fn begin(&self, _: &mut dyn FnMut() -> Vec<u32>) {}
+    fn begin(&self, order: &mut dyn FnMut() -> Vec<u32>) {
+        let blocks = |number: u32| {
+            let first = self.0.first[number as usize];
+            first..first + self.0.manifest.files[number as usize].layout.blocks()
+        };
+        self.0.window.lock().need(|| order().into_iter().map(blocks));
+    }
 
     fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Unread> {
         self.fill(number as usize, offset, bytes).map_err(|error| Unread::Store(error.to_string()))
