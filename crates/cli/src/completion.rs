@@ -9,13 +9,15 @@ use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
 use clap_complete::env::{CompleteEnv, Shells};
+use garland_commands::cp::command_line::CommandLine;
 use garland_commands::topology;
 use garland_core::cluster::nodelist::fold;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
 use garland_results::places::Places;
-use garland_results::run::{LAST, listed};
+use garland_results::run::LAST;
+use garland_results::run::listed::{self, ListedRun};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
@@ -59,8 +61,13 @@ fn with_names(command: Command) -> Command {
         command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     // These take names for content, which only agents know.
     let named = ["publish", "get", "names", "unpublish"].contains(&command.get_name());
+    let command_name = command.get_name().to_owned();
     let command =
         command.mut_args(|arg| match names_of(&arg).filter(|_| !named || arg.get_id() != "name") {
+            Some(Names::Runs(_)) => {
+                let which = runs_for(&command_name, arg.get_id().as_str());
+                arg.add(ArgValueCompleter::new(Names::Runs(which)))
+            }
             Some(names) => arg.add(ArgValueCompleter::new(names)),
             None => arg,
         });
@@ -70,7 +77,8 @@ fn with_names(command: Command) -> Command {
 /// What an argument names.
 #[derive(Clone, Copy)]
 enum Names {
-    Runs,
+    /// Runs that pass this test.
+    Runs(fn(&ListedRun) -> bool),
     Nodes,
     /// Files of this machine, or a directory of nodes.
     Paths,
@@ -81,8 +89,8 @@ enum Names {
 fn names_of(arg: &Arg) -> Option<Names> {
     let values = arg.get_value_names().unwrap_or_default();
     match arg.get_id().as_str() {
-        "run" | "runs" => Some(Names::Runs),
-        _ if values.iter().any(|value| *value == "RUN") => Some(Names::Runs),
+        "run" | "runs" => Some(Names::Runs(|_| true)),
+        _ if values.iter().any(|value| *value == "RUN") => Some(Names::Runs(|_| true)),
         "nodes" if arg.is_positional() => Some(Names::Nodes),
         "path" | "paths" | "what" if arg.is_positional() => Some(Names::Paths),
         "topology" => Some(Names::Topologies),
@@ -94,7 +102,7 @@ fn names_of(arg: &Arg) -> Option<Names> {
 impl ValueCompleter for Names {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
         let (mut found, files) = match self {
-            Self::Runs => (runs(), true),
+            Self::Runs(which) => (runs(*which), true),
             Self::Nodes => (nodes(""), false),
             Self::Paths => (nodes(":"), true),
             Self::Topologies => (topologies(), true),
@@ -109,15 +117,25 @@ impl ValueCompleter for Names {
     }
 }
 
-/// Returns the last runs, the last one first.
-fn runs() -> Vec<CompletionCandidate> {
+/// Returns which runs an option or argument of a command takes.
+fn runs_for(command: &str, arg: &str) -> fn(&ListedRun) -> bool {
+    match (command, arg) {
+        ("explain", _) => |run| run.has_traces,
+        ("cp", "resume") => |run| !run.is_running && CommandLine::is_repeatable(&run.folder),
+        ("cp", "join") => |run| run.is_running && run.kind == "cp",
+        _ => |_| true,
+    }
+}
+
+/// Returns those of the last runs that are `wanted`, the last one first.
+fn runs(wanted: fn(&ListedRun) -> bool) -> Vec<CompletionCandidate> {
     let stored = Places::open().and_then(|places| listed::last(&places, RUNS)).unwrap_or_default();
-    let candidate = |run: &listed::ListedRun| {
+    let candidate = |run: &ListedRun| {
         let about = format!("{} ago: {}", run.age(), run.words());
         CompletionCandidate::new(&run.run).help(Some(about.into()))
     };
     let last = CompletionCandidate::new(LAST).help(Some("the last one".into()));
-    [last].into_iter().chain(stored.iter().rev().map(candidate)).collect()
+    [last].into_iter().chain(stored.iter().rev().filter(|run| wanted(run)).map(candidate)).collect()
 }
 
 /// Returns the groups and nodes of the cluster file, and the nodes of labs, with `end` after each.

@@ -39,7 +39,8 @@ impl ManifestReader<'_> {
     /// beginning and without symbolic links (raw bytes).
     ///
     /// # Errors
-    /// When something cannot be read, changes meanwhile, or is neither a directory nor a regular file.
+    /// When something cannot be read, changes meanwhile, or is neither a directory nor a regular file, or when there are no
+    /// files.
     pub fn read(&self, path: &Path) -> Result<(Vec<u8>, NameManifest), String> {
         let told = |error: io::Error| format!("cannot open {}: {}", path.display(), reason(&error));
         let entry = self.root.open_entry(path).map_err(told)?;
@@ -55,6 +56,9 @@ impl ManifestReader<'_> {
         }
         if base.is_empty() {
             return Err(format!("{} is the root directory: publish what is in it", path.display()));
+        }
+        if files.is_empty() {
+            return Err(format!("{} has no files in it to publish", path.display()));
         }
         Ok((real, NameManifest { base, is_tree, files }))
     }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Args as ClapArgs;
+use garland_commands::args::ProgressForm;
+use garland_core::units::Rate;
 use garland_fleet::args::{LAB_VARIABLE, Launch};
 
 /// The arguments of `garland publish`.
@@ -32,6 +34,18 @@ pub struct Get {
     /// The nodes and the path on them: NODES:PATH.
     // A path is arbitrary bytes.
     pub destination: OsString,
+    /// Limit every link, such as 100MB/s or 1gbit. Holders are read no faster than that.
+    #[arg(long, value_name = "RATE")]
+    pub bwlimit: Option<Rate>,
+    /// No progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Report progress to programs, as `garland cp --progress` does.
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
+    pub progress: Option<ProgressForm>,
+    /// All words of the command line, for `garland cp --resume`.
+    #[arg(skip)]
+    pub words: Vec<OsString>,
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,

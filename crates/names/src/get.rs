@@ -42,7 +42,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let access = Arc::new(access);
     refuse_streams(&target.1)?;
     let (entry, manifest) = find(&get.name, &access, &interrupts)?;
-    let cp = copy_of(get, &manifest, &target)?;
+    let cp = copy_of(get, &manifest, (&site, &target))?;
     let request = CopyRequest::try_from(&cp)?;
     let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
     let before = fetching.as_ref().map_or(&[][..], Fetching::before);
@@ -100,19 +100,25 @@ fn place(context: &Context, get: &Get) -> Result<(Access, Site, Target), Failure
 }
 
 /// Returns the copy as the arguments of `garland cp`.
-fn copy_of(get: &Get, manifest: &NameManifest, (nodes, path): &Target) -> Result<Cp, Failure> {
+fn copy_of(
+    get: &Get,
+    manifest: &NameManifest,
+    (site, (nodes, path)): (&Site, &Target),
+) -> Result<Cp, Failure> {
     let kept = if manifest.is_tree { "-a" } else { "-p" };
     // The path stands for the content, and is not opened.
     let mut source = OsString::from("/");
     source.push(OsStr::from_bytes(&manifest.base));
-    let is_here = !get.destination.as_bytes().contains(&b':');
     let mut destination = get.destination.clone();
-    if is_here {
+    if site.here.is_some() {
         destination = OsString::from(&nodes[0].name);
         destination.push(OsStr::from_bytes(&[b":", path.as_slice()].concat()));
     }
     let words = [kept.into(), "--".into(), source, destination];
-    Cp::of_words(words, &get.launch)
+    let mut cp = Cp::of_words(words, &get.launch)?;
+    cp.checks.bwlimit = get.bwlimit;
+    (cp.quiet, cp.progress, cp.words) = (get.quiet, get.progress, get.words.clone());
+    Ok(cp)
 }
 
 /// Opens the content on its holders.

@@ -18,7 +18,7 @@ use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
 use garland_results::head::{Head, Phases, show};
-use garland_results::names::{NamedResult, PublishResult, PublishedNode};
+use garland_results::names::{NamedResult, PublishResult, PublishedNode, ReplacedContent};
 use garland_results::places::Places;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
@@ -81,12 +81,15 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     };
     phases.end("read");
     let mut keepers = Keepers::open(&access, &interrupts)?;
-    let (entry, manifest) = entry(&mut keepers, &publish.name, &content)?;
+    let old = keepers.find(&publish.name)?;
+    let (entry, manifest) = entry(&mut keepers, &publish.name, &content, old.as_ref())?;
+    let changed = old.filter(|old| old.record != entry.record);
     let kept = keepers.keep(&entry, &manifest)?;
     phases.end("keep");
     let result = PublishResult {
         head: Head::new("garland.publish/1", None, phases),
         named: NamedResult::new(&entry),
+        replaced: changed.and_then(|old| ReplacedContent::of(&old.record)),
         nodes: content.nodes,
         keepers: kept,
     };
@@ -153,26 +156,28 @@ fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Co
 }
 
 /// Returns the entry of the name, and its encoded manifest. If the name stands for the same content and modes already,
-/// the holders are added; otherwise it is a new record.
+/// the holders are added; otherwise it is a new record. `old` is the name's entry so far.
 fn entry(
     keepers: &mut Keepers<'_>,
     name: &str,
     content: &Content,
+    old: Option<&NameEntry>,
 ) -> Result<(NameEntry, Vec<u8>), Failure> {
-    let found = keepers.find(name)?;
-    let old = found.map(|entry| (keepers.manifest(&entry).ok(), entry));
-    let number = old.as_ref().map_or(0, |(_, entry)| entry.record.number() + 1);
+    let number = old.map_or(0, |entry| entry.record.number() + 1);
+    let old = old.map(|entry| (keepers.manifest(entry).ok(), entry.clone()));
     let is_same = |manifest: &NameManifest| {
         manifest.has_content_of(&content.manifest) && manifest.has_modes_of(&content.manifest)
     };
-    let same = old.filter(|(manifest, _)| manifest.as_ref().is_some_and(is_same));
-    let (mut entry, manifest) = match same {
-        Some((Some(manifest), entry)) => (entry, manifest),
-        _ => {
-            let (_, described) = content.manifest.encode().map_err(Failure::nothing)?;
+    let (mut entry, manifest) = match old {
+        Some((Some(manifest), entry)) if is_same(&manifest) => (entry, manifest),
+        old => {
+            let known = old.and_then(|(manifest, _)| manifest);
+            let manifest = content.manifest.clone();
+            let manifest = known.iter().fold(manifest, NameManifest::following);
+            let (_, described) = manifest.encode().map_err(Failure::nothing)?;
             let number = number.max(clock::wall_ns());
             let record = NameRecord::new(name, number, Some(described), keepers.signer()?);
-            (NameEntry { record, holders: Vec::new() }, content.manifest.clone())
+            (NameEntry { record, holders: Vec::new() }, manifest)
         }
     };
     entry.holders.retain(|holder| !content.differing.contains(&holder.node));

@@ -4,6 +4,8 @@
 //! A record is signed with a key that is derived from the controller's private key. Agents and nodes have the
 //! public key only: an agent that keeps names can withhold a name, and cannot change what it stands for.
 
+use std::collections::HashMap;
+
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
@@ -289,7 +291,8 @@ impl NameEntry {
 /// Checks that `name` is one that content can have.
 ///
 /// # Errors
-/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, or begins with a `-`.
+/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, begins with a `-`, or has a
+/// part between slashes that is empty, `.` or `..`.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@+-/".contains(&byte);
     let is_sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_usual);
@@ -298,6 +301,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
             "`{}` cannot be the name of content: use 1 to {NAME_MAX} letters, digits and ._:@+-/",
             name.escape_debug()
         )
+    })?;
+    ensure(name.split('/').all(|part| is_name(part.as_bytes())), || {
+        format!("`{name}` cannot be the name of content: a part between slashes is empty, . or ..")
     })
 }
 
@@ -346,6 +352,26 @@ impl NameManifest {
         self.is_tree == other.is_tree
             && self.files.len() == other.files.len()
             && self.files.iter().zip(&other.files).all(same)
+    }
+
+    /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files by length and time: a
+    /// file with the content that it had keeps its time, and one with other content never has the time of before.
+    #[must_use]
+    pub fn following(mut self, old: &Self) -> Self {
+        let known: HashMap<&[u8], &NamedFile> =
+            old.files.iter().map(|file| (file.path.as_slice(), file)).collect();
+        for file in &mut self.files {
+            let Some(old) = known.get(file.path.as_slice()) else { continue };
+            let (seconds, nanoseconds) = old.modified;
+            if (&old.layout, &old.digests) == (&file.layout, &file.digests) {
+                file.modified = old.modified;
+            } else if file.modified.0 == seconds && file.modified <= old.modified {
+                // Times of objects are whole seconds.
+                let next = (seconds, nanoseconds + 1);
+                file.modified = if next.1 < 1_000_000_000 { next } else { (seconds + 1, 0) };
+            }
+        }
+        self
     }
 
     /// Returns whether the files of two manifests with the same content have the same modes.

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::cluster::nodelist;
 use garland_core::farm::Text;
 use garland_core::units::bytes;
-use garland_protocol::{HolderKind, NameEntry, NameHolder};
+use garland_protocol::{HolderKind, NameEntry, NameHolder, NameRecord, NamedContent};
 use garland_terminal::verdicts::folded;
 use serde::{Deserialize, Serialize};
 
@@ -51,10 +51,23 @@ pub struct PublishResult {
     /// The name.
     #[serde(flatten)]
     pub named: NamedResult,
+    /// What the name stood for before; `None` if for nothing, or for this content.
+    pub replaced: Option<ReplacedContent>,
     /// What became of each node, in the order of the node list; for a path on this machine its host name.
     pub nodes: Vec<PublishedNode>,
     /// The nodes whose agents keep the name.
     pub keepers: Vec<String>,
+}
+
+/// The content for which a name stood before.
+#[derive(Serialize)]
+pub struct ReplacedContent {
+    /// The digest of its manifest, in hexadecimal.
+    root: String,
+    bytes: u64,
+    files: u32,
+    /// The nanoseconds since the start of 1970 at which it was published.
+    published_ns: u64,
 }
 
 /// A node whose content was published, or the reason why it is no holder.
@@ -110,6 +123,16 @@ impl NamedResult {
     }
 }
 
+impl ReplacedContent {
+    /// Creates the result of the record that another one replaces; `None` if its name had ended.
+    #[must_use]
+    pub fn of(record: &NameRecord) -> Option<Self> {
+        let NamedContent { root, length, files } = record.content()?;
+        let (root, published_ns) = (hexadecimal(&root), record.number());
+        Some(Self { root, bytes: length, files, published_ns })
+    }
+}
+
 impl PublishedNode {
     /// Creates the result of a node; `reason` says why it is no holder.
     #[must_use]
@@ -121,9 +144,7 @@ impl PublishedNode {
 impl fmt::Display for NamedResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, bytes, files, root, .. } = self;
-        let size = bytes::format(*bytes);
-        let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        let root = &root[..root.len().min(12)];
+        let content = content(*bytes, *files, root);
         let (nodes, origins): (Vec<_>, Vec<_>) =
             self.holders.iter().partition(|it| it.path.is_some());
         let nodes: Vec<&str> = nodes.iter().map(|it| it.node.as_str()).collect();
@@ -131,7 +152,7 @@ impl fmt::Display for NamedResult {
         let all: Vec<String> =
             nodes.into_iter().chain(origins.iter().map(|it| it.node.clone())).collect();
         let holders = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-        writeln!(f, "{name}: {size} in {files}, root {root}, held by {holders}")
+        writeln!(f, "{name}: {content}, held by {holders}")
     }
 }
 
@@ -147,6 +168,9 @@ impl fmt::Display for NamesResult {
 impl fmt::Display for PublishResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.named.fmt(f)?;
+        if let Some(ReplacedContent { root, bytes, files, .. }) = &self.replaced {
+            writeln!(f, "in place of {}", content(*bytes, *files, root))?;
+        }
         f.write_str(&folded(self.nodes.iter().map(|node| node.end.of(&node.name))))?;
         kept(f, &self.keepers)
     }
@@ -178,6 +202,13 @@ impl HolderShare {
 fn kept(f: &mut fmt::Formatter<'_>, keepers: &[String]) -> fmt::Result {
     let names: Vec<&str> = keepers.iter().map(String::as_str).collect();
     writeln!(f, "kept    {}", nodelist::fold(&names))
+}
+
+/// Describes content by its size and the beginning of its root.
+fn content(length: u64, files: u32, root: &str) -> String {
+    let size = bytes::format(length);
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    format!("{size} in {files}, root {}", &root[..root.len().min(12)])
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

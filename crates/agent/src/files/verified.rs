@@ -74,3 +74,6 @@ fn has_arrived(file: &File, wanted: &Wanted<'_>) -> bool {
     let end = wanted.offset + u64::from(wanted.length);
     seek(file, SeekFrom::Hole(wanted.offset)).is_ok_and(|hole| hole >= end)
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,9 +40,13 @@ impl Args {
         let matches =
             command.try_get_matches_from_mut(&words).map_err(|error| with_name(error, &command))?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
-        if let (Command::Cp(cp), Some((_, matches))) = (&mut args.command, matches.subcommand()) {
-            cp.note_typed(matches);
-            cp.words = words;
+        match (&mut args.command, matches.subcommand()) {
+            (Command::Cp(cp), Some((_, matches))) => {
+                cp.note_typed(matches);
+                cp.words = words;
+            }
+            (Command::Get(get), _) => get.words = words,
+            _ => {}
         }
         Ok(args)
     }

@@ -75,11 +75,17 @@ fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
         let message = format!("cannot resume {run}: this release refuses its command line");
         Failure::usage(message).hint(error.to_string().trim_end())
     })?;
-    let Command::Cp(copy) = again.command else {
-        return Err(Failure::usage(format!("cannot resume {run}: it is not a copy")));
-    };
     let json = context.json || again.context.json;
-    cp::run(&Context { json, ..again.context }, &CommandLine::resumed(*copy, asked))
+    let context = Context { json, ..again.context };
+    match again.command {
+        Command::Cp(copy) => cp::run(&context, &CommandLine::resumed(*copy, asked)),
+        Command::Get(mut get) => {
+            get.quiet |= asked.quiet;
+            get.progress = asked.progress.or(get.progress);
+            get::run(&context, &get)
+        }
+        _ => Err(Failure::usage(format!("cannot resume {run}: it is not a copy"))),
+    }
 }
 
 /// Returns whether a command has a result object, which `--json` prints.

@@ -91,6 +91,26 @@ fn a_prefix_is_one_name() {
             assert!(fs::read(scratch.root(node).join(path)).expect("it is there") == *shard);
         }
     }
+    // All are stored again, one of them with other bytes, which moves alone: whether the store tells new times, or old
+    // ones that it remembers.
+    let folder = scratch.path("store/models/v1");
+    for (number, shard) in shards.iter().enumerate() {
+        let mut bytes = shard.clone();
+        bytes[0] ^= u8::from(number == 5);
+        let path = folder.join(format!("layer {}/{number:02}", number % 2));
+        fs::write(&path, bytes).expect("it is written");
+        let later = std::time::UNIX_EPOCH + std::time::Duration::from_secs(2_000_000_000);
+        let file = fs::File::options().write(true).open(path).expect("it is opened");
+        file.set_modified(later).expect("the time is set");
+    }
+    let said = run(&["publish", "s3://models/v1/", "--as", "m"]).with_code(0);
+    assert!(said.out.contains("in place of "), "{}", said.out);
+    let before = readings();
+    let said = get("local[1-3]:/to/");
+    assert_eq!(readings() - before, 1, "{}", said.out);
+    assert!(said.out.contains("from    97.66 KiB of "), "{}", said.out);
+    let changed = fs::read(scratch.root("local3").join("to/v1/layer 1/05")).expect("it is there");
+    assert_eq!((changed[0], &changed[1..]), (shards[5][0] ^ 1, &shards[5][1..]));
     let _ = run(&["down"]).with_code(0);
     drop(server);
     scratch.assert_nobody_left();

@@ -335,10 +335,18 @@ fn shells_offer_commands_runs_nodes_and_topologies() {
     for command in ["cp", "exec", "up", "down", "status", "lab", "scenario", "demo"] {
         assert!(asked(&command[..1]).contains(&command.to_owned()), "{command}");
     }
-    for command in ["report", "explain", "runs rm", "runs show"] {
+    for command in ["report", "runs rm", "runs show"] {
         assert_eq!(asked(&format!("{command} ''"))[..2], ["last", run], "{command}");
     }
     assert_eq!(asked("report 2"), [run]);
+    // Only a copy has traces, and can be started again.
+    std::fs::write(scratch.path("file"), "x").expect("room for a file");
+    let copy = ["cp", "--json", "--local-root", "roots", "file", "local1:/to"];
+    let copy = garland.run(&copy).with_code(0).json()["run"].take();
+    for command in ["explain", "cp --resume"] {
+        assert_eq!(asked(&format!("{command} 2")), [copy.as_str().expect("a name")], "{command}");
+    }
+    assert_eq!(asked("cp --join ''")[..1], ["last"]);
     assert_eq!(asked("exec ''")[..4], ["@all", "@gpu", "n01", "n02"]);
     assert_eq!(asked("cp cl"), ["cluster.toml"]);
     assert_eq!(asked("cp cluster.toml n01"), ["n01:"]);

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use garland_protocol::{NameEntry, NameRecord, Secret, content_digest};
 use garland_testkit::{Garland, RunOutput, Scratch, random_bytes, until};
 use serde_json::Value;
 
@@ -291,9 +292,11 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     let _ = nodes.run(&["down", "local1"]).with_code(0);
     let _ = nodes.get("m", "local[2-3]:/second").with_code(0);
     has_all(&nodes, "second/m");
+    fs::create_dir_all(nodes.path("local2", "hollow/inner")).expect("it is made");
     std::os::unix::fs::symlink("empty", nodes.path("local2", "to/m/link")).expect("it is made");
     for (path, reason) in [
         ("local2:/to/m", "link is a symbolic link, which names cannot have"),
+        ("local2:/hollow", "/hollow has no files in it to publish"),
         ("local2:/none", "cannot open /none: no such file or directory"),
         ("https://h:1/", "ends in no file name"),
         ("-", "a stream cannot be published"),
@@ -304,6 +307,90 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     assert!(
         nodes.run(&["publish", "/", "--as", "a b"]).with_code(2).err.contains("name of content")
     );
+    let above = nodes.run(&["publish", "local2:/to/m/empty", "--as", "../m"]).with_code(2);
+    assert!(above.err.contains("a part between slashes is empty, . or .."), "{}", above.err);
+    // Other content is said to take the place of the first one, and the same content again is not.
+    let publish = |words: &[&str]| {
+        nodes.run(&[&["publish", "local2:/to/m/empty", "--as", "m"], words].concat()).with_code(0)
+    };
+    let said = publish(&[]).out;
+    assert!(said.contains("in place of 4.01 MiB in 7 files, root "), "{said}");
+    assert_eq!(publish(&["--json"]).json()["replaced"], Value::Null);
+    nodes.write(&["local2"], "to/m/empty", b"no more");
+    let replaced = &publish(&["--json"]).json()["replaced"];
+    assert_eq!((&replaced["bytes"], &replaced["files"]), (&Value::from(0), &Value::from(1)));
     assert!(nodes.get("m", "local2:|cat").with_code(2).err.contains("no pipes and devices"));
+    nodes.end();
+}
+
+#[test]
+fn an_interrupted_get_is_resumed_as_a_copy_is() {
+    let scratch = Scratch::in_memory("names-resumed");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
+    let content = random_bytes(40_000_000, 3);
+    nodes.write(&["local1"], "model", &content);
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
+    // With this limit it would take 40 s.
+    let words = ["get", "--bwlimit", "1MB/s", "--local-root", &nodes.roots(), "m", "local2:/to"];
+    let getting = garland.start(&words);
+    until("the copy begins", || !scratch.partial_files().is_empty());
+    getting.process().interrupt();
+    assert_eq!(getting.end().code, 130);
+    assert!(!nodes.path("local2", "to").exists());
+    // What is resumed has the limit of its own command: less is to be sent then.
+    nodes.write(&["local2"], "to", &content[..39_500_000]);
+    let said = nodes.run(&["cp", "--resume", "last", "-q"]).with_code(0);
+    assert!(said.out.contains("local1"), "{}", said.out);
+    nodes.assert_has(&["local2"], "to", &content);
+    nodes.end();
+}
+
+/// Writes `count` names beside one that was published, as the agents that keep names would.
+fn fill(lists: &Path, count: u64) {
+    let key = fs::read(lists.parent().expect("the state of the host").join("controller.key"));
+    let key = Secret(key.expect("it is read")[..32].try_into().expect("a key"));
+    for folder in fs::read_dir(lists).expect("they are there").flatten() {
+        let files = fs::read_dir(folder.path()).expect("it is read").flatten();
+        let paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
+        let of = |end: &str| {
+            let path = paths.iter().find(|it| it.extension().unwrap_or_default() == end);
+            fs::read(path.expect("one was published")).expect("it is read")
+        };
+        let (published, manifest) = (NameEntry::parse(&of("")).expect("an entry"), of("manifest"));
+        for number in 0..count {
+            let name = format!("models/{number:05}");
+            let (content, at) = (published.record.content(), published.record.number());
+            let record = NameRecord::new(&name, at, content, &key);
+            let entry = NameEntry { record, holders: published.holders.clone() };
+            let digest = content_digest(name.as_bytes());
+            let file: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+            let path = folder.path().join(file);
+            fs::write(&path, entry.to_bytes()).expect("it is written");
+            fs::write(path.with_extension("manifest"), &manifest).expect("it is written");
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_names_cost_their_keepers_no_memory() {
+    let scratch = Scratch::in_memory("names-many");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "model", b"content");
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
+    let memory = || {
+        let agent = garland.agent("local1");
+        agent.peak_memory().saturating_sub(agent.memory_of_files())
+    };
+    let before = memory();
+    fill(&nodes.lists(), 9_998);
+    assert_eq!(nodes.names().len(), 9_999);
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "last"]).with_code(0);
+    let full = nodes.run(&["publish", "local1:/model", "--as", "one-more"]);
+    assert!(full.err.contains("it keeps 10000 names already"), "{}", full.err);
+    let _ = nodes.get("models/09997", "local2:/to").with_code(0);
+    nodes.assert_has(&["local2"], "to", b"content");
+    assert!(memory() < before + (16 << 20), "{before} {}", memory());
     nodes.end();
 }

@@ -14,9 +14,9 @@ mod top;
 mod trace;
 mod words;
 
-pub use copy::{Cp, Exec, FilterRule, ShapeChoice};
+pub use copy::{Cp, Exec, FilterRule, ProgressForm, ShapeChoice};
 pub use explain::Explain;
-pub use forecast::{Forecast, PlanCommand, PlanName, PlanSuggest};
+pub use forecast::{Forecast, PlanCommand, PlanName, PlanNames, PlanSuggest};
 pub use lab::{LabCommand, What};
 pub use mount::Mount;
 pub use net::{NetCommand, NetConfig, NetShow, NetSize, NetVerify};

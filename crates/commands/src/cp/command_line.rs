@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,13 @@ impl CommandLine {
         let is_list_read = cp.files_from.as_deref().is_some_and(|list| list.as_os_str() == "-");
         let directory = text(directory.as_os_str());
         run.keep(FILE, &Self { directory, words, lab: lab_here(), is_stream, is_list_read })
+    }
+
+    /// Returns whether the copy whose run's directory is `folder` can be started again by its command line.
+    pub fn is_repeatable(folder: &Path) -> bool {
+        let line = std::fs::read(folder.join(FILE)).ok();
+        let line = line.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        line.is_some_and(|line| !line.is_stream && !line.is_list_read)
     }
 
     /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is enough.

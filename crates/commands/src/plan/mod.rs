@@ -1,5 +1,6 @@
 //! `garland plan suggest`: finds the fastest plan for a copy.
 
+mod names;
 mod table;
 
 use garland_core::cluster::{Node, nodelist};
@@ -56,9 +57,16 @@ struct Tried {
     limit: Option<String>,
 }
 
-/// Simulates plans for a copy; prints the fastest plans, and the options for the fastest one.
+/// Simulates plans for a copy, or the getting of a name.
 pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
-    let PlanCommand::Suggest(asked) = command;
+    match command {
+        PlanCommand::Suggest(asked) => suggest(context, asked),
+        PlanCommand::Names(asked) => names::run(context, asked),
+    }
+}
+
+/// Simulates plans for a copy; prints the fastest plans, and the options for the fastest one.
+fn suggest(context: &Context, asked: &PlanSuggest) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let length = bytes::parse(&asked.bytes)?;
     let (wires, names, list) = wires(context, asked)?;

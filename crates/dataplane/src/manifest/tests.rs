@@ -34,8 +34,10 @@ fn a_manifest_has_all_files_by_their_real_paths() {
 fn what_no_copy_could_repeat_is_refused() {
     let scratch = Scratch::new("manifest-links");
     fs::create_dir_all(scratch.join("d")).unwrap();
+    fs::create_dir_all(scratch.join("empty/inner")).unwrap();
     std::os::unix::fs::symlink("nowhere", scratch.join("d/link")).unwrap();
     let root = Root::confined(&scratch.join("")).unwrap();
+    assert_eq!(read(&root, "empty").unwrap_err(), "empty has no files in it to publish");
     assert!(read(&root, "d").unwrap_err().starts_with("link is a symbolic link"));
     assert!(read(&root, "/").unwrap_err().contains("d/link is a symbolic link"));
     assert!(read(&root, "none").unwrap_err().starts_with("cannot open none: "));

@@ -64,8 +64,10 @@ impl Left {
     }
 }
 
-/// Opens all partial files of `name` for reading.
+/// Opens all partial files of `name` in `folder`, which may have been opened with O_PATH.
 pub fn open_all(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = &openat(folder, ".", flags, Mode::empty()) else { return Vec::new() };
     let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
     let opened = names.filter_map(|hidden| open(folder, OsStr::from_bytes(&hidden)));
     opened.map(File::from).collect()

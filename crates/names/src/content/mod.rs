@@ -42,7 +42,10 @@ struct Shared {
     first: Vec<u64>,
     holders: Vec<Holder>,
     window: Mutex<Window>,
-    moved: Condvar,
+    /// Wakes the threads that fetch: a block is wanted, or nothing is any more.
+    wanted: Condvar,
+    /// Wakes readers: a block has come, or a holder has failed.
+    came: Condvar,
     active: Mutex<usize>,
     interrupts: Arc<Interrupts>,
 }
@@ -72,7 +75,8 @@ impl NamedSource {
             first,
             holders,
             window,
-            moved: Condvar::new(),
+            wanted: Condvar::new(),
+            came: Condvar::new(),
             active: Mutex::new(0),
             interrupts: Arc::clone(interrupts),
         });
@@ -132,7 +136,8 @@ impl Drop for NamedSource {
             window.failed(holder, HolderFault::Unread("it is no longer needed".to_owned()));
         }
         drop(window);
-        self.0.moved.notify_all();
+        self.0.wanted.notify_all();
+        self.0.came.notify_all();
     }
 }
 
@@ -164,7 +169,8 @@ impl Shared {
             late = if read == Err(HolderFault::Later) { late + 1 } else { 0 };
             let mut window = shared.window.lock();
             let is_first = window.holders()[holder].fault.is_none();
-            let failed = read.is_err() && (late == 0 || late >= LATE);
+            let is_unfetched = read.is_err();
+            let failed = is_unfetched && (late == 0 || late >= LATE);
             match read {
                 Ok(()) => window.fetched(holder, block, bytes),
                 Err(HolderFault::Later) if late < LATE => window.later(holder, block),
@@ -175,7 +181,10 @@ impl Shared {
                 Err(fault) => window.failed(holder, fault),
             }
             drop(window);
-            shared.moved.notify_all();
+            shared.came.notify_all();
+            if is_unfetched {
+                shared.wanted.notify_all();
+            }
             if failed && is_first {
                 // Without a thread the holders that are left do the work.
                 let _ = Self::activate(shared);
@@ -192,7 +201,7 @@ impl Shared {
             if let Some(block) = window.next(holder, clock::now_ns()) {
                 return Some(block);
             }
-            self.moved.wait_for(&mut window, TICK);
+            self.wanted.wait_for(&mut window, TICK);
         }
     }
 
@@ -200,17 +209,20 @@ impl Shared {
     fn block(&self, number: u64, stale: &dyn Fn() -> bool) -> Result<Arc<Vec<u8>>, FeedError> {
         let mut window = self.window.lock();
         loop {
-            if let Some(bytes) = window.want(number) {
+            let here = window.want(number);
+            if window.is_queued() {
+                self.wanted.notify_all();
+            }
+            if let Some(bytes) = here {
                 return Ok(bytes);
             }
-            self.moved.notify_all();
             if window.is_lost() {
                 return Err(FeedError::Broken(self.lost(window.holders())));
             }
             if stale() || self.interrupts.have_come() {
                 return Err(FeedError::NotYet);
             }
-            self.moved.wait_for(&mut window, TICK);
+            self.came.wait_for(&mut window, TICK);
         }
     }
 
@@ -286,7 +298,13 @@ impl RemoteFile for NamedSource {
 }
 
 impl Objects for NamedSource {
-    fn begin(&self, _: &mut dyn FnMut() -> Vec<u32>) {}
+    fn begin(&self, order: &mut dyn FnMut() -> Vec<u32>) {
+        let blocks = |number: u32| {
+            let first = self.0.first[number as usize];
+            first..first + self.0.manifest.files[number as usize].layout.blocks()
+        };
+        self.0.window.lock().need(|| order().into_iter().map(blocks));
+    }
 
     fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Unread> {
         self.fill(number as usize, offset, bytes).map_err(|error| Unread::Store(error.to_string()))

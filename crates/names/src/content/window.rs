@@ -2,6 +2,7 @@
 //! when blocks are asked for in order, and little when they are not.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::holder::HolderFault;
@@ -40,6 +41,8 @@ pub struct HolderState {
 pub struct Window {
     /// The length of each block in bytes.
     lengths: Arc<[u32]>,
+    /// Whether each block is needed; empty if all are.
+    needed: Vec<bool>,
     slots: BTreeMap<u64, Slot>,
     bytes: u64,
     last: u64,
@@ -54,7 +57,16 @@ impl Window {
     /// Creates an empty window on blocks of these lengths, for so many holders.
     pub fn new(lengths: Arc<[u32]>, holders: usize) -> Self {
         let holders = vec![HolderState::default(); holders];
-        Self { lengths, slots: BTreeMap::new(), bytes: 0, last: 0, ahead: 1, reach: 0, holders }
+        let (needed, slots) = (Vec::new(), BTreeMap::new());
+        Self { lengths, needed, slots, bytes: 0, last: 0, ahead: 1, reach: 0, holders }
+    }
+
+    /// Reads no other blocks ahead than those of `ranges`. Later calls have no effect.
+    pub fn need<Ranges: Iterator<Item = Range<u64>>>(&mut self, ranges: impl FnOnce() -> Ranges) {
+        if self.needed.is_empty() {
+            self.needed = vec![false; self.lengths.len()];
+            ranges().for_each(|it| self.needed[it.start as usize..it.end as usize].fill(true));
+        }
     }
 
     /// Returns the bytes of block `number` if they are here; otherwise they are fetched next.
@@ -78,6 +90,9 @@ impl Window {
     fn read_ahead(&mut self) {
         let end = (self.last + self.ahead + 1).min(self.lengths.len() as u64);
         for number in (self.last.max(self.reach) + 1)..end {
+            if self.needed.get(number as usize) == Some(&false) {
+                continue;
+            }
             // What was passed by is not needed: nodes have it.
             if !self.make_room(number, self.last.saturating_sub(NEAR)) {
                 break;
@@ -178,6 +193,11 @@ impl Window {
         }
     }
 
+    /// Returns whether a block waits for a holder.
+    pub fn is_queued(&self) -> bool {
+        self.slots.values().any(|slot| matches!(slot, Slot::Queued))
+    }
+
     /// Returns what each holder has given.
     pub fn holders(&self) -> &[HolderState] {
         &self.holders
@@ -223,6 +243,17 @@ mod tests {
         // A block that was given is fetched again only if it is asked for.
         assert!(window.want(3).is_none());
         assert_eq!(fetch(&mut window, 0), [3]);
+    }
+
+    #[test]
+    fn what_is_not_needed_is_not_read_ahead() {
+        let mut window = window(10, 1);
+        window.need(|| [2..4, 6..7].into_iter());
+        window.need(|| [0..9, 9..10].into_iter());
+        for (number, fetched) in [(2, &[2, 3][..]), (3, &[6]), (6, &[])] {
+            let _ = window.want(number);
+            assert_eq!(fetch(&mut window, 0), fetched);
+        }
     }
 
     #[test]

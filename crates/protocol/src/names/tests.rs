@@ -64,6 +64,10 @@ fn names_and_holders_are_bounded() {
     for name in ["", "a b", "-a", "a\n", "ü", &"x".repeat(NAME_MAX + 1)] {
         assert!(check_name(name).is_err(), "{name}");
     }
+    for name in ["..", ".", "a//b", "/a", "a/", "a/../b"] {
+        assert!(check_name(name).unwrap_err().contains("between slashes"), "{name}");
+    }
+    assert_eq!(check_name("a/..b"), Ok(()));
     let record = NameRecord::new("a", 1, None, &Secret([0; 32]));
     let mut entry = NameEntry { record, holders: Vec::new() };
     let holder = |number: usize, length| NameHolder {
@@ -79,4 +83,20 @@ fn names_and_holders_are_bounded() {
     assert!(forged.check().is_err());
     let message = crate::FromAgent::Names(NamesEvent::Entry(Box::new(entry)));
     assert!(crate::Message::to_bytes(&message).len() <= crate::MAX_MESSAGE);
+}
+
+#[test]
+fn the_time_of_a_file_changes_with_its_content_and_not_alone() {
+    let old = manifest();
+    let after = |digest, modified| {
+        let mut new = manifest();
+        new.files[1].digests[2] = [digest; 32];
+        new.files.iter_mut().for_each(|file| file.modified = modified);
+        new.following(&old).files.iter().map(|file| file.modified).collect::<Vec<_>>()
+    };
+    assert_eq!(after(3, (8, 0)), [(7, 9), (7, 9)]);
+    assert_eq!(after(4, (8, 0)), [(7, 9), (8, 0)]);
+    assert_eq!(after(4, (7, 9)), [(7, 9), (7, 10)]);
+    assert_eq!(after(4, (7, 0)), [(7, 9), (7, 10)]);
+    assert_eq!(after(4, (6, 0)), [(7, 9), (6, 0)]);
 }
