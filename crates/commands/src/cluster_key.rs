@@ -30,7 +30,7 @@ pub fn hand_out(places: &Places, records: &RecordDir, nodes: &[Node]) -> Result<
     for (agent, (_, answer)) in standing.iter().zip(asked) {
         let name = &agent.name;
         if let (Err(reason), true) = (answer, nodes.iter().any(|node| node.name == *name)) {
-            output::warn(&format!("{name} cannot read names by itself: {reason}"));
+            output::warn(format!("{name} cannot read names by itself: {reason}"));
         }
     }
     Ok(())

@@ -56,7 +56,11 @@ impl NodeFiles {
             return Err(NodeFileError::Refused("its blocks are too long".to_owned()));
         };
         let (then, told) = awaited();
-        self.0.ask(Ask::Verified(path.to_vec(), offset, length, digest, arriving), Vec::new(), then);
+        self.0.ask(
+            Ask::Verified(path.to_vec(), offset, length, digest, arriving),
+            Vec::new(),
+            then,
+        );
         let reply = match told.recv_timeout(PATIENCE) {
             Ok(Ok(reply)) => reply,
             Ok(Err(Errno::STALE)) => return Err(NodeFileError::Differs),

@@ -88,8 +88,12 @@ impl Access {
     pub fn signer(&self) -> Result<&Secret, Failure> {
         match self.member() {
             None => Ok(&self.keys.private),
-            Some(_) => Err(Failure::usage("this machine is a node: it can read names, not change them")
-                .hint("publish where the agents were started, by `garland publish NODE:PATH --as NAME`")),
+            Some(_) => Err(Failure::usage(
+                "this machine is a node: it can read names, not change them",
+            )
+            .hint(
+                "publish where the agents were started, by `garland publish NODE:PATH --as NAME`",
+            )),
         }
     }
 

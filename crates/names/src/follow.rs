@@ -16,7 +16,7 @@ use garland_sys::threads;
 use garland_terminal::failure::Failure;
 
 use crate::access::Access;
-use crate::content::{Holder, Part};
+use crate::content::{Holder, Relation};
 use crate::keepers::Keepers;
 
 /// A fetch that the keepers know of, until this is dropped.
@@ -98,11 +98,13 @@ pub fn holders(
     let count = whole.iter().filter(|it| it.kind == HolderKind::Node).count();
     let followed = followed(before.len(), count);
     let before = before.iter().enumerate().filter(|(_, it)| !is_own(it)).map(|(at, it)| {
-        (it, if Some(at) == followed { Part::Followed } else { Part::Arriving })
+        (it, if Some(at) == followed { Relation::Followed } else { Relation::Arriving })
     });
-    let whole = whole.into_iter().map(|it| (it, if is_member(it) { Part::Member } else { Part::Whole }));
-    let holder = |(record, part): (&NameHolder, Part)| {
-        Holder::new(record.clone(), (access.reach(&record.node), part), interrupts)
+    let whole = whole
+        .into_iter()
+        .map(|it| (it, if is_member(it) { Relation::Member } else { Relation::Whole }));
+    let holder = |(record, relation): (&NameHolder, Relation)| {
+        Holder::new(record.clone(), (access.reach(&record.node), relation), interrupts)
     };
     before.chain(whole).map(holder).collect()
 }
@@ -118,9 +120,18 @@ mod tests {
 
     #[test]
     fn nodes_follow_each_other_in_as_many_lines_as_there_are_holders() {
-        assert_eq!([0, 1, 2, 3].map(|before| followed(before, 0)), [None, Some(0), Some(1), Some(2)]);
-        assert_eq!([0, 1, 2, 3].map(|before| followed(before, 1)), [None, Some(0), Some(1), Some(2)]);
-        assert_eq!([1, 2, 3, 4].map(|before| followed(before, 2)), [None, Some(0), Some(1), Some(2)]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|before| followed(before, 0)),
+            [None, Some(0), Some(1), Some(2)]
+        );
+        assert_eq!(
+            [0, 1, 2, 3].map(|before| followed(before, 1)),
+            [None, Some(0), Some(1), Some(2)]
+        );
+        assert_eq!(
+            [1, 2, 3, 4].map(|before| followed(before, 2)),
+            [None, Some(0), Some(1), Some(2)]
+        );
     }
 
     #[test]

@@ -222,7 +222,8 @@ fn remember(
     let found: Vec<NameHolder> = found.into_iter().filter(is_standing).collect();
     if let Some((_, root)) = access.member() {
         // This node's agent resolves paths below its own root.
-        let below = |it: NameHolder| Some(NameHolder { path: follow::below(root, &it.path)?, ..it });
+        let below =
+            |it: NameHolder| Some(NameHolder { path: follow::below(root, &it.path)?, ..it });
         let new = found.into_iter().filter_map(below).filter(|it| !entry.holders.contains(it));
         let new: Vec<NameHolder> = new.collect();
         if new.is_empty() {

@@ -113,9 +113,9 @@ impl<'a> Keepers<'a> {
     pub fn all(&mut self, name: Option<&str>) -> Result<BTreeMap<String, NameEntry>, Failure> {
         let answers = self.ask(&NamesOrder::Find(name.map(str::to_owned)), &[])?;
         let mut found: BTreeMap<String, NameEntry> = BTreeMap::new();
-        let is_ours = |entry: &&NameEntry| entry.record.is_signed_by(self.access.records());
+        let is_ours = |entry: &NameEntry| entry.record.is_signed_by(self.access.records());
         let told = answers.iter().flatten().flat_map(|answer| &answer.entries);
-        for entry in told.filter(is_ours) {
+        for entry in told {
             match found.get_mut(entry.record.name()) {
                 Some(known) if known.record.number() > entry.record.number() => {}
                 Some(known) if known.record == entry.record => {
@@ -125,7 +125,10 @@ impl<'a> Keepers<'a> {
                         }
                     });
                 }
-                _ => drop(found.insert(entry.record.name().to_owned(), entry.clone())),
+                _ if is_ours(entry) => {
+                    found.insert(entry.record.name().to_owned(), entry.clone());
+                }
+                _ => {}
             }
         }
         let lacks = |entry: &&NameEntry| {

@@ -8,8 +8,8 @@ use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-use crate::args::Names;
 use crate::access::Access;
+use crate::args::Names;
 use crate::keepers::{Keepers, enter, unknown};
 
 /// Lists one name or all.

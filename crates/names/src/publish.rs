@@ -25,8 +25,8 @@ use garland_sys::signal::Interrupts;
 use garland_sys::{clock, process};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-use crate::args::Publish;
 use crate::access::Access;
+use crate::args::Publish;
 use crate::keepers::{Keepers, digest, enter, enter_of};
 use crate::origin;
 

@@ -10,8 +10,8 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-use crate::args::Unpublish;
 use crate::access::Access;
+use crate::args::Unpublish;
 use crate::keepers::{Keepers, enter, unknown};
 
 /// Ends a name.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::within;
 use super::channel::{KeyPair, PublicKey};
 use super::keys::Secret;
-use super::names::RecordKey;
+use super::record_key::RecordKey;
 
 /// The maximum number of nodes in a cluster key: the key fits into a message.
 pub const CLUSTER_NODES_MAX: usize = 800;

@@ -36,6 +36,7 @@ pub mod placement;
 mod probe;
 mod read_back;
 mod ready_line;
+mod record_key;
 mod relay;
 mod report;
 mod retirement;
@@ -93,8 +94,8 @@ pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
-    HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
-    NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder, RecordKey,
+    HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry,
+    NameHolder, NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder,
     check_name,
 };
 pub use probe::{
@@ -104,6 +105,7 @@ pub use probe::{
 };
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use ready_line::ReadyLine;
+pub use record_key::RecordKey;
 pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use retirement::{RetireReply, RetireRequest};

@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 
-use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ensure, within};
 use super::cluster::ClusterKey;
 use super::keys::Secret;
+use super::record_key::{self, RecordKey, Signature};
 use super::seal::content_digest;
 use garland_core::plan::{BLOCKS_MAX, Layout};
 
@@ -33,13 +33,6 @@ pub const NAME_MANIFEST_MAX: usize = 24 << 20;
 /// The time after which a node that fetches a content counts as gone, unless it says that it goes on, in nanoseconds.
 pub const LEASE_NS: u64 = 15_000_000_000;
 
-/// The context of the key that signs records, and of what it signs.
-const CONTEXT: &str = "garland 2026 names of content";
-
-/// The public key by which records are recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordKey([u8; 32]);
-
 /// A name, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameRecord {
@@ -47,7 +40,7 @@ pub struct NameRecord {
     number: u64,
     content: Option<NamedContent>,
     /// The Ed25519 signature of the rest, in two halves.
-    signature: [[u8; 32]; 2],
+    signature: Signature,
 }
 
 /// The content that a name stands for.
@@ -180,9 +173,8 @@ impl NameRecord {
     #[must_use]
     pub fn new(name: &str, number: u64, content: Option<NamedContent>, key: &Secret) -> Self {
         let record = Self { name: name.to_owned(), number, content, signature: [[0; 32]; 2] };
-        let signature = pair(key).sign(&record.signed());
-        let halves = signature.as_ref().as_chunks::<32>().0;
-        Self { signature: [halves[0], halves[1]], ..record }
+        let signature = record_key::sign(key, &record.signed());
+        Self { signature, ..record }
     }
 
     /// Returns the name.
@@ -206,8 +198,7 @@ impl NameRecord {
     /// Returns whether the controller with this key made the record.
     #[must_use]
     pub fn is_signed_by(&self, key: &RecordKey) -> bool {
-        let key = UnparsedPublicKey::new(&ED25519, &key.0);
-        key.verify(&self.signed(), &self.signature.concat()).is_ok()
+        key.verifies(&self.signed(), &self.signature)
     }
 
     /// Returns what the signature covers.
@@ -216,8 +207,7 @@ impl NameRecord {
         let (root, length, files) = content.unwrap_or_default();
         // All parts but the last have a fixed length.
         [
-            CONTEXT.as_bytes(),
-            &self.number.to_le_bytes(),
+            &self.number.to_le_bytes()[..],
             &[u8::from(content.is_some())],
             &root,
             &length.to_le_bytes(),
@@ -226,20 +216,6 @@ impl NameRecord {
         ]
         .concat()
     }
-}
-
-impl RecordKey {
-    /// Returns the key by which the records are recognised that a controller with the private key `key` makes.
-    #[must_use]
-    pub fn of(key: &Secret) -> Self {
-        let public = pair(key).public_key().as_ref().try_into();
-        Self(public.expect("an Ed25519 public key has 32 bytes"))
-    }
-}
-
-fn pair(key: &Secret) -> Ed25519KeyPair {
-    let seed = Secret(blake3::derive_key(CONTEXT, &key.0));
-    Ed25519KeyPair::from_seed_unchecked(&seed.0).expect("an Ed25519 seed has 32 bytes")
 }
 
 impl NameHolder {

@@ -32,7 +32,8 @@ impl Agent {
     /// # Errors
     /// When the agent has no state directory, is not in the key, or the file cannot be written or removed.
     pub fn keep_member(&self, key: Option<ClusterKey>) -> io::Result<()> {
-        let path = self.member_file().ok_or_else(|| io::Error::other("it has no state directory"))?;
+        let path =
+            self.member_file().ok_or_else(|| io::Error::other("it has no state directory"))?;
         let Some(mut key) = key else {
             *self.member.lock() = None;
             return match fs::remove_file(path) {
@@ -81,7 +82,7 @@ impl Agent {
                 _ => break,
             }
         }
-        session.end();
+        session.close();
         drop((heart, names, mounts));
         self.end_if(false);
     }

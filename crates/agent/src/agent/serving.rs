@@ -124,7 +124,10 @@ impl Agent {
 
 /// Starts the threads of a session. If that fails, returns `None`: the session is then dropped,
 /// which the controller detects.
-pub(super) fn attend(controller: &Controller, in_progress: Arc<InProgress>) -> Option<(Heart, Orders)> {
+pub(super) fn attend(
+    controller: &Controller,
+    in_progress: Arc<InProgress>,
+) -> Option<(Heart, Orders)> {
     let heart = Heart::start(Arc::clone(&controller.session), in_progress);
     let begun = heart.and_then(|heart| Ok((heart, orders::read(controller)?)));
     let told = |error| log(&format!("closed a controller's session: {}", reason(&error)));

@@ -47,8 +47,9 @@ impl Mounts {
                 format!("too many mounts: a controller can have at most {MOST} open").into()
             );
         }
-        let service = FileService::open(&self.agent.root, self.agent.disk.clone(), self.only_verified)
-            .map_err(cannot("open the agent's root"))?;
+        let service =
+            FileService::open(&self.agent.root, self.agent.disk.clone(), self.only_verified)
+                .map_err(cannot("open the agent's root"))?;
         let FilesOrder { id, secret, sealed } = order;
         let listener = Arc::new(FileListener::new(secret, sealed, service));
         self.agent.expected.add(id, Expected::Mount(Arc::clone(&listener)));

@@ -54,7 +54,8 @@ impl FileService {
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
             Ask::Verified(path, offset, length, digest, arriving) => {
-                let wanted = Wanted { offset: *offset, length: *length, digest, arriving: *arriving };
+                let wanted =
+                    Wanted { offset: *offset, length: *length, digest, arriving: *arriving };
                 let find = || self.places.find(path);
                 verified::read(find, &wanted, frame, |file, frame| {
                     self.read(file, *offset, *length, frame).map(drop)

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
 use garland_protocol::{
-    ClusterKey, FromAgent, NameEntry, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NamesEvent, NamesOrder};
+    ClusterKey, FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NamesEvent, NamesOrder,
+};
 
 use garland_sys::clock;
 

@@ -31,7 +31,7 @@ pub enum HolderFault {
 
 /// What a holder is to the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum Relation {
     /// It still fetches the content, and this copy follows it.
     Followed,
     /// It has the content.
@@ -48,7 +48,7 @@ pub struct Holder {
     pub record: NameHolder,
     access: Access,
     open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
-    part: Part,
+    relation: Relation,
 }
 
 enum Access {
@@ -68,7 +68,7 @@ impl Holder {
     /// Creates the holder of a record; `reach` connects to its node's agent. Nothing is contacted.
     pub fn new(
         record: NameHolder,
-        (reach, part): (Reach, Part),
+        (reach, relation): (Reach, Relation),
         interrupts: &Arc<Interrupts>,
     ) -> Self {
         let access = match record.kind {
@@ -77,7 +77,7 @@ impl Holder {
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, access, open: Mutex::default(), part }
+        Self { record, access, open: Mutex::default(), relation }
     }
 
     /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire others use, and most
@@ -85,7 +85,7 @@ impl Holder {
     pub fn rank(&self) -> u8 {
         match self.access {
             Access::Here => 0,
-            Access::Node(_) => 1 + self.part as u8,
+            Access::Node(_) => 1 + self.relation as u8,
             Access::Origin(_) => 5,
             Access::Elsewhere => 6,
         }
@@ -102,7 +102,7 @@ impl Holder {
         let differs =
             || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
         if let (Access::Node(node), Some(digest)) = (&self.access, digest) {
-            let arriving = matches!(self.part, Part::Followed | Part::Arriving);
+            let arriving = matches!(self.relation, Relation::Followed | Relation::Arriving);
             let read = node.read(&self.path(file), offset, bytes, (*digest, arriving));
             read.map_err(|error| match error {
                 NodeFileError::Unreached(reason) => HolderFault::Unread(reason),

@@ -15,7 +15,7 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
-pub use self::holder::{Holder, HolderFault, Part};
+pub use self::holder::{Holder, HolderFault, Relation};
 pub use self::window::HolderState;
 use self::window::Window;
 

@@ -169,7 +169,9 @@ impl Ask {
             offset.checked_add(length).is_some_and(|end| i64::try_from(end).is_ok())
         };
         match self {
-            Self::Read(_, offset, length) | Self::Verified(_, offset, length, ..) => *length <= PIECE && within(*offset, (*length).into()),
+            Self::Read(_, offset, length) | Self::Verified(_, offset, length, ..) => {
+                *length <= PIECE && within(*offset, (*length).into())
+            }
             Self::Write(_, offset) => within(*offset, PIECE.into()),
             Self::Allocate(_, _, offset, length) => within(*offset, *length),
             Self::Seek(_, offset, _) => within(*offset, 0),
