@@ -61,7 +61,7 @@ fn what_has_arrived_is_read_before_the_rest_and_the_name() {
     let folder = Folder::new("arriving");
     let (one, two) = (vec![1; BLOCK], vec![2; BLOCK]);
     let hidden = left::partial_name("x".as_ref(), "t1");
-    let file = fs::File::create(folder.0.join(hidden)).expect("it is created");
+    let file = File::create(folder.0.join(hidden)).expect("it is created");
     file.set_len(3 * BLOCK as u64).expect("it is longer");
     file.write_all_at(&one, 0).expect("it is written");
     assert_eq!(folder.told(&two, false), Err(Errno::NOENT), "it is not asked to wait");
