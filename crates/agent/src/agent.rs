@@ -4,6 +4,7 @@
 mod config;
 mod copies;
 mod heart;
+mod member;
 mod serving;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use garland_sys::sync::Mutex;
 pub use self::config::{AgentConfig, AgentError};
 use crate::expected::Expectations;
 use crate::giving::GivingRights;
+use crate::names::Fetchers;
 use crate::session::Session;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
@@ -66,6 +68,10 @@ pub struct Agent {
     /// The parked connections, kept for later copies; `None` if the agent exits with its
     /// controller.
     pub link_pool: Option<Arc<LinkPool>>,
+    /// The nodes that fetch contents whose names this agent keeps.
+    pub fetchers: Mutex<Fetchers>,
+    /// The public key of members of the cluster; `None` if the agent was given none.
+    member: Mutex<Option<PublicKey>>,
     started_ns: u64,
     /// The time at which the agent was started or its last session ended, in monotonic nanoseconds.
     active_ns: AtomicU64,
@@ -105,6 +111,8 @@ impl Agent {
             greeters,
             disk_gate: Mutex::default(),
             link_pool: link_pool.map(Arc::new),
+            fetchers: Mutex::default(),
+            member: Mutex::default(),
             config,
         })
     }

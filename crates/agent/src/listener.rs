@@ -50,6 +50,8 @@ struct Port(Arc<Agent>);
 enum Owner {
     /// A controller, with this key.
     Controller(PublicKey),
+    /// A node of the cluster, which may read names and contents, with this key.
+    Member(PublicKey),
     /// A controller that wants the agent to end, and may be of another release.
     Retiring,
     /// An operation in progress.
@@ -68,6 +70,9 @@ impl Host for Port {
                     _ => Owner::Controller(*key),
                 };
                 Found::Member(Credentials::Keys(&agent.keys, *key), owner)
+            }
+            Claim::Controller(key) if purpose != Purpose::Retire && agent.has_member(key) => {
+                Found::Member(Credentials::Keys(&agent.keys, *key), Owner::Member(*key))
             }
             Claim::Controller(_) => Found::Nothing,
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
@@ -116,7 +121,12 @@ fn serve(
         Guest::Member(welcomed) => welcomed,
     };
     let to = match to {
-        Owner::Controller(key) => return attend(agent, key, &first, stream, channel),
+        Owner::Controller(key) => {
+            return attend(agent, key, &first, (stream, channel), Agent::serve);
+        }
+        Owner::Member(key) => {
+            return attend(agent, key, &first, (stream, channel), Agent::serve_member);
+        }
         Owner::Retiring => return retirement::answer(agent, &first, stream, channel),
         Owner::Operation(expected) => expected,
     };
@@ -139,7 +149,7 @@ fn serve(
     Ok(())
 }
 
-/// Serves a controller's new session, or continues one over another connection.
+/// Serves a new session of a controller or member by `serve`, or continues one over another connection.
 ///
 /// # Errors
 /// When the first message asks for neither, or the session is not known.
@@ -147,8 +157,8 @@ fn attend(
     agent: &Arc<Agent>,
     key: PublicKey,
     first: &[u8],
-    stream: TcpStream,
-    channel: Channel,
+    (stream, channel): (TcpStream, Channel),
+    serve: impl FnOnce(&Arc<Agent>, &Arc<Session>),
 ) -> Result<(), LinkError> {
     let (id, arrived) = match ToAgent::parse(first) {
         Some(ToAgent::Session(SessionOrder::Open(id))) => (id, None),
@@ -168,7 +178,7 @@ fn attend(
             if arrived.is_some() {
                 session.confirm(0);
             }
-            agent.serve(&session);
+            serve(agent, &session);
             agent.open.lock().remove(&(key, id));
         }
         _ => return Err(ChannelError::Refused.into()),

@@ -50,6 +50,7 @@ pub fn answer(
     stream.write_all(&frame)?;
     if reply == RetireReply::Ends {
         log("exiting at the request of a head of another release");
+        agent.forget_member();
         std::process::exit(0);
     }
     Ok(())

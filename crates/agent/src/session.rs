@@ -172,6 +172,12 @@ impl Session {
         self.continued.notify_all();
     }
 
+    /// Ends the session, and its connection, although the other side is there.
+    pub fn close(&self) {
+        self.end();
+        let _ = self.socket.lock().shutdown(Shutdown::Both);
+    }
+
     /// Breaks the connection if nothing comes back from the head's host.
     pub fn look_at_connection(&self) {
         if self.is_dead() {

@@ -133,7 +133,7 @@ fn start(
     (nodes, interrupts): (&[Node], &Arc<Interrupts>),
     quiet: bool,
 ) -> Result<Vec<Result<Agent, String>>, Failure> {
-    let Site { inventory, places, lab } = site;
+    let Site { inventory, places, lab, .. } = site;
     let builder = FleetBuilder {
         stay: Some(up.idle_seconds()),
         interrupts: Some(Arc::clone(interrupts)),

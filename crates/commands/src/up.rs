@@ -5,6 +5,7 @@ use garland_lab::Lab;
 use garland_protocol::operation::Links;
 
 use crate::args::Up;
+use crate::cluster_key;
 use crate::spool;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
@@ -44,6 +45,10 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     }
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
     let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    if up.new_cluster_key {
+        places.forget_member_keys()?;
+    }
+    cluster_key::hand_out(&places, &shelf, &nodes)?;
     phases.end("link");
     let mut states = Vec::new();
     for ((node, reason), Links { count, failed }) in nodes.iter().zip(reasons).zip(links) {

@@ -217,7 +217,12 @@ impl FleetBuilder<'_> {
 
     /// Returns whether a node is a real machine, not a lab's node or a process of this machine.
     fn is_real(&self, node: &Node) -> bool {
-        self.lab.is_none() && !inventory::is_local(&node.name)
+        self.lab.is_none() && !self.is_local(node)
+    }
+
+    /// Returns whether the node's agent is a process of this machine, below a directory of this command's.
+    fn is_local(&self, node: &Node) -> bool {
+        self.here.is_some() || inventory::is_local(&node.name)
     }
 
     /// Rejects the agents of nodes whose names resolve to a loopback address on this machine, if
@@ -330,7 +335,7 @@ impl FleetBuilder<'_> {
         };
         let log = folder.join(log_name(&node.name));
         // A standing agent of this machine is one of ssh, which others reach, too.
-        if inventory::is_local(&node.name) || orders.stay.is_none() && self.is_own(node) {
+        if self.is_local(node) || orders.stay.is_none() && self.is_own(node) {
             let root = root.map_or_else(|| self.root(node), Ok)?;
             return local::launch(&node.name, &root, orders, &log);
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_control::Agent;
-use garland_protocol::{KeyPair, RetireReply, RetireRequest};
+use garland_protocol::{ClusterAgent, KeyPair, RetireReply, RetireRequest};
 use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,19 @@ impl Standing {
             log: launched.ready.log.clone(),
             settings,
         }
+    }
+
+    /// Returns the record of another agent of the cluster, as members know it.
+    pub fn of_cluster(agent: ClusterAgent) -> Self {
+        let ClusterAgent { name, addresses, port, key } = agent;
+        let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
+        Self { schema, name, addresses, port, key, log: None, settings }
+    }
+
+    /// Returns what members of the cluster know of the agent.
+    pub fn for_cluster(&self) -> ClusterAgent {
+        let (name, addresses) = (self.name.clone(), self.addresses.clone());
+        ClusterAgent { name, addresses, port: self.port, key: self.key }
     }
 
     /// Reads the record of the node `name`; none if it has no standing agent.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Answer, Ask, OpenFlags, PIECE};
+use garland_protocol::{Ask, PIECE};
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use rustix::io::Errno;
 
@@ -16,25 +16,21 @@ use crate::recording::Recording;
 /// disks that do not respond.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why a file of a node cannot be opened.
+/// Why bytes of a node's file cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeFileError {
     /// The node cannot be reached; the reason.
     Unreached(String),
     /// The node has no such file, or refuses it; the reason.
     Refused(String),
+    /// The file has other bytes, or is shorter.
+    Differs,
+    /// The bytes did not arrive at the node yet.
+    Later,
 }
 
 /// A node whose files are read. The first request connects.
 pub struct NodeFiles(Arc<Peer>);
-
-/// An open file of a node; closed when it is dropped.
-pub struct NodeFile {
-    peer: Arc<Peer>,
-    epoch: u64,
-    handle: u64,
-    length: u64,
-}
 
 impl NodeFiles {
     /// Creates the node `name`; `reach` connects to its agent, and is called with the index 0.
@@ -43,63 +39,58 @@ impl NodeFiles {
         Self(Peer::new(name, 0, reach, true, Arc::new(Recording::begin(1, false))))
     }
 
-    /// Opens the file `path`, which has no slash at the beginning, below the root of the node's agent.
+    /// Fills `bytes`, at most [`PIECE`] of them, with the contents of the file `path` from `offset` on, if they have this
+    /// digest. The path has no slash at the beginning, and is below the root of the node's agent. If `arriving`, the
+    /// node may still be fetching them, and waits some seconds for them.
     ///
     /// # Errors
-    /// Why it cannot be opened, or the node cannot be reached.
-    pub fn open(&self, path: &[u8]) -> Result<NodeFile, NodeFileError> {
-        let flags = OpenFlags { read: true, ..OpenFlags::default() };
-        let shown = Path::new(std::ffi::OsStr::from_bytes(path)).display();
-        let (then, told) = awaited();
-        self.0.ask(Ask::Open(path.to_vec(), flags), Vec::new(), then);
-        let reply = answer(&told, &self.0);
-        let reply = reply.map_err(|reason| match self.0.standing().0 {
-            true => NodeFileError::Refused(format!("cannot open /{shown}: {reason}")),
-            false => NodeFileError::Unreached(reason),
-        })?;
-        let Answer::Opened { handle, attr, .. } = reply.answer else {
-            let why = format!("cannot open /{shown}: its agent gave no handle");
-            return Err(NodeFileError::Refused(why));
+    /// Why they cannot be had. The caller has to check the digest: the node may lie.
+    pub fn read(
+        &self,
+        path: &[u8],
+        offset: u64,
+        bytes: &mut [u8],
+        (digest, arriving): ([u8; 32], bool),
+    ) -> Result<(), NodeFileError> {
+        let Some(length) = u32::try_from(bytes.len()).ok().filter(|length| *length <= PIECE) else {
+            return Err(NodeFileError::Refused("its blocks are too long".to_owned()));
         };
-        Ok(NodeFile { peer: Arc::clone(&self.0), epoch: reply.epoch, handle, length: attr.size })
-    }
-}
-
-impl NodeFile {
-    /// Returns the length that the file had when it was opened, in bytes.
-    #[must_use]
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// Fills `bytes` with the contents from `offset` on; all pieces are requested at once.
-    ///
-    /// # Errors
-    /// Why they cannot be read; also when the file is shorter.
-    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), String> {
-        let mut at = offset;
-        let pieces = bytes.chunks_mut(PIECE as usize).map(|piece| {
-            let (then, told) = awaited();
-            let ask = Ask::Read(self.handle, at, piece.len() as u32);
-            self.peer.ask_in(self.epoch, ask, Vec::new(), then);
-            at += piece.len() as u64;
-            (piece, told)
-        });
-        for (piece, told) in pieces.collect::<Vec<_>>() {
-            let reply = answer(&told, &self.peer)?;
-            let came = reply.payload();
-            if came.len() != piece.len() {
-                return Err("the file is shorter than it was".to_owned());
+        let (then, told) = awaited();
+        self.0.ask(
+            Ask::Verified(path.to_vec(), offset, length, digest, arriving),
+            Vec::new(),
+            then,
+        );
+        let reply = match told.recv_timeout(PATIENCE) {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(Errno::STALE)) => return Err(NodeFileError::Differs),
+            Ok(Err(Errno::AGAIN)) => return Err(NodeFileError::Later),
+            Ok(Err(error)) => return Err(self.failed(path, error)),
+            Err(RecvTimeoutError::Timeout) => {
+                let late = format!("no answer within {} s", PATIENCE.as_secs());
+                return Err(NodeFileError::Unreached(late));
             }
-            piece.copy_from_slice(came);
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(NodeFileError::Unreached("the connection was lost".to_owned()));
+            }
+        };
+        if reply.payload().len() != bytes.len() {
+            return Err(NodeFileError::Differs);
         }
+        bytes.copy_from_slice(reply.payload());
         Ok(())
     }
-}
 
-impl Drop for NodeFile {
-    fn drop(&mut self) {
-        self.peer.ask_in(self.epoch, Ask::Close(self.handle), Vec::new(), Box::new(|_| ()));
+    /// Returns the error of a request. The reason for which connections were lost stands for the error that this
+    /// causes.
+    fn failed(&self, path: &[u8], error: Errno) -> NodeFileError {
+        let shown = Path::new(std::ffi::OsStr::from_bytes(path)).display();
+        let reason = garland_sys::error::reason(&error.into());
+        match self.0.standing() {
+            (false, Some(reason)) => NodeFileError::Unreached(reason),
+            (false, None) => NodeFileError::Unreached(reason),
+            (true, _) => NodeFileError::Refused(format!("cannot open /{shown}: {reason}")),
+        }
     }
 }
 
@@ -111,17 +102,4 @@ fn awaited() -> (Then, Receiver<Result<Reply, Errno>>) {
         let _ = tell.send(outcome);
     };
     (Box::new(then), told)
-}
-
-/// Waits for an answer. The reason for which connections were lost stands for the error that this causes.
-fn answer(told: &Receiver<Result<Reply, Errno>>, peer: &Peer) -> Result<Reply, String> {
-    match told.recv_timeout(PATIENCE) {
-        Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(error)) => Err(match peer.standing() {
-            (false, Some(reason)) => reason,
-            _ => garland_sys::error::reason(&error.into()),
-        }),
-        Err(RecvTimeoutError::Timeout) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
-        Err(RecvTimeoutError::Disconnected) => Err("the connection was lost".to_owned()),
-    }
 }

@@ -100,7 +100,7 @@ fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
 /// Returns the stage that spans of requests like `ask` have.
 pub fn stage(ask: &Ask) -> Stage {
     match ask {
-        Ask::Read(..) => Stage::Read,
+        Ask::Read(..) | Ask::Verified(..) => Stage::Read,
         Ask::Write(..) => Stage::Write,
         Ask::Sync(..) => Stage::Fsync,
         Ask::Change(..)

@@ -31,7 +31,10 @@ pub struct Publish {
 pub struct Get {
     /// The name, as `garland names` lists it.
     pub name: String,
-    /// The nodes and the path on them: NODES:PATH.
+    /// The nodes and the path on them, NODES:PATH, or a path on this machine.
+    ///
+    /// On a node with a standing agent only a path on the node itself: it reads with the key of the cluster that its agent was
+    /// given, and then is a holder. Nodes that ask at the same time follow each other.
     // A path is arbitrary bytes.
     pub destination: OsString,
     /// Limit every link, such as 100MB/s or 1gbit. Holders are read no faster than that.

@@ -9,16 +9,14 @@ use garland_commands::cp::objects::owner;
 use garland_commands::cp::out::{PlannedCopy, end, end_with};
 use garland_commands::cp::overtime::Overtime;
 use garland_commands::cp::request::CopyRequest;
-use garland_commands::cp::site::Site;
+use garland_commands::cp::site::{Site, Target};
 use garland_commands::cp::source::CopySource;
 use garland_control::{Outcome, ask_names};
-use garland_core::cluster::Node;
+use garland_core::cluster::target as destination;
 use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
-use garland_fleet::standing::{RecordDir, Standing};
 use garland_lab::Lab;
-use garland_mount::Reach;
 use garland_protocol::{
     HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name,
 };
@@ -29,8 +27,10 @@ use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
+use crate::access::Access;
 use crate::args::Get;
 use crate::content::{Holder, HolderFault, NamedSource};
+use crate::follow::{self, Fetching};
 use crate::keepers::{Keepers, unknown};
 
 /// Copies the content of a name to nodes. Those that have it then are holders.
@@ -38,12 +38,16 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     check_name(&get.name).map_err(Failure::usage)?;
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
+    let (access, site, target) = place(context, get)?;
+    let access = Arc::new(access);
     refuse_streams(&target.1)?;
-    let (entry, manifest) = find(&get.name, &site, &interrupts)?;
-    let cp = copy_of(get, &manifest)?;
+    let (entry, manifest) = find(&get.name, &access, &interrupts)?;
+    let cp = copy_of(get, &manifest, (&site, &target))?;
     let request = CopyRequest::try_from(&cp)?;
-    let source = source(&entry, &manifest, (&site, &target.0), &interrupts)?;
+    let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
+    let before = fetching.as_ref().map_or(&[][..], Fetching::before);
+    let holders = follow::holders(&access, &entry, (&target.0, before), &interrupts);
+    let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.1.clone();
     let copy = PlannedCopy::of(given, (&request, &site), target, (&interrupts, phases))?;
@@ -58,7 +62,8 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     };
     let (result, _listener) = copy.make(context, &run, fleet, close)?;
     let shares = shares(&source);
-    let remembered = remember(&entry, (&source, found), &site, &interrupts);
+    drop(fetching);
+    let remembered = remember(&entry, (&source, found), &access, &interrupts);
     if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
         let name = &get.name;
         garland_terminal::errln!(
@@ -78,13 +83,38 @@ fn refuse_streams(path: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Finds the agents that keep names, and where the content goes: to nodes, or to this machine.
+fn place(context: &Context, get: &Get) -> Result<(Access, Site, Target), Failure> {
+    if let Ok(destination::Target::Local(path)) = destination::parse(&get.destination) {
+        let access = Access::open(&Places::open()?, None)?;
+        let (site, target) = Site::here(context, &access.own_name(), &path)?;
+        return Ok((access, site, target));
+    }
+    let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
+    let access = Access::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+    if access.member().is_some() {
+        let why = "this machine is a node: it gets contents for itself";
+        return Err(Failure::usage(why).hint(format!("garland get {} PATH", get.name)));
+    }
+    Ok((access, site, target))
+}
+
 /// Returns the copy as the arguments of `garland cp`.
-fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
+fn copy_of(
+    get: &Get,
+    manifest: &NameManifest,
+    (site, (nodes, path)): (&Site, &Target),
+) -> Result<Cp, Failure> {
     let kept = if manifest.is_tree { "-a" } else { "-p" };
     // The path stands for the content, and is not opened.
     let mut source = OsString::from("/");
     source.push(OsStr::from_bytes(&manifest.base));
-    let words = [kept.into(), "--".into(), source, get.destination.clone()];
+    let mut destination = get.destination.clone();
+    if site.here.is_some() {
+        destination = OsString::from(&nodes[0].name);
+        destination.push(OsStr::from_bytes(&[b":", path.as_slice()].concat()));
+    }
+    let words = [kept.into(), "--".into(), source, destination];
     let mut cp = Cp::of_words(words, &get.launch)?;
     cp.checks.bwlimit = get.bwlimit;
     (cp.quiet, cp.progress, cp.words) = (get.quiet, get.progress, get.words.clone());
@@ -95,32 +125,15 @@ fn copy_of(get: &Get, manifest: &NameManifest) -> Result<Cp, Failure> {
 fn source(
     entry: &NameEntry,
     manifest: &NameManifest,
-    (site, members): (&Site, &[Node]),
+    holders: Vec<Holder>,
     interrupts: &Arc<Interrupts>,
 ) -> Result<Arc<NamedSource>, Failure> {
     let name = entry.record.name();
-    if entry.holders.is_empty() {
+    if holders.is_empty() {
         return Err(Failure::nothing(format!("nothing holds the content of {name} any more"))
             .hint("publish it again"));
     }
-    let lab = site.lab.as_ref().map(Lab::name);
-    let holder = |record: &NameHolder| {
-        let reach = reach(&site.places, lab, &record.node)?;
-        let is_member = members.iter().any(|node| node.name == record.node);
-        Ok(Holder::new(record.clone(), (reach, is_member), interrupts))
-    };
-    let holders = entry.holders.iter().map(holder).collect::<Result<_, Failure>>()?;
     Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))
-}
-
-/// Returns a function that connects to the standing agent of a node.
-fn reach(places: &Places, lab: Option<&str>, node: &str) -> Result<Reach, Failure> {
-    let (shelf, keys) = (RecordDir::open(places, lab)?, places.controller_keys()?);
-    let node = node.to_owned();
-    Ok(Arc::new(move |_| {
-        let record = Standing::find(&shelf, &node).ok_or("no standing agent")?;
-        record.connect(&keys).map_err(|error| error.to_string())
-    }))
 }
 
 /// Returns the content as the source of a copy.
@@ -175,8 +188,9 @@ fn locate(
 fn shares(source: &NamedSource) -> Vec<HolderShare> {
     let holders = source.holders().into_iter();
     let shares = holders.map(|(holder, state)| {
-        let reason = state.fault.map(|fault| match fault {
-            HolderFault::Unread(reason) | HolderFault::Differs(reason) => reason,
+        let reason = state.fault.and_then(|fault| match fault {
+            HolderFault::Unread(reason) | HolderFault::Differs(reason) => Some(reason),
+            HolderFault::Later => None,
         });
         HolderShare { node: holder.record.node.clone(), bytes: state.bytes, reason }
     });
@@ -186,10 +200,10 @@ fn shares(source: &NamedSource) -> Vec<HolderShare> {
 /// Finds the name. The channels to the agents that keep it are closed before the copy, which may take long.
 fn find(
     name: &str,
-    site: &Site,
+    access: &Access,
     interrupts: &Interrupts,
 ) -> Result<(NameEntry, NameManifest), Failure> {
-    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let mut keepers = Keepers::open(access, interrupts)?;
     let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
     let manifest = keepers.manifest(&entry)?;
     Ok((entry, manifest))
@@ -200,12 +214,24 @@ fn find(
 fn remember(
     entry: &NameEntry,
     (source, found): (&NamedSource, Vec<NameHolder>),
-    site: &Site,
+    access: &Access,
     interrupts: &Interrupts,
 ) -> Result<(), Failure> {
-    let shelf = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
-    let is_standing = |it: &NameHolder| Standing::find(&shelf, &it.node).is_some();
+    let is_standing =
+        |it: &NameHolder| access.standing().iter().any(|record| record.name == it.node);
     let found: Vec<NameHolder> = found.into_iter().filter(is_standing).collect();
+    if let Some((_, root)) = access.member() {
+        // This node's agent resolves paths below its own root.
+        let below =
+            |it: NameHolder| Some(NameHolder { path: follow::below(root, &it.path)?, ..it });
+        let new = found.into_iter().filter_map(below).filter(|it| !entry.holders.contains(it));
+        let new: Vec<NameHolder> = new.collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut keepers = Keepers::open(access, interrupts)?;
+        return new.iter().try_for_each(|holder| keepers.hold(entry, holder));
+    }
     let differing = source.holders().into_iter().filter_map(|(holder, state)| {
         matches!(state.fault, Some(HolderFault::Differs(_))).then_some(&holder.record)
     });
@@ -214,7 +240,7 @@ fn remember(
     if differing.is_empty() && found.iter().all(|holder| has(entry, holder)) {
         return Ok(());
     }
-    let mut keepers = Keepers::open(&site.places, site.lab.as_ref(), interrupts)?;
+    let mut keepers = Keepers::open(access, interrupts)?;
     let now = keepers.find(entry.record.name())?;
     let Some(mut now) = now.filter(|now| now.record == entry.record) else { return Ok(()) };
     now.holders.retain(|holder| !differing.contains(&holder));

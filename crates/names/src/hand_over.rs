@@ -7,6 +7,7 @@ use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
+use crate::access::Access;
 use crate::keepers::Keepers;
 
 /// Gives the names to agents which stay, if `down` is about to end some that keep them, unless they are nodes of a
@@ -30,7 +31,8 @@ fn hand_over(context: &Context, list: &str) -> Result<(), Failure> {
     }
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     // If no agent answers, nothing can be handed over.
-    let Ok(keepers) = Keepers::open(&places, None, &interrupts) else { return Ok(()) };
+    let access = Access::open(&places, None)?;
+    let Ok(keepers) = Keepers::open(&access, &interrupts) else { return Ok(()) };
     let leaving: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    keepers.hand_over(&places, &leaving)
+    keepers.hand_over(&leaving)
 }

@@ -7,21 +7,25 @@ use garland_core::cluster::Node;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::launch::lab;
-use garland_fleet::standing::{RecordDir, Standing};
+use garland_fleet::standing::Standing;
 use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{KeyPair, NameEntry, NameManifest, NamesOrder, check_name, content_digest};
+use garland_protocol::{
+    NameEntry, NameHolder, NameManifest, NamesOrder, Secret, check_name, content_digest,
+};
 use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
+use crate::access::Access;
+
 /// The number of agents that keep the names.
 const KEEPERS: usize = 3;
 
-/// The agents that keep names, and the key that authenticates records.
+/// The agents that keep names.
 pub struct Keepers<'a> {
-    keys: KeyPair,
-    /// The records of all standing agents, in the order of their names.
+    access: &'a Access,
+    /// Those that can be keepers, in the order of their names.
     standing: Vec<Standing>,
     /// The number of `standing` that were asked to be keepers.
     tried: usize,
@@ -47,24 +51,19 @@ pub fn enter_of(
 }
 
 impl<'a> Keepers<'a> {
-    /// Connects to the first standing agents that answer, of `lab` or of real nodes.
-    pub fn open(
-        places: &Places,
-        lab: Option<&Lab>,
-        interrupts: &'a Interrupts,
-    ) -> Result<Self, Failure> {
-        let standing = Standing::all(&RecordDir::open(places, lab.map(Lab::name))?);
-        Self::among(standing, places, interrupts)
+    /// Connects to the first standing agents that answer.
+    pub fn open(access: &'a Access, interrupts: &'a Interrupts) -> Result<Self, Failure> {
+        Self::among(access.standing().to_vec(), access, interrupts)
     }
 
     /// Connects to the first of `standing` that answer.
     fn among(
         standing: Vec<Standing>,
-        places: &Places,
+        access: &'a Access,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Failure> {
-        let (keys, nodes, agents) = (places.controller_keys()?, Vec::new(), Vec::new());
-        let mut keepers = Self { keys, standing, tried: 0, nodes, agents, interrupts };
+        let (nodes, agents) = (Vec::new(), Vec::new());
+        let mut keepers = Self { access, standing, tried: 0, nodes, agents, interrupts };
         while keepers.agents.len() < KEEPERS && keepers.tried < keepers.standing.len() {
             keepers.connect(KEEPERS - keepers.agents.len());
         }
@@ -79,7 +78,7 @@ impl<'a> Keepers<'a> {
     fn connect(&mut self, count: usize) {
         let next = &self.standing[self.tried..];
         let next = &next[..count.min(next.len())];
-        let connected = at_once(next, ASKED, |record| record.connect(&self.keys));
+        let connected = at_once(next, ASKED, |record| record.connect(self.access.keys()));
         for (record, agent) in next.iter().zip(connected) {
             if let Ok(agent) = agent {
                 self.nodes.push(record.name.clone());
@@ -89,9 +88,12 @@ impl<'a> Keepers<'a> {
         self.tried += next.len();
     }
 
-    /// Returns the private key that authenticates records.
-    pub fn keys(&self) -> &KeyPair {
-        &self.keys
+    /// Returns the key that signs records.
+    ///
+    /// # Errors
+    /// When this machine may not change names.
+    pub fn signer(&self) -> Result<&'a Secret, Failure> {
+        self.access.signer()
     }
 
     /// Returns the entry of `name`; `None` if there is no such name, or it has ended.
@@ -111,9 +113,9 @@ impl<'a> Keepers<'a> {
     pub fn all(&mut self, name: Option<&str>) -> Result<BTreeMap<String, NameEntry>, Failure> {
         let answers = self.ask(&NamesOrder::Find(name.map(str::to_owned)), &[])?;
         let mut found: BTreeMap<String, NameEntry> = BTreeMap::new();
-        let is_ours = |entry: &&NameEntry| entry.record.is_made_with(&self.keys.private);
+        let is_ours = |entry: &NameEntry| entry.record.is_signed_by(self.access.records());
         let told = answers.iter().flatten().flat_map(|answer| &answer.entries);
-        for entry in told.filter(is_ours) {
+        for entry in told {
             match found.get_mut(entry.record.name()) {
                 Some(known) if known.record.number() > entry.record.number() => {}
                 Some(known) if known.record == entry.record => {
@@ -123,7 +125,10 @@ impl<'a> Keepers<'a> {
                         }
                     });
                 }
-                _ => drop(found.insert(entry.record.name().to_owned(), entry.clone())),
+                _ if is_ours(entry) => {
+                    found.insert(entry.record.name().to_owned(), entry.clone());
+                }
+                _ => {}
             }
         }
         let lacks = |entry: &&NameEntry| {
@@ -133,7 +138,9 @@ impl<'a> Keepers<'a> {
                 .flatten()
                 .any(|answer| !answer.entries.iter().any(|has| has.record == entry.record))
         };
-        for entry in found.values().filter(lacks).cloned().collect::<Vec<_>>() {
+        let is_member = self.access.member().is_some();
+        let lacking = found.values().filter(|entry| !is_member && lacks(entry));
+        for entry in lacking.cloned().collect::<Vec<_>>() {
             let manifest = match entry.record.content() {
                 Some(_) => self.bytes(&entry)?,
                 None => Vec::new(),
@@ -182,13 +189,13 @@ impl<'a> Keepers<'a> {
 
     /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
     /// are about to end.
-    pub fn hand_over(mut self, places: &Places, leaving: &[&str]) -> Result<(), Failure> {
+    pub fn hand_over(mut self, leaving: &[&str]) -> Result<(), Failure> {
         let leaves = |node: &str| leaving.contains(&node);
         if !self.nodes.iter().any(|node| leaves(node)) {
             return Ok(());
         }
         let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
-        let Ok(mut next) = Self::among(left.collect(), places, self.interrupts) else {
+        let Ok(mut next) = Self::among(left.collect(), self.access, self.interrupts) else {
             return Ok(());
         };
         for entry in self.all(None)?.into_values() {
@@ -199,6 +206,27 @@ impl<'a> Keepers<'a> {
             next.keep(&entry, &manifest)?;
         }
         Ok(())
+    }
+
+    /// Tells the keepers that a node has the content of an entry.
+    pub fn hold(&mut self, entry: &NameEntry, holder: &NameHolder) -> Result<(), Failure> {
+        let Some(content) = entry.record.content() else { return Ok(()) };
+        let name = entry.record.name().to_owned();
+        self.ask(&NamesOrder::Hold(name, content.root, holder.clone()), &[]).map(drop)
+    }
+
+    /// Tells the keepers that `holder` fetches the content of an entry. Returns those that began before it, in order,
+    /// as the first keeper knows them.
+    pub fn fetch(
+        &mut self,
+        entry: &NameEntry,
+        holder: &NameHolder,
+    ) -> Result<Vec<NameHolder>, Failure> {
+        let Some(content) = entry.record.content() else { return Ok(Vec::new()) };
+        let name = entry.record.name().to_owned();
+        let answers = self.ask(&NamesOrder::Fetch(name, content.root, holder.clone()), &[])?;
+        let mut entries = answers.into_iter().flatten().flat_map(|answer| answer.entries);
+        Ok(entries.find(|it| it.record == entry.record).map(|it| it.holders).unwrap_or_default())
     }
 
     fn ask(
@@ -221,15 +249,14 @@ impl<'a> Keepers<'a> {
 /// Asks `nodes`, which need standing agents, for the manifest of `path` on them. Returns the answer or error of
 /// each, in order.
 pub fn digest(
-    (places, lab): (&Places, Option<&Lab>),
+    access: &Access,
     (nodes, path): (&[Node], &[u8]),
     interrupts: &Interrupts,
 ) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
-    let (shelf, keys) = (RecordDir::open(places, lab.map(Lab::name))?, places.controller_keys()?);
     let agents = at_once(nodes, ASKED, |node| {
-        let record = Standing::find(&shelf, &node.name);
+        let record = access.standing().iter().find(|record| record.name == node.name);
         let record = record.ok_or("it has no standing agent: start it with `garland up`")?;
-        record.connect(&keys).map_err(|error| error.to_string())
+        record.connect(access.keys()).map_err(|error| error.to_string())
     });
     let order = NamesOrder::Digest(path.to_vec());
     let asked = ask_names(agents, &order, &[], Some(interrupts));

@@ -4,8 +4,10 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod args;
 mod content;
+mod follow;
 pub mod get;
 pub mod hand_over;
 mod keepers;

@@ -1,12 +1,14 @@
 //! `garland names`: lists names, their content and their holders.
 
 use garland_fleet::context::Context;
+use garland_lab::Lab;
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, NamesResult};
 use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
+use crate::access::Access;
 use crate::args::Names;
 use crate::keepers::{Keepers, enter, unknown};
 
@@ -16,7 +18,8 @@ pub fn run(context: &Context, names: &Names) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = enter(&places, names.keepers.lab.as_deref())?;
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
-    let mut keepers = Keepers::open(&places, lab.as_ref(), &interrupts)?;
+    let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
+    let mut keepers = Keepers::open(&access, &interrupts)?;
     phases.end("set-up");
     let found = match &names.name {
         Some(name) => vec![keepers.find(name)?.ok_or_else(|| unknown(name))?],

@@ -14,6 +14,7 @@ use garland_core::cluster::target::{self, Target};
 use garland_dataplane::manifest::ManifestReader;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
+use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
 use garland_results::head::{Head, Phases, show};
@@ -24,6 +25,7 @@ use garland_sys::signal::Interrupts;
 use garland_sys::{clock, process};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
+use crate::access::Access;
 use crate::args::Publish;
 use crate::keepers::{Keepers, digest, enter, enter_of};
 use crate::origin;
@@ -60,11 +62,13 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     };
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     // Without agents that keep the name, nothing is read. Their channels are not kept open meanwhile.
-    drop(Keepers::open(&places, lab.as_ref(), &interrupts)?);
+    let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
+    access.signer()?;
+    drop(Keepers::open(&access, &interrupts)?);
     phases.end("set-up");
     let content = match &nodes {
         Some((nodes, path)) => {
-            let read = digest((&places, lab.as_ref()), (nodes, path), &interrupts)?;
+            let read = digest(&access, (nodes, path), &interrupts)?;
             on_nodes(nodes, read)?
         }
         None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
@@ -76,7 +80,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
         },
     };
     phases.end("read");
-    let mut keepers = Keepers::open(&places, lab.as_ref(), &interrupts)?;
+    let mut keepers = Keepers::open(&access, &interrupts)?;
     let old = keepers.find(&publish.name)?;
     let (entry, manifest) = entry(&mut keepers, &publish.name, &content, old.as_ref())?;
     let changed = old.filter(|old| old.record != entry.record);
@@ -172,8 +176,7 @@ fn entry(
             let manifest = known.iter().fold(manifest, NameManifest::following);
             let (_, described) = manifest.encode().map_err(Failure::nothing)?;
             let number = number.max(clock::wall_ns());
-            let key = &keepers.keys().private;
-            let record = NameRecord::new(name, number, Some(described), key);
+            let record = NameRecord::new(name, number, Some(described), keepers.signer()?);
             (NameEntry { record, holders: Vec::new() }, manifest)
         }
     };

@@ -40,9 +40,17 @@ pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
         clock::skew(Skew { offset_ns, drift_ppb, step });
     }
     let places = Places::open().ok();
+    let root = arguments.config.root.as_deref();
+    let names = places.as_ref().and_then(|places| names(places, root));
+    let cluster_key = match (root, &names) {
+        // Agents of one machine have one each.
+        (Some(_), Some(names)) => Some(names.with_extension("key")),
+        _ => places.as_ref().map(Places::cluster_key),
+    };
     let config = AgentConfig {
         records: places.as_ref().map_or_else(Records::default, Places::records),
-        names: places.as_ref().and_then(|places| names(places, arguments.config.root.as_deref())),
+        names,
+        cluster_key,
         ..arguments.config
     };
     run_agent(config).map_err(Failure::nothing)?;

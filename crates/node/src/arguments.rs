@@ -42,6 +42,7 @@ impl Arguments {
             disk: None,
             records: Records::default(),
             names: None,
+            cluster_key: None,
             transport: Transport::mptcp_if(false),
         };
         let mut arguments = Self { config, clock: None, detach: false, log: None };

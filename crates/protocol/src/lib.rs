@@ -11,6 +11,7 @@ mod balance;
 mod begin;
 mod bounds;
 mod channel;
+mod cluster;
 mod compare;
 mod copy_id;
 mod cut;
@@ -35,6 +36,7 @@ pub mod placement;
 mod probe;
 mod read_back;
 mod ready_line;
+mod record_key;
 mod relay;
 mod report;
 mod retirement;
@@ -53,6 +55,7 @@ pub use begin::{
     TreeDestination, TreeLimits,
 };
 pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Role};
+pub use cluster::{CLUSTER_NODES_MAX, ClusterAgent, ClusterKey};
 pub use compare::{
     BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,
     TreeOutline,
@@ -91,8 +94,9 @@ pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
-    HOLDERS_MAX, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
-    NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder, check_name,
+    HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry,
+    NameHolder, NameManifest, NameRecord, NamedContent, NamedFile, NamesEvent, NamesOrder,
+    check_name,
 };
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
@@ -101,6 +105,7 @@ pub use probe::{
 };
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use ready_line::ReadyLine;
+pub use record_key::RecordKey;
 pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use retirement::{RetireReply, RetireRequest};

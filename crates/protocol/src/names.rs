@@ -1,15 +1,17 @@
 //! Names for content (`garland publish`): what a name stands for, its holders, and the messages about
 //! names.
 //!
-//! A record is authenticated by a key that is derived from the controller's private key. Agents have no such
-//! key: an agent that keeps names can withhold a name, and cannot change what it stands for.
+//! A record is signed with a key that is derived from the controller's private key. Agents and nodes have the
+//! public key only: an agent that keeps names can withhold a name, and cannot change what it stands for.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ensure, within};
+use super::cluster::ClusterKey;
 use super::keys::Secret;
+use super::record_key::{self, RecordKey, Signature};
 use super::seal::content_digest;
 use garland_core::plan::{BLOCKS_MAX, Layout};
 
@@ -28,8 +30,8 @@ pub const MANIFEST_PIECE_MAX: usize = 60_000;
 /// The maximum length of an encoded manifest in bytes: that of a file of 2 TiB, or of 100,000 small ones.
 pub const NAME_MANIFEST_MAX: usize = 24 << 20;
 
-/// The context of the key that authenticates records.
-const CONTEXT: &str = "garland 2026 names of content";
+/// The time after which a node that fetches a content counts as gone, unless it says that it goes on, in nanoseconds.
+pub const LEASE_NS: u64 = 15_000_000_000;
 
 /// A name, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +39,8 @@ pub struct NameRecord {
     name: String,
     number: u64,
     content: Option<NamedContent>,
-    mac: [u8; 32],
+    /// The Ed25519 signature of the rest, in two halves.
+    signature: Signature,
 }
 
 /// The content that a name stands for.
@@ -134,6 +137,13 @@ pub enum NamesOrder {
         /// Whether it is a directory.
         is_tree: bool,
     },
+    /// Keep this key, by which the node itself may read names and contents; `None` takes it back. Answered by `End`.
+    Member(Option<Box<ClusterKey>>),
+    /// Record that this holder has the content of the name, if it stands for that still: its root. Answered by `End`.
+    Hold(String, [u8; 32], NameHolder),
+    /// Note that this node fetches the content of the name, with this root, to this place; again before its lease of
+    /// [`LEASE_NS`] ends. Answered by an `Entry` with those that began before as holders, and `End`.
+    Fetch(String, [u8; 32], NameHolder),
 }
 
 /// An agent's answer about names.
@@ -149,13 +159,22 @@ pub enum NamesEvent {
     End(Result<(), String>),
 }
 
+impl NamesOrder {
+    /// Returns whether members of the cluster may give this order, not only controllers.
+    #[must_use]
+    pub fn is_for_members(&self) -> bool {
+        matches!(self, Self::Find(_) | Self::Manifest(_) | Self::Hold(..) | Self::Fetch(..))
+    }
+}
+
 impl NameRecord {
     /// Creates the record of `name` for `content`; `None` ends the name. Of two records of a name the one with the
     /// higher `number` is valid. `key` is the private key of the controller.
     #[must_use]
     pub fn new(name: &str, number: u64, content: Option<NamedContent>, key: &Secret) -> Self {
-        let record = Self { name: name.to_owned(), number, content, mac: [0; 32] };
-        Self { mac: record.mac(key), ..record }
+        let record = Self { name: name.to_owned(), number, content, signature: [[0; 32]; 2] };
+        let signature = record_key::sign(key, &record.signed());
+        Self { signature, ..record }
     }
 
     /// Returns the name.
@@ -176,26 +195,40 @@ impl NameRecord {
         self.content
     }
 
-    /// Returns whether a controller with the private key `key` made this record.
+    /// Returns whether the controller with this key made the record.
     #[must_use]
-    pub fn is_made_with(&self, key: &Secret) -> bool {
-        // The hash's comparison takes constant time.
-        blake3::Hash::from_bytes(self.mac(key)) == blake3::Hash::from_bytes(self.mac)
+    pub fn is_signed_by(&self, key: &RecordKey) -> bool {
+        key.verifies(&self.signed(), &self.signature)
     }
 
-    fn mac(&self, key: &Secret) -> [u8; 32] {
-        let key = Secret(blake3::derive_key(CONTEXT, &key.0));
-        let mut hasher = blake3::Hasher::new_keyed(&key.0);
+    /// Returns what the signature covers.
+    fn signed(&self) -> Vec<u8> {
         let content = self.content.map(|it| (it.root, it.length, it.files));
         let (root, length, files) = content.unwrap_or_default();
-        // All fields but the last have a fixed length.
-        hasher.update(&self.number.to_le_bytes());
-        hasher.update(&[u8::from(content.is_some())]);
-        hasher.update(&root);
-        hasher.update(&length.to_le_bytes());
-        hasher.update(&files.to_le_bytes());
-        hasher.update(self.name.as_bytes());
-        *hasher.finalize().as_bytes()
+        // All parts but the last have a fixed length.
+        [
+            &self.number.to_le_bytes()[..],
+            &[u8::from(content.is_some())],
+            &root,
+            &length.to_le_bytes(),
+            &files.to_le_bytes(),
+            self.name.as_bytes(),
+        ]
+        .concat()
+    }
+}
+
+impl NameHolder {
+    /// Checks that the values from the wire or a file are within limits.
+    ///
+    /// # Errors
+    /// When one of them is not.
+    pub fn check(&self) -> Result<(), String> {
+        let longest = if self.kind == HolderKind::Origin { PATH_MAX } else { 260 };
+        let is_sound = self.path.len() <= PATH_MAX
+            && self.node.len() <= longest
+            && !self.node.contains(char::is_control);
+        ensure(is_sound, || "a holder has no usual node or path")
     }
 }
 
@@ -219,12 +252,7 @@ impl NameEntry {
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.record.name)?;
         within("holders", self.holders.len(), 0..=HOLDERS_MAX)?;
-        let is_sound = |it: &NameHolder| {
-            it.path.len() <= PATH_MAX
-                && it.node.len() <= if it.kind == HolderKind::Origin { PATH_MAX } else { 260 }
-                && !it.node.contains(char::is_control)
-        };
-        ensure(self.holders.iter().all(is_sound), || "a holder has no usual node or path")
+        self.holders.iter().try_for_each(NameHolder::check)
     }
 
     /// Adds a holder in place of one with the same node, unless there are too many, or its path is too long.

@@ -18,6 +18,9 @@ pub struct Places {
     state: PathBuf,
 }
 
+/// The file of the key pair that nodes share.
+const MEMBER: &str = "member.key";
+
 impl Places {
     /// Opens the state directory of this host below `$GARLAND_STATE`, or else below
     /// `$XDG_STATE_HOME/garland`, or else below `~/.local/state/garland`.
@@ -57,10 +60,38 @@ impl Places {
         self.folder("known").map_or_else(|_| Records::default(), Records::at)
     }
 
+    /// Returns the file of the cluster's key, which a standing agent of this machine keeps.
+    #[must_use]
+    pub fn cluster_key(&self) -> PathBuf {
+        self.state.join("cluster.key")
+    }
+
     /// Returns the key pair by which this user's commands authenticate to agents; generated at
     /// first use.
     pub fn controller_keys(&self) -> Result<KeyPair, Failure> {
-        let path = self.state.join("controller.key");
+        self.keys("controller.key")
+    }
+
+    /// Returns the key pair that the nodes of this user's cluster share, by which they read names; generated at first
+    /// use.
+    pub fn member_keys(&self) -> Result<KeyPair, Failure> {
+        self.keys(MEMBER)
+    }
+
+    /// Forgets the key pair of the nodes: the next use generates another.
+    ///
+    /// # Errors
+    /// When its file cannot be removed.
+    pub fn forget_member_keys(&self) -> Result<(), Failure> {
+        let path = self.state.join(MEMBER);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed.or_nothing(format!("cannot remove {}", path.display())),
+        }
+    }
+
+    fn keys(&self, name: &str) -> Result<KeyPair, Failure> {
+        let path = self.state.join(name);
         let read = || -> Option<KeyPair> {
             let bytes = fs::read(&path).ok()?;
             let (private, public) = bytes.split_at_checked(32)?;

@@ -30,6 +30,8 @@ pub struct AgentConfig {
     pub records: Records,
     /// The directory of the names for content that this agent keeps; `None` if it keeps none.
     pub names: Option<PathBuf>,
+    /// The file of the cluster's key, by which commands on this node read names and contents; `None` if it gets none.
+    pub cluster_key: Option<PathBuf>,
     /// The transport of the agent's port. Each copy chooses the transport of the links that it
     /// opens.
     pub transport: Transport,

@@ -105,11 +105,12 @@ impl Agent {
 
     /// Ends a session. Exits the process if the controller `asked` for that, or if this was the
     /// last session and the agent is not a standing agent.
-    fn end_if(&self, asked: bool) {
+    pub(super) fn end_if(&self, asked: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for orders, others for files.
         let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
         if asked || is_last && self.config.stay.is_none() {
+            self.forget_member();
             std::process::exit(0);
         }
     }
@@ -123,7 +124,10 @@ impl Agent {
 
 /// Starts the threads of a session. If that fails, returns `None`: the session is then dropped,
 /// which the controller detects.
-fn attend(controller: &Controller, in_progress: Arc<InProgress>) -> Option<(Heart, Orders)> {
+pub(super) fn attend(
+    controller: &Controller,
+    in_progress: Arc<InProgress>,
+) -> Option<(Heart, Orders)> {
     let heart = Heart::start(Arc::clone(&controller.session), in_progress);
     let begun = heart.and_then(|heart| Ok((heart, orders::read(controller)?)));
     let told = |error| log(&format!("closed a controller's session: {}", reason(&error)));

@@ -10,6 +10,7 @@ mod listing;
 mod mounts;
 mod places;
 mod service;
+mod verified;
 
 pub use listener::FileListener;
 pub use mounts::Mounts;

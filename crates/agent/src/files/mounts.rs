@@ -18,13 +18,20 @@ const MOST: usize = 8;
 /// The open mounts of one controller. They are served until this is dropped.
 pub struct Mounts {
     agent: Arc<Agent>,
+    /// Whether only bytes that the reader knows by their digests are read.
+    only_verified: bool,
     listeners: Vec<(CopyId, Arc<FileListener>)>,
 }
 
 impl Mounts {
     /// Creates an empty set of mounts.
     pub fn new(agent: &Arc<Agent>) -> Self {
-        Self { agent: Arc::clone(agent), listeners: Vec::new() }
+        Self { agent: Arc::clone(agent), only_verified: false, listeners: Vec::new() }
+    }
+
+    /// Creates an empty set of mounts of a member, which reads only bytes that it knows by their digests.
+    pub fn of_member(agent: &Arc<Agent>) -> Self {
+        Self { agent: Arc::clone(agent), only_verified: true, listeners: Vec::new() }
     }
 
     /// Opens a mount by order of `session`, unless too many are open, and reports the result.
@@ -40,8 +47,9 @@ impl Mounts {
                 format!("too many mounts: a controller can have at most {MOST} open").into()
             );
         }
-        let service = FileService::open(&self.agent.root, self.agent.disk.clone())
-            .map_err(cannot("open the agent's root"))?;
+        let service =
+            FileService::open(&self.agent.root, self.agent.disk.clone(), self.only_verified)
+                .map_err(cannot("open the agent's root"))?;
         let FilesOrder { id, secret, sealed } = order;
         let listener = Arc::new(FileListener::new(secret, sealed, service));
         self.agent.expected.add(id, Expected::Mount(Arc::clone(&listener)));

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use garland_protocol::{Answer, Ask, Attr, FileRef, Hole, NewKind, OpenFlags, Space};
+use garland_protocol::{Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space};
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
@@ -20,6 +20,7 @@ use rustix::io::{Errno, pread, pwrite};
 use super::handles::{Handles, Open};
 use super::listing::Listing;
 use super::places::{ANYWHERE, Place, Places, by_descriptor};
+use super::verified::{self, Wanted};
 use super::{attr, change};
 use garland_dataplane::pace::{self, Pace};
 
@@ -32,17 +33,35 @@ pub struct FileService {
     places: Places,
     handles: Handles,
     disk: Option<Arc<Pace>>,
+    only_verified: bool,
 }
 
 impl FileService {
-    pub fn open(root: &Root, disk: Option<Arc<Pace>>) -> std::io::Result<Self> {
-        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
+    /// Opens the files below `root`. If `only_verified`, all requests but [`Ask::Verified`] are refused.
+    ///
+    /// # Errors
+    /// When the root cannot be opened.
+    pub fn open(
+        root: &Root,
+        disk: Option<Arc<Pace>>,
+        only_verified: bool,
+    ) -> std::io::Result<Self> {
+        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk, only_verified })
     }
 
     /// Executes a request. `payload` is the data to write, if any; data that was read is appended
     /// to `frame`.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
+            Ask::Verified(path, offset, length, digest, arriving) => {
+                let wanted =
+                    Wanted { offset: *offset, length: *length, digest, arriving: *arriving };
+                let find = || self.places.find(path);
+                verified::read(find, &wanted, frame, |file, frame| {
+                    self.read(file, *offset, *length, frame).map(drop)
+                })
+            }
+            _ if self.only_verified => Err(Errno::ACCESS),
             Ask::Stat(FileRef::Path(path)) => {
                 let place = self.places.find(path)?;
                 attr::of_name(&place.folder, place.name).map(Answer::Attr)
@@ -128,8 +147,8 @@ impl FileService {
         let (file, made) = open(place, flags)?;
         let mut attr = attr::of_open(&file)?;
         match attr.kind {
-            garland_protocol::FileKind::File => {}
-            garland_protocol::FileKind::Folder => return Err(Errno::ISDIR),
+            FileKind::File => {}
+            FileKind::Folder => return Err(Errno::ISDIR),
             // The kernel of the mount's host opens pipes and devices itself.
             _ => return Err(Errno::NXIO),
         }

@@ -1,6 +1,9 @@
-//! Names for content: the list that this agent keeps for its controller, and what its node has.
+//! The names for content that an agent keeps for controllers and members.
 
+mod fetchers;
 mod service;
 mod store;
 
+pub use fetchers::Fetchers;
 pub use service::NamesService;
+pub use store::write;

@@ -8,7 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
-use garland_protocol::{FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NamesEvent, NamesOrder};
+use garland_protocol::{
+    ClusterKey, FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NamesEvent, NamesOrder,
+};
+
+use garland_sys::clock;
 
 use super::store::NameStore;
 use crate::agent::Agent;
@@ -98,6 +102,26 @@ fn execute(
             let at = agent.root.find(&place).and_then(|entry| real_path(&agent.root, &entry));
             let at = at.map_err(cannot(format!("find {}", place.display())))?;
             send(session, NamesEvent::Path(at));
+        }
+        NamesOrder::Member(key) => {
+            let key = key.map(|key| *key);
+            key.as_ref().map_or(Ok(()), ClusterKey::check)?;
+            agent.keep_member(key).map_err(cannot("keep the key of the cluster"))?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Hold(name, root, holder) => {
+            agent.fetchers.lock().end(root, &holder);
+            store(agent)?.hold(&name, root, holder)?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Fetch(name, root, holder) => {
+            holder.check()?;
+            let holders = agent.fetchers.lock().note(root, &holder, clock::now_ns());
+            let each = |NameEntry { record, .. }| {
+                send(session, NamesEvent::Entry(Box::new(NameEntry { record, holders })));
+            };
+            store(agent)?.find_one(&name).map(each);
+            send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Piece(..) => {}
     }

@@ -7,8 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use garland_protocol::{NAME_MANIFEST_MAX, NameEntry, content_digest};
+use garland_protocol::{NAME_MANIFEST_MAX, NameEntry, NameHolder, content_digest};
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 
 /// The end of the file names of manifests.
 const MANIFEST: &str = "manifest";
@@ -40,7 +41,7 @@ impl NameStore {
     /// When the directory cannot be read.
     pub fn find(&self, name: Option<&str>, mut each: impl FnMut(NameEntry)) -> io::Result<()> {
         if let Some(name) = name {
-            self.entry(name).into_iter().for_each(each);
+            self.find_one(name).into_iter().for_each(each);
             return Ok(());
         }
         let files = match fs::read_dir(&self.0) {
@@ -83,7 +84,7 @@ impl NameStore {
         entry.check()?;
         let told = |error: io::Error| format!("cannot write below {}: {error}", self.0.display());
         let name = entry.record.name();
-        let (path, old) = (self.path(name), self.entry(name));
+        let (path, old) = (self.path(name), self.find_one(name));
         if old.as_ref().is_some_and(|old| old.record.number() > entry.record.number()) {
             return Ok(());
         }
@@ -108,7 +109,25 @@ impl NameStore {
         write(&path, &entry.to_bytes()).map_err(told)
     }
 
-    fn entry(&self, name: &str) -> Option<NameEntry> {
+    /// Adds a holder of the content with the manifest `root` to the entry of `name`, if it has this content.
+    ///
+    /// # Errors
+    /// When the holder has no usual name or path, or the entry cannot be written.
+    pub fn hold(&self, name: &str, root: [u8; 32], holder: NameHolder) -> Result<(), String> {
+        static CHANGING: Mutex<()> = Mutex::new(());
+        holder.check()?;
+        let _changing = CHANGING.lock();
+        let Some(mut entry) = self.find_one(name) else { return Ok(()) };
+        let has_content = entry.record.content().is_some_and(|content| content.root == root);
+        if !has_content || entry.holders.contains(&holder) {
+            return Ok(());
+        }
+        entry.add(holder);
+        self.keep(&entry, &[])
+    }
+
+    /// Returns the entry of `name`.
+    pub fn find_one(&self, name: &str) -> Option<NameEntry> {
         read(&self.path(name)).filter(|entry| entry.record.name() == name)
     }
 
@@ -130,8 +149,11 @@ fn read(path: &Path) -> Option<NameEntry> {
     NameEntry::parse(&bytes)
 }
 
-/// Writes a file under a temporary name, and renames it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file with mode 0600 under a temporary name, and renames it when it is on stable storage.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("tmp{}-{number}", std::process::id()));

@@ -6,6 +6,7 @@ mod bonds;
 mod checked;
 mod comings;
 mod disks;
+mod members;
 mod racks;
 mod rails;
 mod scenarios;

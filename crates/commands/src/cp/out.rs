@@ -137,7 +137,7 @@ impl<'a> PlannedCopy<'a> {
     ) -> Result<(CopyResult, Option<JoinListener>), Failure> {
         let Self { request, site, interrupts, mut phases, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
-        let (args, Site { inventory, places, lab }) = (request.args, site);
+        let (args, Site { inventory, places, lab, .. }) = (request.args, site);
         let (lab, began_ns) = (lab.as_ref(), phases.last_ns());
         let builder =
             builder(context, (request, site), (&nodes, &injections.clocks), &interrupts, run);
@@ -221,9 +221,10 @@ fn builder<'a>(
     interrupts: &Arc<Interrupts>,
     run: &Run,
 ) -> FleetBuilder<'a> {
-    let Site { inventory, places, lab } = site;
+    let Site { inventory, places, lab, here } = site;
     let launch = &request.args.launch;
     FleetBuilder {
+        here: here.clone(),
         inventory: Some(inventory),
         interrupts: Some(Arc::clone(interrupts)),
         quiet: request.args.quiet || context.json,

@@ -64,6 +64,15 @@ impl Left {
     }
 }
 
+/// Opens all partial files of `name` in `folder`, which may have been opened with O_PATH.
+pub fn open_all(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = &openat(folder, ".", flags, Mode::empty()) else { return Vec::new() };
+    let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
+    let opened = names.filter_map(|hidden| open(folder, OsStr::from_bytes(&hidden)));
+    opened.map(File::from).collect()
+}
+
 /// Creates the partial file `hidden` and locks it: the lock shows that the copy is alive. A copy that removes
 /// what dead ones left may take the file before it is locked; then it is created again.
 pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {

@@ -10,7 +10,7 @@ mod files;
 mod forget;
 mod interface;
 mod kept;
-mod left;
+pub mod left;
 mod null;
 mod outflow;
 mod output;

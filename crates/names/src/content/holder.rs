@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_commands::cp::elsewhere;
-use garland_mount::{NodeFile, NodeFileError, NodeFiles, Reach};
+use garland_mount::{NodeFileError, NodeFiles, Reach};
 use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
 use garland_remote::{Address, Object};
 use garland_sys::signal::Interrupts;
@@ -25,6 +25,21 @@ pub enum HolderFault {
     Unread(String),
     /// It has no such file any more, or its bytes are not those of the manifest; what differs.
     Differs(String),
+    /// The bytes did not arrive at it yet.
+    Later,
+}
+
+/// What a holder is to the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// It still fetches the content, and this copy follows it.
+    Followed,
+    /// It has the content.
+    Whole,
+    /// It has the content, and its wire passes the blocks of this copy on.
+    Member,
+    /// It still fetches the content.
+    Arriving,
 }
 
 /// A place where the content of a name lies.
@@ -33,8 +48,7 @@ pub struct Holder {
     pub record: NameHolder,
     access: Access,
     open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
-    /// Whether the node takes part in the copy: its wire passes the blocks on.
-    is_member: bool,
+    relation: Relation,
 }
 
 enum Access {
@@ -47,16 +61,14 @@ enum Access {
 
 enum OpenFile {
     Here(File),
-    Node(NodeFile),
     Origin(Object),
 }
 
 impl Holder {
-    /// Creates the holder of a record; `reach` connects to its node's agent, which is one of the copy's if
-    /// `is_member`. Nothing is contacted.
+    /// Creates the holder of a record; `reach` connects to its node's agent. Nothing is contacted.
     pub fn new(
         record: NameHolder,
-        (reach, is_member): (Reach, bool),
+        (reach, relation): (Reach, Relation),
         interrupts: &Arc<Interrupts>,
     ) -> Self {
         let access = match record.kind {
@@ -65,17 +77,17 @@ impl Holder {
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, access, open: Mutex::default(), is_member }
+        Self { record, access, open: Mutex::default(), relation }
     }
 
-    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire the copy uses, and
-    /// most at the origin. What cannot be reached from here comes last.
+    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire others use, and most
+    /// at the origin. What cannot be reached from here comes last.
     pub fn rank(&self) -> u8 {
         match self.access {
             Access::Here => 0,
-            Access::Node(_) => 1 + u8::from(self.is_member),
-            Access::Origin(_) => 3,
-            Access::Elsewhere => 4,
+            Access::Node(_) => 1 + self.relation as u8,
+            Access::Origin(_) => 5,
+            Access::Elsewhere => 6,
         }
     }
 
@@ -86,23 +98,31 @@ impl Holder {
         index: u64,
         bytes: &mut [u8],
     ) -> Result<(), HolderFault> {
+        let (offset, digest) = (file.layout.offset(index), file.digests.get(index as usize));
+        let differs =
+            || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
+        if let (Access::Node(node), Some(digest)) = (&self.access, digest) {
+            let arriving = matches!(self.relation, Relation::Followed | Relation::Arriving);
+            let read = node.read(&self.path(file), offset, bytes, (*digest, arriving));
+            read.map_err(|error| match error {
+                NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
+                NodeFileError::Refused(reason) => HolderFault::Differs(reason),
+                NodeFileError::Differs => differs(),
+                NodeFileError::Later => HolderFault::Later,
+            })?;
+            return if content_digest(bytes) == *digest { Ok(()) } else { Err(differs()) };
+        }
         let open = self.open(number, file)?;
-        let offset = file.layout.offset(index);
         let read = match &*open {
             OpenFile::Here(file) => {
                 file.read_exact_at(bytes, offset).map_err(|error| error::reason(&error))
             }
-            OpenFile::Node(file) => file.read(offset, bytes),
             OpenFile::Origin(object) => {
                 object.fill(offset, bytes).map_err(|trouble| trouble.message().to_owned())
             }
         };
         read.map_err(HolderFault::Unread)?;
-        if Some(&content_digest(bytes)) != file.digests.get(index as usize) {
-            let what = format!("{} differs in block {index}", self.shown(file));
-            return Err(HolderFault::Differs(what));
-        }
-        Ok(())
+        if Some(&content_digest(bytes)) == digest { Ok(()) } else { Err(differs()) }
     }
 
     fn open(&self, number: usize, file: &NamedFile) -> Result<Arc<OpenFile>, HolderFault> {
@@ -138,13 +158,9 @@ impl Holder {
                 let length = object.size();
                 (OpenFile::Origin(object), length)
             }
-            Access::Node(node) => {
-                let file = node.open(&path).map_err(|error| match error {
-                    NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
-                    NodeFileError::Refused(reason) => HolderFault::Differs(reason),
-                })?;
-                let length = file.length();
-                (OpenFile::Node(file), length)
+            // Its blocks are read by the path of the file.
+            Access::Node(_) => {
+                return Err(HolderFault::Differs("its manifest lacks a digest".to_owned()));
             }
         };
         if length != file.layout.length {

@@ -15,7 +15,7 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
-pub use self::holder::{Holder, HolderFault};
+pub use self::holder::{Holder, HolderFault, Relation};
 pub use self::window::HolderState;
 use self::window::Window;
 
@@ -24,6 +24,10 @@ const IN_FLIGHT: usize = 4;
 
 /// The number of holders that are read from at a time. Others take the place of those that fail.
 const ACTIVE: usize = 8;
+
+/// How many times in a row a block may not have arrived at a holder, each time after some seconds, before that is left
+/// alone.
+const LATE: u32 = 3;
 
 /// The interval between two checks whether a wait goes on.
 const TICK: Duration = Duration::from_millis(100);
@@ -38,7 +42,10 @@ struct Shared {
     first: Vec<u64>,
     holders: Vec<Holder>,
     window: Mutex<Window>,
-    moved: Condvar,
+    /// Wakes the threads that fetch: a block is wanted, or nothing is any more.
+    wanted: Condvar,
+    /// Wakes readers: a block has come, or a holder has failed.
+    came: Condvar,
     active: Mutex<usize>,
     interrupts: Arc<Interrupts>,
 }
@@ -68,7 +75,8 @@ impl NamedSource {
             first,
             holders,
             window,
-            moved: Condvar::new(),
+            wanted: Condvar::new(),
+            came: Condvar::new(),
             active: Mutex::new(0),
             interrupts: Arc::clone(interrupts),
         });
@@ -128,7 +136,8 @@ impl Drop for NamedSource {
             window.failed(holder, HolderFault::Unread("it is no longer needed".to_owned()));
         }
         drop(window);
-        self.0.moved.notify_all();
+        self.0.wanted.notify_all();
+        self.0.came.notify_all();
     }
 }
 
@@ -151,20 +160,31 @@ impl Shared {
 
     /// Fetches blocks from a holder until it fails or nothing more is needed.
     fn work(shared: &Arc<Self>, holder: usize) {
+        let mut late = 0;
         while let Some(block) = shared.claim(holder) {
             let number = shared.first.partition_point(|first| *first <= block) - 1;
             let (file, index) = (&shared.manifest.files[number], block - shared.first[number]);
             let mut bytes = vec![0; file.layout.block_length(index) as usize];
             let read = shared.holders[holder].read((number, file), index, &mut bytes);
+            late = if read == Err(HolderFault::Later) { late + 1 } else { 0 };
             let mut window = shared.window.lock();
             let is_first = window.holders()[holder].fault.is_none();
-            let failed = read.is_err();
+            let is_unfetched = read.is_err();
+            let failed = is_unfetched && (late == 0 || late >= LATE);
             match read {
                 Ok(()) => window.fetched(holder, block, bytes),
+                Err(HolderFault::Later) if late < LATE => window.later(holder, block),
+                Err(HolderFault::Later) => {
+                    let why = "nothing more arrived there".to_owned();
+                    window.failed(holder, HolderFault::Unread(why));
+                }
                 Err(fault) => window.failed(holder, fault),
             }
             drop(window);
-            shared.moved.notify_all();
+            shared.came.notify_all();
+            if is_unfetched {
+                shared.wanted.notify_all();
+            }
             if failed && is_first {
                 // Without a thread the holders that are left do the work.
                 let _ = Self::activate(shared);
@@ -181,7 +201,7 @@ impl Shared {
             if let Some(block) = window.next(holder, clock::now_ns()) {
                 return Some(block);
             }
-            self.moved.wait_for(&mut window, TICK);
+            self.wanted.wait_for(&mut window, TICK);
         }
     }
 
@@ -189,17 +209,20 @@ impl Shared {
     fn block(&self, number: u64, stale: &dyn Fn() -> bool) -> Result<Arc<Vec<u8>>, FeedError> {
         let mut window = self.window.lock();
         loop {
-            if let Some(bytes) = window.want(number) {
+            let here = window.want(number);
+            if window.is_queued() {
+                self.wanted.notify_all();
+            }
+            if let Some(bytes) = here {
                 return Ok(bytes);
             }
-            self.moved.notify_all();
             if window.is_lost() {
                 return Err(FeedError::Broken(self.lost(window.holders())));
             }
             if stale() || self.interrupts.have_come() {
                 return Err(FeedError::NotYet);
             }
-            self.moved.wait_for(&mut window, TICK);
+            self.came.wait_for(&mut window, TICK);
         }
     }
 
@@ -207,7 +230,10 @@ impl Shared {
     fn lost(&self, states: &[HolderState]) -> String {
         let reason = |(holder, state): (&Holder, &HolderState)| {
             let (HolderFault::Unread(reason) | HolderFault::Differs(reason)) =
-                state.fault.as_ref()?;
+                state.fault.as_ref()?
+            else {
+                return None;
+            };
             Some(format!("{}: {reason}", holder.record.node))
         };
         let reasons: Vec<String> = self.holders.iter().zip(states).filter_map(reason).collect();

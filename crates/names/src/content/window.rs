@@ -168,6 +168,18 @@ impl Window {
         }
     }
 
+    /// Notes that `holder` does not have block `number` yet. Others may fetch it, and `holder` again.
+    pub fn later(&mut self, holder: usize, number: u64) {
+        if let Some(slot @ Slot::Fetching(..)) = self.slots.get_mut(&number)
+            && let Slot::Fetching(by, _) = slot
+        {
+            by.retain(|it| *it != holder);
+            if by.is_empty() {
+                *slot = Slot::Queued;
+            }
+        }
+    }
+
     /// Notes that `holder` cannot be used. Others fetch what it was to fetch.
     pub fn failed(&mut self, holder: usize, fault: HolderFault) {
         self.holders[holder].fault.get_or_insert(fault);
@@ -179,6 +191,11 @@ impl Window {
                 }
             }
         }
+    }
+
+    /// Returns whether a block waits for a holder.
+    pub fn is_queued(&self) -> bool {
+        self.slots.values().any(|slot| matches!(slot, Slot::Queued))
     }
 
     /// Returns what each holder has given.
@@ -254,6 +271,18 @@ mod tests {
         window.failed(0, HolderFault::Differs("x".to_owned()));
         assert!(window.is_lost());
         assert_eq!(window.holders()[0].bytes, 10);
+    }
+
+    #[test]
+    fn a_block_that_has_not_arrived_is_fetched_again_by_anybody() {
+        let mut window = window(1, 2);
+        assert!(window.want(0).is_none());
+        assert_eq!((window.next(0, 0), window.next(1, 0)), (Some(0), None));
+        window.later(0, 0);
+        assert_eq!(window.next(1, 0), Some(0));
+        window.later(1, 0);
+        assert_eq!(window.next(1, 0), Some(0));
+        assert!(!window.is_lost());
     }
 
     #[test]

@@ -149,6 +149,10 @@ pub enum Ask {
     Close(u64),
     /// Return the size and the free space of the file system that this path is on.
     Space(Vec<u8>),
+    /// Read bytes of a regular file that have this digest: the path, the offset, the number of bytes, the digest, and
+    /// whether the file may still be arriving. The bytes are the payload of the reply. Other bytes are the error
+    /// `ESTALE`, or `EAGAIN` if they did not arrive within some seconds.
+    Verified(Vec<u8>, u64, u32, [u8; 32], bool),
 }
 
 impl Ask {
@@ -165,7 +169,9 @@ impl Ask {
             offset.checked_add(length).is_some_and(|end| i64::try_from(end).is_ok())
         };
         match self {
-            Self::Read(_, offset, length) => *length <= PIECE && within(*offset, (*length).into()),
+            Self::Read(_, offset, length) | Self::Verified(_, offset, length, ..) => {
+                *length <= PIECE && within(*offset, (*length).into())
+            }
             Self::Write(_, offset) => within(*offset, PIECE.into()),
             Self::Allocate(_, _, offset, length) => within(*offset, *length),
             Self::Seek(_, offset, _) => within(*offset, 0),
@@ -189,6 +195,7 @@ impl Ask {
             | Self::RemoveFolder(path)
             | Self::Open(path, _)
             | Self::List(path)
+            | Self::Verified(path, ..)
             | Self::Space(path) => [Some(path), None],
             Self::Link(one, two) | Self::Rename(one, two, _) => [Some(one), Some(two)],
             Self::Stat(FileRef::Open(_))

@@ -14,10 +14,11 @@ fn manifest() -> NameManifest {
 
 #[test]
 fn only_the_key_makes_a_record_and_every_field_counts() {
-    let (key, other) = (Secret([1; 32]), Secret([2; 32]));
+    let key = Secret([1; 32]);
+    let [public, other] = [&key, &Secret([2; 32])].map(RecordKey::of);
     let content = NamedContent { root: [3; 32], length: 5, files: 1 };
     let record = NameRecord::new("llama:v3", 7, Some(content), &key);
-    assert!(record.is_made_with(&key) && !record.is_made_with(&other));
+    assert!(record.is_signed_by(&public) && !record.is_signed_by(&other));
     let changed = [
         NameRecord { name: "llama:v4".to_owned(), ..record.clone() },
         NameRecord { number: 8, ..record.clone() },
@@ -26,8 +27,8 @@ fn only_the_key_makes_a_record_and_every_field_counts() {
         NameRecord { content: Some(NamedContent { length: 6, ..content }), ..record.clone() },
         NameRecord { content: Some(NamedContent { files: 2, ..content }), ..record.clone() },
     ];
-    assert!(changed.iter().all(|record| !record.is_made_with(&key)));
-    assert!(NameRecord::new("x", 7, None, &key).is_made_with(&key));
+    assert!(changed.iter().all(|record| !record.is_signed_by(&public)));
+    assert!(NameRecord::new("x", 7, None, &key).is_signed_by(&public));
 }
 
 #[test]

@@ -484,6 +484,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         disk: None,
         records: Records::default(),
         names: None,
+        cluster_key: None,
         transport: Transport::Tcp,
     };
     let serve = || garland_agent::serve(config, |_| Ok(())).expect("the agent serves");

@@ -1,0 +1,79 @@
+//! Reads bytes that the reader knows by their digest, also from files that are still arriving, which have hidden
+//! names until then.
+
+use std::fs::File;
+use std::time::Duration;
+
+use garland_dataplane::store::left;
+use garland_protocol::{Answer, FileKind, content_digest};
+use garland_sys::{clock, threads};
+use rustix::fs::{OFlags, SeekFrom, seek};
+use rustix::io::Errno;
+
+use super::attr;
+use super::places::Place;
+
+/// How long a request waits for bytes that have not arrived.
+const ARRIVAL: Duration = Duration::from_secs(2);
+
+/// The interval at which it looks.
+const LOOK: Duration = Duration::from_millis(4);
+
+/// The bytes that are wanted.
+pub struct Wanted<'a> {
+    pub offset: u64,
+    pub length: u32,
+    pub digest: &'a [u8; 32],
+    /// Whether the file may still be arriving.
+    pub arriving: bool,
+}
+
+/// Appends the wanted bytes of the file that `find` finds to `frame`; `read` reads them from an open file.
+///
+/// # Errors
+/// `ESTALE` if the file has other bytes, `EAGAIN` if they did not arrive, otherwise why it cannot be read.
+pub fn read<'a>(
+    find: impl Fn() -> Result<Place<'a>, Errno>,
+    wanted: &Wanted<'_>,
+    frame: &mut Vec<u8>,
+    read: impl Fn(&File, &mut Vec<u8>) -> Result<(), Errno>,
+) -> Result<Answer, Errno> {
+    let (before, until_ns) = (frame.len(), clock::after(ARRIVAL));
+    let mut has = |file: File| -> Result<(), Errno> {
+        if attr::of_open(&file)?.kind != FileKind::File {
+            return Err(Errno::NXIO);
+        }
+        frame.truncate(before);
+        read(&file, frame)?;
+        if content_digest(&frame[before..]) == *wanted.digest { Ok(()) } else { Err(Errno::STALE) }
+    };
+    loop {
+        // Its directory may be missing, too.
+        let place = find();
+        let open = |place: &Place<'_>| place.open(OFlags::RDONLY, 0);
+        match place.as_ref().map_err(|error| *error).and_then(open).and_then(|it| has(it.into())) {
+            Ok(()) => return Ok(Answer::Done),
+            Err(error) if !wanted.arriving => return Err(error),
+            Err(_) => {}
+        }
+        let partial = place.map_or_else(|_| Vec::new(), |it| left::open_all(&it.folder, it.name));
+        let mut arrived = partial.into_iter().filter(|file| has_arrived(file, wanted));
+        if arrived.any(|file| has(file).is_ok()) {
+            return Ok(Answer::Done);
+        }
+        if clock::until(until_ns).is_zero() {
+            return Err(Errno::AGAIN);
+        }
+        threads::sleep(LOOK);
+    }
+}
+
+/// Returns whether the wanted bytes of a file were written: where they were not is a hole. A file system that does not
+/// know holes says yes, and the digest decides.
+fn has_arrived(file: &File, wanted: &Wanted<'_>) -> bool {
+    let end = wanted.offset + u64::from(wanted.length);
+    seek(file, SeekFrom::Hole(wanted.offset)).is_ok_and(|hole| hole >= end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+use garland_protocol::HolderKind;
+
+use super::*;
+
+const ROOT: [u8; 32] = [7; 32];
+
+fn holder(node: &str) -> NameHolder {
+    NameHolder { node: node.to_owned(), kind: HolderKind::Node, path: b"x".to_vec() }
+}
+
+fn names(holders: &[NameHolder]) -> Vec<&str> {
+    holders.iter().map(|holder| holder.node.as_str()).collect()
+}
+
+#[test]
+fn each_learns_who_began_before_it_and_who_is_silent_is_forgotten() {
+    let mut fetchers = Fetchers::default();
+    assert!(fetchers.note(ROOT, &holder("a"), 0).is_empty());
+    assert_eq!(names(&fetchers.note(ROOT, &holder("b"), 1)), ["a"]);
+    assert_eq!(names(&fetchers.note(ROOT, &holder("c"), 2)), ["a", "b"]);
+    assert!(fetchers.note([8; 32], &holder("d"), 3).is_empty(), "another content");
+    assert_eq!(names(&fetchers.note(ROOT, &holder("c"), LEASE_NS)), ["b"], "a's lease is over");
+    fetchers.end(ROOT, &holder("b"));
+    assert!(fetchers.note(ROOT, &holder("c"), LEASE_NS + 1).is_empty());
+    assert_eq!(names(&fetchers.note(ROOT, &holder("a"), LEASE_NS + 2)), ["c"], "it begins again");
+}
+
+#[test]
+fn one_learns_of_the_last_ones_only_and_their_number_is_bounded() {
+    let mut fetchers = Fetchers::default();
+    for number in 0..FETCHERS_MAX + 9 {
+        fetchers.note(ROOT, &holder(&format!("n{number}")), 0);
+    }
+    let before = fetchers.note(ROOT, &holder("late"), 1);
+    assert_eq!(before.len(), HOLDERS_MAX);
+    assert_eq!(names(&before).last(), Some(&format!("n{}", FETCHERS_MAX - 1).as_str()));
+    assert_eq!(fetchers.0[&ROOT].len(), FETCHERS_MAX);
+}

@@ -1,0 +1,125 @@
+//! Nodes that get contents by themselves, with the key of the cluster: at the same time, one after another, and while
+//! some of them die.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use garland_lab::fault;
+use garland_testkit::{RunOutput, Running, Scratch, random_file};
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+const BYTES: u64 = 15_000_000;
+
+/// Seven nodes, each with a wire of 60 Mbit/s: the file takes two seconds.
+const TOPOLOGY: &str = "\
+version = 1
+name = \"members\"
+[topology]
+shape = \"star\"
+nodes = \"n[0-7]\"
+rate = \"60mbit\"
+";
+
+/// Returns the file of the key that the agent of a node keeps.
+fn key(scratch: &Scratch, node: &str) -> PathBuf {
+    let folder = scratch.state().join(node).join("names");
+    let mut files = fs::read_dir(folder).expect("it has names").flatten().map(|file| file.path());
+    files.find(|path| path.extension().is_some_and(|it| it == "key")).expect("it has a key")
+}
+
+/// Starts a command on a node, as a member of the cluster.
+fn start(stage: &Stage<'_>, scratch: &Scratch, node: &str, words: &[&str]) -> Running {
+    let variable = format!("GARLAND_CLUSTER_KEY={}", key(scratch, node).display());
+    let program = env!("CARGO_BIN_EXE_garland");
+    let before = ["lab", "exec", node, "--", "env", &variable, program];
+    stage.garland.start(&[&before, words].concat())
+}
+
+fn get(stage: &Stage<'_>, scratch: &Scratch, node: &str) -> Running {
+    let to = format!("{}/", stage.root(node).display());
+    start(stage, scratch, node, &["get", "--json", "model:1", &to])
+}
+
+/// Returns how many bytes came from a holder.
+fn given(result: &Value, holder: &str) -> u64 {
+    let holders = result["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = holders.iter().filter(|share| share["node"] == holder);
+    of.map(|share| share["bytes"].as_u64().unwrap_or(0)).sum()
+}
+
+fn whole(said: RunOutput) -> Value {
+    said.with_code(0).json()
+}
+
+#[test]
+fn nodes_follow_each_other_and_one_that_comes_later_needs_no_particular_holder() {
+    let scratch = Scratch::new("members");
+    let stage = Stage::new(&scratch, TOPOLOGY);
+    let source = scratch.path("source");
+    random_file(&source, BYTES, 5);
+    let (shown, garland) = (source.display().to_string(), &stage.garland);
+    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
+    let _ = garland.run(&["cp", &shown, "lab:n1:/m/"]).with_code(0);
+    let _ = garland.run(&["publish", "lab:n1:/m/source", "--as", "model:1"]).with_code(0);
+    // All at once: the holder is read once, and little more.
+    let nodes = ["n2", "n3", "n4", "n5"];
+    let running = nodes.map(|node| get(&stage, &scratch, node));
+    let results = running.map(|it| whole(it.end()));
+    stage.assert_has(&nodes, "source", &source);
+    let of_holder: u64 = results.iter().map(|result| given(result, "lab:n1")).sum();
+    assert!((BYTES..=BYTES + BYTES / 10).contains(&of_holder), "{of_holder} of {BYTES}");
+    let listed = garland.run(&["names"]).with_code(0).out;
+    assert!(listed.contains("held by lab:n[1-5]"), "{listed}");
+    // A node sees the list, and changes nothing.
+    let seen = start(&stage, &scratch, "n7", &["names"]).end().with_code(0).out;
+    assert_eq!(seen, listed);
+    for words in [&["unpublish", "model:1"][..], &["publish", &shown, "--as", "model:1"]] {
+        let refused = start(&stage, &scratch, "n7", words).end().with_code(2);
+        assert!(refused.err.contains("it can read names, not change them"), "{}", refused.err);
+    }
+    // The first holder is gone, and so is a keeper with it.
+    assert!(fault::kill(&stage.lab, "n1").expect("it can be killed") > 0);
+    let late = whole(get(&stage, &scratch, "n7").end());
+    stage.assert_has(&["n7"], "source", &source);
+    assert_eq!(given(&late, "lab:n1"), 0, "{late}");
+    // With another key, those that do not have it are strangers.
+    let old = fs::read(key(&scratch, "n7")).expect("it has a key");
+    let _ = garland.run(&["up", "--new-cluster-key", "lab:n[2-7]"]).with_code(0);
+    assert_ne!(fs::read(key(&scratch, "n7")).expect("it has a key"), old);
+    assert_eq!(start(&stage, &scratch, "n7", &["names"]).end().with_code(0).out.lines().count(), 1);
+    fs::write(key(&scratch, "n7"), old).expect("it is written");
+    let stranger = start(&stage, &scratch, "n7", &["names"]).end().with_code(3);
+    assert!(stranger.err.contains("no standing agent answers"), "{}", stranger.err);
+    let kept = key(&scratch, "n6");
+    let _ = garland.run(&["down", "lab:n[2-7]"]).with_code(0);
+    assert!(!kept.exists(), "an agent that ends takes its key back");
+}
+
+#[test]
+fn those_that_follow_one_that_dies_go_on_with_others() {
+    let scratch = Scratch::new("members-die");
+    let stage = Stage::new(&scratch, TOPOLOGY);
+    let source = scratch.path("source");
+    random_file(&source, BYTES, 6);
+    let (shown, garland) = (source.display().to_string(), &stage.garland);
+    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
+    let _ = garland.run(&["cp", &shown, "lab:n7:/m/"]).with_code(0);
+    let _ = garland.run(&["publish", "lab:n7:/m/source", "--as", "model:1"]).with_code(0);
+    let first = get(&stage, &scratch, "n4");
+    std::thread::sleep(Duration::from_millis(300));
+    let followers = ["n5", "n6"].map(|node| get(&stage, &scratch, node));
+    std::thread::sleep(Duration::from_millis(700));
+    // The node with all its processes, and one of the three that keep the list.
+    for node in ["n4", "n1"] {
+        assert!(fault::kill(&stage.lab, node).expect("it can be killed") > 0);
+    }
+    drop(first);
+    for (node, running) in ["n5", "n6"].into_iter().zip(followers) {
+        let _ = whole(running.end());
+        stage.assert_has(&[node], "source", &source);
+    }
+    let _ = garland.run(&["down", "lab:n[1-7]"]);
+}

@@ -1,0 +1,109 @@
+//! By which right this machine reaches the agents that keep names: as the controller that started them, or as a
+//! member of the cluster, with the key that its own agent was given.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use garland_fleet::standing::{RecordDir, Standing};
+use garland_mount::Reach;
+use garland_protocol::{ClusterKey, KeyPair, RecordKey, Secret};
+use garland_results::places::Places;
+use garland_sys::process;
+use garland_terminal::failure::Failure;
+
+/// The environment variable with the path of the cluster's key, for agents that are confined to a directory.
+const KEY_VARIABLE: &str = "GARLAND_CLUSTER_KEY";
+
+/// The standing agents of a cluster, and the keys by which they and their names are recognised.
+pub struct Access {
+    keys: KeyPair,
+    records: RecordKey,
+    standing: Vec<Standing>,
+    member: Option<ClusterKey>,
+}
+
+impl Access {
+    /// Returns the access to the agents of `lab` or of real nodes: that of their controller if this machine has
+    /// records of them, and otherwise that of a member if it has the cluster's key.
+    ///
+    /// # Errors
+    /// When the state directory or the cluster's key cannot be read.
+    pub fn open(places: &Places, lab: Option<&str>) -> Result<Self, Failure> {
+        let given = std::env::var_os(KEY_VARIABLE).map(PathBuf::from);
+        let standing = match (&given, lab) {
+            (Some(_), None) => Vec::new(),
+            _ => Standing::all(&RecordDir::open(places, lab)?),
+        };
+        if standing.is_empty() && lab.is_none() {
+            let path = given.clone().unwrap_or_else(|| places.cluster_key());
+            let key = std::fs::read(&path).ok().and_then(|bytes| ClusterKey::parse(&bytes));
+            if let Some(key) = key {
+                return Ok(Self::of_member(key));
+            }
+            if given.is_some() {
+                let shown = path.display();
+                return Err(Failure::usage(format!("{shown} is no key of a cluster"))
+                    .hint("`garland up NODES` gives agents new keys"));
+            }
+        }
+        let keys = places.controller_keys()?;
+        Ok(Self { records: RecordKey::of(&keys.private), keys, standing, member: None })
+    }
+
+    fn of_member(key: ClusterKey) -> Self {
+        let standing = key.agents.iter().cloned().map(Standing::of_cluster).collect();
+        Self { keys: key.keys(), records: key.records, standing, member: Some(key) }
+    }
+
+    /// Returns the keys by which agents recognise this machine.
+    pub fn keys(&self) -> &KeyPair {
+        &self.keys
+    }
+
+    /// Returns the key by which the records of names are recognised.
+    pub fn records(&self) -> &RecordKey {
+        &self.records
+    }
+
+    /// Returns the standing agents, in the order of their names.
+    pub fn standing(&self) -> &[Standing] {
+        &self.standing
+    }
+
+    /// Returns the name of this machine in the cluster, and the directory below which its agent resolves paths; `None`
+    /// if it is not a member but the controller.
+    pub fn member(&self) -> Option<(&str, &[u8])> {
+        self.member.as_ref().map(|key| (key.node.as_str(), key.root.as_slice()))
+    }
+
+    /// Returns the name of this machine in results and in the list of holders.
+    pub fn own_name(&self) -> String {
+        self.member().map_or_else(process::host_name, |(node, _)| node.to_owned())
+    }
+
+    /// Returns the key that signs records.
+    ///
+    /// # Errors
+    /// When this machine is a member, which reads names only.
+    pub fn signer(&self) -> Result<&Secret, Failure> {
+        match self.member() {
+            None => Ok(&self.keys.private),
+            Some(_) => Err(Failure::usage(
+                "this machine is a node: it can read names, not change them",
+            )
+            .hint(
+                "publish where the agents were started, by `garland publish NODE:PATH --as NAME`",
+            )),
+        }
+    }
+
+    /// Returns a function that connects to the standing agent of a node.
+    pub fn reach(&self, node: &str) -> Reach {
+        let record = self.standing.iter().find(|record| record.name == node).cloned();
+        let keys = self.keys.clone();
+        Arc::new(move |_| {
+            let record = record.as_ref().ok_or("no standing agent")?;
+            record.connect(&keys).map_err(|error| error.to_string())
+        })
+    }
+}

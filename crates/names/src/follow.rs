@@ -1,0 +1,143 @@
+//! Nodes that fetch the same content at the same time follow each other: each reads from one that began before it,
+//! which has what it has fetched so far. So the origin, or a holder, is read once for all of them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_commands::cp::site::Target;
+use garland_core::cluster::Node;
+use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest};
+use garland_sys::channel::{RecvTimeoutError, Sender, channel};
+use garland_sys::signal::Interrupts;
+use garland_sys::threads;
+use garland_terminal::failure::Failure;
+
+use crate::access::Access;
+use crate::content::{Holder, Relation};
+use crate::keepers::Keepers;
+
+/// A fetch that the keepers know of, until this is dropped.
+pub struct Fetching {
+    before: Vec<NameHolder>,
+    /// Ends the thread that renews the lease when it is dropped.
+    _renewing: Sender<()>,
+}
+
+impl Fetching {
+    /// Tells the keepers that this node fetches a content to `target`, and that it goes on while this lives. `None` if
+    /// this machine is no member of the cluster, or its agent could not give others what it has.
+    pub fn begin(
+        access: &Arc<Access>,
+        entry: &NameEntry,
+        manifest: &NameManifest,
+        (_, path): &Target,
+        interrupts: &Arc<Interrupts>,
+    ) -> Result<Option<Self>, Failure> {
+        let Some((node, root)) = access.member() else { return Ok(None) };
+        let Some(path) = below(root, place(path, manifest).as_os_str().as_bytes()) else {
+            return Ok(None);
+        };
+        let own = NameHolder { node: node.to_owned(), kind: HolderKind::Node, path };
+        let before = Keepers::open(access, interrupts)?.fetch(entry, &own)?;
+        let (renewing, ended) = channel();
+        let (access, interrupts) = (Arc::clone(access), Arc::clone(interrupts));
+        let entry = entry.clone();
+        let renew = move || {
+            let pause = Duration::from_nanos(LEASE_NS / 3);
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let keepers = Keepers::open(&access, &interrupts);
+                // It is tried again: others take this node for gone only when its lease is over.
+                let _ = keepers.and_then(|mut keepers| keepers.fetch(&entry, &own));
+            }
+        };
+        // Without the thread, others stop following this node after a while.
+        let _ = threads::spawn("lease", renew);
+        Ok(Some(Self { before, _renewing: renewing }))
+    }
+
+    /// Returns the nodes that began before this one, in order.
+    pub fn before(&self) -> &[NameHolder] {
+        &self.before
+    }
+}
+
+/// Returns where the content is going to lie.
+fn place(path: &[u8], manifest: &NameManifest) -> PathBuf {
+    let (given, base) = (Path::new(OsStr::from_bytes(path)), OsStr::from_bytes(&manifest.base));
+    let is_folder = manifest.is_tree || path.ends_with(b"/") || given.is_dir();
+    let place = if is_folder { given.join(base) } else { given.to_owned() };
+    let folder = place.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, place.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => place,
+    }
+}
+
+/// Returns the part of `path`, which lies below `/`, that lies below `root`; `None` if it is elsewhere.
+pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+    let (root, path) = (Path::new(OsStr::from_bytes(root)), Path::new(OsStr::from_bytes(path)));
+    let below = Path::new("/").join(path);
+    Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
+}
+
+/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before this one. As many
+/// of those as there are holders read from these; each later one follows the one that began as many places before it.
+pub fn holders(
+    access: &Access,
+    entry: &NameEntry,
+    (members, before): (&[Node], &[NameHolder]),
+    interrupts: &Arc<Interrupts>,
+) -> Vec<Holder> {
+    let is_member = |holder: &NameHolder| members.iter().any(|node| node.name == holder.node);
+    // What this node has itself is compared with the content anyway.
+    let is_own = |holder: &&NameHolder| access.member().is_some() && is_member(holder);
+    let whole: Vec<&NameHolder> = entry.holders.iter().filter(|it| !is_own(it)).collect();
+    let count = whole.iter().filter(|it| it.kind == HolderKind::Node).count();
+    let followed = followed(before.len(), count);
+    let before = before.iter().enumerate().filter(|(_, it)| !is_own(it)).map(|(at, it)| {
+        (it, if Some(at) == followed { Relation::Followed } else { Relation::Arriving })
+    });
+    let whole = whole
+        .into_iter()
+        .map(|it| (it, if is_member(it) { Relation::Member } else { Relation::Whole }));
+    let holder = |(record, relation): (&NameHolder, Relation)| {
+        Holder::new(record.clone(), (access.reach(&record.node), relation), interrupts)
+    };
+    before.chain(whole).map(holder).collect()
+}
+
+/// Returns which of `before` nodes that began earlier one follows, if `whole` nodes have the content already.
+fn followed(before: usize, whole: usize) -> Option<usize> {
+    before.checked_sub(whole.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_follow_each_other_in_as_many_lines_as_there_are_holders() {
+        assert_eq!(
+            [0, 1, 2, 3].map(|before| followed(before, 0)),
+            [None, Some(0), Some(1), Some(2)]
+        );
+        assert_eq!(
+            [0, 1, 2, 3].map(|before| followed(before, 1)),
+            [None, Some(0), Some(1), Some(2)]
+        );
+        assert_eq!(
+            [1, 2, 3, 4].map(|before| followed(before, 2)),
+            [None, Some(0), Some(1), Some(2)]
+        );
+    }
+
+    #[test]
+    fn a_node_tells_of_what_its_agent_can_read() {
+        assert_eq!(below(b"/", b"data/x"), Some(b"data/x".to_vec()));
+        assert_eq!(below(b"/srv/a", b"/srv/a/x"), Some(b"x".to_vec()));
+        assert_eq!(below(b"/srv/a", b"/srv/b/x"), None);
+    }
+}
