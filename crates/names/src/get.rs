@@ -76,7 +76,9 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
 
 /// Returns an error if what is copied would not be a file or directory.
 fn refuse_streams(path: &[u8]) -> Result<(), Failure> {
-    if path == b"-" || path.starts_with(b"|") || path.starts_with(b"/dev/") {
+    // Files in memory lie below /dev, too.
+    let is_device = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/");
+    if path == b"-" || path.starts_with(b"|") || is_device {
         let what = "garland get writes files and directories, no pipes and devices";
         return Err(Failure::usage(what).hint("get it as a file, and use garland exec to read it"));
     }
