@@ -83,7 +83,11 @@ impl Wire {
         self.traffic.written.fetch_add(length as u64, Ordering::Relaxed);
         if !ask.is_sound(length) {
             return then(Err(match ask {
-                Ask::Read(..) | Ask::Write(..) | Ask::Allocate(..) | Ask::Seek(..) => Errno::FBIG,
+                Ask::Read(..)
+                | Ask::Write(..)
+                | Ask::WriteChange(..)
+                | Ask::Allocate(..)
+                | Ask::Seek(..) => Errno::FBIG,
                 _ => Errno::NAMETOOLONG,
             }));
         }

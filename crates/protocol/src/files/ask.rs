@@ -133,6 +133,9 @@ pub enum Ask {
     Read(u64, u64, u32),
     /// Write the payload to an open file: the handle, and the offset.
     Write(u64, u64),
+    /// Write the payload, which may be empty, to an open file, then change its attributes, and return
+    /// all attributes of the file afterwards: the handle, the offset, and the changes.
+    WriteChange(u64, u64, Changes),
     /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise also its
     /// attributes.
     Sync(u64, bool),
@@ -156,7 +159,7 @@ impl Ask {
     /// before it is used.
     #[must_use]
     pub fn is_sound(&self, payload: usize) -> bool {
-        let bare = !matches!(self, Self::Write(..)) && payload > 0;
+        let bare = !matches!(self, Self::Write(..) | Self::WriteChange(..)) && payload > 0;
         !bare && self.paths().into_iter().flatten().all(is_clean) && self.is_bounded()
     }
 
@@ -167,6 +170,9 @@ impl Ask {
         match self {
             Self::Read(_, offset, length) => *length <= PIECE && within(*offset, (*length).into()),
             Self::Write(_, offset) => within(*offset, PIECE.into()),
+            Self::WriteChange(_, offset, changes) => {
+                within(*offset, PIECE.into()) && changes.size.is_none()
+            }
             Self::Allocate(_, _, offset, length) => within(*offset, *length),
             Self::Seek(_, offset, _) => within(*offset, 0),
             Self::Change(_, changes) => changes.size.is_none_or(|size| within(size, 0)),
@@ -195,6 +201,7 @@ impl Ask {
             | Self::Change(FileRef::Open(_), _)
             | Self::Read(..)
             | Self::Write(..)
+            | Self::WriteChange(..)
             | Self::Sync(..)
             | Self::Allocate(..)
             | Self::Seek(..)
@@ -239,6 +246,9 @@ mod tests {
         assert!(!Ask::Close(1).is_sound(1), "a payload that nobody asked for");
         let size = |size| Changes { size: Some(size), ..Changes::default() };
         assert!(!Ask::Change(FileRef::Open(1), size(1 << 63)).is_sound(0));
+        assert!(Ask::WriteChange(1, 0, Changes::default()).is_sound(1));
+        assert!(!Ask::WriteChange(1, i64::MAX as u64, Changes::default()).is_sound(1));
+        assert!(!Ask::WriteChange(1, 0, size(1)).is_sound(1), "a length is set by itself");
         assert!(!Ask::Make(b"l".into(), NewKind::Link(Vec::new()), 0).is_sound(0));
     }
 }
