@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 use garland_testkit::{Scratch, until};
@@ -59,6 +59,22 @@ fn a_new_file_is_seen_as_its_writer_left_it() {
     }
     let _ = stage.garland.run(&["mount", "-u", "o"]).with_code(0);
     let _ = other.end().with_code(0);
+    stage.end();
+}
+
+#[test]
+fn bytes_go_and_attributes_come_back_in_one_request() {
+    let scratch = Scratch::new("mount-fstat");
+    let stage = Stage::new(&scratch, 1);
+    let mut file = File::create_new(stage.path("local1/x")).unwrap();
+    file.write_all(b"indexed").unwrap();
+    let before = asked(&stage);
+    let seen = file.metadata().unwrap();
+    assert_eq!(asked(&stage) - before, 1);
+    drop(file);
+    let there = fs::metadata(stage.at_node("local1/x")).unwrap();
+    assert_eq!((seen.len(), seen.mtime_nsec()), (7, there.mtime_nsec()));
+    assert_eq!(seen.ctime_nsec(), there.ctime_nsec(), "as git's index keeps it");
     stage.end();
 }
 

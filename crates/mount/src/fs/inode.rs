@@ -161,6 +161,8 @@ pub struct Flow {
     pub behind: Behind<Arc<OpenFile>>,
     /// The file while it is new, and what is done to it is held; `None` for all other files.
     pub held: Option<Held<Arc<OpenFile>>>,
+    /// The attributes in the node's reply to the last write, if it had any.
+    pub landed: Option<Attr>,
     /// The functions to call once all writes are acknowledged.
     pub waiting: Vec<Settled>,
     /// The number of changes of the file by this mount. Each invalidates what was read ahead.
@@ -199,6 +201,15 @@ impl Flow {
         if let Some((owner, data, changes)) = self.held.take().and_then(Held::into_parts) {
             self.behind.put_first(owner, data, changes);
         }
+    }
+
+    /// Ends holding like [`let_go`](Self::let_go), so that the reply of the node has the attributes
+    /// of the file. Returns whether anything was held.
+    pub fn let_go_for_attributes(&mut self) -> bool {
+        let parts = self.held.take().and_then(Held::into_parts);
+        let Some((owner, data, changes)) = parts else { return false };
+        self.behind.put_first(owner, data, Some(changes.unwrap_or_default()));
+        true
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fuser::{ReplyEmpty, ReplyWrite};
 use garland_core::trace::Stage;
-use garland_protocol::{Ask, FRAME_HEAD};
+use garland_protocol::{Answer, Ask, FRAME_HEAD};
 use garland_sys::clock;
 use rustix::io::Errno;
 
@@ -133,6 +133,10 @@ impl Mount {
             if has_changes {
                 mount.told.fetch_add(1, Ordering::AcqRel);
             }
+            let attr = match &outcome {
+                Ok(Reply { answer: Answer::Attr(attr), .. }) => Some(*attr),
+                _ => None,
+            };
             if let Err(error) = outcome {
                 if has_changes {
                     mount.is_refused.store(true, Ordering::Release);
@@ -144,6 +148,7 @@ impl Mount {
             let waiting = {
                 let mut flow = landed.flow();
                 flow.behind.land(number);
+                flow.landed = attr;
                 let settled = flow.behind.is_settled();
                 if settled { std::mem::take(&mut flow.waiting) } else { Vec::new() }
             };
