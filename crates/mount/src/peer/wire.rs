@@ -74,8 +74,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends a request and calls `then` with the result. `payload` is empty or was made by
-    /// [`room`].
+    /// Sends a request and calls `then` with the result; never if the request has no reply. `payload`
+    /// is empty or was made by [`room`].
     pub fn ask(&self, ask: Ask, payload: Vec<u8>, then: Then) {
         let frame = if payload.is_empty() { room(0) } else { payload };
         let length = frame.len() - FRAME_HEAD;
@@ -99,6 +99,7 @@ impl Wire {
         let (stage, asked_ns, bytes) = (recording::stage(&ask), clock::now_ns(), length as u64);
         let pending = Pending { then, stage, asked_ns, bytes };
         match &mut *self.lock() {
+            Ok(_) if !ask.has_reply() => {}
             Ok(unanswered) => drop(unanswered.insert(number, pending)),
             Err(_) => return (pending.then)(Err(Errno::IO)),
         }

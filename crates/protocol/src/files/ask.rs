@@ -148,13 +148,19 @@ pub enum Ask {
     List(Vec<u8>),
     /// Return further entries of the directory with this handle.
     ListOn(u64),
-    /// Close a file or directory. The reply is ignored.
+    /// Close a file or directory. There is no reply.
     Close(u64),
     /// Return the size and the free space of the file system that this path is on.
     Space(Vec<u8>),
 }
 
 impl Ask {
+    /// Whether the agent replies to the request.
+    #[must_use]
+    pub fn has_reply(&self) -> bool {
+        !matches!(self, Self::Close(_))
+    }
+
     /// Whether the request can be executed safely: checks every path and number from the wire
     /// before it is used.
     #[must_use]
