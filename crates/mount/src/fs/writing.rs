@@ -15,6 +15,9 @@ use super::behind::Flight;
 use super::inode::{Inode, OpenFile, Settled};
 use crate::peer::Reply;
 
+/// The errors by which a file system of a node refuses attributes, and not the bytes.
+const REFUSALS: [Errno; 4] = [Errno::PERM, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS];
+
 /// The time in nanoseconds after which what is held is sent, although the file is still open.
 const HELD_NS: u64 = 1_000_000_000;
 
@@ -138,7 +141,7 @@ impl Mount {
                 _ => None,
             };
             if let Err(error) = outcome {
-                if has_changes {
+                if has_changes && REFUSALS.contains(&error) {
                     mount.is_refused.store(true, Ordering::Release);
                 }
                 owner.fail(error);
