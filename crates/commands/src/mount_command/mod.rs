@@ -95,6 +95,8 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     let (listed, sealed) = (job.names.clone(), job.sealed);
     // Mount before entering the lab: the mount must be visible to all processes, the lab's network only here.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
+    // Ctrl-C must not end this process between the mount and the loop that unmounts.
+    let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
     let mounted = garland_mount::mount(job).map_err(refused)?;
     let begun = lab::enter(&nodes, &places, lab, None)
         .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
@@ -102,7 +104,6 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
         // The first error is the one reported.
         let _ = garland_mount::unmount(dir);
     })?;
-    let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
     let record = Record::keep(&places, mounted.dir(), names, kept.name())?;
     phases.end("set-up");
     let ready = || {
