@@ -48,7 +48,10 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     if up.new_cluster_key {
         places.forget_member_keys()?;
     }
-    cluster_key::hand_out(&places, &shelf, &nodes)?;
+    let is_up = |name: &str| {
+        nodes.iter().zip(&reasons).any(|(node, reason)| node.name == name && reason.is_none())
+    };
+    cluster_key::hand_out(&places, &shelf, is_up)?;
     phases.end("link");
     let mut states = Vec::new();
     for ((node, reason), Links { count, failed }) in nodes.iter().zip(reasons).zip(links) {
