@@ -91,7 +91,11 @@ fn a_full_disk_is_told_to_whoever_writes_or_closes() {
     assert_eq!(written.unwrap_err().kind(), ErrorKind::StorageFull);
     drop(file);
     fs::remove_file(stage.path("local1/small/x")).expect("it can be removed");
-    fs::write(stage.path("local1/small/y"), "fits").expect("there is room again");
+    // The node closes the removed file a moment later, and has room then.
+    until("room for another file", || {
+        let file = File::create(stage.path("local1/small/y"));
+        file.and_then(|mut y| y.write_all(b"fits").and_then(|()| y.sync_all())).is_ok()
+    });
     assert_eq!(fs::read_to_string(small.join("y")).unwrap(), "fits");
     let unmounted = Command::new("umount").arg("-l").arg(&small).status();
     assert!(unmounted.expect("umount can be started").success());
