@@ -385,7 +385,8 @@ fn nobody_retires_an_agent_without_its_controllers_key() {
     let retire = |request| retire(address, &agent.controller, &key, request, DEADLINE);
     let asked = retire(RetireRequest::Replace(PROTOCOL));
     assert!(matches!(asked, Ok(RetireReply::NotOlder)), "{asked:?}");
-    let session = agent.connect(&agent.controller, &key).expect("it is its controller");
+    let mut session = agent.connect(&agent.controller, &key).expect("it is its controller");
+    until("its session is served", || session.receive().is_ok_and(|told| !told.is_empty()));
     let asked = retire(RetireRequest::Replace(PROTOCOL + 1));
     assert!(matches!(asked, Ok(RetireReply::Busy)), "{asked:?}");
     drop(session);
