@@ -87,8 +87,7 @@ impl NodeFiles {
         let shown = Path::new(std::ffi::OsStr::from_bytes(path)).display();
         let reason = garland_sys::error::reason(&error.into());
         match self.0.standing() {
-            (false, Some(reason)) => NodeFileError::Unreached(reason),
-            (false, None) => NodeFileError::Unreached(reason),
+            (false, why) => NodeFileError::Unreached(why.unwrap_or(reason)),
             (true, _) => NodeFileError::Refused(format!("cannot open /{shown}: {reason}")),
         }
     }

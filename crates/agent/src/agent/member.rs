@@ -54,7 +54,7 @@ impl Agent {
     pub fn forget_member(&self) {
         let has_key = self.member.lock().is_some();
         if let Some(path) = self.member_file().filter(|_| has_key) {
-            // What is left is of no use: the members' key dies with the agents.
+            // If this fails, the file is useless once the agents have ended.
             let _ = fs::remove_file(path);
         }
     }

@@ -46,7 +46,7 @@ struct NamesPlan {
 /// What some nodes need in one way.
 #[derive(Serialize)]
 struct Row {
-    /// Who takes the content from whom.
+    /// Which node reads from which one.
     spread: &'static str,
     nodes: u32,
     /// From coming to end, in downloads alone: the median and the slowest node.

@@ -181,7 +181,7 @@ impl Lines<'_> {
             let before = self.nodes[at].before;
             for node in self.nodes.iter_mut().filter(|node| node.before == Some(at)) {
                 node.before = before;
-                // It asks whom to follow now.
+                // It chooses the node to follow now.
                 self.log.requests.push(now);
             }
             let comer = self.crowd.in_place_of(self.nodes[at].comer, now, &mut self.random);

@@ -1,4 +1,4 @@
-//! What happened in a simulation, and what is told of it.
+//! The events of a simulation, and the figures that result from them.
 
 use super::crowd::Crowd;
 

@@ -20,7 +20,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Returns what a member is told that asks for the second block of `x`, which it knows as `content`.
+    /// Returns the answer to a member that asks for the second block of `x` by the digest of `content`.
     fn told(&self, content: &[u8], arriving: bool) -> Result<Vec<u8>, Errno> {
         let service = FileService::open(&Root::confined(&self.0).expect("it is there"), None, true);
         let (digest, offset) = (content_digest(content), BLOCK as u64);
