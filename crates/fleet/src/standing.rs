@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_control::Agent;
+use garland_core::cluster::Node;
 use garland_protocol::{ClusterAgent, KeyPair, RetireReply, RetireRequest};
 use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ pub struct Standing {
     pub port: u16,
     /// The agent's public key.
     pub key: [u8; 32],
+    /// The name of the node's rack, if known.
+    #[serde(default)]
+    pub rack: Option<String>,
     /// The path of the agent's log on the node, if known.
     #[serde(default)]
     pub log: Option<PathBuf>,
@@ -64,10 +68,11 @@ const SCHEMA: &str = "garland.standing/1";
 
 impl Standing {
     /// Returns the record of an agent that has been started with `settings`.
-    pub fn of(name: &str, launched: &Launched, settings: Settings) -> Self {
+    pub fn of(node: &Node, launched: &Launched, settings: Settings) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
-            name: name.to_owned(),
+            name: node.name.clone(),
+            rack: node.rack.clone(),
             addresses: launched.addresses.clone(),
             port: launched.ready.port,
             key: launched.ready.key,
@@ -78,15 +83,15 @@ impl Standing {
 
     /// Returns the record of another agent of the cluster, as members know it.
     pub fn of_cluster(agent: ClusterAgent) -> Self {
-        let ClusterAgent { name, addresses, port, key } = agent;
+        let ClusterAgent { name, addresses, port, key, rack } = agent;
         let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
-        Self { schema, name, addresses, port, key, log: None, settings }
+        Self { schema, name, addresses, port, key, rack, log: None, settings }
     }
 
     /// Returns what members of the cluster know of the agent.
     pub fn for_cluster(&self) -> ClusterAgent {
         let (name, addresses) = (self.name.clone(), self.addresses.clone());
-        ClusterAgent { name, addresses, port: self.port, key: self.key }
+        ClusterAgent { name, addresses, port: self.port, key: self.key, rack: self.rack.clone() }
     }
 
     /// Reads the record of the node `name`; none if it has no standing agent.

@@ -39,22 +39,21 @@ impl NodeFiles {
         Self(Peer::new(name, 0, reach, true, Arc::new(Recording::begin(1, false))))
     }
 
-    /// Fills `bytes`, at most [`PIECE`] of them, with the contents of the file `path` from `offset` on, if they have this
-    /// digest. The path has no slash at the beginning, and is below the root of the node's agent. If `arriving`, the
-    /// node may still be fetching them, and waits some seconds for them.
+    /// Returns `length` bytes, at most [`PIECE`], of the file `path` from `offset` on, if they have this digest. The path
+    /// has no slash at the beginning, and is below the root of the node's agent. If `arriving`, the node may still be
+    /// fetching them, and waits some seconds for them.
     ///
     /// # Errors
     /// Why they cannot be had. The caller has to check the digest: the node may lie.
     pub fn read(
         &self,
         path: &[u8],
-        offset: u64,
-        bytes: &mut [u8],
+        (offset, length): (u64, u32),
         (digest, arriving): ([u8; 32], bool),
-    ) -> Result<(), NodeFileError> {
-        let Some(length) = u32::try_from(bytes.len()).ok().filter(|length| *length <= PIECE) else {
+    ) -> Result<Vec<u8>, NodeFileError> {
+        if length > PIECE {
             return Err(NodeFileError::Refused("its blocks are too long".to_owned()));
-        };
+        }
         let (then, told) = awaited();
         self.0.ask(
             Ask::Verified(path.to_vec(), offset, length, digest, arriving),
@@ -74,11 +73,8 @@ impl NodeFiles {
                 return Err(NodeFileError::Unreached("the connection was lost".to_owned()));
             }
         };
-        if reply.payload().len() != bytes.len() {
-            return Err(NodeFileError::Differs);
-        }
-        bytes.copy_from_slice(reply.payload());
-        Ok(())
+        let bytes = reply.into_payload();
+        if bytes.len() == length as usize { Ok(bytes) } else { Err(NodeFileError::Differs) }
     }
 
     /// Returns the error of a request. The reason for which connections were lost stands for the error that this

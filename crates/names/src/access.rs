@@ -1,6 +1,7 @@
 //! By which right this machine reaches the agents that keep names: as the controller that started them, or as a
 //! member of the cluster, with the key that its own agent was given.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -81,6 +82,18 @@ impl Access {
         self.member().map_or_else(process::host_name, |(node, _)| node.to_owned())
     }
 
+    /// Returns whether a node is near this one: in the same rack, or, if the racks of both are not known, in the same
+    /// subnet, as racks often are. Nothing is near the controller, which reads for nodes of any rack.
+    pub fn is_near(&self, node: &str) -> bool {
+        let Some((own, _)) = self.member() else { return false };
+        let of = |name: &str| self.standing.iter().find(move |record| record.name == name);
+        let (Some(own), Some(other)) = (of(own), of(node)) else { return false };
+        match (&own.rack, &other.rack) {
+            (Some(own), Some(other)) => own == other,
+            _ => own.addresses.iter().any(|a| other.addresses.iter().any(|b| is_subnet(*a, *b))),
+        }
+    }
+
     /// Returns the key that signs records.
     ///
     /// # Errors
@@ -105,5 +118,29 @@ impl Access {
             let record = record.as_ref().ok_or("no standing agent")?;
             record.connect(&keys).map_err(|error| error.to_string())
         })
+    }
+}
+
+/// Returns whether two addresses are in the same subnet of usual size: their first 24 bits are equal, or 64 of IPv6
+/// addresses.
+fn is_subnet(a: IpAddr, b: IpAddr) -> bool {
+    match (a.to_canonical(), b.to_canonical()) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => a.to_bits() >> 8 == b.to_bits() >> 8,
+        (IpAddr::V6(a), IpAddr::V6(b)) => a.to_bits() >> 64 == b.to_bits() >> 64,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_a_rack_are_in_one_subnet() {
+        let is_one = |a: &str, b: &str| is_subnet(a.parse().unwrap(), b.parse().unwrap());
+        assert!(is_one("10.1.2.3", "10.1.2.200") && is_one("10.1.2.3", "::ffff:10.1.2.4"));
+        assert!(is_one("fd00:1::1", "fd00:1::2"));
+        assert!(!is_one("10.1.2.3", "10.1.3.3") && !is_one("fd00:0:0:1::1", "fd00:0:0:2::1"));
+        assert!(!is_one("0.0.0.0", "::"));
     }
 }

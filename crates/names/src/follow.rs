@@ -83,8 +83,8 @@ pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
 }
 
-/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before this one. As many
-/// of those as there are holders read from these; each later one follows the one that began as many places before it.
+/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before this one, with
+/// what this copy does with each.
 pub fn holders(
     access: &Access,
     entry: &NameEntry,
@@ -94,24 +94,35 @@ pub fn holders(
     let is_member = |holder: &NameHolder| members.iter().any(|node| node.name == holder.node);
     // What this node has itself is compared with the content anyway.
     let is_own = |holder: &&NameHolder| access.member().is_some() && is_member(holder);
+    let is_near = |it: &NameHolder| access.is_near(&it.node);
     let whole: Vec<&NameHolder> = entry.holders.iter().filter(|it| !is_own(it)).collect();
-    let count = whole.iter().filter(|it| it.kind == HolderKind::Node).count();
-    let followed = followed(before.len(), count);
+    let nodes = whole.iter().filter(|it| it.kind == HolderKind::Node);
+    let nodes: Vec<bool> = nodes.map(|it| is_near(it)).collect();
+    let followed = followed(&before.iter().map(is_near).collect::<Vec<_>>(), &nodes);
     let before = before.iter().enumerate().filter(|(_, it)| !is_own(it)).map(|(at, it)| {
         (it, if Some(at) == followed { Relation::Followed } else { Relation::Arriving })
     });
-    let whole = whole
-        .into_iter()
-        .map(|it| (it, if is_member(it) { Relation::Member } else { Relation::Whole }));
+    let whole = whole.into_iter().map(|it| match (is_member(it), is_near(it)) {
+        (true, _) => (it, Relation::Member),
+        (false, true) => (it, Relation::Near),
+        (false, false) => (it, Relation::Whole),
+    });
     let holder = |(record, relation): (&NameHolder, Relation)| {
         Holder::new(record.clone(), (access.reach(&record.node), relation), interrupts)
     };
     before.chain(whole).map(holder).collect()
 }
 
-/// Returns which of `before` nodes that began earlier one follows, if `whole` nodes have the content already.
-fn followed(before: usize, whole: usize) -> Option<usize> {
-    before.checked_sub(whole.max(1))
+/// Returns which of the nodes that began earlier this one follows. `before` has one flag for each of them, and `whole`
+/// one for each node that has the content already: whether it is near. As many nodes as there are holders read from
+/// these; each later one follows the one that began as many places before it. Those that are near count alone if there
+/// are any, so that each rack has its own lines, and only the first one in a rack looks beyond it.
+fn followed(before: &[bool], whole: &[bool]) -> Option<usize> {
+    let is_first = !before.iter().chain(whole).any(|near| *near);
+    let counts = |near: &&bool| is_first || **near;
+    let lines = whole.iter().filter(counts).count().max(1);
+    let mut back = (0..before.len()).rev().filter(|&at| counts(&&before[at]));
+    back.nth(lines - 1)
 }
 
 #[cfg(test)]
@@ -120,18 +131,22 @@ mod tests {
 
     #[test]
     fn nodes_follow_each_other_in_as_many_lines_as_there_are_holders() {
-        assert_eq!(
-            [0, 1, 2, 3].map(|before| followed(before, 0)),
-            [None, Some(0), Some(1), Some(2)]
-        );
-        assert_eq!(
-            [0, 1, 2, 3].map(|before| followed(before, 1)),
-            [None, Some(0), Some(1), Some(2)]
-        );
-        assert_eq!(
-            [1, 2, 3, 4].map(|before| followed(before, 2)),
-            [None, Some(0), Some(1), Some(2)]
-        );
+        for is_near in [false, true] {
+            let followed = |before, whole| followed(&vec![is_near; before], &vec![is_near; whole]);
+            let later = [None, Some(0), Some(1), Some(2)];
+            assert_eq!([0, 1, 2, 3].map(|before| followed(before, 0)), later);
+            assert_eq!([0, 1, 2, 3].map(|before| followed(before, 1)), later);
+            assert_eq!([1, 2, 3, 4].map(|before| followed(before, 2)), later);
+        }
+    }
+
+    #[test]
+    fn only_the_first_node_of_a_rack_follows_one_of_another() {
+        let (near, far) = (true, false);
+        assert_eq!(followed(&[far, far], &[]), Some(1));
+        assert_eq!(followed(&[far, near, far], &[far]), Some(1));
+        assert_eq!(followed(&[far, far], &[near]), None, "its rack has the content");
+        assert_eq!(followed(&[far, near, near, far], &[near, near, far]), Some(1));
     }
 
     #[test]

@@ -120,6 +120,8 @@ fn copy_of(
     let mut cp = Cp::of_words(words, &get.launch)?;
     cp.checks.bwlimit = get.bwlimit;
     (cp.quiet, cp.progress, cp.words) = (get.quiet, get.progress, get.words.clone());
+    // To this machine the bytes leave no kernel.
+    cp.no_encrypt = site.here.is_some();
     Ok(cp)
 }
 

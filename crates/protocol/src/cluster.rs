@@ -44,6 +44,8 @@ pub struct ClusterAgent {
     pub port: u16,
     /// The agent's public key.
     pub key: PublicKey,
+    /// The name of the node's rack, if known.
+    pub rack: Option<String>,
 }
 
 impl PartialEq for ClusterKey {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_lab::fault;
-use garland_testkit::{RunOutput, Running, Scratch, random_file};
+use garland_testkit::{Chance, RunOutput, Running, Scratch, random_file};
 use serde_json::Value;
 
 use crate::stage::Stage;
@@ -122,4 +122,95 @@ fn those_that_follow_one_that_dies_go_on_with_others() {
         stage.assert_has(&[node], "source", &source);
     }
     let _ = garland.run(&["down", "lab:n[1-7]"]);
+}
+
+/// Two racks of four nodes; the uplinks carry what two nodes can.
+const RACKS: &str = "\
+version = 1
+name = \"members\"
+[topology]
+shape = \"leaf-spine\"
+nodes = \"n[0-7]\"
+leaves = 2
+spines = 1
+rate = \"60mbit\"
+uplink = \"120mbit\"
+";
+
+#[test]
+fn a_rack_is_entered_once_however_many_of_its_nodes_ask() {
+    let scratch = Scratch::new("members-racks");
+    let stage = Stage::new(&scratch, RACKS);
+    let source = scratch.path("source");
+    random_file(&source, BYTES, 7);
+    let (shown, garland) = (source.display().to_string(), &stage.garland);
+    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
+    let _ = garland.run(&["cp", &shown, "lab:n1:/m/"]).with_code(0);
+    let _ = garland.run(&["publish", "lab:n1:/m/source", "--as", "model:1"]).with_code(0);
+    // Some of each rack begin in turns, so that the one before is often in the other rack.
+    let running = ["n4", "n2", "n5", "n3", "n6"].map(|node| {
+        std::thread::sleep(Duration::from_millis(200));
+        (node, get(&stage, &scratch, node))
+    });
+    let results = running.map(|(node, it)| (node, whole(it.end())));
+    let far = |node: &str, holder: &str| (node < "n4") != (holder < "n4");
+    let racks = ["n1", "n2", "n3", "n4", "n5", "n6"];
+    let crossed: u64 = results
+        .iter()
+        .flat_map(|(node, result)| racks.map(|holder| (node, result, holder)))
+        .filter(|(node, _, holder)| far(node, holder))
+        .map(|(_, result, holder)| given(result, &format!("lab:{holder}")))
+        .sum();
+    assert!((BYTES..=BYTES + BYTES / 5).contains(&crossed), "{crossed} of {BYTES}: {results:?}");
+    // One of the rack that has it is read, not one of the other.
+    let late = whole(get(&stage, &scratch, "n7").end());
+    let near: u64 = ["n4", "n5", "n6"].map(|it| given(&late, &format!("lab:{it}"))).iter().sum();
+    assert_eq!(near, BYTES, "{late}");
+    stage.assert_has(&["n2", "n3", "n4", "n5", "n6", "n7"], "source", &source);
+    let _ = garland.run(&["down", "lab:n[1-7]"]);
+}
+
+/// How many times nodes are killed at random, each time in a new lab.
+fn rounds() -> u64 {
+    if std::env::var_os("GARLAND_SOAK").is_some() { 30 } else { 2 }
+}
+
+#[test]
+fn whoever_dies_at_random_those_that_live_get_all() {
+    let seed = std::env::var("GARLAND_SOAK").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    for round in 0..rounds() {
+        let mut chance = Chance::new(seed, round);
+        let scratch = Scratch::new("members-random");
+        let stage = Stage::new(&scratch, &TOPOLOGY.replace("n[0-7]", "n[0-10]"));
+        let source = scratch.path("source");
+        random_file(&source, BYTES, round);
+        let (shown, garland) = (source.display().to_string(), &stage.garland);
+        // n1 to n3 keep the list, and n9 and n10 have the content.
+        let _ = garland.run(&["up", "lab:n[1-10]"]).with_code(0);
+        let _ = garland.run(&["cp", &shown, "lab:n[9-10]:/m/"]).with_code(0);
+        let _ = garland.run(&["publish", "lab:n[9-10]:/m/source", "--as", "model:1"]).with_code(0);
+        let mut getters: Vec<String> = (1..=8).map(|node| format!("n{node}")).collect();
+        chance.shuffle(&mut getters);
+        let mut running = Vec::new();
+        for node in &getters {
+            std::thread::sleep(Duration::from_millis(chance.below(150)));
+            running.push((node.clone(), get(&stage, &scratch, node)));
+        }
+        // A keeper, a holder, and two others at most, so that one of each lives.
+        let mut dying = vec![chance.pick(&["n1", "n2", "n3"]), chance.pick(&["n9", "n10"])];
+        dying.extend((0..2).map(|_| chance.pick(&["n4", "n5", "n6", "n7", "n8"])));
+        chance.shuffle(&mut dying);
+        for node in &dying {
+            std::thread::sleep(Duration::from_millis(chance.below(600)));
+            let _ = fault::kill(&stage.lab, node).expect("it can be killed");
+        }
+        running.retain(|(node, _)| !dying.contains(&node.as_str()));
+        for (node, it) in running {
+            let said = it.end();
+            let told = format!("seed {seed}, round {round}, {dying:?} died: {node}: {said:?}");
+            assert_eq!(said.code, 0, "{told}");
+            stage.assert_has(&[&node], "source", &source);
+        }
+        let _ = garland.run(&["down", "lab:n[1-10]"]);
+    }
 }

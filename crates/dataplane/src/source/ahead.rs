@@ -354,7 +354,8 @@ impl Shared {
         let content = if zeros {
             self.member.zeros.digest(length)
         } else {
-            content_digest(&buffer[..length])
+            let known = self.source.verified(layout, index);
+            known.unwrap_or_else(|| content_digest(&buffer[..length]))
         };
         self.member
             .sink()

@@ -34,6 +34,11 @@ pub trait Content: Send + Sync {
         0
     }
 
+    /// Returns the digest of block `index` of `layout`, if what `read` returned was verified by it already.
+    fn verified(&self, _layout: Layout, _index: u64) -> Option<[u8; 32]> {
+        None
+    }
+
     /// Allows the source to drop the blocks before `index`: all nodes have them.
     fn release(&self, _index: u64) {}
 

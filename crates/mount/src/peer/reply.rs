@@ -30,6 +30,13 @@ impl Reply {
     pub fn payload(&self) -> &[u8] {
         &self.body[..self.payload]
     }
+
+    /// Returns the payload of the reply without copying it.
+    pub fn into_payload(self) -> Vec<u8> {
+        let Self { mut body, payload, .. } = self;
+        body.truncate(payload);
+        body
+    }
 }
 
 /// Returns a buffer for `bytes` bytes of payload. It already contains the space for a frame's

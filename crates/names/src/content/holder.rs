@@ -34,6 +34,8 @@ pub enum HolderFault {
 pub enum Relation {
     /// It still fetches the content, and this copy follows it.
     Followed,
+    /// It has the content, and is near.
+    Near,
     /// It has the content.
     Whole,
     /// It has the content, and its wire passes the blocks of this copy on.
@@ -80,49 +82,50 @@ impl Holder {
         Self { record, access, open: Mutex::default(), relation }
     }
 
-    /// Returns how much reading from it costs: nothing on this machine, more on a node whose wire others use, and most
-    /// at the origin. What cannot be reached from here comes last.
+    /// Returns how much reading from it costs: nothing on this machine, more on a node that is far or whose wire others
+    /// use, and most at the origin. What cannot be reached from here comes last.
     pub fn rank(&self) -> u8 {
         match self.access {
             Access::Here => 0,
             Access::Node(_) => 1 + self.relation as u8,
-            Access::Origin(_) => 5,
-            Access::Elsewhere => 6,
+            Access::Origin(_) => 6,
+            Access::Elsewhere => 7,
         }
     }
 
-    /// Fills `bytes` with block `index` of `file`, which is the file `number` of the name, and verifies it.
+    /// Returns block `index` of `file`, which is the file `number` of the name, verified.
     pub fn read(
         &self,
         (number, file): (usize, &NamedFile),
         index: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), HolderFault> {
+    ) -> Result<Vec<u8>, HolderFault> {
         let (offset, digest) = (file.layout.offset(index), file.digests.get(index as usize));
+        let length = file.layout.block_length(index);
         let differs =
             || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
         if let (Access::Node(node), Some(digest)) = (&self.access, digest) {
             let arriving = matches!(self.relation, Relation::Followed | Relation::Arriving);
-            let read = node.read(&self.path(file), offset, bytes, (*digest, arriving));
-            read.map_err(|error| match error {
+            let read = node.read(&self.path(file), (offset, length), (*digest, arriving));
+            let bytes = read.map_err(|error| match error {
                 NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
                 NodeFileError::Refused(reason) => HolderFault::Differs(reason),
                 NodeFileError::Differs => differs(),
                 NodeFileError::Later => HolderFault::Later,
             })?;
-            return if content_digest(bytes) == *digest { Ok(()) } else { Err(differs()) };
+            return if content_digest(&bytes) == *digest { Ok(bytes) } else { Err(differs()) };
         }
         let open = self.open(number, file)?;
+        let mut bytes = vec![0; length as usize];
         let read = match &*open {
             OpenFile::Here(file) => {
-                file.read_exact_at(bytes, offset).map_err(|error| error::reason(&error))
+                file.read_exact_at(&mut bytes, offset).map_err(|error| error::reason(&error))
             }
             OpenFile::Origin(object) => {
-                object.fill(offset, bytes).map_err(|trouble| trouble.message().to_owned())
+                object.fill(offset, &mut bytes).map_err(|trouble| trouble.message().to_owned())
             }
         };
         read.map_err(HolderFault::Unread)?;
-        if Some(&content_digest(bytes)) == digest { Ok(()) } else { Err(differs()) }
+        if Some(&content_digest(&bytes)) == digest { Ok(bytes) } else { Err(differs()) }
     }
 
     fn open(&self, number: usize, file: &NamedFile) -> Result<Arc<OpenFile>, HolderFault> {

@@ -164,15 +164,14 @@ impl Shared {
         while let Some(block) = shared.claim(holder) {
             let number = shared.first.partition_point(|first| *first <= block) - 1;
             let (file, index) = (&shared.manifest.files[number], block - shared.first[number]);
-            let mut bytes = vec![0; file.layout.block_length(index) as usize];
-            let read = shared.holders[holder].read((number, file), index, &mut bytes);
+            let read = shared.holders[holder].read((number, file), index);
             late = if read == Err(HolderFault::Later) { late + 1 } else { 0 };
             let mut window = shared.window.lock();
             let is_first = window.holders()[holder].fault.is_none();
             let is_unfetched = read.is_err();
             let failed = is_unfetched && (late == 0 || late >= LATE);
             match read {
-                Ok(()) => window.fetched(holder, block, bytes),
+                Ok(bytes) => window.fetched(holder, block, bytes),
                 Err(HolderFault::Later) if late < LATE => window.later(holder, block),
                 Err(HolderFault::Later) => {
                     let why = "nothing more arrived there".to_owned();
@@ -258,6 +257,10 @@ impl Content for NamedSource {
             self.0.block(block, stale)?;
         }
         Ok(length)
+    }
+
+    fn verified(&self, layout: Layout, index: u64) -> Option<[u8; 32]> {
+        RemoteFile::digests(self, layout)?.get(index as usize).copied()
     }
 
     fn length(&self) -> u64 {
