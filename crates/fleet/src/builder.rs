@@ -288,7 +288,7 @@ impl FleetBuilder<'_> {
         let orders = Orders { clock, stay, mptcp, ..orders.clone() };
         let launched = self.start(node, &orders, root, launchers)?;
         let is_standing = settings.is_some();
-        let standing = Standing::of(node, &launched, settings.unwrap_or_default());
+        let standing = Standing::of((node, self.lab), &launched, settings.unwrap_or_default());
         let agent =
             self.reach(node, &standing, |at| at.connect(keys)).map_err(|error| {
                 match self.is_real(node) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use garland_core::cluster::nodelist::{self, Origin, SourceError, Sources};
 use garland_core::cluster::{Cluster, Node};
+use garland_lab::Lab;
 use garland_sys::error::reason;
 
 use crate::context::Context;
@@ -69,6 +70,18 @@ pub const LAB_PREFIX: &str = "lab:";
 pub fn is_local(name: &str) -> bool {
     name.strip_prefix("local")
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns the name of a node's rack, if known: that of the cluster file; in a lab, the medium to which the node's
+/// first NIC is connected.
+pub fn rack(node: &Node, lab: Option<&Lab>) -> Option<String> {
+    if let Some(rack) = &node.rack {
+        return Some(rack.clone());
+    }
+    let topology = &lab?.spec().topology;
+    let place = topology.node(node.name.strip_prefix(LAB_PREFIX)?)?;
+    let nic = topology.nics.iter().find(|nic| nic.node == place)?;
+    Some(topology.media[nic.medium].name.clone())
 }
 
 impl Sources for Inventory {

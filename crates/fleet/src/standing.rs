@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use garland_control::Agent;
 use garland_core::cluster::Node;
+use garland_lab::Lab;
 use garland_protocol::{ClusterAgent, KeyPair, RetireReply, RetireRequest};
 use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
 
+use crate::inventory;
 use crate::launch::{LaunchError, Launched, cannot};
 use crate::reach::Unreached;
 use garland_results::places::{Places, write_private};
@@ -68,11 +70,11 @@ const SCHEMA: &str = "garland.standing/1";
 
 impl Standing {
     /// Returns the record of an agent that has been started with `settings`.
-    pub fn of(node: &Node, launched: &Launched, settings: Settings) -> Self {
+    pub fn of((node, lab): (&Node, Option<&Lab>), launched: &Launched, settings: Settings) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             name: node.name.clone(),
-            rack: node.rack.clone(),
+            rack: inventory::rack(node, lab),
             addresses: launched.addresses.clone(),
             port: launched.ready.port,
             key: launched.ready.key,

@@ -6,7 +6,7 @@ use garland_core::plan::{Order, Rates, chain_order};
 use garland_core::units::Rate;
 use garland_lab::Lab;
 
-use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::inventory::{Inventory, rack};
 use garland_results::places::Places;
 use garland_results::wires_baseline::{self, Baseline};
 use garland_terminal::failure::Failure;
@@ -40,8 +40,7 @@ impl Chain {
                 (Order::Given(names), None)
             }
         };
-        let rack = |node: &Node| node.rack.clone().or_else(|| switch_of(lab?, node));
-        let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), rack(node))).collect();
+        let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), rack(node, lab))).collect();
         let sequence = chain_order(&order, &racks)?;
         let why = match (&order, baseline) {
             (Order::Wires(rates), Some(baseline)) => {
@@ -52,15 +51,6 @@ impl Chain {
         };
         Ok(Self { nodes: sequence.into_iter().map(|at| nodes[at].clone()).collect(), why })
     }
-}
-
-/// Returns the name of the medium to which the first NIC of a lab's node is connected; `None` if
-/// the node is not one of the lab.
-fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
-    let topology = &lab.spec().topology;
-    let place = topology.node(node.name.strip_prefix(LAB_PREFIX)?)?;
-    let nic = topology.nics.iter().find(|nic| nic.node == place)?;
-    Some(topology.media[nic.medium].name.clone())
 }
 
 /// Returns the last measurement of wires that includes all of `nodes`; an error if there is none.
