@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
 use garland_core::trace::Trace;
-use garland_sys::channel::{Receiver, channel};
+use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::fuse::{self, FuseError};
 use garland_sys::signal::Interrupts;
@@ -31,6 +31,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// The interval at which the recording is saved if it has grown. If the mount is killed, its trace
 /// lacks at most the last interval.
 const KEPT: Duration = Duration::from_secs(10);
+
+/// The interval at which files that stay open are looked at, and what is held of them is sent.
+const SENT: Duration = Duration::from_secs(1);
 
 /// The number of attempts to unmount a directory in use before it is detached, [`LOOK`] apart.
 const LOOKS: u32 = 5;
@@ -176,7 +179,8 @@ impl Mounted {
         let Self { dir, session, distrusted, mount, recording } = self;
         let failed = |error| MountError::Serving(dir.display().to_string(), error);
         let notifier = session.notifier();
-        let forget = move || forget_pages(&notifier, &distrusted);
+        let weak = Arc::downgrade(&mount);
+        let forget = move || forget_pages(&notifier, &distrusted, &weak);
         threads::spawn("pages", forget).map_err(failed)?;
         let over = Arc::new(Wake::new().map_err(failed)?);
         let raise = Arc::clone(&over);
@@ -233,11 +237,21 @@ fn until_unmounted(served: io::Result<()>) -> io::Result<()> {
 }
 
 /// Drops pages from the kernel's cache that may hold bytes which never reached a node. Runs on a
-/// thread of its own, since the kernel waits for users of the pages.
-fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
-    for number in distrusted.iter() {
-        // A file that the kernel has forgotten by now has no pages.
-        let _ = notifier.inval_inode(INodeNo(number), 0, 0);
+/// thread of its own, since the kernel waits for users of the pages. Also sends what the mount holds,
+/// since a file may stay open.
+fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>, mount: &Weak<Mount>) {
+    loop {
+        match distrusted.recv_timeout(SENT) {
+            Ok(number) => {
+                // A file that the kernel has forgotten by now has no pages.
+                let _ = notifier.inval_inode(INodeNo(number), 0, 0);
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => match mount.upgrade() {
+                Some(mount) => mount.send_held(),
+                None => return,
+            },
+        }
     }
 }
 

@@ -101,7 +101,7 @@ fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
 pub fn stage(ask: &Ask) -> Stage {
     match ask {
         Ask::Read(..) | Ask::Verified(..) => Stage::Read,
-        Ask::Write(..) => Stage::Write,
+        Ask::Write(..) | Ask::WriteChange(..) => Stage::Write,
         Ask::Sync(..) => Stage::Fsync,
         Ask::Change(..)
         | Ask::Make(..)

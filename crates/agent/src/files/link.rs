@@ -63,7 +63,7 @@ impl Link {
         Ok(())
     }
 
-    /// Reads a request, executes it and answers.
+    /// Reads a request, executes it and answers, unless it has no reply.
     fn serve_one(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let opener = self.receive(body)?;
@@ -76,6 +76,9 @@ impl Link {
         frame.clear();
         frame.resize(FRAME_HEAD, 0);
         let outcome = self.service.obey(&ask, payload, frame);
+        if !ask.has_reply() {
+            return Ok(());
+        }
         if outcome.is_err() {
             frame.truncate(FRAME_HEAD);
         }

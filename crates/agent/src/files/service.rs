@@ -82,6 +82,10 @@ impl FileService {
             Ask::Write(handle, offset) => {
                 self.handles.file(*handle, |file| self.write(file, *offset, payload))
             }
+            Ask::WriteChange(handle, offset, changes) => self.handles.file(*handle, |file| {
+                self.write(file, *offset, payload)?;
+                change::open(file, changes).map(Answer::Attr)
+            }),
             Ask::Sync(handle, bytes_only) => self.handles.file(*handle, |file| {
                 if *bytes_only { fdatasync(file) } else { fsync(file) }.map(|()| Answer::Done)
             }),

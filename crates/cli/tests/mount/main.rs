@@ -8,6 +8,7 @@ mod lab;
 mod posix;
 mod programs;
 mod refusals;
+mod small;
 mod stage;
 mod suites;
 mod trace;

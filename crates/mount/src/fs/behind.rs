@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use garland_protocol::{FRAME_HEAD, PIECE};
+use garland_protocol::{Changes, FRAME_HEAD, PIECE};
 
 use crate::peer::room;
 
@@ -24,6 +24,25 @@ struct Extent<T> {
     data: Vec<u8>,
     /// Whether the bytes are appended to the file.
     append: bool,
+    /// Attributes to change once the bytes are written.
+    changes: Option<Changes>,
+}
+
+impl<T> Extent<T> {
+    fn is_alone(&self) -> bool {
+        self.append || self.changes.is_some()
+    }
+}
+
+/// A write that the node has not answered.
+#[derive(Debug)]
+struct InFlight {
+    number: u64,
+    /// Its start offset and end offset in the file; an append has none, and ends at 0.
+    range: (u64, u64),
+    /// Whether no other write may be in flight beside it: the end of an append is unknown, and a
+    /// later write must not come before the changes.
+    is_alone: bool,
 }
 
 /// A write that is to be sent now.
@@ -37,15 +56,15 @@ pub struct Flight<T> {
     pub offset: u64,
     /// The bytes to write, behind space for the header of a frame.
     pub data: Vec<u8>,
+    /// Attributes to change once the bytes are written.
+    pub changes: Option<Changes>,
 }
 
 /// The write-behind of one file: bytes that were written and are not acknowledged by its node.
 #[derive(Debug)]
 pub struct Behind<T> {
     waiting: VecDeque<Extent<T>>,
-    /// For each write in flight, its number, start offset and end offset. An append covers all
-    /// offsets.
-    flying: Vec<(u64, u64, u64)>,
+    flying: Vec<InFlight>,
     last: u64,
 }
 
@@ -61,14 +80,21 @@ impl<T: Clone + PartialEq> Behind<T> {
         if let Some(back) = self.waiting.back_mut() {
             let length = back.data.len() - FRAME_HEAD;
             let follows = back.append && append || back.offset + length as u64 == offset;
-            let same = back.owner == *owner && back.append == append;
+            let same = back.owner == *owner && back.append == append && back.changes.is_none();
             if follows && same && length + bytes.len() <= FULL {
                 return back.data.extend_from_slice(bytes);
             }
         }
         let mut data = room(bytes.len());
         data.extend_from_slice(bytes);
-        self.waiting.push_back(Extent { owner: owner.clone(), offset, data, append });
+        let (owner, changes) = (owner.clone(), None);
+        self.waiting.push_back(Extent { owner, offset, data, append, changes });
+    }
+
+    /// Adds the first bytes of a file, behind space for the header of a frame, and attributes to
+    /// change once the bytes are written.
+    pub fn put_first(&mut self, owner: T, data: Vec<u8>, changes: Option<Changes>) {
+        self.waiting.push_back(Extent { owner, offset: 0, data, append: false, changes });
     }
 
     /// Returns the next write that may be sent now, if any. With `hurry`, a caller waits for all
@@ -77,26 +103,26 @@ impl<T: Clone + PartialEq> Behind<T> {
         let front = self.waiting.front()?;
         let length = front.data.len() - FRAME_HEAD;
         let end = front.offset + length as u64;
-        let is_free = if front.append {
-            self.flying.is_empty()
-        } else {
-            self.flying.iter().all(|(_, from, to)| end <= *from || *to <= front.offset)
+        let is_alone = front.is_alone();
+        let is_beside = |other: &InFlight| {
+            let (from, to) = other.range;
+            !(is_alone || other.is_alone) && (end <= from || to <= front.offset)
         };
+        let is_free = self.flying.iter().all(is_beside);
         let is_time = hurry || self.flying.is_empty() || self.waiting.len() > 1 || length >= FULL;
         if !(is_free && is_time) {
             return None;
         }
-        let Extent { owner, offset, data, append } = self.waiting.pop_front()?;
+        let Extent { owner, offset, data, append, changes } = self.waiting.pop_front()?;
         self.last += 1;
-        // The offset of an append is unknown: it overlaps everything.
-        let (from, to) = if append { (0, u64::MAX) } else { (offset, end) };
-        self.flying.push((self.last, from, to));
-        Some(Flight { number: self.last, owner, offset, data })
+        let range = if append { (0, 0) } else { (offset, end) };
+        self.flying.push(InFlight { number: self.last, range, is_alone });
+        Some(Flight { number: self.last, owner, offset, data, changes })
     }
 
     /// Removes the write with this number from those in flight, since the node has answered it.
     pub fn land(&mut self, number: u64) {
-        self.flying.retain(|(flying, ..)| *flying != number);
+        self.flying.retain(|flying| flying.number != number);
     }
 
     /// Returns whether the node has answered all writes.
@@ -104,12 +130,18 @@ impl<T: Clone + PartialEq> Behind<T> {
         self.waiting.is_empty() && self.flying.is_empty()
     }
 
+    /// Returns whether a write is unacknowledged beside which none may be in flight: an append, or
+    /// one with a change of attributes.
+    pub fn has_alone(&self) -> bool {
+        self.waiting.iter().any(Extent::is_alone) || self.flying.iter().any(|one| one.is_alone)
+    }
+
     /// Returns the highest end offset of all unacknowledged writes that are not appends.
     pub fn end(&self) -> Option<u64> {
         let waiting = self.waiting.iter().filter(|extent| !extent.append);
         let waiting = waiting.map(|extent| extent.offset + (extent.data.len() - FRAME_HEAD) as u64);
-        let flying = self.flying.iter().map(|(.., to)| *to).filter(|to| *to != u64::MAX);
-        waiting.chain(flying).max()
+        let flying = self.flying.iter().map(|flying| flying.range.1);
+        waiting.chain(flying).max().filter(|end| *end > 0)
     }
 }
 
@@ -177,5 +209,19 @@ mod tests {
         assert_eq!(behind.end(), None);
         behind.land(1);
         assert_eq!(took(&mut behind, true), Some((2, 0, 1)));
+    }
+
+    #[test]
+    fn nothing_is_in_flight_beside_a_change_of_attributes() {
+        let mut behind = Behind::default();
+        let mut first = room(3);
+        first.extend_from_slice(b"abc");
+        behind.put_first(1, first, Some(Changes { mode: Some(0o600), ..Changes::default() }));
+        behind.put(&1, 3, b"d", false);
+        assert_eq!(took(&mut behind, true), Some((1, 0, 3)));
+        assert_eq!(took(&mut behind, true), None, "it would come before the change");
+        assert_eq!(behind.end(), Some(4));
+        behind.land(1);
+        assert_eq!(took(&mut behind, true), Some((2, 3, 1)));
     }
 }

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::Mount;
 use super::attr::{self, BELIEVED, errno};
 use super::cache_stamp::CacheStamp;
+use super::held::Held;
 use super::inode::{Inode, Key, OpenFile};
 use super::open::Open;
 use crate::peer::Reply;
@@ -27,8 +28,17 @@ struct Opened {
 }
 
 impl Mount {
-    /// Opens the file of an inode, and fails if another file has its name by now.
+    /// Opens the file of an inode after the node has all writes of this mount to it that are held.
+    /// Fails if another file has its name by now.
     pub fn open(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
+        if inode.flow().held.is_none() {
+            return self.open_sent(inode, flags, reply);
+        }
+        let (mount, held) = (Arc::clone(self), Arc::clone(&inode));
+        self.settle(&held, Box::new(move || mount.open_sent(inode, flags, reply)));
+    }
+
+    fn open_sent(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
         // To truncate it, the kernel makes a separate call.
         let how = garland_protocol::OpenFlags { truncate: false, ..translate(flags, None) };
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
@@ -91,7 +101,7 @@ impl Mount {
             if how.truncate {
                 flow.version += 1;
             }
-            let is_same = flow.behind.is_settled() && flow.seen == now;
+            let is_same = flow.is_settled() && flow.seen == now;
             // The file changed just now if `fresh`: another change might not alter its times.
             flow.seen = now.filter(|_| !fresh);
             file.ahead().trust(flow.seen);
@@ -99,6 +109,11 @@ impl Mount {
             if !is_same {
                 // Pieces that other handles read ahead may be older than this state.
                 flow.version += 1;
+            }
+            // With `exclusive` nobody else has the file yet, and it belongs to the agent's user.
+            if how.create.is_some() && how.exclusive && how.write && !how.append && self.may_hold()
+            {
+                flow.held = Some(Held::new(&file, attr));
             }
             is_same
         };
@@ -116,6 +131,10 @@ impl Mount {
             flags |= FopenFlags::FOPEN_NOFLUSH;
         }
         (self.opens.keep(Open::File(file)), flags)
+    }
+
+    fn may_hold(&self) -> bool {
+        !self.is_refused.load(Ordering::Acquire)
     }
 
     /// Closes an open file or directory by the kernel's handle. The node closes a file after it has

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::ahead::Ahead;
 use super::behind::Behind;
 use super::cache_stamp::CacheStamp;
+use super::held::Held;
 
 /// The bit that is set in the inode numbers of nodes' files, and never in those of the mount
 /// itself.
@@ -158,6 +159,10 @@ pub type Settled = Box<dyn FnOnce() + Send>;
 pub struct Flow {
     /// The writes that the node has not acknowledged.
     pub behind: Behind<Arc<OpenFile>>,
+    /// The file while it is new, and what is done to it is held; `None` for all other files.
+    pub held: Option<Held<Arc<OpenFile>>>,
+    /// The attributes in the node's reply to the last write, if it had any.
+    pub landed: Option<Attr>,
     /// The functions to call once all writes are acknowledged.
     pub waiting: Vec<Settled>,
     /// The number of changes of the file by this mount. Each invalidates what was read ahead.
@@ -173,11 +178,38 @@ pub struct Flow {
 impl Flow {
     /// Returns the attributes as they will be once the writes in transit are executed.
     pub fn with_written(&mut self, mut attr: Attr) -> Attr {
-        if let Some(end) = self.behind.end() {
+        let held = self.held.as_ref().map(Held::end);
+        if let Some(end) = self.behind.end().max(held) {
             attr.size = attr.size.max(end);
         }
         self.size = attr.size;
         attr
+    }
+
+    /// Returns whether the node has everything that was done to the file.
+    pub fn is_settled(&self) -> bool {
+        self.behind.is_settled() && self.held.is_none()
+    }
+
+    /// Returns whether the node has all attributes of the file that this mount has changed.
+    pub fn has_attributes(&self) -> bool {
+        self.held.is_none() && !self.behind.has_alone()
+    }
+
+    /// Ends holding: what is held is sent next.
+    pub fn let_go(&mut self) {
+        if let Some((owner, data, changes)) = self.held.take().and_then(Held::into_parts) {
+            self.behind.put_first(owner, data, changes);
+        }
+    }
+
+    /// Ends holding like [`let_go`](Self::let_go), so that the reply of the node has the attributes
+    /// of the file. Returns whether anything was held.
+    pub fn let_go_for_attributes(&mut self) -> bool {
+        let parts = self.held.take().and_then(Held::into_parts);
+        let Some((owner, data, changes)) = parts else { return false };
+        self.behind.put_first(owner, data, Some(changes.unwrap_or_default()));
+        true
     }
 }
 

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::Mount;
 use super::attr::{self, BELIEVED, errno};
 use super::folder::{Listing, OpenFolder, Step, Want};
+use super::held::validity;
 use super::inode::Inode;
 use super::inodes::{Inodes, TOP};
 use super::open::Open;
@@ -147,9 +148,12 @@ impl Mount {
             return reply.add(own.ino, offset + 1, name, &BELIEVED, &own, Generation(0));
         };
         let inode = self.inodes.tell(&folder.inode, &entry.name, &entry.attr);
-        let attr = inode.flow().with_written(entry.attr);
+        let mut flow = inode.flow();
+        let validity = validity(flow.has_attributes());
+        let attr = flow.with_written(entry.attr);
+        drop(flow);
         let attr = attr::to_kernel(inode.number, &attr);
-        let full = reply.add(attr.ino, offset + 1, name, &BELIEVED, &attr, Generation(0));
+        let full = reply.add(attr.ino, offset + 1, name, &validity, &attr, Generation(0));
         if full {
             self.inodes.forget(inode.number, 1);
         }

@@ -8,6 +8,7 @@ mod cache_stamp;
 mod calls;
 mod files;
 mod folder;
+mod held;
 mod inode;
 mod inodes;
 mod listing;
@@ -20,7 +21,7 @@ mod window;
 mod writing;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use garland_sys::channel::Sender;
 
@@ -66,6 +67,10 @@ pub struct Mount {
     /// The channel for the inode numbers of files whose pages in the kernel's cache are invalid.
     distrusted: Sender<u64>,
     recording: Arc<Recording>,
+    /// Whether a node has refused attributes that were held: from then on none are held.
+    is_refused: AtomicBool,
+    /// The number of requests with attributes that nodes have answered.
+    told: AtomicU64,
 }
 
 impl Mount {
@@ -83,7 +88,25 @@ impl Mount {
         }
         let windows = peers.iter().map(|_| Window::default()).collect();
         let (figures, opens) = (Figures::default(), Opens::default());
-        Arc::new(Self { peers, figures, windows, inodes, opens, top, distrusted, recording })
+        let (is_refused, told) = (AtomicBool::new(false), AtomicU64::new(0));
+        Arc::new(Self {
+            peers,
+            figures,
+            windows,
+            inodes,
+            opens,
+            top,
+            distrusted,
+            recording,
+            is_refused,
+            told,
+        })
+    }
+
+    /// Returns the number of requests with attributes that nodes have answered: what a request that
+    /// was sent at a lower number returned may be older.
+    fn told(&self) -> u64 {
+        self.told.load(Ordering::Acquire)
     }
 
     fn peer(&self, inode: &Inode) -> &Arc<Peer> {

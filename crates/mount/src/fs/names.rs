@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fuser::{FileType, Generation, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyStatfs};
 use garland_protocol::{Answer, Ask, Attr, Changes, FileRef, NewKind};
@@ -9,6 +10,7 @@ use rustix::io::Errno;
 
 use super::Mount;
 use super::attr::{self, BELIEVED, errno};
+use super::held::validity;
 use super::inode::{Inode, Key};
 use super::top::node_number;
 use crate::peer::{Reply, Then};
@@ -55,7 +57,7 @@ impl Mount {
     /// replies with the inode that has this name.
     fn enter(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, ask: Ask, reply: ReplyEntry) {
         let mount = Arc::clone(self);
-        let peer = Arc::clone(self.peer(&above));
+        let (peer, told) = (Arc::clone(self.peer(&above)), self.told());
         let then = move |outcome: Result<Reply, Errno>| match attributes(outcome) {
             Err(error) => {
                 if error == Errno::NOENT {
@@ -65,8 +67,11 @@ impl Mount {
             }
             Ok(attr) => {
                 let inode = mount.inodes.tell(&above, &name, &attr);
-                let attr = inode.flow().with_written(attr);
-                reply.entry(&BELIEVED, &attr::to_kernel(inode.number, &attr), Generation(0));
+                let mut flow = inode.flow();
+                let validity = validity(flow.has_attributes() && told == mount.told());
+                let attr = flow.with_written(attr);
+                drop(flow);
+                reply.entry(&validity, &attr::to_kernel(inode.number, &attr), Generation(0));
             }
         };
         peer.ask(ask, Vec::new(), Box::new(then));
@@ -87,7 +92,16 @@ impl Mount {
     pub fn stat(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
         let mount = Arc::clone(self);
         let settled = Arc::clone(&inode);
-        self.settle(&inode, Box::new(move || mount.stat_settled(settled, handle, reply)));
+        let was_held = inode.flow().let_go_for_attributes();
+        let then = move || {
+            // The node has answered with the attributes already, unless there were later writes.
+            let landed = settled.flow().landed.take().filter(|_| was_held);
+            match landed {
+                Some(attr) => answer_attr(&settled, Ok(attr), reply),
+                None => mount.stat_settled(settled, handle, reply),
+            }
+        };
+        self.settle(&inode, Box::new(then));
     }
 
     fn stat_settled(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
@@ -134,6 +148,13 @@ impl Mount {
         changes: Changes,
         reply: ReplyAttr,
     ) {
+        {
+            let mut flow = inode.flow();
+            if let Some(attr) = flow.held.as_mut().and_then(|held| held.change(&changes)) {
+                // The kernel asks again for the times that the node will set.
+                return reply.attr(&Duration::ZERO, &attr::to_kernel(inode.number, &attr));
+            }
+        }
         let mount = Arc::clone(self);
         let settled = Arc::clone(&inode);
         let then = move || {

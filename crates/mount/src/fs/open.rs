@@ -48,6 +48,16 @@ impl Opens {
         }
     }
 
+    /// Returns all open files.
+    pub fn files(&self) -> Vec<Arc<OpenFile>> {
+        let all = self.lock();
+        let files = all.values().filter_map(|open| match open {
+            Open::File(file) => Some(Arc::clone(file)),
+            Open::Folder(_) | Open::Text(_) => None,
+        });
+        files.collect()
+    }
+
     /// Removes a handle and returns what it referred to.
     pub fn remove(&self, handle: u64) -> Option<Open> {
         self.lock().remove(&handle)

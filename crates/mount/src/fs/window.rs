@@ -62,6 +62,12 @@ impl Window {
         }
     }
 
+    /// Returns whether bytes may be held instead of sent. Not if many are unacknowledged already:
+    /// there is always a write in flight that makes space for the parked writers.
+    pub fn may_hold(&self) -> bool {
+        self.used() < BYTES / 2
+    }
+
     /// Returns the number of unacknowledged bytes.
     pub fn used(&self) -> usize {
         self.0.lock().used

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fuser::{ReplyEmpty, ReplyWrite};
 use garland_core::trace::Stage;
-use garland_protocol::{Ask, FRAME_HEAD};
+use garland_protocol::{Answer, Ask, FRAME_HEAD};
 use garland_sys::clock;
 use rustix::io::Errno;
 
@@ -15,6 +15,12 @@ use super::behind::Flight;
 use super::inode::{Inode, OpenFile, Settled};
 use crate::peer::Reply;
 
+/// The errors by which a file system of a node refuses attributes, and not the bytes.
+const REFUSALS: [Errno; 4] = [Errno::PERM, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS];
+
+/// The time in nanoseconds after which what is held is sent, although the file is still open.
+const HELD_NS: u64 = 1_000_000_000;
+
 impl Mount {
     /// Queues bytes to be written at the offset `at`. Replies at once if the window has space. If
     /// the write fails later, the next write, fsync or close reports the error.
@@ -23,22 +29,43 @@ impl Mount {
             return reply.error(errno(error));
         }
         self.figures.writes.fetch_add(1, Ordering::Relaxed);
+        let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let window = &self.windows[file.inode.peer];
         {
             let mut flow = file.inode.flow();
             flow.version += 1;
             flow.size = flow.size.max(at + data.len() as u64);
+            let may_hold = window.may_hold();
+            let is_held =
+                flow.held.as_mut().is_some_and(|held| may_hold && held.put(file, at, data));
+            if is_held {
+                drop(flow);
+                return window.take(bytes, reply);
+            }
+            flow.let_go();
             flow.behind.put(file, at, data, file.append);
         }
-        let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        self.windows[file.inode.peer].take(bytes, reply);
+        window.take(bytes, reply);
         self.send(&file.inode);
+    }
+
+    /// Sends what has been held for more than a second: its files may stay open for hours.
+    pub fn send_held(self: &Arc<Self>) {
+        for file in self.opens.files() {
+            let is_old =
+                file.inode.flow().held.as_ref().is_some_and(|held| held.age_ns() > HELD_NS);
+            if is_old {
+                self.settle(&file.inode, Box::new(|| ()));
+            }
+        }
     }
 
     /// Calls `then` as soon as the node has acknowledged all writes of this mount to a file.
     pub fn settle(self: &Arc<Self>, inode: &Arc<Inode>, then: Settled) {
         {
             let mut flow = inode.flow();
-            if !flow.behind.is_settled() {
+            flow.let_go();
+            if !flow.is_settled() {
                 let (recording, peer) = (Arc::clone(&self.recording), inode.peer);
                 let since_ns = clock::now_ns();
                 flow.waiting.push(Box::new(move || {
@@ -96,13 +123,27 @@ impl Mount {
     }
 
     fn fly(self: &Arc<Self>, inode: &Arc<Inode>, flight: Flight<Arc<OpenFile>>) {
-        let Flight { number, owner, offset, data } = flight;
+        let Flight { number, owner, offset, data, changes } = flight;
         let bytes = data.len() - FRAME_HEAD;
-        let ask = Ask::Write(owner.handle, offset);
+        let has_changes = changes.is_some();
+        let ask = match changes {
+            Some(changes) => Ask::WriteChange(owner.handle, offset, changes),
+            None => Ask::Write(owner.handle, offset),
+        };
         let epoch = owner.epoch;
         let (mount, landed) = (Arc::clone(self), Arc::clone(inode));
         let then = move |outcome: Result<Reply, Errno>| {
+            if has_changes {
+                mount.told.fetch_add(1, Ordering::AcqRel);
+            }
+            let attr = match &outcome {
+                Ok(Reply { answer: Answer::Attr(attr), .. }) => Some(*attr),
+                _ => None,
+            };
             if let Err(error) = outcome {
+                if has_changes && REFUSALS.contains(&error) {
+                    mount.is_refused.store(true, Ordering::Release);
+                }
                 owner.fail(error);
                 landed.flow().seen = None;
                 mount.distrust(landed.number);
@@ -110,6 +151,7 @@ impl Mount {
             let waiting = {
                 let mut flow = landed.flow();
                 flow.behind.land(number);
+                flow.landed = attr;
                 let settled = flow.behind.is_settled();
                 if settled { std::mem::take(&mut flow.waiting) } else { Vec::new() }
             };

@@ -74,8 +74,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends a request and calls `then` with the result. `payload` is empty or was made by
-    /// [`room`].
+    /// Sends a request and calls `then` with the result; never if the request has no reply. `payload`
+    /// is empty or was made by [`room`].
     pub fn ask(&self, ask: Ask, payload: Vec<u8>, then: Then) {
         let frame = if payload.is_empty() { room(0) } else { payload };
         let length = frame.len() - FRAME_HEAD;
@@ -83,7 +83,11 @@ impl Wire {
         self.traffic.written.fetch_add(length as u64, Ordering::Relaxed);
         if !ask.is_sound(length) {
             return then(Err(match ask {
-                Ask::Read(..) | Ask::Write(..) | Ask::Allocate(..) | Ask::Seek(..) => Errno::FBIG,
+                Ask::Read(..)
+                | Ask::Write(..)
+                | Ask::WriteChange(..)
+                | Ask::Allocate(..)
+                | Ask::Seek(..) => Errno::FBIG,
                 _ => Errno::NAMETOOLONG,
             }));
         }
@@ -95,6 +99,7 @@ impl Wire {
         let (stage, asked_ns, bytes) = (recording::stage(&ask), clock::now_ns(), length as u64);
         let pending = Pending { then, stage, asked_ns, bytes };
         match &mut *self.lock() {
+            Ok(_) if !ask.has_reply() => {}
             Ok(unanswered) => drop(unanswered.insert(number, pending)),
             Err(_) => return (pending.then)(Err(Errno::IO)),
         }

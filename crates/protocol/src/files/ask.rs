@@ -133,6 +133,9 @@ pub enum Ask {
     Read(u64, u64, u32),
     /// Write the payload to an open file: the handle, and the offset.
     Write(u64, u64),
+    /// Write the payload, which may be empty, to an open file, then change its attributes, and return
+    /// all attributes of the file afterwards: the handle, the offset, and the changes.
+    WriteChange(u64, u64, Changes),
     /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise also its
     /// attributes.
     Sync(u64, bool),
@@ -145,7 +148,7 @@ pub enum Ask {
     List(Vec<u8>),
     /// Return further entries of the directory with this handle.
     ListOn(u64),
-    /// Close a file or directory. The reply is ignored.
+    /// Close a file or directory. There is no reply.
     Close(u64),
     /// Return the size and the free space of the file system that this path is on.
     Space(Vec<u8>),
@@ -156,11 +159,17 @@ pub enum Ask {
 }
 
 impl Ask {
+    /// Whether the agent replies to the request.
+    #[must_use]
+    pub fn has_reply(&self) -> bool {
+        !matches!(self, Self::Close(_))
+    }
+
     /// Whether the request can be executed safely: checks every path and number from the wire
     /// before it is used.
     #[must_use]
     pub fn is_sound(&self, payload: usize) -> bool {
-        let bare = !matches!(self, Self::Write(..)) && payload > 0;
+        let bare = !matches!(self, Self::Write(..) | Self::WriteChange(..)) && payload > 0;
         !bare && self.paths().into_iter().flatten().all(is_clean) && self.is_bounded()
     }
 
@@ -173,6 +182,9 @@ impl Ask {
                 *length <= PIECE && within(*offset, (*length).into())
             }
             Self::Write(_, offset) => within(*offset, PIECE.into()),
+            Self::WriteChange(_, offset, changes) => {
+                within(*offset, PIECE.into()) && changes.size.is_none()
+            }
             Self::Allocate(_, _, offset, length) => within(*offset, *length),
             Self::Seek(_, offset, _) => within(*offset, 0),
             Self::Change(_, changes) => changes.size.is_none_or(|size| within(size, 0)),
@@ -202,6 +214,7 @@ impl Ask {
             | Self::Change(FileRef::Open(_), _)
             | Self::Read(..)
             | Self::Write(..)
+            | Self::WriteChange(..)
             | Self::Sync(..)
             | Self::Allocate(..)
             | Self::Seek(..)
@@ -246,6 +259,9 @@ mod tests {
         assert!(!Ask::Close(1).is_sound(1), "a payload that nobody asked for");
         let size = |size| Changes { size: Some(size), ..Changes::default() };
         assert!(!Ask::Change(FileRef::Open(1), size(1 << 63)).is_sound(0));
+        assert!(Ask::WriteChange(1, 0, Changes::default()).is_sound(1));
+        assert!(!Ask::WriteChange(1, i64::MAX as u64, Changes::default()).is_sound(1));
+        assert!(!Ask::WriteChange(1, 0, size(1)).is_sound(1), "a length is set by itself");
         assert!(!Ask::Make(b"l".into(), NewKind::Link(Vec::new()), 0).is_sound(0));
     }
 }
