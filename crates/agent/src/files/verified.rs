@@ -7,7 +7,7 @@ use std::time::Duration;
 use garland_dataplane::store::left;
 use garland_protocol::{Answer, FileKind, content_digest};
 use garland_sys::{clock, threads};
-use rustix::fs::{OFlags, SeekFrom, seek};
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 
 use super::attr;
@@ -18,6 +18,9 @@ const ARRIVAL: Duration = Duration::from_secs(2);
 
 /// The interval at which it looks.
 const LOOK: Duration = Duration::from_millis(4);
+
+/// The longest pause after bytes were read in vain.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// The bytes that are wanted.
 pub struct Wanted<'a> {
@@ -47,6 +50,7 @@ pub fn read<'a>(
         read(&file, frame)?;
         if content_digest(&frame[before..]) == *wanted.digest { Ok(()) } else { Err(Errno::STALE) }
     };
+    let mut pause = LOOK;
     loop {
         // Its directory may be missing, too.
         let place = find();
@@ -57,14 +61,19 @@ pub fn read<'a>(
             Err(_) => {}
         }
         let partial = place.map_or_else(|_| Vec::new(), |it| left::open_all(&it.folder, it.name));
-        let mut arrived = partial.into_iter().filter(|file| has_arrived(file, wanted));
-        if arrived.any(|file| has(file).is_ok()) {
-            return Ok(Answer::Done);
+        for file in partial.into_iter().filter(|file| has_arrived(file, wanted)) {
+            // Pages read ahead of what arrived would look as if they had arrived. If the file system knows no
+            // advice, bytes are read in vain.
+            let _ = fadvise(&file, 0, None, Advice::Random);
+            match has(file) {
+                Ok(()) => return Ok(Answer::Done),
+                Err(_) => pause = (pause * 2).min(PAUSE),
+            }
         }
         if clock::until(until_ns).is_zero() {
             return Err(Errno::AGAIN);
         }
-        threads::sleep(LOOK);
+        threads::sleep(pause);
     }
 }
 

@@ -72,3 +72,23 @@ fn what_has_arrived_is_read_before_the_rest_and_the_name() {
         assert_eq!(told.join().expect("it ends"), Ok(two.clone()));
     });
 }
+
+#[test]
+fn reading_what_has_arrived_makes_nothing_else_look_as_if_it_had() {
+    const BLOCK: u32 = 1 << 20;
+    let folder = Folder::new("ahead");
+    let one = vec![1; BLOCK as usize];
+    let hidden = left::partial_name("x".as_ref(), "t1");
+    let file = File::create(folder.0.join(hidden)).expect("it is created");
+    let size = 8 * u64::from(BLOCK);
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size).expect("it is long");
+    file.write_all_at(&one, 0).expect("it is written");
+    file.sync_all().expect("it is written");
+    // So that it is read from the disk.
+    fadvise(&file, 0, None, Advice::DontNeed).expect("it is forgotten");
+    let service = FileService::open(&Root::confined(&folder.0).expect("it is there"), None, true);
+    let ask = Ask::Verified(b"x".to_vec(), 0, BLOCK, content_digest(&one), true);
+    let told = service.expect("it is opened").obey(&ask, &[], &mut Vec::new());
+    assert!(told.is_ok(), "{told:?}");
+    assert_eq!(seek(&file, SeekFrom::Hole(0)), Ok(u64::from(BLOCK)), "more was read ahead");
+}
