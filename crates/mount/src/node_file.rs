@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Ask, PIECE};
+use garland_protocol::{Ask, PIECE, content_digest};
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use rustix::io::Errno;
 
@@ -37,6 +37,13 @@ impl NodeFiles {
     #[must_use]
     pub fn new(name: String, reach: Reach) -> Self {
         Self(Peer::new(name, 0, reach, true, Arc::new(Recording::begin(1, false))))
+    }
+
+    /// Asks whether the node has the file `path`, as [`read`](Self::read) names it, and calls `then` with the answer;
+    /// maybe never, if the node does not answer.
+    pub fn look(&self, path: &[u8], then: impl FnOnce(bool) + Send + 'static) {
+        let nothing = Ask::Verified(path.to_vec(), 0, 0, content_digest(&[]), false);
+        self.0.ask(nothing, Vec::new(), Box::new(move |outcome| then(outcome.is_ok())));
     }
 
     /// Returns `length` bytes, at most [`PIECE`], of the file `path` from `offset` on, if they have this digest. The path

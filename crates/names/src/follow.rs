@@ -9,15 +9,21 @@ use std::time::Duration;
 
 use garland_commands::cp::site::Target;
 use garland_core::cluster::Node;
-use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest};
+use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest, NamedFile};
 use garland_sys::channel::{RecvTimeoutError, Sender, channel};
 use garland_sys::signal::Interrupts;
-use garland_sys::threads;
+use garland_sys::{clock, threads};
 use garland_terminal::failure::Failure;
 
 use crate::access::Access;
 use crate::content::{Holder, Relation};
 use crate::keepers::Keepers;
+
+/// The number of holders that are asked whether they still have a content: as many as are read at a time.
+const LOOKED_AT: usize = 8;
+
+/// How long they have to answer.
+const TOLD: Duration = Duration::from_millis(300);
 
 /// A fetch that the keepers know of, until this is dropped.
 pub struct Fetching {
@@ -87,7 +93,7 @@ pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
 /// what this copy does with each.
 pub fn holders(
     access: &Access,
-    entry: &NameEntry,
+    (entry, manifest): (&NameEntry, &NameManifest),
     (members, before): (&[Node], &[NameHolder]),
     interrupts: &Arc<Interrupts>,
 ) -> Vec<Holder> {
@@ -95,22 +101,51 @@ pub fn holders(
     // What this node has itself is compared with the content anyway.
     let is_own = |holder: &&NameHolder| access.member().is_some() && is_member(holder);
     let is_near = |it: &NameHolder| access.is_near(&it.node);
-    let whole: Vec<&NameHolder> = entry.holders.iter().filter(|it| !is_own(it)).collect();
-    let nodes = whole.iter().filter(|it| it.kind == HolderKind::Node);
-    let nodes: Vec<bool> = nodes.map(|it| is_near(it)).collect();
-    let followed = followed(&before.iter().map(is_near).collect::<Vec<_>>(), &nodes);
-    let before = before.iter().enumerate().filter(|(_, it)| !is_own(it)).map(|(at, it)| {
-        (it, if Some(at) == followed { Relation::Followed } else { Relation::Arriving })
-    });
-    let whole = whole.into_iter().map(|it| match (is_member(it), is_near(it)) {
+    let holder = |(record, relation): (&NameHolder, Relation)| {
+        Holder::new(record.clone(), (access.reach(&record.node), relation), interrupts)
+    };
+    let whole = entry.holders.iter().filter(|it| !is_own(it));
+    let whole = whole.map(|it| match (is_member(it), is_near(it)) {
         (true, _) => (it, Relation::Member),
         (false, true) => (it, Relation::Near),
         (false, false) => (it, Relation::Whole),
     });
-    let holder = |(record, relation): (&NameHolder, Relation)| {
-        Holder::new(record.clone(), (access.reach(&record.node), relation), interrupts)
-    };
-    before.chain(whole).map(holder).collect()
+    let mut whole: Vec<Holder> = whole.map(holder).collect();
+    if let (false, Some(first)) = (before.is_empty(), manifest.files.first()) {
+        whole = seen(whole, first);
+    }
+    let lines = whole.iter().filter(|it| it.is_node() && it.relation() != Relation::Unseen);
+    let lines: Vec<bool> = lines.map(|it| it.relation() == Relation::Near).collect();
+    let followed = followed(&before.iter().map(is_near).collect::<Vec<_>>(), &lines);
+    let before = before.iter().enumerate().filter(|(_, it)| !is_own(it)).map(|(at, it)| {
+        (it, if Some(at) == followed { Relation::Followed } else { Relation::Arriving })
+    });
+    before.map(holder).chain(whole).collect()
+}
+
+/// Asks some of the nodes that had the content, near ones first, whether they still have it. What nodes had may be
+/// removed since: nobody would follow the one that reads for all others. Nodes that do not say that they have it
+/// come last before the origin.
+fn seen(mut holders: Vec<Holder>, first: &NamedFile) -> Vec<Holder> {
+    holders.sort_by_key(Holder::rank);
+    let (tell, told) = channel();
+    for (at, holder) in holders.iter().enumerate().filter(|(_, it)| it.is_node()).take(LOOKED_AT) {
+        let tell = tell.clone();
+        holder.look(first, move |has| {
+            // It fails if the answer comes too late.
+            let _ = tell.send((at, has));
+        });
+    }
+    drop(tell);
+    let (until_ns, mut present) = (clock::after(TOLD), vec![false; holders.len()]);
+    while let Ok((at, has)) = told.recv_timeout(clock::until(until_ns)) {
+        present[at] = has;
+    }
+    let seen = holders.into_iter().zip(present).map(|(holder, is_present)| {
+        let is_sure = is_present || !holder.is_node();
+        if is_sure { holder } else { holder.with_relation(Relation::Unseen) }
+    });
+    seen.collect()
 }
 
 /// Returns which of the nodes that began earlier this one follows. `before` has one flag for each of them, and `whole`

@@ -46,7 +46,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let request = CopyRequest::try_from(&cp)?;
     let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
     let before = fetching.as_ref().map_or(&[][..], Fetching::before);
-    let holders = follow::holders(&access, &entry, (&target.0, before), &interrupts);
+    let holders = follow::holders(&access, (&entry, &manifest), (&target.0, before), &interrupts);
     let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.1.clone();

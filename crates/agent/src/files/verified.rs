@@ -19,6 +19,9 @@ const ARRIVAL: Duration = Duration::from_secs(2);
 /// The interval at which it looks.
 const LOOK: Duration = Duration::from_millis(4);
 
+/// How many looks at open files there are for one at the names.
+const LOOKS: u32 = 16;
+
 /// The longest pause after bytes were read in vain.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -42,39 +45,46 @@ pub fn read<'a>(
     read: impl Fn(&File, &mut Vec<u8>) -> Result<(), Errno>,
 ) -> Result<Answer, Errno> {
     let (before, until_ns) = (frame.len(), clock::after(ARRIVAL));
-    let mut has = |file: File| -> Result<(), Errno> {
-        if attr::of_open(&file)?.kind != FileKind::File {
+    let mut has = |file: &File| -> Result<(), Errno> {
+        if attr::of_open(file)?.kind != FileKind::File {
             return Err(Errno::NXIO);
         }
         frame.truncate(before);
-        read(&file, frame)?;
+        read(file, frame)?;
         if content_digest(&frame[before..]) == *wanted.digest { Ok(()) } else { Err(Errno::STALE) }
     };
-    let mut pause = LOOK;
-    loop {
-        // Its directory may be missing, too.
-        let place = find();
-        let open = |place: &Place<'_>| place.open(OFlags::RDONLY, 0);
-        match place.as_ref().map_err(|error| *error).and_then(open).and_then(|it| has(it.into())) {
-            Ok(()) => return Ok(Answer::Done),
-            Err(error) if !wanted.arriving => return Err(error),
-            Err(_) => {}
+    let (mut pause, mut partial) = (LOOK, Vec::new());
+    for look in 0.. {
+        // Once a partial file is open, it stays what is looked at, also when it gets its name.
+        if look % LOOKS == 0 {
+            // Its directory may be missing, too.
+            let place = find();
+            let open = |place: &Place<'_>| place.open(OFlags::RDONLY, 0);
+            let whole = place.as_ref().map_err(|error| *error).and_then(open);
+            match whole.and_then(|file| has(&file.into())) {
+                Ok(()) => return Ok(Answer::Done),
+                Err(error) if !wanted.arriving => return Err(error),
+                Err(_) => {}
+            }
+            partial = place.map_or_else(|_| Vec::new(), |it| left::open_all(&it.folder, it.name));
+            for file in &partial {
+                // Pages read ahead of what arrived would look as if they had arrived. If the file system knows no
+                // advice, bytes are read in vain.
+                let _ = fadvise(file, 0, None, Advice::Random);
+            }
         }
-        let partial = place.map_or_else(|_| Vec::new(), |it| left::open_all(&it.folder, it.name));
-        for file in partial.into_iter().filter(|file| has_arrived(file, wanted)) {
-            // Pages read ahead of what arrived would look as if they had arrived. If the file system knows no
-            // advice, bytes are read in vain.
-            let _ = fadvise(&file, 0, None, Advice::Random);
+        for file in partial.iter().filter(|file| has_arrived(file, wanted)) {
             match has(file) {
                 Ok(()) => return Ok(Answer::Done),
                 Err(_) => pause = (pause * 2).min(PAUSE),
             }
         }
         if clock::until(until_ns).is_zero() {
-            return Err(Errno::AGAIN);
+            break;
         }
         threads::sleep(pause);
     }
+    Err(Errno::AGAIN)
 }
 
 /// Returns whether the wanted bytes of a file were written: where they were not is a hole. A file system that does not

@@ -170,6 +170,30 @@ fn a_rack_is_entered_once_however_many_of_its_nodes_ask() {
     let _ = garland.run(&["down", "lab:n[1-7]"]);
 }
 
+#[test]
+fn those_that_removed_the_content_are_not_counted_as_holders() {
+    let scratch = Scratch::new("members-removed");
+    let stage = Stage::new(&scratch, TOPOLOGY);
+    let source = scratch.path("source");
+    random_file(&source, BYTES, 8);
+    let (shown, garland) = (source.display().to_string(), &stage.garland);
+    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
+    let _ = garland.run(&["cp", &shown, "lab:n[1-4]:/m/"]).with_code(0);
+    let _ = garland.run(&["publish", "lab:n[1-4]:/m/source", "--as", "model:1"]).with_code(0);
+    for node in ["n2", "n3", "n4"] {
+        fs::remove_dir_all(stage.root(node).join("m")).expect("it is removed");
+    }
+    let running = ["n5", "n6", "n7"].map(|node| {
+        std::thread::sleep(Duration::from_millis(150));
+        get(&stage, &scratch, node)
+    });
+    let results = running.map(|it| whole(it.end()));
+    stage.assert_has(&["n5", "n6", "n7"], "source", &source);
+    let of_holder: u64 = results.iter().map(|result| given(result, "lab:n1")).sum();
+    assert!((BYTES..=BYTES + BYTES / 5).contains(&of_holder), "{of_holder} of {BYTES}");
+    let _ = garland.run(&["down", "lab:n[1-7]"]);
+}
+
 /// How many times nodes are killed at random, each time in a new lab.
 fn rounds() -> u64 {
     if std::env::var_os("GARLAND_SOAK").is_some() { 30 } else { 2 }

@@ -42,6 +42,8 @@ pub enum Relation {
     Member,
     /// It still fetches the content.
     Arriving,
+    /// It had the content, and did not tell that it still has it.
+    Unseen,
 }
 
 /// A place where the content of a name lies.
@@ -82,14 +84,36 @@ impl Holder {
         Self { record, access, open: Mutex::default(), relation }
     }
 
+    /// Whether it is a node, with a standing agent that reads for others.
+    pub fn is_node(&self) -> bool {
+        matches!(self.access, Access::Node(_))
+    }
+
+    /// Returns the relation of the copy to it.
+    pub fn relation(&self) -> Relation {
+        self.relation
+    }
+
+    /// Changes the relation of the copy to it.
+    pub fn with_relation(self, relation: Relation) -> Self {
+        Self { relation, ..self }
+    }
+
+    /// Asks a node whether it has `file`, and calls `then` with the answer, maybe never. Of others nothing is known.
+    pub fn look(&self, file: &NamedFile, then: impl FnOnce(bool) + Send + 'static) {
+        if let Access::Node(node) = &self.access {
+            node.look(&self.path(file), then);
+        }
+    }
+
     /// Returns how much reading from it costs: nothing on this machine, more on a node that is far or whose wire others
     /// use, and most at the origin. What cannot be reached from here comes last.
     pub fn rank(&self) -> u8 {
         match self.access {
             Access::Here => 0,
             Access::Node(_) => 1 + self.relation as u8,
-            Access::Origin(_) => 6,
-            Access::Elsewhere => 7,
+            Access::Origin(_) => 7,
+            Access::Elsewhere => 8,
         }
     }
 
