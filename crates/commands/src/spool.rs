@@ -26,11 +26,14 @@ use self::members::{Members, Started};
 use self::queue::{Queue, Waiting};
 use self::record::SpoolRecord;
 use crate::args::{Cp, Up};
+use crate::cluster_key;
 use crate::cp::out::PlannedCopy;
 use crate::cp::request::CopyRequest;
 use crate::cp::site::Site;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
+use garland_fleet::standing::RecordDir;
+use garland_lab::Lab;
 use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::Phases;
 use garland_results::run::Run;
@@ -82,7 +85,15 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     garland_terminal::errln!("links   {links} between neighbours");
     let shown = (directory.path().display(), destination.display());
     garland_terminal::errln!("spool   {} to {}; Ctrl-C ends it", shown.0, shown.1);
-    let again = |numbers: &[usize]| started_again(&nodes, numbers, &start);
+    hand_out_key(&site)?;
+    let again = |numbers: &[usize]| {
+        let started = started_again(&nodes, numbers, &start);
+        if started.iter().any(|(_, agent)| agent.is_ok()) {
+            // Without the key, the nodes that came back cannot get contents by themselves.
+            let _ = hand_out_key(&site);
+        }
+        started
+    };
     std::thread::scope(|scope| {
         threads::spawn_in(scope, "starter", || starter.run(again))
             .or_nothing("serving the spool")?;
@@ -141,6 +152,12 @@ fn start(
         ..FleetBuilder::new(nodes, inventory, places, &up.launch, run, lab.as_ref())
     };
     Ok(builder.assemble()?.agents)
+}
+
+/// Gives the agents the key of the cluster, as `garland up` does.
+fn hand_out_key(site: &Site) -> Result<(), Failure> {
+    let records = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+    cluster_key::hand_out(&site.places, &records, |_| false)
 }
 
 /// Starts the nodes with these indexes again, by `start`.

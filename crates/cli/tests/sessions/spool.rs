@@ -55,11 +55,19 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
     let garland = garland(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-4]", &[]);
     let contents: Vec<Vec<u8>> = (0..100).map(|number| random_bytes(40_000, number)).collect();
+    let host = fs::read_dir(scratch.state()).expect("it is there").next().expect("one host");
+    let names = host.expect("it is read").path().join("names");
+    let keys = || {
+        let kept = fs::read_dir(&names).into_iter().flatten().flatten().map(|file| file.path());
+        kept.filter(|path| path.extension().is_some_and(|it| it == "key")).collect::<Vec<_>>()
+    };
+    assert_eq!(keys().len(), 4, "agents of a spool have the key of the cluster");
     for (number, content) in contents.iter().enumerate() {
         spool.put(&format!("f{number:02}"), content);
         if number == 30 {
             spool.await_done("f10");
             garland.agent("local2").kill();
+            keys().iter().for_each(|key| fs::remove_file(key).expect("it is removed"));
             garland.agent("local4").kill();
         }
     }
@@ -74,6 +82,7 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
         let result = fs::read_to_string(beside).expect("the result is beside it");
         assert!(result.contains("garland.cp/"), "{result}");
     }
+    until("the keys are there again", || keys().len() == 4);
     spool.end(&garland);
     scratch.assert_nothing_left();
 }
