@@ -27,6 +27,11 @@ const HOPS: f64 = 30_000.0;
 /// The times of copies, in seconds, between which the number of hops grows.
 const SEARCHED: (f64, f64) = (0.05, 1.0);
 
+/// The time that a processor of today takes to simulate one hop of a copy, in seconds, and the number of copies that
+/// are simulated before orders are improved: shapes, orders to begin with, and sizes of blocks.
+const HOP: f64 = 10e-6;
+const COPIES: usize = 60;
+
 /// The maximum number of nodes of which all pairs are compared.
 const NEAREST: usize = 64;
 
@@ -176,6 +181,22 @@ impl Broadcast<'_> {
             }
         }
         Ok(self.ranked(plans))
+    }
+
+    /// Returns the usual plan, a chain as listed, if no other one can be faster by more than the search for it takes: so
+    /// it is for few bytes.
+    #[must_use]
+    pub fn unsearched(&self) -> Option<Suggestion> {
+        if !matches!(self.route, RouteShapes::Any | RouteShapes::Only(RouteShape::Chain)) {
+            return None;
+        }
+        let (order, lanes, block_size) = (self.listed(), self.lanes[0], self.block_size);
+        let run = self.run(&order, (RouteShape::Chain, lanes), block_size).ok()?;
+        let search = HOP * (COPIES * order.len()) as f64;
+        let takes = run.seconds - run.set_up;
+        let is_short = takes <= search || takes <= search + self.floor();
+        let route = RouteShape::Chain;
+        is_short.then_some(Suggestion { order, route, lanes, block_size, run })
     }
 
     /// Returns all shapes with the orders that a search begins with, the fastest first.

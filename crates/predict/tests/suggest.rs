@@ -147,20 +147,37 @@ fn trunk(nodes: u32) -> Topology {
     topology
 }
 
-fn suggest(wires: Wires<'_>, nodes: usize) -> Suggestion {
-    let places: Vec<usize> = (0..=nodes).collect();
-    let broadcast = Broadcast {
+fn broadcast<'a>(wires: Wires<'a>, places: &'a [usize], length: u64) -> Broadcast<'a> {
+    Broadcast {
         wires,
-        places: &places,
-        length: 8 << 20,
+        places,
+        length,
         costs: Costs::USUAL,
         order: OrderChoice::Any(Vec::new()),
         route: RouteShapes::Any,
         lanes: vec![1],
-        block_size: Layout::fitting(8 << 20).block_size,
+        block_size: Layout::fitting(length).block_size,
         any_block: true,
+    }
+}
+
+fn suggest(wires: Wires<'_>, nodes: usize) -> Suggestion {
+    let places: Vec<usize> = (0..=nodes).collect();
+    broadcast(wires, &places, 8 << 20).suggest().unwrap().remove(0)
+}
+
+#[test]
+fn a_copy_does_not_wait_for_a_search_that_takes_longer_than_it_saves() {
+    let rate = "1gbit".parse().expect("a rate");
+    let plain = switch(&Basis::numbered("try", 21).at(rate), None);
+    let (crossed, places) = (trunk(21), (0..=20).collect::<Vec<_>>());
+    let is_searched = |topology: &Topology, length| {
+        broadcast(Wires::Drawn(topology), &places, length).unsearched().is_none()
     };
-    broadcast.suggest().unwrap().remove(0)
+    assert!(!is_searched(&plain, 3) && !is_searched(&plain, 10 << 20));
+    assert!(!is_searched(&crossed, 3) && is_searched(&crossed, 1 << 20));
+    let usual = broadcast(Wires::Drawn(&plain), &places, 10 << 20).unsearched().unwrap();
+    assert!(usual.is_listed() && usual.route == RouteShape::Chain);
 }
 
 #[test]

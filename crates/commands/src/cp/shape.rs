@@ -57,7 +57,8 @@ impl FastestPlan {
         let searches = handlings.iter().map(|&handling| search(request, layout, (wires, handling)));
         let (number, broadcast) = fastest(searches.collect())?;
         let layout = layout.0;
-        let plans = broadcast.suggest().ok()?;
+        let plans = broadcast.unsearched().map(|usual| vec![usual]);
+        let plans = plans.or_else(|| broadcast.suggest().ok())?;
         let best = &plans[0];
         let reason = (best.route != RouteShape::Chain).then(|| {
             let chain = plans.iter().find(|plan| plan.route == RouteShape::Chain);
