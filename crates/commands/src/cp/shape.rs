@@ -118,6 +118,9 @@ fn fastest(searches: Vec<Broadcast<'_>>) -> Option<(usize, Broadcast<'_>)> {
     };
     let mut searches = searches.into_iter().enumerate();
     let first = searches.next()?;
+    if searches.len() == 0 {
+        return Some(first);
+    }
     let usual = listed(&first.1) * CHOSEN;
     let times = searches.map(|search| (listed(&search.1), search));
     let best = times.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(seconds, _)| *seconds < usual);
