@@ -19,11 +19,16 @@ const PART: u64 = 5;
 
 /// Returns whether a file of `length` bytes must not stay in the page cache.
 fn is_large(length: u64) -> bool {
+    length > most()
+}
+
+/// Returns the largest number of bytes of a file that may stay in the page cache.
+fn most() -> u64 {
     static MOST: OnceLock<u64> = OnceLock::new();
-    let most = MOST.get_or_init(|| {
+    *MOST.get_or_init(|| {
         let limit = cgroup::memory().map_or(u64::MAX, |memory| memory.most);
-        process::total_memory().min(limit) / PART
-    });
-    // A kernel that does not tell its memory has 0.
-    *most > 0 && length > *most
+        // A kernel that does not tell its memory has 0.
+        let memory = Some(process::total_memory()).filter(|memory| *memory > 0);
+        memory.map_or(u64::MAX, |memory| memory.min(limit) / PART)
+    })
 }

@@ -8,7 +8,7 @@ use garland_sys::sync::Mutex;
 use garland_sys::{cache, storage};
 
 use super::chunks::{CHUNK, Chunks, bytes_of};
-use super::is_large;
+use super::{is_large, most};
 
 /// The number of chunks of a large file that may be on their way to the disk.
 const UNDER_WAY: usize = 16;
@@ -19,7 +19,10 @@ const UNDER_WAY: usize = 16;
 pub struct WriteBack {
     /// None if the kernel decides by itself when it writes.
     state: Option<Box<Mutex<State>>>,
-    is_large: bool,
+    /// The offset from which on the file is large.
+    large_beyond: u64,
+    /// Whether a file is written early that is not large.
+    stable: bool,
 }
 
 #[derive(Debug, Default)]
@@ -35,8 +38,17 @@ impl WriteBack {
     pub fn of(file: &File, length: u64, stable: bool) -> Self {
         let is_large = is_large(length);
         let early = length > CHUNK && (stable || is_large);
+        Self::new(file, early, (if is_large { 0 } else { u64::MAX }, stable))
+    }
+
+    /// Returns the write-back of `file`, whose length is not known before its end, as of a stream.
+    pub fn growing(file: &File, stable: bool) -> Self {
+        Self::new(file, true, (most(), stable))
+    }
+
+    fn new(file: &File, early: bool, (large_beyond, stable): (u64, bool)) -> Self {
         let early = early && !storage::is_in_memory(file).unwrap_or(true);
-        Self { state: early.then(Box::default), is_large }
+        Self { state: early.then(Box::default), large_beyond, stable }
     }
 
     /// Notes that `length` bytes were written at `offset`. With a large file it may wait for the disk.
@@ -45,11 +57,15 @@ impl WriteBack {
     /// When the disk fails while a large file is written. The sync at the end may not report that again.
     pub fn wrote(&self, file: &File, offset: u64, length: usize) -> io::Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
+        let is_large = offset.saturating_add(length as u64) > self.large_beyond;
         let mut state = state.lock();
         for chunk in state.chunks.count(offset, length) {
+            if !(is_large || self.stable) {
+                continue;
+            }
             // Some file systems can't; an error of the disk is found by the sync.
             let _ = cache::start_write_back(file, bytes_of(chunk));
-            if !self.is_large {
+            if !is_large {
                 continue;
             }
             state.under_way.push_back(chunk);
@@ -86,15 +102,15 @@ mod tests {
     use super::*;
 
     /// Writes chunks to a file on a disk, and returns how many bytes of them stay in the page cache.
-    fn cached(name: &str, chunks: u64, is_large: bool) -> u64 {
+    fn cached(name: &str, chunks: u64, large_beyond: u64) -> u64 {
         // Not in the system's temporary directory: that may be a tmpfs.
         let program = std::env::current_exe().expect("it runs");
         let path = program.with_file_name(format!("{name}-{}", std::process::id()));
         let file = File::options().read(true).write(true).create_new(true).open(&path);
         let file = file.expect("a new file");
         std::fs::remove_file(&path).expect("it was made above");
-        let mut write_back = WriteBack::of(&file, chunks * CHUNK, true);
-        write_back.is_large = is_large;
+        let mut write_back = WriteBack::growing(&file, true);
+        write_back.large_beyond = large_beyond;
         let bytes = vec![7; CHUNK as usize / 2];
         for half in 0..2 * chunks {
             let offset = half * bytes.len() as u64;
@@ -108,7 +124,11 @@ mod tests {
     #[test]
     fn a_large_file_leaves_the_page_cache_while_it_is_written() {
         let chunks = UNDER_WAY as u64 + 8;
-        assert_eq!(cached("write-back-small", chunks, false), chunks * CHUNK);
-        assert!(cached("write-back-large", chunks, true) <= UNDER_WAY as u64 * CHUNK);
+        assert_eq!(cached("write-back-small", chunks, u64::MAX), chunks * CHUNK);
+        assert!(cached("write-back-large", chunks, 0) <= UNDER_WAY as u64 * CHUNK);
+        // A stream is large from some place on.
+        let (begin, more) = (4 * CHUNK, UNDER_WAY as u64 * CHUNK);
+        let kept = cached("write-back-stream", chunks, begin);
+        assert!((begin..=begin + more).contains(&kept), "{kept}");
     }
 }

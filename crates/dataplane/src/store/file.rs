@@ -35,6 +35,11 @@ pub struct Size {
     pub room: u64,
 }
 
+/// Returns the write-back of a file; without a length it is a stream.
+fn write_back(file: &File, length: u64, stable: bool) -> WriteBack {
+    if length == 0 { WriteBack::growing(file, stable) } else { WriteBack::of(file, length, stable) }
+}
+
 impl Size {
     /// Returns the size of a file without holes.
     pub fn whole(length: u64) -> Self {
@@ -198,7 +203,7 @@ impl FileStore {
         };
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
-        let write_back = WriteBack::of(&file, size.length, metadata.fsync);
+        let write_back = write_back(&file, size.length, metadata.fsync);
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let store = Self {
             folder,
@@ -222,7 +227,7 @@ impl FileStore {
     /// Sets the metadata that the file gets when it is committed.
     pub fn with(mut self, metadata: Metadata) -> Self {
         self.metadata = metadata;
-        self.write_back = WriteBack::of(&self.file, self.length, metadata.fsync);
+        self.write_back = write_back(&self.file, self.length, metadata.fsync);
         self
     }
 
