@@ -43,6 +43,19 @@ fn get(stage: &Stage<'_>, scratch: &Scratch, node: &str) -> Running {
     start(stage, scratch, node, &["get", "--json", "model:1", &to])
 }
 
+/// Starts the agents of all nodes but n0, gives `holders` a new file, and publishes it. Returns the file.
+fn publish(stage: &Stage<'_>, scratch: &Scratch, holders: &str, seed: u64) -> PathBuf {
+    let (source, garland) = (scratch.path("source"), &stage.garland);
+    random_file(&source, BYTES, seed);
+    let shown = source.display().to_string();
+    let last = stage.lab.spec().topology.nodes.len() - 1;
+    let _ = garland.run(&["up", &format!("lab:n[1-{last}]")]).with_code(0);
+    let _ = garland.run(&["cp", &shown, &format!("{holders}:/m/")]).with_code(0);
+    let published = format!("{holders}:/m/source");
+    let _ = garland.run(&["publish", &published, "--as", "model:1"]).with_code(0);
+    source
+}
+
 /// Returns how many bytes came from a holder.
 fn given(result: &Value, holder: &str) -> u64 {
     let holders = result["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -58,12 +71,7 @@ fn whole(said: RunOutput) -> Value {
 fn nodes_follow_each_other_and_one_that_comes_later_needs_no_particular_holder() {
     let scratch = Scratch::new("members");
     let stage = Stage::new(&scratch, TOPOLOGY);
-    let source = scratch.path("source");
-    random_file(&source, BYTES, 5);
-    let (shown, garland) = (source.display().to_string(), &stage.garland);
-    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
-    let _ = garland.run(&["cp", &shown, "lab:n1:/m/"]).with_code(0);
-    let _ = garland.run(&["publish", "lab:n1:/m/source", "--as", "model:1"]).with_code(0);
+    let source = publish(&stage, &scratch, "lab:n1", 5);
     // All at once: the holder is read once, and little more.
     let nodes = ["n2", "n3", "n4", "n5"];
     let running = nodes.map(|node| get(&stage, &scratch, node));
@@ -71,11 +79,12 @@ fn nodes_follow_each_other_and_one_that_comes_later_needs_no_particular_holder()
     stage.assert_has(&nodes, "source", &source);
     let of_holder: u64 = results.iter().map(|result| given(result, "lab:n1")).sum();
     assert!((BYTES..=BYTES + BYTES / 10).contains(&of_holder), "{of_holder} of {BYTES}");
-    let listed = garland.run(&["names"]).with_code(0).out;
+    let listed = stage.garland.run(&["names"]).with_code(0).out;
     assert!(listed.contains("held by lab:n[1-5]"), "{listed}");
     // A node sees the list, and changes nothing.
     let seen = start(&stage, &scratch, "n7", &["names"]).end().with_code(0).out;
     assert_eq!(seen, listed);
+    let shown = source.display().to_string();
     for words in [&["unpublish", "model:1"][..], &["publish", &shown, "--as", "model:1"]] {
         let refused = start(&stage, &scratch, "n7", words).end().with_code(2);
         assert!(refused.err.contains("it can read names, not change them"), "{}", refused.err);
@@ -87,14 +96,14 @@ fn nodes_follow_each_other_and_one_that_comes_later_needs_no_particular_holder()
     assert_eq!(given(&late, "lab:n1"), 0, "{late}");
     // With another key, those that do not have it are strangers.
     let old = fs::read(key(&scratch, "n7")).expect("it has a key");
-    let _ = garland.run(&["up", "--new-cluster-key", "lab:n[2-7]"]).with_code(0);
+    let _ = stage.garland.run(&["up", "--new-cluster-key", "lab:n[2-7]"]).with_code(0);
     assert_ne!(fs::read(key(&scratch, "n7")).expect("it has a key"), old);
     assert_eq!(start(&stage, &scratch, "n7", &["names"]).end().with_code(0).out.lines().count(), 1);
     fs::write(key(&scratch, "n7"), old).expect("it is written");
     let stranger = start(&stage, &scratch, "n7", &["names"]).end().with_code(3);
     assert!(stranger.err.contains("no standing agent answers"), "{}", stranger.err);
     let kept = key(&scratch, "n6");
-    let _ = garland.run(&["down", "lab:n[2-7]"]).with_code(0);
+    let _ = stage.garland.run(&["down", "lab:n[2-7]"]).with_code(0);
     assert!(!kept.exists(), "an agent that ends takes its key back");
 }
 
@@ -102,12 +111,7 @@ fn nodes_follow_each_other_and_one_that_comes_later_needs_no_particular_holder()
 fn those_that_follow_one_that_dies_go_on_with_others() {
     let scratch = Scratch::new("members-die");
     let stage = Stage::new(&scratch, TOPOLOGY);
-    let source = scratch.path("source");
-    random_file(&source, BYTES, 6);
-    let (shown, garland) = (source.display().to_string(), &stage.garland);
-    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
-    let _ = garland.run(&["cp", &shown, "lab:n7:/m/"]).with_code(0);
-    let _ = garland.run(&["publish", "lab:n7:/m/source", "--as", "model:1"]).with_code(0);
+    let source = publish(&stage, &scratch, "lab:n7", 6);
     let first = get(&stage, &scratch, "n4");
     std::thread::sleep(Duration::from_millis(300));
     let followers = ["n5", "n6"].map(|node| get(&stage, &scratch, node));
@@ -121,7 +125,7 @@ fn those_that_follow_one_that_dies_go_on_with_others() {
         let _ = whole(running.end());
         stage.assert_has(&[node], "source", &source);
     }
-    let _ = garland.run(&["down", "lab:n[1-7]"]);
+    let _ = stage.garland.run(&["down", "lab:n[1-7]"]);
 }
 
 /// Two racks of four nodes; the uplinks carry what two nodes can.
@@ -141,12 +145,7 @@ uplink = \"120mbit\"
 fn a_rack_is_entered_once_however_many_of_its_nodes_ask() {
     let scratch = Scratch::new("members-racks");
     let stage = Stage::new(&scratch, RACKS);
-    let source = scratch.path("source");
-    random_file(&source, BYTES, 7);
-    let (shown, garland) = (source.display().to_string(), &stage.garland);
-    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
-    let _ = garland.run(&["cp", &shown, "lab:n1:/m/"]).with_code(0);
-    let _ = garland.run(&["publish", "lab:n1:/m/source", "--as", "model:1"]).with_code(0);
+    let source = publish(&stage, &scratch, "lab:n1", 7);
     // Some of each rack begin in turns, so that the one before is often in the other rack.
     let running = ["n4", "n2", "n5", "n3", "n6"].map(|node| {
         std::thread::sleep(Duration::from_millis(200));
@@ -167,19 +166,14 @@ fn a_rack_is_entered_once_however_many_of_its_nodes_ask() {
     let near: u64 = ["n4", "n5", "n6"].map(|it| given(&late, &format!("lab:{it}"))).iter().sum();
     assert_eq!(near, BYTES, "{late}");
     stage.assert_has(&["n2", "n3", "n4", "n5", "n6", "n7"], "source", &source);
-    let _ = garland.run(&["down", "lab:n[1-7]"]);
+    let _ = stage.garland.run(&["down", "lab:n[1-7]"]);
 }
 
 #[test]
 fn those_that_removed_the_content_are_not_counted_as_holders() {
     let scratch = Scratch::new("members-removed");
     let stage = Stage::new(&scratch, TOPOLOGY);
-    let source = scratch.path("source");
-    random_file(&source, BYTES, 8);
-    let (shown, garland) = (source.display().to_string(), &stage.garland);
-    let _ = garland.run(&["up", "lab:n[1-7]"]).with_code(0);
-    let _ = garland.run(&["cp", &shown, "lab:n[1-4]:/m/"]).with_code(0);
-    let _ = garland.run(&["publish", "lab:n[1-4]:/m/source", "--as", "model:1"]).with_code(0);
+    let source = publish(&stage, &scratch, "lab:n[1-4]", 8);
     for node in ["n2", "n3", "n4"] {
         fs::remove_dir_all(stage.root(node).join("m")).expect("it is removed");
     }
@@ -191,7 +185,7 @@ fn those_that_removed_the_content_are_not_counted_as_holders() {
     stage.assert_has(&["n5", "n6", "n7"], "source", &source);
     let of_holder: u64 = results.iter().map(|result| given(result, "lab:n1")).sum();
     assert!((BYTES..=BYTES + BYTES / 5).contains(&of_holder), "{of_holder} of {BYTES}");
-    let _ = garland.run(&["down", "lab:n[1-7]"]);
+    let _ = stage.garland.run(&["down", "lab:n[1-7]"]);
 }
 
 /// How many times nodes are killed at random, each time in a new lab.
@@ -206,13 +200,8 @@ fn whoever_dies_at_random_those_that_live_get_all() {
         let mut chance = Chance::new(seed, round);
         let scratch = Scratch::new("members-random");
         let stage = Stage::new(&scratch, &TOPOLOGY.replace("n[0-7]", "n[0-10]"));
-        let source = scratch.path("source");
-        random_file(&source, BYTES, round);
-        let (shown, garland) = (source.display().to_string(), &stage.garland);
-        // n1 to n3 keep the list, and n9 and n10 have the content.
-        let _ = garland.run(&["up", "lab:n[1-10]"]).with_code(0);
-        let _ = garland.run(&["cp", &shown, "lab:n[9-10]:/m/"]).with_code(0);
-        let _ = garland.run(&["publish", "lab:n[9-10]:/m/source", "--as", "model:1"]).with_code(0);
+        // n1 to n3 keep the list.
+        let source = publish(&stage, &scratch, "lab:n[9-10]", round);
         let mut getters: Vec<String> = (1..=8).map(|node| format!("n{node}")).collect();
         chance.shuffle(&mut getters);
         let mut running = Vec::new();
@@ -235,6 +224,6 @@ fn whoever_dies_at_random_those_that_live_get_all() {
             assert_eq!(said.code, 0, "{told}");
             stage.assert_has(&[&node], "source", &source);
         }
-        let _ = garland.run(&["down", "lab:n[1-10]"]);
+        let _ = stage.garland.run(&["down", "lab:n[1-10]"]);
     }
 }
