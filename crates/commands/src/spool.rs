@@ -77,6 +77,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let linked = stand_chain(agents.into_iter().map(Result::ok).collect());
     let links: u32 = linked.or_nothing("linking the nodes")?.iter().map(|node| node.count).sum();
     let agents = start(&nodes, true)?;
+    hand_out_key(&site)?;
     let events = FolderEvents::of(directory.path()).ok();
     let queue = Queue::new(nodes.len());
     let (members, starter) = Members::new(nodes.clone(), agents)?;
@@ -85,7 +86,6 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     garland_terminal::errln!("links   {links} between neighbours");
     let shown = (directory.path().display(), destination.display());
     garland_terminal::errln!("spool   {} to {}; Ctrl-C ends it", shown.0, shown.1);
-    hand_out_key(&site)?;
     let again = |numbers: &[usize]| {
         let started = started_again(&nodes, numbers, &start);
         if started.iter().any(|(_, agent)| agent.is_ok()) {
