@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
@@ -41,6 +42,12 @@ use garland_transport::link_pool::LinkPool;
 /// A disk call that is overdue by this many nanoseconds counts as hanging; a copy then ends without
 /// waiting for its threads.
 const HANGS_NS: u64 = 1_000_000_000;
+
+/// The time that the lanes of a complete copy get to come to rest.
+const COMING_TO_REST: Duration = Duration::from_millis(100);
+
+/// How often a complete copy that closes checks whether its lanes are at rest.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// The state of one copy on one node.
 pub struct CopyContext {
@@ -300,6 +307,7 @@ impl CopyContext {
 
     /// Ends the copy on this node. Its threads stop waiting, and later waits end at once.
     pub fn close(&self) {
+        self.await_rest();
         // A lane first stores that it is at work and then checks whether the copy is over. So it
         // either sees this flag, or its links are cut below.
         self.closing.store(true, Ordering::SeqCst);
@@ -307,6 +315,18 @@ impl CopyContext {
         self.pool.close();
         self.all_lanes().iter().for_each(|lane| lane.close());
         self.side_feeds.close();
+    }
+
+    /// Gives the lanes of a complete copy the time to come to rest, so that their links can stay for
+    /// the next copy. On a busy machine the last acknowledgement, and with it the order to close,
+    /// may arrive before a lane's thread has read the lane's end.
+    fn await_rest(&self) {
+        let stays = self.config.link_pool.is_some() && self.sink().is_complete();
+        let is_at_rest = || self.all_lanes().iter().all(|lane| lane.is_at_rest());
+        let end = clock::now_ns() + COMING_TO_REST.as_nanos() as u64;
+        while stays && !is_at_rest() && clock::now_ns() < end {
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// Makes the copy fail if its store fails between two calls, as a command may.

@@ -162,6 +162,10 @@ impl LaneHandle {
     }
 
     /// Cuts the links unless the thread is at rest, and wakes the thread.
+    pub(super) fn is_at_rest(&self) -> bool {
+        !self.is_used || self.at_rest.load(Ordering::SeqCst)
+    }
+
     pub(super) fn close(&self) {
         if !self.at_rest.load(Ordering::SeqCst) {
             self.links.lock().iter().for_each(Link::cut);
