@@ -21,7 +21,7 @@ use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::threads::JoinHandle;
-use garland_sys::{clock, process, schedule};
+use garland_sys::{clock, process, schedule, threads};
 
 pub use self::flow::{Awaited, Flow};
 pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
@@ -325,7 +325,7 @@ impl CopyContext {
         let is_at_rest = || self.all_lanes().iter().all(|lane| lane.is_at_rest());
         let end = clock::now_ns() + COMING_TO_REST.as_nanos() as u64;
         while stays && !is_at_rest() && clock::now_ns() < end {
-            std::thread::sleep(LOOK);
+            threads::sleep(LOOK);
         }
     }
 

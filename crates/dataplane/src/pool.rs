@@ -1,5 +1,6 @@
 //! A pool of block buffers of bounded number: most of the memory that a copy uses on a node.
 
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use garland_sys::clock;
@@ -13,9 +14,16 @@ pub struct Pool {
     size: usize,
 }
 
+/// The memory of a block. Its address is a multiple of [`ALIGNMENT`].
+#[derive(Debug)]
+pub struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+}
+
 #[derive(Debug, Default)]
 struct State {
-    free: Vec<Vec<u8>>,
+    free: Vec<Buffer>,
     /// The number of buffers that may still be allocated.
     unmade: usize,
     closed: bool,
@@ -33,11 +41,38 @@ const POLL: Duration = Duration::from_millis(20);
 /// The minimum number of buffers of a pool.
 const FEWEST: usize = 3;
 
+/// What the address of a buffer is a multiple of. A direct write needs that, also of its offset and its
+/// length: enough for disks with sectors of 512 and of 4096 bytes.
+pub const ALIGNMENT: usize = 4096;
+
 /// Returns the number of buffers of `size` bytes for a copy of `blocks` blocks. It is limited by
 /// the memory and the number of blocks; it is at least 3 and at most 256.
 pub fn count(size: usize, blocks: u64) -> usize {
     let most = (BUDGET / size.max(1)).clamp(FEWEST, 256);
     most.min(usize::try_from(blocks).unwrap_or(most).max(FEWEST))
+}
+
+impl Buffer {
+    fn new(size: usize) -> Self {
+        let memory = vec![0; size + ALIGNMENT];
+        // It is the largest number where a platform does not tell.
+        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Self { memory, start }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..]
+    }
 }
 
 impl Pool {
@@ -50,14 +85,14 @@ impl Pool {
 
     /// Takes a buffer; none if all are in use.
     #[must_use]
-    pub fn try_take(&self) -> Option<Vec<u8>> {
+    pub fn try_take(&self) -> Option<Buffer> {
         self.state.lock().take(self.size)
     }
 
     /// Takes a buffer; waits until one is free. Gives up and returns none once the pool is closed,
     /// or `over` returns true; `over` is called repeatedly while waiting.
     #[must_use]
-    pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Vec<u8>> {
+    pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Buffer> {
         let mut state = self.state.lock();
         if let Some(buffer) = state.take(self.size) {
             return Some(buffer);
@@ -89,7 +124,7 @@ impl Pool {
     }
 
     /// Gives a buffer back to the pool.
-    pub fn give(&self, buffer: Vec<u8>) {
+    pub fn give(&self, buffer: Buffer) {
         self.state.lock().free.push(buffer);
         self.returned.notify_one();
     }
@@ -123,10 +158,10 @@ impl State {
         self.waited_ns += clock::now_ns().saturating_sub(since);
     }
 
-    fn take(&mut self, size: usize) -> Option<Vec<u8>> {
+    fn take(&mut self, size: usize) -> Option<Buffer> {
         self.free.pop().or_else(|| {
             self.unmade = self.unmade.checked_sub(1)?;
-            Some(vec![0; size])
+            Some(Buffer::new(size))
         })
     }
 }
@@ -149,7 +184,7 @@ mod tests {
         assert_eq!(held.len(), 3);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| pool.take_unless(|| false).is_some());
-            pool.give(vec![0; 8 << 20]);
+            pool.give(Buffer::new(8 << 20));
             assert!(waiting.join().unwrap());
             pool.close();
             assert!(pool.take_unless(|| false).is_none());

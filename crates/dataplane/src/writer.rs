@@ -1,30 +1,25 @@
 //! The writer of a node: decrypts, verifies and writes received blocks, in a thread separate from
 //! the lanes.
 
+mod arrived;
+mod several;
+
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Landing, content_digest};
+use garland_protocol::{Encoding, Frame, Keys, Landing, content_digest};
 use garland_sys::channel::Receiver;
 use garland_sys::clock;
 
+pub use self::arrived::Arrived;
+use self::arrived::settle;
+use self::several::SeveralWrites;
 use crate::compress::{Unpacker, Zeros};
 use crate::context::{CopyContext, Notice};
 use crate::recorder::{At, Recorder};
-
-/// A block that has been received completely.
-pub struct Arrived {
-    /// The decoded header.
-    pub frame: Frame,
-    /// The encoded header, which the authentication tag of the block covers.
-    pub header: [u8; FRAME_LEN],
-    /// A buffer that begins with the received bytes of the block.
-    pub buffer: Vec<u8>,
-    /// The number of received bytes in the buffer, the authentication tag included.
-    pub length: usize,
-}
 
 /// Writes blocks until all senders are gone, or the store fails.
 pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
@@ -32,6 +27,7 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     let _watch = member.config.awake.watch();
     let mut keys = Keys::new(&member.config.secret, member.config.copy);
     let mut order = member.config.store.is_ordered().then(OrderedWrites::default);
+    let several = SeveralWrites::start(member);
     let mut unwrapping = Unwrapping::default();
     let mut recorder = Recorder::new(&member.config.trace, Stage::Write);
     let mut began = recorder.now();
@@ -53,6 +49,14 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
             member.land(&arrived.frame, Landing::Changed);
         } else if let Some(order) = &mut order {
             order.enter(member, arrived);
+        } else if let Some(several) =
+            several.as_ref().filter(|_| arrived.frame.form == Encoding::Plain)
+        {
+            let (frame, length) = (arrived.frame.clone(), arrived.frame.length as usize);
+            if !member.writing.measure(|| several.enter(arrived)) {
+                return;
+            }
+            began = recorder.took(Stage::Write, at(&frame), began, length);
         } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
             return;
         } else {
@@ -146,7 +150,7 @@ fn bring_bytes(
     buffer: &mut Vec<u8>,
     index: u64,
     length: usize,
-) -> std::io::Result<usize> {
+) -> io::Result<usize> {
     let (offset, store) = (member.layout.offset(index), &member.config.store);
     let done = store.bring(offset, length)?;
     if done == length {
@@ -251,13 +255,5 @@ fn write(
         }
     });
     recorder.took(Stage::Write, at(&frame), began, length);
-    if let Err(error) = written {
-        // The end of the copy interrupts writes; that is no failure.
-        member.fail_to_write(&error);
-        return false;
-    }
-    member.pool.give(buffer);
-    member.stages.write.leave();
-    member.land(&frame, Landing::Written);
-    true
+    settle(member, &frame, buffer, written)
 }

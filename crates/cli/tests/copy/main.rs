@@ -9,6 +9,7 @@ mod endings;
 mod full_disk;
 mod gather;
 mod hangs;
+mod large;
 mod options;
 mod plans;
 mod readers;

@@ -12,6 +12,7 @@ use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};
 use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
+use crate::pool::Buffer;
 use crate::recorder::LaneTracer;
 use crate::writer::Arrived;
 use garland_transport::break_reason;
@@ -104,7 +105,7 @@ impl Lane {
     /// Waits for a buffer for a received block. Returns none if the copy is over, or if a command
     /// arrives that detaches this node or sets a new route. A block without a buffer is only
     /// forwarded; this node gets it again later.
-    fn await_buffer(&mut self) -> Option<Vec<u8>> {
+    fn await_buffer(&mut self) -> Option<Buffer> {
         let Self { member, commands, unread, .. } = self;
         let ends = |command: &LaneCommand| {
             matches!(command, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))

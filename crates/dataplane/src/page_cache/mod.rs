@@ -1,9 +1,11 @@
 //! How a copy uses the page cache. The kernel writes a file to its disk late and reads it in small steps:
 //! the disk would idle while the wire is busy, and the wire while the disk is. So what is written goes on to
 //! the disk at once ([`WriteBack`]), and what comes next is read meanwhile ([`ReadAhead`]). A file that is
-//! larger than a fifth of memory leaves the cache again behind both, so that it does not push out everything else.
+//! larger than a fifth of memory leaves the cache again behind both, or is written past it ([`DirectFile`]), so that
+//! it does not push out everything else.
 
 mod chunks;
+mod direct;
 mod read_ahead;
 mod write_back;
 
@@ -11,6 +13,7 @@ use std::sync::OnceLock;
 
 use garland_sys::{cgroup, process};
 
+pub use self::direct::DirectFile;
 pub use self::read_ahead::ReadAhead;
 pub use self::write_back::WriteBack;
 

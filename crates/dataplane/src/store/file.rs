@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use super::left::{self, Left, partial_name, remove_stale};
 use super::{Store, StoreError};
-use crate::page_cache::WriteBack;
+use crate::page_cache::{DirectFile, WriteBack};
 use crate::recorder::Collector;
 use crate::source::is_hole;
 
@@ -63,6 +63,8 @@ pub struct FileStore {
     metadata: Metadata,
     length: u64,
     write_back: WriteBack,
+    /// Writes most of a large file.
+    direct: Option<DirectFile>,
     /// Whether the hidden name no longer exists or must not be removed: the file has its final
     /// name, was removed, or is left for another copy to resume.
     settled: AtomicBool,
@@ -204,6 +206,7 @@ impl FileStore {
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
         let write_back = write_back(&file, size.length, metadata.fsync);
+        let direct = DirectFile::of(&file, (&folder, &partial), size.length);
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let store = Self {
             folder,
@@ -215,6 +218,7 @@ impl FileStore {
             metadata,
             length: size.length,
             write_back,
+            direct,
             settled,
             failed,
             prepared,
@@ -279,6 +283,16 @@ impl FileStore {
         Ok(())
     }
 
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let taken = match &self.direct {
+            Some(direct) => direct.write(bytes, offset)?,
+            None => 0,
+        };
+        let (offset, rest) = (offset + taken as u64, &bytes[taken..]);
+        storage::write_all_at(&self.file, rest, offset)?;
+        self.write_back.wrote(&self.file, offset, rest.len())
+    }
+
     fn finish(&self, trace: &Collector) -> io::Result<()> {
         self.make_ready(trace)?;
         trace.time(Stage::Commit, || storage::rename(&self.folder, &self.partial, &self.name))?;
@@ -294,9 +308,7 @@ impl FileStore {
 
 impl Store for FileStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let written = storage::write_all_at(&self.file, bytes, offset)
-            .and_then(|()| self.write_back.wrote(&self.file, offset, bytes.len()));
-        written.inspect_err(|_| self.failed.store(true, Ordering::Release))
+        self.write(offset, bytes).inspect_err(|_| self.failed.store(true, Ordering::Release))
     }
 
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
@@ -323,6 +335,10 @@ impl Store for FileStore {
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.finish(trace).map_err(|error| self.unfinished(&error))
+    }
+
+    fn takes_several(&self) -> bool {
+        self.direct.is_some()
     }
 
     fn path(&self) -> Vec<u8> {

@@ -84,6 +84,11 @@ pub trait Store: Send + Sync {
     fn is_ordered(&self) -> bool {
         self.wrapped().is_some_and(|wrapped| wrapped.is_ordered())
     }
+    /// Returns whether several writes at a time take less time than one after another, since each
+    /// waits for the disk.
+    fn takes_several(&self) -> bool {
+        self.wrapped().is_some_and(|wrapped| wrapped.takes_several())
+    }
     /// Returns the name of the destination for messages.
     fn name(&self) -> String;
     /// Returns the path of the destination as raw bytes if it is a file, else its name.
