@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::Stage;
@@ -21,6 +22,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::left::{self, Left, partial_name, remove_stale};
+use super::replaced::Replaced;
 use super::{Store, StoreError};
 use crate::page_cache::{DirectFile, WriteBack};
 use crate::recorder::Collector;
@@ -72,6 +74,8 @@ pub struct FileStore {
     failed: AtomicBool,
     /// Whether the metadata is set, and the file is stable if that was requested.
     prepared: AtomicBool,
+    /// The file that had the name before the commit.
+    replaced: OnceLock<Replaced>,
     /// The directories in which new directories were created for the file.
     parents: Vec<OwnedFd>,
 }
@@ -222,6 +226,7 @@ impl FileStore {
             settled,
             failed,
             prepared,
+            replaced: OnceLock::new(),
         };
         // From here on an error drops `store`, which removes the file.
         size.give(&store.file).map_err(error)?;
@@ -258,9 +263,15 @@ impl FileStore {
         path: &Path,
         needed: u64,
     ) -> Result<(), StoreError> {
-        let Ok(stat) = fstatvfs(folder) else { return Ok(()) };
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-        if stat.f_blocks > 0 && free < needed {
+        let free = || {
+            let stat = fstatvfs(folder).ok().filter(|stat| stat.f_blocks > 0);
+            stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
+        };
+        if free() < needed {
+            Replaced::await_space();
+        }
+        let free = free();
+        if free < needed {
             return Err(StoreError::NoSpace { path: path.display().to_string(), needed, free });
         }
         Ok(())
@@ -295,6 +306,7 @@ impl FileStore {
 
     fn finish(&self, trace: &Collector) -> io::Result<()> {
         self.make_ready(trace)?;
+        self.replaced.get_or_init(|| Replaced::hold(&self.folder, &self.name));
         trace.time(Stage::Commit, || storage::rename(&self.folder, &self.partial, &self.name))?;
         self.settled.store(true, Ordering::Release);
         if self.metadata.fsync {
@@ -472,6 +484,29 @@ mod tests {
         drop(file);
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
         assert_eq!(names(&dir), ["x"]);
+    }
+
+    #[test]
+    fn a_large_file_that_is_replaced_is_freed_after_the_commit() {
+        let dir = Scratch::new("file-replaced");
+        let root = Root::confined(&dir).unwrap();
+        let is_open = || {
+            let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let mut files = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+            let deleted = dir.join("x (deleted)");
+            files.any(|file| file == deleted)
+        };
+        for (length, stays) in [(10 << 20, true), (10, false)] {
+            std::fs::write(dir.join("x"), vec![1; length]).unwrap();
+            let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
+            file.write_at(0, b"new").unwrap();
+            file.commit(&untraced()).unwrap();
+            assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
+            assert_eq!(is_open(), stays);
+            drop(file);
+            Replaced::await_space();
+            assert!(!is_open());
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod left;
 mod null;
 mod outflow;
 mod output;
+mod replaced;
 mod scratch;
 mod special;
 mod stripe;

@@ -15,6 +15,7 @@ use super::directory::Directory;
 use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
+use crate::store::replaced::Replaced;
 
 /// An entry of a directory: the final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
@@ -117,6 +118,7 @@ impl<'a> DirEntry<'a> {
             },
             Err(error) => return Err(error.into()),
         }
+        let _freed_later = Replaced::hold(folder, self.name);
         Ok(storage::rename(folder, self.hidden(), self.name)?)
     }
 
@@ -130,6 +132,7 @@ impl<'a> DirEntry<'a> {
         }
         // Only rename(2) replaces a file, and it needs a name.
         self.hide(file)?;
+        let _freed_later = Replaced::hold(self.folder(), self.name);
         let renamed = storage::rename(self.folder(), self.hidden(), self.name);
         Ok(renamed.inspect_err(|_| self.remove())?)
     }
