@@ -5,11 +5,10 @@
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
+pub use super::curve25519::KEY_LEN;
+use super::curve25519::Resolver;
 use super::keys::Secret;
 use super::line::{ChannelError, Line};
-
-/// The length of a public or private key in bytes.
-pub const KEY_LEN: usize = 32;
 
 const CONTROL: &str = "Noise_KK_25519_ChaChaPoly_BLAKE2s";
 const LINK: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
@@ -146,7 +145,8 @@ pub struct Channel {
 
 fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
     let params = pattern.parse().expect("snow supports the pattern");
-    Builder::new(params).prologue(prologue).expect("the prologue is set once")
+    let builder = Builder::with_resolver(params, Box::new(Resolver));
+    builder.prologue(prologue).expect("the prologue is set once")
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod channel;
 mod cluster;
 mod compare;
 mod copy_id;
+mod curve25519;
 mod cut;
 mod delivery;
 mod digests;
