@@ -46,8 +46,11 @@ pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     fs::create_dir_all(HERE).with_context(|| format!("failed to create {HERE}"))?;
     let mut daemons = Processes::default();
     for node in 1..=receivers {
-        // Every node sees its own directory at the same path.
-        let start = format!("mount --bind . {HERE}; exec \"$@\"");
+        // Every node sees its own directory at the same path. Login shells find no start-up file of
+        // this machine's user: only tools that run commands on nodes would take the time for it.
+        let start = format!(
+            "mount --bind . {HERE}; if [ -e ~/.bashrc ]; then mount --bind /dev/null ~/.bashrc; fi; exec \"$@\""
+        );
         let mut command = field.command(node, "unshare")?;
         command.args(["--mount", "sh", "-c", &start, "sh"]).args([
             "/usr/sbin/sshd",
