@@ -1,4 +1,4 @@
-//! Starts the threads of a node's lanes in one copy, and their writer.
+//! Starts the threads of a node's lanes in one copy, and their writers.
 
 use std::io;
 use std::sync::Arc;
@@ -50,9 +50,7 @@ pub fn start(
             begun.push(threads::spawn("lane", move || lane.run())?);
         }
         if source.is_none() {
-            let member = Arc::clone(member);
-            let write = move || writer::write_blocks(&member, &arrivals);
-            begun.push(threads::spawn("writer", write)?);
+            begun.extend(writer::start(member, arrivals)?);
         }
         Ok(())
     };

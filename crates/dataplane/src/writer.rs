@@ -1,5 +1,5 @@
-//! The writer of a node: decrypts, verifies and writes received blocks, in a thread separate from
-//! the lanes.
+//! The writers of a node: decrypt, verify and write received blocks, in threads separate from the
+//! lanes.
 
 mod arrived;
 mod several;
@@ -13,6 +13,8 @@ use garland_core::trace::Stage;
 use garland_protocol::{Encoding, Frame, Keys, Landing, content_digest};
 use garland_sys::channel::Receiver;
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
+use garland_sys::threads::{self, JoinHandle};
 
 pub use self::arrived::Arrived;
 use self::arrived::settle;
@@ -20,48 +22,91 @@ use self::several::SeveralWrites;
 use crate::compress::{Unpacker, Zeros};
 use crate::context::{CopyContext, Notice};
 use crate::recorder::{At, Recorder};
+use crate::writing::{self, WriterId};
+
+/// Starts the threads that write the blocks of a copy. They end when all senders are gone, or the
+/// store fails.
+///
+/// # Errors
+/// When not even one thread can be started.
+pub fn start(
+    member: &Arc<CopyContext>,
+    arrivals: Receiver<Arrived>,
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let ordered = member.config.store.is_ordered();
+    let count = if ordered { 1 } else { writing::count(member.layout.length) };
+    let (arrivals, several) = (Arc::new(Mutex::new(arrivals)), SeveralWrites::start(member));
+    let several = Arc::new(several);
+    let start = || {
+        let member = Arc::clone(member);
+        let (arrivals, several) = (Arc::clone(&arrivals), Arc::clone(&several));
+        let write = move || write_blocks(&member, &arrivals, several.as_ref().as_ref());
+        threads::spawn("writer", write)
+    };
+    let first = start()?;
+    Ok(std::iter::once(first).chain((1..count).map_while(|_| start().ok())).collect())
+}
 
 /// Writes blocks until all senders are gone, or the store fails.
-pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
-    member.writing.begin();
+fn write_blocks(
+    member: &Arc<CopyContext>,
+    arrivals: &Mutex<Receiver<Arrived>>,
+    several: Option<&SeveralWrites>,
+) {
     let _watch = member.config.awake.watch();
     let mut keys = Keys::new(&member.config.secret, member.config.copy);
     let mut order = member.config.store.is_ordered().then(OrderedWrites::default);
-    let several = SeveralWrites::start(member);
-    let mut unwrapping = Unwrapping::default();
-    let mut recorder = Recorder::new(&member.config.trace, Stage::Write);
-    let mut began = recorder.now();
+    let mut tools = Tools::new(member);
+    let mut began = tools.recorder.now();
     loop {
         if let Some(order) = &mut order
-            && !order.write_ready(member, &mut unwrapping, &mut recorder)
+            && !order.write_ready(member, &mut tools)
         {
             return;
         }
-        began = began.max(recorder.now());
-        let Ok(mut arrived) = arrivals.recv() else { return };
-        let now = recorder.now();
-        recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
-        let sound = verify(member, &mut keys, &mut unwrapping, &mut arrived);
-        began = recorder.took(Stage::Open, at(&arrived.frame), now, arrived.frame.length as usize);
+        began = began.max(tools.recorder.now());
+        let arrived = arrivals.lock().recv();
+        let Ok(mut arrived) = arrived else { return };
+        let now = tools.recorder.now();
+        tools.recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
+        let sound = verify(member, &mut keys, &mut tools.unwrapping, &mut arrived);
+        began = tools.recorder.took(
+            Stage::Open,
+            at(&arrived.frame),
+            now,
+            arrived.frame.length as usize,
+        );
         if !sound {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
             member.land(&arrived.frame, Landing::Changed);
         } else if let Some(order) = &mut order {
             order.enter(member, arrived);
-        } else if let Some(several) =
-            several.as_ref().filter(|_| arrived.frame.form == Encoding::Plain)
-        {
+        } else if let Some(several) = several.filter(|_| arrived.frame.form == Encoding::Plain) {
             let (frame, length) = (arrived.frame.clone(), arrived.frame.length as usize);
-            if !member.writing.measure(|| several.enter(arrived)) {
+            if !member.writing.measure(tools.own, || several.enter(arrived)) {
                 return;
             }
-            began = recorder.took(Stage::Write, at(&frame), began, length);
-        } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
+            began = tools.recorder.took(Stage::Write, at(&frame), began, length);
+        } else if !write(member, &mut tools, (arrived, 0)) {
             return;
         } else {
-            began = recorder.now();
+            began = tools.recorder.now();
         }
+    }
+}
+
+/// What a writer needs for itself.
+struct Tools {
+    own: WriterId,
+    unwrapping: Unwrapping,
+    recorder: Recorder,
+}
+
+impl Tools {
+    fn new(member: &CopyContext) -> Self {
+        let recorder = Recorder::new(&member.config.trace, Stage::Write);
+        Self { own: member.writing.begin(), unwrapping: Unwrapping::default(), recorder }
     }
 }
 
@@ -92,18 +137,13 @@ impl OrderedWrites {
 
     /// Writes the next blocks in order, as far as they have arrived or were present before. Returns
     /// whether the store accepted them.
-    fn write_ready(
-        &mut self,
-        member: &Arc<CopyContext>,
-        unwrapping: &mut Unwrapping,
-        recorder: &mut Recorder,
-    ) -> bool {
+    fn write_ready(&mut self, member: &Arc<CopyContext>, tools: &mut Tools) -> bool {
         loop {
             if member.sink().is_brought(self.next) {
                 if member.is_closing() {
                     return false;
                 }
-                let Some(done) = bring(member, &mut self.buffer, self.next, recorder) else {
+                let Some(done) = bring(member, &mut self.buffer, self.next, tools) else {
                     return false;
                 };
                 if done < member.block_length(self.next) as usize {
@@ -112,7 +152,7 @@ impl OrderedWrites {
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
                 let done = std::mem::take(&mut self.done);
-                if !write(member, unwrapping, recorder, (arrived, done)) {
+                if !write(member, tools, (arrived, done)) {
                     return false;
                 }
             } else {
@@ -131,12 +171,12 @@ fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
     index: u64,
-    recorder: &mut Recorder,
+    tools: &mut Tools,
 ) -> Option<usize> {
     let length = member.block_length(index) as usize;
-    let began = recorder.now();
-    let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
-    recorder.took(Stage::Write, At::HERE.of(index), began, length);
+    let began = tools.recorder.now();
+    let done = member.writing.measure(tools.own, || bring_bytes(member, buffer, index, length));
+    tools.recorder.took(Stage::Write, At::HERE.of(index), began, length);
     let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
     member.land_own(index, landing);
@@ -228,23 +268,18 @@ impl Unwrapping {
 }
 
 /// Writes a decrypted block, except its first `done` bytes. Returns whether the store accepted it.
-fn write(
-    member: &CopyContext,
-    unwrapping: &mut Unwrapping,
-    recorder: &mut Recorder,
-    (arrived, done): (Arrived, usize),
-) -> bool {
+fn write(member: &CopyContext, tools: &mut Tools, (arrived, done): (Arrived, usize)) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
     let length = frame.length as usize;
     let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
-    let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
+    let Some(bytes) = tools.unwrapping.bytes(&frame, &buffer) else {
         // It was decompressed before, to compare its digest.
         let reason = format!("cannot decompress block {} again after it was verified", frame.index);
         member.tell(Notice::Failed(reason));
         return false;
     };
-    let began = recorder.now();
-    let written = member.writing.measure(|| {
+    let began = tools.recorder.now();
+    let written = member.writing.measure(tools.own, || {
         member.config.faults.before_writing(length);
         match frame.form {
             Encoding::Zeros => member.config.store.write_zeros(from, rest),
@@ -254,6 +289,6 @@ fn write(
             }
         }
     });
-    recorder.took(Stage::Write, at(&frame), began, length);
+    tools.recorder.took(Stage::Write, at(&frame), began, length);
     settle(member, &frame, buffer, written)
 }

@@ -12,7 +12,7 @@ use crate::waiting::await_some;
 use crate::wire::Wire;
 
 /// The built binary. Its state, its working directory and the directories of its local nodes are in
-/// a scratch directory. Of the test's environment, it gets only `GARLAND_TEST_RUN` and `TMPDIR`.
+/// a scratch directory. Of the test's environment, it gets only `GARLAND_TEST_RUN`, `GARLAND_PROCESSORS` and `TMPDIR`.
 #[derive(Debug)]
 pub struct Garland<'a> {
     binary: PathBuf,
@@ -75,7 +75,7 @@ impl<'a> Garland<'a> {
         if let Some(protocol) = self.protocol {
             command.env("GARLAND_PROTOCOL", protocol.to_string());
         }
-        for kept in ["TMPDIR", "GARLAND_TEST_RUN"] {
+        for kept in ["TMPDIR", "GARLAND_TEST_RUN", "GARLAND_PROCESSORS"] {
             if let Some(value) = std::env::var_os(kept) {
                 command.env(kept, value);
             }

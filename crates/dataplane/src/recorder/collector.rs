@@ -13,6 +13,7 @@ use garland_sys::sync::Mutex;
 use super::at::At;
 use super::samples::Counters;
 use crate::context::LaneHandle;
+use crate::writing;
 
 /// The interval between samples of the kernel's counters, in nanoseconds.
 const SAMPLE_NS: u64 = 250_000_000;
@@ -50,9 +51,9 @@ impl Budget {
     pub fn of(begin: &Begin) -> Self {
         let lanes = begin.own_lanes().count();
         let threads = match begin.end {
-            // A node that receives has one thread per lane, and the writer. A source has three per
+            // A node that receives has one thread per lane, and the writers. A source has three per
             // lane: the lane's own and two that read.
-            End::Sink(_) => lanes + 1,
+            End::Sink(_) => lanes + writing::count(begin.layout.length),
             End::Source(_) => lanes * 3,
         };
         Self { records: begin.trace, threads }
