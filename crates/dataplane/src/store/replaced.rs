@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 
 use garland_sys::sync::{Condvar, Mutex};
-use garland_sys::threads;
-use rustix::fs::{Mode, OFlags, fstat, openat};
+use garland_sys::{storage, threads};
+use rustix::fs::{Mode, OFlags, fstat, major, openat};
 
 /// The length in bytes from which a replaced file is kept open.
 const LARGE: i64 = 4 << 20;
@@ -23,11 +23,17 @@ static IS_FREED: Condvar = Condvar::new();
 pub struct Replaced(Option<OwnedFd>);
 
 impl Replaced {
-    /// Opens the file that is called `name` in `folder`, if there is one and it is large.
+    /// Opens the file that is called `name` in `folder`, if there is one, it is large, and it is in memory or
+    /// on a disk: a network file system would give a file that is open another name instead of removing it.
     pub fn hold(folder: &OwnedFd, name: &OsStr) -> Self {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(folder, name, flags, Mode::empty()).ok();
-        Self(file.filter(|file| fstat(file).is_ok_and(|stat| stat.st_size >= LARGE)))
+        let is_held = |file: &OwnedFd| {
+            let stat = fstat(file).ok().filter(|stat| stat.st_size >= LARGE);
+            let is_here = |on_disk| on_disk || storage::is_in_memory(file).unwrap_or(false);
+            stat.is_some_and(|stat| is_here(major(stat.st_dev) != 0))
+        };
+        Self(file.filter(is_held))
     }
 
     /// Waits until the space of all replaced files that are closed is free.
