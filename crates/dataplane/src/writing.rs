@@ -18,10 +18,14 @@ const PROCESSORS: &str = "GARLAND_PROCESSORS";
 /// Returns the number of writers of a copy of `length` bytes on this machine. One of them opens, hashes
 /// and writes 2 GB/s, which is 18 Gbit/s, and keeps a processor busy with that.
 pub fn count(length: u64) -> usize {
+    // Counting processors takes longer than a copy of few bytes can spare.
+    if length < LONG {
+        return 1;
+    }
     let wanted = std::env::var(PROCESSORS).ok().and_then(|number| number.parse().ok());
     let processors =
         wanted.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    if length < LONG { 1 } else { (processors / 4).clamp(1, MOST) }
+    (processors / 4).clamp(1, MOST)
 }
 
 /// The time that a copy's writers slept in their writes.

@@ -10,7 +10,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{
-    AtFlags, CWD, RenameFlags, fstatfs, fsync, linkat, renameat, renameat_with, syncfs, unlinkat,
+    AtFlags, CWD, RenameFlags, fstat, fstatfs, fsync, linkat, major, renameat, renameat_with,
+    syncfs, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -59,6 +60,15 @@ pub fn is_in_memory(file: impl AsFd) -> io::Result<bool> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     Ok([TMPFS, RAMFS].contains(&fstatfs(file)?.f_type))
+}
+
+/// Returns whether a file is on a file system that is on one block device itself: not in memory, on a
+/// network, or on several devices.
+///
+/// # Errors
+/// When the status of the file cannot be read.
+pub fn is_on_block_device(file: impl AsFd) -> io::Result<bool> {
+    Ok(major(fstat(file)?.st_dev) != 0)
 }
 
 /// Returns whether what is synced on the file system of an open file survives a loss of power. In a

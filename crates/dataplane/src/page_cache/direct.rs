@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use garland_sys::storage;
-use rustix::fs::{Mode, OFlags, fstat, major, openat};
+use rustix::fs::{Mode, OFlags, openat};
 
 use super::is_large;
 use crate::pool::ALIGNMENT;
@@ -24,8 +24,8 @@ impl DirectFile {
     /// not large, if it is not on a file system that is on one block device itself, as others may be slower
     /// without the page cache, or if the file system has no direct writes.
     pub fn of(file: &File, (folder, name): (impl AsFd, &OsStr), length: u64) -> Option<Self> {
-        let on_disk = is_large(length) && fstat(file).is_ok_and(|stat| major(stat.st_dev) != 0);
-        on_disk.then(|| Self::open(folder, name).ok()).flatten()
+        let is_fit = is_large(length) && storage::is_on_block_device(file).unwrap_or(false);
+        is_fit.then(|| Self::open(folder, name).ok()).flatten()
     }
 
     fn open(folder: impl AsFd, name: &OsStr) -> io::Result<Self> {

@@ -1,11 +1,12 @@
 //! The file that a copy replaces.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::OwnedFd;
 
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{storage, threads};
-use rustix::fs::{Mode, OFlags, fstat, major, openat};
+use rustix::fs::{Mode, OFlags, fstat, openat};
 
 /// The length in bytes from which a replaced file is kept open.
 const LARGE: i64 = 4 << 20;
@@ -29,9 +30,9 @@ impl Replaced {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(folder, name, flags, Mode::empty()).ok();
         let is_held = |file: &OwnedFd| {
-            let stat = fstat(file).ok().filter(|stat| stat.st_size >= LARGE);
-            let is_here = |on_disk| on_disk || storage::is_in_memory(file).unwrap_or(false);
-            stat.is_some_and(|stat| is_here(major(stat.st_dev) != 0))
+            let is = |place: io::Result<bool>| place.unwrap_or(false);
+            fstat(file).is_ok_and(|stat| stat.st_size >= LARGE)
+                && (is(storage::is_on_block_device(file)) || is(storage::is_in_memory(file)))
         };
         Self(file.filter(is_held))
     }
