@@ -12,7 +12,7 @@ fn messages() -> Vec<Vec<u8>> {
 /// Channels: an open channel returns what its peer sealed, in order, and refuses everything else,
 /// however it is split.
 pub(crate) mod channel {
-    use garland_protocol::{Channel, Handshake, Role, Secret};
+    use garland_protocol::{Channel, Handshake, Secret, Side};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let [low, high, at, rest @ ..] = bytes else { return false };
@@ -37,8 +37,8 @@ pub(crate) mod channel {
 
     fn channels() -> (Channel, Channel) {
         let secret = Secret([3; 32]);
-        let shake = |role| Handshake::link(role, &secret, b"fuzz").expect("the secret is one");
-        let (mut near, mut far) = (shake(Role::Initiator), shake(Role::Responder));
+        let shake = |side| Handshake::link(side, &secret, b"fuzz").expect("the secret is one");
+        let (mut near, mut far) = (shake(Side::Initiator), shake(Side::Responder));
         far.read(&near.write(&[]).expect("its turn")).expect("the secret is the same");
         near.read(&far.write(&[]).expect("its turn")).expect("the secret is the same");
         let open = |shake: Handshake| shake.into_channel().expect("both messages went over");

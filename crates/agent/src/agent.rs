@@ -4,7 +4,7 @@
 mod config;
 mod copies;
 mod heart;
-mod member;
+mod members;
 mod serving;
 
 use std::collections::HashMap;
@@ -14,16 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{KeyPair, PublicKey, SessionId};
+use garland_protocol::{Grant, KeyPair, PublicKey, SessionId};
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
 
 pub use self::config::{AgentConfig, AgentError};
 use crate::expected::Expectations;
+use crate::files::JobFolders;
 use crate::giving::GivingRights;
-use crate::names::Fetchers;
+use crate::known_members::KnownMembers;
+use crate::names::{Fetchers, Holdings};
 use crate::session::Session;
+use crate::threads_of_keys::KeyThreads;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
 use garland_dataplane::budget::Budget;
@@ -35,6 +38,9 @@ use garland_transport::link_pool::LinkPool;
 
 /// The time without a session after which an agent exits, unless another time is configured.
 const LONELY: Duration = Duration::from_secs(60);
+
+/// The open sessions, by the key of the other side and the session's identity.
+pub type OpenSessions = HashMap<(PublicKey, SessionId), Arc<Session>>;
 
 /// A running agent: its configuration, and the state that all its sessions share.
 pub struct Agent {
@@ -56,9 +62,13 @@ pub struct Agent {
     /// The loop that greets the peers at the agent's port.
     pub greeters: Greeters,
     /// The operations for which the agent's port accepts connections from other nodes.
-    pub expected: Expectations,
-    /// The sessions of controllers, by the controller's key and the session's identity.
-    pub open: Mutex<HashMap<(PublicKey, SessionId), Arc<Session>>>,
+    pub expected: Arc<Expectations>,
+    /// The open sessions.
+    pub open: Mutex<OpenSessions>,
+    /// The threads that work for each key.
+    pub threads: KeyThreads,
+    /// The bytes that members have not acknowledged, of all their sessions.
+    pub unacknowledged: Arc<AtomicUsize>,
     /// The memory that the agent's copies share.
     pub budget: Arc<Budget>,
     /// The tickets that allow nodes to fetch the agent's program.
@@ -70,11 +80,16 @@ pub struct Agent {
     pub link_pool: Option<Arc<LinkPool>>,
     /// The nodes that fetch contents whose names this agent keeps.
     pub fetchers: Mutex<Fetchers>,
-    /// The public key of members of the cluster; `None` if the agent was given none.
-    member: Mutex<Option<PublicKey>>,
+    /// The members of the cluster.
+    pub members: KnownMembers,
+    /// The contents that the agent serves.
+    pub holdings: Arc<Holdings>,
+    /// The directories that a farm's nodes reach.
+    pub job_folders: Arc<JobFolders>,
     started_ns: u64,
-    /// The time at which the agent was started or its last session ended, in monotonic nanoseconds.
-    active_ns: AtomicU64,
+    /// The time at which the agent was started, the last session of a controller ended, or a node
+    /// used it last, in monotonic nanoseconds.
+    pub active_ns: Arc<AtomicU64>,
     sessions: AtomicUsize,
     strangers: AtomicUsize,
 }
@@ -101,9 +116,11 @@ impl Agent {
             keys: config.keys.clone().unwrap_or_else(KeyPair::generate),
             root,
             started_ns: now,
-            active_ns: AtomicU64::new(now),
+            active_ns: Arc::new(AtomicU64::new(now)),
             sessions: AtomicUsize::new(0),
             open: Mutex::default(),
+            threads: KeyThreads::default(),
+            unacknowledged: Arc::default(),
             expected: Expectations::new(greeters.wake()),
             strangers: AtomicUsize::new(0),
             budget: Arc::default(),
@@ -112,9 +129,22 @@ impl Agent {
             disk_gate: Mutex::default(),
             link_pool: link_pool.map(Arc::new),
             fetchers: Mutex::default(),
-            member: Mutex::default(),
+            members: KnownMembers::default(),
+            holdings: Arc::new(Holdings::open(
+                config.names.as_ref().map(|names| names.with_extension("held")),
+            )),
+            job_folders: Arc::new(JobFolders::new(&config.farm)),
             config,
         })
+    }
+
+    /// Returns what the owner of `key` may do; `None` if the agent does not know it.
+    pub fn grant(&self, key: &PublicKey) -> Option<Grant> {
+        if self.config.controllers.contains(key) {
+            return Some(Grant::controller());
+        }
+        let farm_node = self.config.farm.nodes.iter().find(|node| node.key == *key);
+        farm_node.map(|node| Grant::farm_node(&node.name)).or_else(|| self.members.grant(key))
     }
 
     /// Logs a refused connection, unless the agent has logged 100 of them already.

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use garland_protocol::{CopyId, Secret};
 
 use crate::agent::Agent;
-use crate::expected::Expected;
+use crate::error::OrderError;
+use crate::expected::{Expectation, Expected};
 use garland_transport::link::{self, Dial, Hop};
 
 /// The maximum number of links that one order may request.
@@ -13,16 +14,19 @@ const MOST: usize = 64;
 
 /// Opens a standing link to each of `addresses` that has none yet, and accepts links from
 /// neighbours that know `secret`. An agent that ends with its controller keeps none: it only finds
-/// out whether they can be opened. Returns an error message for each link that failed. Addresses
-/// beyond the maximum are ignored.
+/// out whether they can be opened. Returns what accepts links, and an error message for each link
+/// that failed. Addresses beyond the maximum are ignored.
+///
+/// # Errors
+/// When another operation has the identity of the order.
 pub fn stand(
     agent: &Agent,
     order: CopyId,
     secret: &Secret,
     addresses: &[SocketAddr],
-) -> Vec<String> {
+) -> Result<(Expectation, Vec<String>), OrderError> {
     let link_pool = agent.link_pool.as_deref();
-    agent.expected.add(order, Expected::Link(secret.clone()));
+    let expectation = agent.expected.add(order, Expected::Link(secret.clone()))?;
     let transport = agent.config.transport;
     let hop = Hop { lane: 0, epoch: 0 };
     let open = |&address: &SocketAddr| -> Result<(), String> {
@@ -36,5 +40,5 @@ pub fn stand(
     };
     let is_kept = |address| link_pool.is_some_and(|pool| pool.count_to(address) > 0);
     let missing = addresses.iter().take(MOST).filter(|address| !is_kept(**address));
-    missing.filter_map(|address| open(address).err()).collect()
+    Ok((expectation, missing.filter_map(|address| open(address).err()).collect()))
 }

@@ -8,7 +8,7 @@ use garland_sys::threads;
 use garland_sys::threads::JoinHandle;
 
 use crate::agent::Agent;
-use crate::session::{SLOTS, Session};
+use crate::session::Session;
 use garland_sys::error::reason;
 
 /// The agent, and the session of a controller that it serves.
@@ -31,6 +31,14 @@ impl Controller {
         failed: impl FnOnce(String) -> FromAgent,
     ) -> Option<JoinHandle<()>> {
         let controller = self.clone();
+        let too_many = || {
+            let role = self.session.grant().role;
+            let threads = role.budget().threads;
+            let who = role.words();
+            io::Error::other(format!(
+                "{threads} operations of this {who} are in progress, or hang on the node's disks"
+            ))
+        };
         let thread = self.session.slots.take().ok_or_else(too_many).and_then(|slot| {
             threads::spawn(name, move || {
                 let _slot = slot;
@@ -39,10 +47,4 @@ impl Controller {
         });
         thread.map_err(|error| self.session.send(&failed(reason(&error)))).ok()
     }
-}
-
-fn too_many() -> io::Error {
-    io::Error::other(format!(
-        "{SLOTS} operations of this controller are in progress, or hang on the node's disks"
-    ))
 }

@@ -19,7 +19,7 @@ use crate::agent::Agent;
 use crate::comparison::Comparison;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
-use crate::expected::Expected;
+use crate::expected::{Expectation, Expected};
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
@@ -43,6 +43,8 @@ pub struct CopyTask {
     read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
+    /// Accepts links of neighbours until the copy ends.
+    expectation: Option<Expectation>,
     /// The memory of the copy and of a tree's comparison, released when the copy is over.
     _shares: (Reservation, Option<Reservation>),
 }
@@ -106,14 +108,24 @@ impl CopyTask {
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref())
             .map_err(cannot("start the copy's lanes"))?;
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
-        agent.expected.add(copy, Expected::CopyContext(Arc::clone(&member)));
+        let expected = Expected::CopyContext(Arc::clone(&member));
+        let expectation = agent.expected.add(copy, expected).inspect_err(|_| member.close())?;
         agent.activity.add_copy(&member, name(&member, source.as_ref()));
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
         let (read_back, finishing) = (begin.read_back, Finishing::default());
         let (controller, shares) = (controller.clone(), (share, found));
-        Ok(Self { controller, member, source, read_back, threads, finishing, _shares: shares })
+        Ok(Self {
+            controller,
+            member,
+            source,
+            read_back,
+            threads,
+            finishing,
+            expectation: Some(expectation),
+            _shares: shares,
+        })
     }
 
     /// Returns the name of the copy's destination or source, for messages.
@@ -238,9 +250,9 @@ impl CopyTask {
 
     /// Ends the copy. Calls `then` when its threads have ended, before the file is kept or removed.
     /// Returns the trace in parcels; none if the disk hangs.
-    fn end_with(self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
+    fn end_with(mut self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
-        self.controller.agent.expected.remove(member.config.copy);
+        drop(self.expectation.take());
         member.sample_now();
         member.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {

@@ -2,11 +2,13 @@
 //! progress, whose secret the peer must know.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use garland_protocol::{CopyId, Purpose, Secret};
 use garland_sys::sync::Mutex;
 
+use crate::error::OrderError;
 use crate::files::FileListener;
 use crate::probe::Invitation;
 use garland_dataplane::context::CopyContext;
@@ -45,10 +47,16 @@ pub struct Expectations {
     added: Arc<Wake>,
 }
 
+/// An operation that expects connections, until this is dropped.
+pub struct Expectation {
+    all: Arc<Expectations>,
+    id: CopyId,
+}
+
 impl Expectations {
     /// Creates an empty set, which raises `added` when an operation is added.
-    pub fn new(added: Arc<Wake>) -> Self {
-        Self { expected: Mutex::default(), added }
+    pub fn new(added: Arc<Wake>) -> Arc<Self> {
+        Arc::new(Self { expected: Mutex::default(), added })
     }
 
     /// Returns the operation `id`, if it expects connections.
@@ -57,13 +65,43 @@ impl Expectations {
     }
 
     /// Accepts connections for the operation `id` from peers that know its secret.
-    pub fn add(&self, id: CopyId, what: Expected) {
-        self.expected.lock().insert(id, what);
+    ///
+    /// # Errors
+    /// When there is an operation with this identity. Identities are seen on the network: nobody may
+    /// take the place of another one's operation.
+    pub fn add(self: &Arc<Self>, id: CopyId, what: Expected) -> Result<Expectation, OrderError> {
+        match self.expected.lock().entry(id) {
+            Entry::Occupied(_) => {
+                return Err("protocol error: another operation has this identity".into());
+            }
+            Entry::Vacant(place) => place.insert(what),
+        };
         self.added.raise();
+        Ok(Expectation { all: Arc::clone(self), id })
     }
+}
 
-    /// Accepts no more connections for the operation `id`.
-    pub fn remove(&self, id: CopyId) {
-        self.expected.lock().remove(&id);
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        self.all.expected.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_the_place_of_an_operation_and_its_end_makes_room() {
+        let expected = Expectations::new(Arc::new(Wake::new().unwrap()));
+        let [ours, theirs] = [1, 2].map(|byte| Secret([byte; 32]));
+        let id = CopyId([7; 16]);
+        let first = expected.add(id, Expected::Link(ours.clone())).ok();
+        assert!(expected.add(id, Expected::Link(theirs.clone())).is_err());
+        let secret = || expected.get(id).map(|it| it.key().1.0);
+        assert_eq!(secret(), Some(ours.0));
+        drop(first);
+        assert_eq!(secret(), None);
+        assert!(expected.add(id, Expected::Link(theirs)).is_ok());
     }
 }

@@ -20,6 +20,7 @@ mod expected;
 mod farm;
 mod files;
 mod giving;
+mod known_members;
 mod listener;
 mod names;
 mod orders;
@@ -30,6 +31,7 @@ mod run;
 mod session;
 mod stat;
 mod survey;
+mod threads_of_keys;
 mod view;
 mod waiter;
 

@@ -5,17 +5,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_protocol::{
-    Channel, ChannelError, LinkSide, Message, PublicKey, Purpose, SessionOrder, ToAgent,
+    Channel, ChannelError, Grant, LinkSide, Message, PublicKey, Purpose, Role, SessionOrder,
+    ToAgent,
 };
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, OpenSessions};
 use crate::expected::Expected;
 use crate::giving;
 use crate::probe;
 use crate::retirement;
-use crate::session::Session;
+use crate::session::{Session, SessionShare};
 use garland_dataplane::context::{CopyContext, LaneCommand};
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
@@ -23,6 +24,10 @@ use garland_transport::link::Hop;
 use garland_transport::{
     Claim, Credentials, Found, Guest, Host, LinkError, TICKET_LEN, Welcomed, limits,
 };
+
+/// The maximum number of sessions of all members of the cluster and nodes of farms together. Each has
+/// three threads.
+const NODE_SESSIONS_MAX: usize = 512;
 
 /// Accepts connections until the process exits.
 pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
@@ -48,10 +53,8 @@ struct Port(Arc<Agent>);
 
 /// The owner of an accepted connection.
 enum Owner {
-    /// A controller, with this key.
-    Controller(PublicKey),
-    /// A node of the cluster, which may read names and contents, with this key.
-    Member(PublicKey),
+    /// A controller or a node with this key, and what it may do.
+    Key(PublicKey, Grant),
     /// A controller that wants the agent to end, and may be of another release.
     Retiring,
     /// An operation in progress.
@@ -64,17 +67,15 @@ impl Host for Port {
     fn find(&self, purpose: Purpose, claim: &Claim) -> Found<'_, Owner> {
         let agent = &self.0;
         match claim {
-            Claim::Controller(key) if agent.config.controllers.contains(key) => {
-                let owner = match purpose {
-                    Purpose::Retire => Owner::Retiring,
-                    _ => Owner::Controller(*key),
+            Claim::Controller(key) => {
+                let owner = match agent.grant(key) {
+                    None => return Found::Nothing,
+                    Some(grant) if purpose != Purpose::Retire => Owner::Key(*key, grant),
+                    Some(grant) if grant.role == Role::Controller => Owner::Retiring,
+                    Some(_) => return Found::Nothing,
                 };
                 Found::Member(Credentials::Keys(&agent.keys, *key), owner)
             }
-            Claim::Controller(key) if purpose != Purpose::Retire && agent.has_member(key) => {
-                Found::Member(Credentials::Keys(&agent.keys, *key), Owner::Member(*key))
-            }
-            Claim::Controller(_) => Found::Nothing,
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
             Claim::Ticket(_) => Found::Later(limits::TICKET),
             Claim::Member(id) => match agent.expected.get(*id).map(|owner| (owner.key(), owner)) {
@@ -121,12 +122,7 @@ fn serve(
         Guest::Member(welcomed) => welcomed,
     };
     let to = match to {
-        Owner::Controller(key) => {
-            return attend(agent, key, &first, (stream, channel), Agent::serve);
-        }
-        Owner::Member(key) => {
-            return attend(agent, key, &first, (stream, channel), Agent::serve_member);
-        }
+        Owner::Key(key, grant) => return attend(agent, key, grant, &first, stream, channel),
         Owner::Retiring => return retirement::answer(agent, &first, stream, channel),
         Owner::Operation(expected) => expected,
     };
@@ -149,16 +145,17 @@ fn serve(
     Ok(())
 }
 
-/// Serves a new session of a controller or member by `serve`, or continues one over another connection.
+/// Serves a new session of the owner of `key`, or continues one over another connection.
 ///
 /// # Errors
-/// When the first message asks for neither, or the session is not known.
+/// When the first message asks for neither, the session is not known, or there are too many.
 fn attend(
     agent: &Arc<Agent>,
     key: PublicKey,
+    grant: Grant,
     first: &[u8],
-    (stream, channel): (TcpStream, Channel),
-    serve: impl FnOnce(&Arc<Agent>, &Arc<Session>),
+    stream: TcpStream,
+    channel: Channel,
 ) -> Result<(), LinkError> {
     let (id, arrived) = match ToAgent::parse(first) {
         Some(ToAgent::Session(SessionOrder::Open(id))) => (id, None),
@@ -172,18 +169,45 @@ fn attend(
         }
         // A head of which nothing arrived may resume what never began here.
         (None, None | Some(0)) => {
-            let session = Arc::new(Session::new(stream, channel)?);
+            let slots = agent.threads.of_key(key, &grant);
+            let unacknowledged = Arc::clone(&agent.unacknowledged);
+            let excess = excess(&open, &key, &grant);
+            let is_controller = grant.role == Role::Controller;
+            let share = SessionShare { grant, slots, unacknowledged };
+            let session = Arc::new(Session::new(stream, channel, share)?);
+            if let Some(excess) = excess {
+                drop(open);
+                session.refuse(&excess);
+                return Err(ChannelError::Refused.into());
+            }
             open.insert((key, id), Arc::clone(&session));
             drop(open);
             if arrived.is_some() {
                 session.confirm(0);
             }
-            serve(agent, &session);
+            match is_controller {
+                true => agent.serve(&session),
+                false => agent.serve_node(&session),
+            }
             agent.open.lock().remove(&(key, id));
         }
         _ => return Err(ChannelError::Refused.into()),
     }
     Ok(())
+}
+
+/// Returns why the owner of `key` can have no further session; `None` if it can.
+fn excess(open: &OpenSessions, key: &PublicKey, grant: &Grant) -> Option<String> {
+    let role = grant.role;
+    let sessions_max = role.budget().sessions;
+    if open.keys().filter(|(of, _)| of == key).count() >= sessions_max {
+        return Some(format!("it has {sessions_max} sessions already"));
+    }
+    let of_nodes = || open.values().filter(|session| session.grant().role != Role::Controller);
+    if role != Role::Controller && of_nodes().count() >= NODE_SESSIONS_MAX {
+        return Some(format!("nodes have {NODE_SESSIONS_MAX} sessions here already"));
+    }
+    None
 }
 
 /// Sends the agent's program to a node that fetches it with a valid ticket.

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use garland_protocol::{CopyId, FromAgent, ToAgent};
+use garland_protocol::{Admitted, CopyId, FromAgent, ToAgent};
 use garland_sys::channel::{Receiver, SyncSender, sync_channel};
 use garland_sys::{clock, threads};
 
@@ -21,7 +21,7 @@ pub type Begun = (CopyId, Result<CopyTask, OrderError>);
 /// An event for the thread that executes orders.
 pub enum Event {
     /// An order.
-    Order(ToAgent),
+    Order(Admitted),
     /// A copy has begun or cannot begin.
     Begun(Box<Begun>),
     /// The controller is gone.
@@ -42,9 +42,9 @@ pub fn read(controller: &Controller) -> io::Result<Orders> {
     threads::spawn("orders", move || {
         while let Ok(order) = session.receive() {
             let received_ns = clock::now_ns();
-            if let ToAgent::Clock(asked_ns) = order {
-                session.send(&FromAgent::Clock(asked_ns, received_ns, clock::now_ns()));
-            } else if let ToAgent::View = order {
+            if let ToAgent::Clock(asked_ns) = *order.order() {
+                session.reply(&FromAgent::Clock(asked_ns, received_ns, clock::now_ns()));
+            } else if let ToAgent::View = order.order() {
                 view::start(&agent.activity, &session);
             } else if pass_on.send(Event::Order(order)).is_err() {
                 return;

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use garland_dataplane::log::log;
-use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, spoken};
+use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, Role, spoken};
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, threads};
 use garland_transport::{LinkError, limits};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, OpenSessions};
 
 /// How long sessions may take to end whose heads have just ended.
 const LEAVING: Duration = Duration::from_secs(1);
@@ -29,8 +29,11 @@ pub fn answer(
 ) -> Result<(), LinkError> {
     let request = RetireRequest::parse(request).ok_or(ChannelError::Garbage)?;
     let until_ns = clock::after(LEAVING);
+    // Those of nodes last as long as these like: they keep no agent from being replaced.
+    let has_controller =
+        |open: &OpenSessions| open.values().any(|session| session.grant().role == Role::Controller);
     let mut open = agent.open.lock();
-    while matches!(request, RetireRequest::Replace(_)) && !open.is_empty() {
+    while matches!(request, RetireRequest::Replace(_)) && has_controller(&open) {
         drop(open);
         threads::sleep(POLL);
         open = agent.open.lock();
@@ -41,7 +44,7 @@ pub fn answer(
     // Locked until the end: no session begins that the end would cut.
     let reply = match request {
         RetireRequest::Replace(protocol) if protocol <= spoken() => RetireReply::NotOlder,
-        RetireRequest::Replace(_) if !open.is_empty() => RetireReply::Busy,
+        RetireRequest::Replace(_) if has_controller(&open) => RetireReply::Busy,
         RetireRequest::Replace(_) | RetireRequest::End => RetireReply::Ends,
     };
     let mut frame = Vec::new();
@@ -50,7 +53,8 @@ pub fn answer(
     stream.write_all(&frame)?;
     if reply == RetireReply::Ends {
         log("exiting at the request of a head of another release");
-        agent.forget_member();
+        // If the key cannot be removed, it is useless once the agents have ended.
+        let _ = agent.remove_cluster_key();
         std::process::exit(0);
     }
     Ok(())

@@ -53,14 +53,17 @@ pub fn serve(
     };
     start_threads(&agent, listener, stays).map_err(AgentError::Thread)?;
     tell(&line).map_err(AgentError::Ready)?;
-    agent.watch_idleness();
+    match agent.config.controllers.is_empty() {
+        true => agent.end_with_launcher(),
+        false => agent.watch_idleness(),
+    }
     Ok(())
 }
 
 /// Starts the threads that run as long as the agent. `stays` is set for a standing agent.
 fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::Result<()> {
     let its = Arc::clone(agent);
-    if !stays {
+    if !stays && !agent.config.controllers.is_empty() {
         threads::spawn("launcher", move || its.end_with_launcher())?;
     } else if agent.link_pool.is_some() {
         threads::spawn("parking", move || listener::attend_parked(&its))?;

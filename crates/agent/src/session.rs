@@ -1,23 +1,26 @@
 //! The agent's side of a control session, which may continue over another connection if one breaks.
+//! An order is admitted by the role of the other side where it is read: see [`Grant::admit`].
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, Delivered, Delivery, FromAgent, HEARTBEAT_NS, Line, Message, SessionOrder, ToAgent,
+    Admitted, Channel, Delivered, Delivery, FromAgent, Grant, HEARTBEAT_NS, Line, Message, Role,
+    SessionOrder, ToAgent,
 };
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};
-use garland_sys::tcp;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads::{self, Slots};
+use garland_sys::{clock, tcp};
 
 use crate::conditions;
+use garland_dataplane::log::log;
 use garland_dataplane::tree::TreeSource;
 use garland_transport::limits;
 
@@ -40,8 +43,15 @@ const HEARTBEAT_MS: RangeInclusive<u64> = HEARTBEAT_NS / 1_000_000..=1000;
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
-/// The maximum number of threads that work for one head at a time.
-pub const SLOTS: usize = 128;
+/// The bytes that the members of a cluster may leave unacknowledged in all of their sessions. Beyond
+/// it no session of theirs may have more than [`UNACKNOWLEDGED_LEAST`].
+const UNACKNOWLEDGED_OF_MEMBERS: usize = 4 << 20;
+
+/// The bytes that a session may always leave unacknowledged.
+const UNACKNOWLEDGED_LEAST: usize = 64 << 10;
+
+/// How long a node that is no controller may leave more than [`UNACKNOWLEDGED_LEAST`] as it is.
+const UNSETTLED: Duration = Duration::from_secs(10);
 
 /// A session with a head. Threads share it: any may send, one receives.
 pub struct Session {
@@ -63,8 +73,24 @@ pub struct Session {
     /// Trees that were scanned for the head, which may copy them; a tree's number is its index.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
-    /// The slots for threads that work for the head; each thread occupies one.
+    grant: Grant,
+    /// The time of the last acknowledgement, in monotonic nanoseconds.
+    settled_ns: AtomicU64,
+    /// The bytes that all members have not acknowledged, with this one's among them; `None` if this
+    /// is a controller's session.
+    of_members: Option<Arc<AtomicUsize>>,
+    /// The slots for threads that work for the other side's key; each thread occupies one.
     pub slots: Arc<Slots>,
+}
+
+/// What the session of a peer may use, and shares with others.
+pub struct SessionShare {
+    /// What the peer may do.
+    pub grant: Grant,
+    /// The slots for threads of its key.
+    pub slots: Arc<Slots>,
+    /// The bytes that all members have not acknowledged.
+    pub unacknowledged: Arc<AtomicUsize>,
 }
 
 /// The sending side of a connection.
@@ -95,11 +121,11 @@ struct Next {
 }
 
 impl Session {
-    /// Creates the session of a controller whose greeting succeeded.
+    /// Creates the session of a peer whose greeting succeeded.
     ///
     /// # Errors
     /// When the connection is broken already.
-    pub fn new(stream: TcpStream, channel: Channel) -> io::Result<Self> {
+    pub fn new(stream: TcpStream, channel: Channel, share: SessionShare) -> io::Result<Self> {
         prepare(&stream)?;
         let (next, further) = self::channel();
         let Channel { sending: line, receiving } = channel;
@@ -113,6 +139,8 @@ impl Session {
             next: further,
         };
         let patience_ms = u64::try_from(limits::RESUME.as_millis()).unwrap_or(u64::MAX);
+        let SessionShare { grant, slots, unacknowledged } = share;
+        let of_members = (grant.role != Role::Controller).then_some(unacknowledged);
         Ok(Self {
             sending: Mutex::new(sending),
             continued: Condvar::default(),
@@ -125,8 +153,16 @@ impl Session {
             heartbeat_ms: AtomicU64::new(*HEARTBEAT_MS.start()),
             trees: Mutex::default(),
             over: AtomicBool::new(false),
-            slots: Slots::new(SLOTS),
+            grant,
+            settled_ns: AtomicU64::new(clock::now_ns()),
+            of_members,
+            slots,
         })
+    }
+
+    /// Returns what the other side may do.
+    pub fn grant(&self) -> &Grant {
+        &self.grant
     }
 
     /// Continues the session over another connection. `arrived` is the number of this side's
@@ -178,8 +214,28 @@ impl Session {
         let _ = self.socket.lock().shutdown(Shutdown::Both);
     }
 
-    /// Breaks the connection if nothing comes back from the head's host.
+    /// Tells the other side why the session ends, and ends it.
+    pub fn refuse(&self, why: &str) {
+        // A thread that waits for the other side to read gives up when the session is over.
+        if self.over.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        log(&format!("ended the session of a {}: {why}", self.grant.role.words()));
+        self.send_now(&mut self.sending.lock(), &FromAgent::Refused(why.to_owned()));
+        self.close();
+    }
+
+    /// Breaks the connection if nothing comes back from the head's host. Ends the session of a node
+    /// that takes messages and acknowledges none.
     pub fn look_at_connection(&self) {
+        if self.of_members.is_some() {
+            let settled = self.settled_ns.load(Ordering::Relaxed);
+            let since = Duration::from_nanos(clock::now_ns().saturating_sub(settled));
+            if since >= UNSETTLED && self.delivery.lock().kept_bytes() > UNACKNOWLEDGED_LEAST {
+                let seconds = UNSETTLED.as_secs();
+                self.refuse(&format!("it has acknowledged no message for {seconds} s"));
+            }
+        }
         if self.is_dead() {
             self.is_broken.store(true, Ordering::SeqCst);
             let _ = self.socket.lock().shutdown(Shutdown::Both);
@@ -206,12 +262,45 @@ impl Session {
     /// Sends a message. Reports no error: if the head is gone, `receive` fails.
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
-        if sending.is_broken && self.delivery.lock().kept_bytes() > KEPT_MAX && !self.is_over() {
+        let is_over_budget = match self.of_members {
+            None => sending.is_broken && self.delivery.lock().kept_bytes() > KEPT_MAX,
+            Some(_) => self.is_over_budget(),
+        };
+        if is_over_budget && !self.is_over() {
             // Once only: the thread that receives orders may wait for this one.
             let _ = self.continued.wait_for(&mut sending, PATIENCE);
+            if self.of_members.is_some() && self.is_over_budget() {
+                drop(sending);
+                return self.refuse("it acknowledges fewer messages than it asks for");
+            }
         }
-        let frame = self.delivery.lock().send(message.to_bytes());
-        self.write(&mut sending, &frame);
+        self.send_now(&mut sending, message);
+    }
+
+    /// Sends a short message from the thread that receives, which must not wait for the other side:
+    /// only this thread hears of its acknowledgements.
+    pub fn reply(&self, message: &FromAgent) {
+        if self.of_members.is_some() && self.is_over_budget() {
+            return self.refuse("it acknowledges fewer messages than it asks for");
+        }
+        self.send_now(&mut self.sending.lock(), message);
+    }
+
+    fn send_now(&self, sending: &mut Outgoing, message: &FromAgent) {
+        let bytes = message.to_bytes();
+        if let Some(of_members) = &self.of_members {
+            of_members.fetch_add(bytes.len(), Ordering::Relaxed);
+        }
+        let frame = self.delivery.lock().send(bytes);
+        self.write(sending, &frame);
+    }
+
+    /// Returns whether a node has left more unacknowledged than it may.
+    fn is_over_budget(&self) -> bool {
+        let own = self.delivery.lock().kept_bytes();
+        let all = self.of_members.as_ref().map_or(0, |all| all.load(Ordering::Relaxed));
+        own > self.grant.role.budget().unacknowledged_bytes
+            || own > UNACKNOWLEDGED_LEAST && all > UNACKNOWLEDGED_OF_MEMBERS
     }
 
     fn write(&self, sending: &mut Outgoing, frame: &[u8]) {
@@ -251,11 +340,11 @@ impl Session {
         }
     }
 
-    /// Waits for the next message.
+    /// Waits for the next order that the role of the other side admits.
     ///
     /// # Errors
-    /// When the head is gone, or the message is not valid.
-    pub fn receive(&self) -> io::Result<ToAgent> {
+    /// When the other side is gone, its message is not valid, or its role does not admit the order.
+    pub fn receive(&self) -> io::Result<Admitted> {
         let mut incoming = self.receiving.lock();
         let mut buffer = [0; 16 << 10];
         loop {
@@ -281,7 +370,12 @@ impl Session {
                         let ms = u64::from(ms).clamp(*HEARTBEAT_MS.start(), *HEARTBEAT_MS.end());
                         self.heartbeat_ms.store(ms, Ordering::Relaxed)
                     }
-                    Some(message) => return Ok(message),
+                    Some(order) => {
+                        return self.grant.admit(order).map_err(|refused| {
+                            self.refuse(&refused.to_string());
+                            io::ErrorKind::PermissionDenied.into()
+                        });
+                    }
                     None => {}
                 }
                 continue;
@@ -298,9 +392,23 @@ impl Session {
     /// Returns the message of a frame; `None` if it has none, or one that has arrived before.
     fn take(&self, frame: &[u8]) -> io::Result<Option<ToAgent>> {
         let mut delivery = self.delivery.lock();
-        let delivered = delivery.receive(frame).map_err(|_| io::ErrorKind::InvalidData)?;
+        let kept = delivery.kept_bytes();
+        let delivered = delivery.receive(frame).map_err(|_| io::ErrorKind::InvalidData);
+        self.settle(kept - delivery.kept_bytes());
+        let delivered = delivered?;
         let Delivered::Message(bytes) = delivered else { return Ok(None) };
         ToAgent::parse(bytes).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Notes that `bytes` of messages were acknowledged.
+    fn settle(&self, bytes: usize) {
+        if bytes > 0 {
+            self.settled_ns.store(clock::now_ns(), Ordering::Relaxed);
+            if let Some(of_members) = &self.of_members {
+                of_members.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            self.continued.notify_all();
+        }
     }
 
     /// Waits for another connection after one that ended, by an error or by the head's end.
@@ -326,8 +434,10 @@ impl Session {
         let mut sending = self.sending.lock();
         let (received, frames) = {
             let mut delivery = self.delivery.lock();
-            let frames = delivery.resume(arrived).map_err(|_| io::ErrorKind::InvalidData)?;
-            (delivery.received(), frames)
+            let kept = delivery.kept_bytes();
+            let frames = delivery.resume(arrived).map_err(|_| io::ErrorKind::InvalidData);
+            self.settle(kept - delivery.kept_bytes());
+            (delivery.received(), frames?)
         };
         let Channel { sending: line, receiving } = channel;
         *sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
@@ -339,6 +449,13 @@ impl Session {
         incoming.received.clear();
         incoming.is_unused = true;
         Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let kept = self.delivery.lock().kept_bytes();
+        self.settle(kept);
     }
 }
 

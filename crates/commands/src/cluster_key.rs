@@ -1,41 +1,109 @@
-//! The key of the cluster, which standing agents get: with it their nodes read names and contents by themselves.
+//! The members of the cluster: standing agents are told who they are, and their nodes read names and
+//! contents by themselves then. Each node has a key of its own, which its agent makes.
+//!
+//! Agents are told of members only when names are used: from the first name that is published on.
+
+use std::path::PathBuf;
 
 use garland_control::ask_names;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::standing::{RecordDir, Standing};
-use garland_protocol::{CLUSTER_NODES_MAX, ClusterKey, NamesOrder, RecordKey};
-use garland_results::places::Places;
+use garland_protocol::{CLUSTER_NODES_MAX, KeyPair, NamesOrder, PublicKey, RecordKey, Roster};
+use garland_results::places::{Places, write_private};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
-/// Gives the key to all standing agents of `records`. Prints which of those that are up, by their names, cannot take it:
-/// their nodes cannot read names.
+/// Which keys the nodes have afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberKeys {
+    /// Those that they have; nodes without one make one.
+    Present,
+    /// Other ones than before.
+    Fresh,
+}
+
+/// Returns whether names are used in a lab, or on real nodes: one was published.
+///
+/// # Errors
+/// When the state directory cannot be read.
+pub fn names_are_used(places: &Places, lab: Option<&str>) -> Result<bool, Failure> {
+    let marker = marker(places, lab)?;
+    marker.try_exists().or_nothing(format!("cannot look for {}", marker.display()))
+}
+
+/// Notes that names are used in a lab, or on real nodes, from now on.
+///
+/// # Errors
+/// When the state directory cannot be written.
+pub fn use_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
+    let marker = marker(places, lab)?;
+    write_private(&marker, b"").or_nothing(format!("cannot write {}", marker.display()))
+}
+
+/// Returns the file that says that names are used.
+fn marker(places: &Places, lab: Option<&str>) -> Result<PathBuf, Failure> {
+    let name = lab.map_or_else(|| "nodes".to_owned(), |lab| format!("lab-{lab}"));
+    Ok(places.folder("names-used")?.join(name))
+}
+
+/// Tells all standing agents of `records` who the members are. Prints which of those for which
+/// `must_know` is true cannot be told: they go on with the members that they know.
+///
+/// # Errors
+/// When the key of the controller cannot be read, or this host cannot wait for agents.
 pub fn hand_out(
     places: &Places,
     records: &RecordDir,
-    is_up: impl Fn(&str) -> bool,
+    keys: MemberKeys,
+    must_know: impl Fn(&str) -> bool,
 ) -> Result<(), Failure> {
-    let (controller, member) = (places.controller_keys()?, places.member_keys()?);
-    let standing = Standing::all(records);
-    let known = standing.iter().take(CLUSTER_NODES_MAX).map(Standing::for_cluster);
-    let key = ClusterKey {
-        member: member.private,
-        public: member.public,
-        records: RecordKey::of(&controller.private),
-        node: String::new(),
-        root: Vec::new(),
-        agents: known.collect(),
-    };
-    let agents = at_once(&standing, ASKED, |agent| {
-        agent.connect(&controller).map_err(|error| error.to_string())
-    });
-    let asked = ask_names(agents, &NamesOrder::Member(Some(Box::new(key))), &[], None);
-    let asked = asked.or_nothing("giving agents the key of the cluster")?;
-    for (agent, (_, answer)) in standing.iter().zip(asked) {
-        let name = &agent.name;
-        if let (Err(reason), true) = (answer, is_up(name)) {
-            output::warn(format!("{name} cannot read names by itself: {reason}"));
+    let controller = places.controller_keys()?;
+    let mut standing = Standing::all(records);
+    standing.truncate(CLUSTER_NODES_MAX);
+    let of_nodes = member_keys(&standing, &controller, keys)?;
+    let agents = standing.iter().zip(&of_nodes);
+    let agents = agents.map(|(agent, key)| agent.for_cluster(key.as_ref().ok().copied()));
+    let records = RecordKey::of(&controller.private);
+    let roster = Roster { records, agents: agents.collect() }.to_bytes();
+    let asked = ask(&standing, &controller, &NamesOrder::Members, &roster)?;
+    for ((agent, key), told) in standing.iter().zip(of_nodes).zip(asked) {
+        if let (Err(reason), true) = (key.map(drop).and(told), must_know(&agent.name)) {
+            let name = &agent.name;
+            output::warn(format!("{name} does not know who the members are now: {reason}"));
         }
     }
     Ok(())
+}
+
+/// Returns the public key of each node, or why its agent did not tell it.
+fn member_keys(
+    standing: &[Standing],
+    controller: &KeyPair,
+    keys: MemberKeys,
+) -> Result<Vec<Result<PublicKey, String>>, Failure> {
+    let order = NamesOrder::MemberKey { fresh: keys == MemberKeys::Fresh };
+    let agents = connected(standing, controller);
+    let asked = ask_names(agents, &order, &[], None).or_nothing("asking agents for keys")?;
+    let key = |answer: garland_protocol::operation::NamesAnswer| {
+        answer.key.ok_or_else(|| "its agent has no key".to_owned())
+    };
+    Ok(asked.into_iter().map(|(_, answer)| answer.and_then(key)).collect())
+}
+
+fn ask(
+    standing: &[Standing],
+    controller: &KeyPair,
+    order: &NamesOrder,
+    roster: &[u8],
+) -> Result<Vec<Result<(), String>>, Failure> {
+    let asked = ask_names(connected(standing, controller), order, roster, None);
+    let asked = asked.or_nothing("telling agents who the members are")?;
+    Ok(asked.into_iter().map(|(_, answer)| answer.map(drop)).collect())
+}
+
+fn connected(
+    standing: &[Standing],
+    controller: &KeyPair,
+) -> Vec<Result<garland_control::Agent, String>> {
+    at_once(standing, ASKED, |agent| agent.connect(controller).map_err(|error| error.to_string()))
 }

@@ -7,6 +7,7 @@ use garland_protocol::RetireRequest;
 
 use super::status::standing_nodes;
 use crate::args;
+use crate::cluster_key::{self, MemberKeys};
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
@@ -74,6 +75,10 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     phases.end("end");
     let over = records.iter().zip(&states).filter(|(_, state)| !state.is(NodeVerdict::Failed));
     over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
+    if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
+        // The keys of nodes whose agents have ended are worth nothing from now on.
+        cluster_key::hand_out(&places, &shelf, MemberKeys::Present, |_| true)?;
+    }
     let head = Head::new("garland.down/2", None, phases);
     let result = StandingResult { head, nodes: states, spools: Vec::new() };
     result.print(context.json)?;

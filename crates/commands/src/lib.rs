@@ -7,7 +7,7 @@
 
 pub mod args;
 pub mod calibration;
-mod cluster_key;
+pub mod cluster_key;
 pub mod cp;
 pub mod down;
 pub mod exec;

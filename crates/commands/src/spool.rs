@@ -26,7 +26,7 @@ use self::members::{Members, Started};
 use self::queue::{Queue, Waiting};
 use self::record::SpoolRecord;
 use crate::args::{Cp, Up};
-use crate::cluster_key;
+use crate::cluster_key::{self, MemberKeys};
 use crate::cp::out::PlannedCopy;
 use crate::cp::request::CopyRequest;
 use crate::cp::site::Site;
@@ -157,7 +157,11 @@ fn start(
 /// Gives the agents the key of the cluster, as `garland up` does.
 fn hand_out_key(site: &Site) -> Result<(), Failure> {
     let records = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
-    cluster_key::hand_out(&site.places, &records, |_| false)
+    let keys = MemberKeys::Present;
+    match cluster_key::names_are_used(&site.places, site.lab.as_ref().map(Lab::name))? {
+        true => cluster_key::hand_out(&site.places, &records, keys, |_| false),
+        false => Ok(()),
+    }
 }
 
 /// Starts the nodes with these indexes again, by `start`.

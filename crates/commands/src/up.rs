@@ -5,7 +5,7 @@ use garland_lab::Lab;
 use garland_protocol::operation::Links;
 
 use crate::args::Up;
-use crate::cluster_key;
+use crate::cluster_key::{self, MemberKeys};
 use crate::spool;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
@@ -45,13 +45,15 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     }
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
     let links = stand_chain(agents).or_nothing("linking the nodes")?;
-    if up.new_cluster_key {
-        places.forget_member_keys()?;
+    if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
+        let keys = if up.new_cluster_key { MemberKeys::Fresh } else { MemberKeys::Present };
+        // An agent that keeps the old keys after a change matters, wherever it is.
+        let must_know = |name: &str| {
+            let mut ours = nodes.iter().zip(&reasons);
+            up.new_cluster_key || ours.any(|(node, reason)| node.name == name && reason.is_none())
+        };
+        cluster_key::hand_out(&places, &shelf, keys, must_know)?;
     }
-    let is_up = |name: &str| {
-        nodes.iter().zip(&reasons).any(|(node, reason)| node.name == name && reason.is_none())
-    };
-    cluster_key::hand_out(&places, &shelf, is_up)?;
     phases.end("link");
     let mut states = Vec::new();
     for ((node, reason), Links { count, failed }) in nodes.iter().zip(reasons).zip(links) {

@@ -24,7 +24,7 @@ use crate::at_once::at_once;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
     Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders, REAPING,
-    after, cannot, lab, local,
+    Serves, after, cannot, lab, local,
 };
 use crate::reach::{self, Unreached};
 use crate::standing::{RecordDir, Settings, Standing};
@@ -192,7 +192,7 @@ impl FleetBuilder<'_> {
     ) -> Result<(Vec<Started>, Option<LaunchedChild>), Failure> {
         let keys = self.places.controller_keys()?;
         let orders = Orders {
-            controller: keys.public,
+            serves: Serves::Controller(keys.public),
             mptcp: self.launch.takes_mptcp(self.lab),
             stay: self.stay,
             cancellation: cancellation.clone(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use garland_control::Agent;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_protocol::{ClusterAgent, KeyPair, RetireReply, RetireRequest};
+use garland_protocol::{ClusterAgent, KeyPair, PublicKey, RetireReply, RetireRequest};
 use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
 
@@ -85,15 +85,22 @@ impl Standing {
 
     /// Returns the record of another agent of the cluster, as members know it.
     pub fn of_cluster(agent: ClusterAgent) -> Self {
-        let ClusterAgent { name, addresses, port, key, rack } = agent;
+        let ClusterAgent { name, addresses, port, key, rack, member: _ } = agent;
         let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
         Self { schema, name, addresses, port, key, rack, log: None, settings }
     }
 
-    /// Returns what members of the cluster know of the agent.
-    pub fn for_cluster(&self) -> ClusterAgent {
-        let (name, addresses) = (self.name.clone(), self.addresses.clone());
-        ClusterAgent { name, addresses, port: self.port, key: self.key, rack: self.rack.clone() }
+    /// Returns what members of the cluster know of the agent; `member` is the key of its node, if it
+    /// is a member.
+    pub fn for_cluster(&self, member: Option<PublicKey>) -> ClusterAgent {
+        ClusterAgent {
+            name: self.name.clone(),
+            addresses: self.addresses.clone(),
+            port: self.port,
+            key: self.key,
+            member,
+            rack: self.rack.clone(),
+        }
     }
 
     /// Reads the record of the node `name`; none if it has no standing agent.

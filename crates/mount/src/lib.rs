@@ -9,5 +9,5 @@ mod recording;
 
 pub use fs::{Account, NodeAccount, STATUS_NAME};
 pub use mounting::{Ended, MountError, MountJob, Mounted, Served, mount, unmount};
-pub use node_file::{NodeFileError, NodeFiles};
+pub use node_file::{NodeFileError, NodeFiles, WantedBlock};
 pub use peer::Reach;

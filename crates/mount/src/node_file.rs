@@ -1,11 +1,9 @@
-//! Reads files of nodes without a mount, over connections as those of a mount.
+//! Reads contents of nodes without a mount, over connections as those of a mount.
 
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Ask, PIECE, content_digest};
+use garland_protocol::{Ask, PIECE};
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use rustix::io::Errno;
 
@@ -21,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum NodeFileError {
     /// The node cannot be reached; the reason.
     Unreached(String),
-    /// The node has no such file, or refuses it; the reason.
+    /// The node does not serve the content, or refuses it; the reason.
     Refused(String),
     /// The file has other bytes, or is shorter.
     Differs,
@@ -29,7 +27,22 @@ pub enum NodeFileError {
     Later,
 }
 
-/// A node whose files are read. The first request connects.
+/// A block of a content.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedBlock {
+    /// The content: the digest of its manifest.
+    pub root: [u8; 32],
+    /// The number of the file in the manifest.
+    pub file: u32,
+    /// The number of the block in the file.
+    pub block: u64,
+    /// The length of the block in bytes.
+    pub length: u32,
+    /// Whether the node may still be fetching it, and waits some seconds for it.
+    pub arriving: bool,
+}
+
+/// A node whose contents are read. The first request connects.
 pub struct NodeFiles(Arc<Peer>);
 
 impl NodeFiles {
@@ -39,39 +52,29 @@ impl NodeFiles {
         Self(Peer::new(name, 0, reach, true, Arc::new(Recording::begin(1, false))))
     }
 
-    /// Asks whether the node has the file `path`, as [`read`](Self::read) names it, and calls `then` with the answer;
-    /// maybe never, if the node does not answer.
-    pub fn look(&self, path: &[u8], then: impl FnOnce(bool) + Send + 'static) {
-        let nothing = Ask::Verified(path.to_vec(), 0, 0, content_digest(&[]), false);
-        self.0.ask(nothing, Vec::new(), Box::new(move |outcome| then(outcome.is_ok())));
+    /// Asks whether the node serves a content, with the file `file` of it, and calls `then` with the
+    /// answer; maybe never, if the node does not answer.
+    pub fn look(&self, root: [u8; 32], file: u32, then: impl FnOnce(bool) + Send + 'static) {
+        let asked = Ask::Holds { root, file };
+        self.0.ask(asked, Vec::new(), Box::new(move |outcome| then(outcome.is_ok())));
     }
 
-    /// Returns `length` bytes, at most [`PIECE`], of the file `path` from `offset` on, if they have this digest. The path
-    /// has no slash at the beginning, and is below the root of the node's agent. If `arriving`, the node may still be
-    /// fetching them, and waits some seconds for them.
+    /// Returns a block of a content that the node serves.
     ///
     /// # Errors
-    /// Why they cannot be had. The caller has to check the digest: the node may lie.
-    pub fn read(
-        &self,
-        path: &[u8],
-        (offset, length): (u64, u32),
-        (digest, arriving): ([u8; 32], bool),
-    ) -> Result<Vec<u8>, NodeFileError> {
+    /// Why it cannot be had. The caller has to check the digest: the node may lie.
+    pub fn read(&self, wanted: &WantedBlock) -> Result<Vec<u8>, NodeFileError> {
+        let WantedBlock { root, file, block, length, arriving } = *wanted;
         if length > PIECE {
             return Err(NodeFileError::Refused("its blocks are too long".to_owned()));
         }
         let (then, told) = awaited();
-        self.0.ask(
-            Ask::Verified(path.to_vec(), offset, length, digest, arriving),
-            Vec::new(),
-            then,
-        );
+        self.0.ask(Ask::Block { root, file, block, arriving }, Vec::new(), then);
         let reply = match told.recv_timeout(PATIENCE) {
             Ok(Ok(reply)) => reply,
             Ok(Err(Errno::STALE)) => return Err(NodeFileError::Differs),
             Ok(Err(Errno::AGAIN)) => return Err(NodeFileError::Later),
-            Ok(Err(error)) => return Err(self.failed(path, error)),
+            Ok(Err(error)) => return Err(self.failed(error)),
             Err(RecvTimeoutError::Timeout) => {
                 let late = format!("no answer within {} s", PATIENCE.as_secs());
                 return Err(NodeFileError::Unreached(late));
@@ -84,14 +87,16 @@ impl NodeFiles {
         if bytes.len() == length as usize { Ok(bytes) } else { Err(NodeFileError::Differs) }
     }
 
-    /// Returns the error of a request. The reason for which connections were lost stands for the error that this
-    /// causes.
-    fn failed(&self, path: &[u8], error: Errno) -> NodeFileError {
-        let shown = Path::new(std::ffi::OsStr::from_bytes(path)).display();
+    /// Returns the error of a request. The reason for which connections were lost stands for the
+    /// error that this causes.
+    fn failed(&self, error: Errno) -> NodeFileError {
         let reason = garland_sys::error::reason(&error.into());
         match self.0.standing() {
             (false, why) => NodeFileError::Unreached(why.unwrap_or(reason)),
-            (true, _) => NodeFileError::Refused(format!("cannot open /{shown}: {reason}")),
+            (true, _) if error == Errno::NODATA => {
+                NodeFileError::Refused("its agent does not serve the content".to_owned())
+            }
+            (true, _) => NodeFileError::Refused(format!("cannot read the content: {reason}")),
         }
     }
 }

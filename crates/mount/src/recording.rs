@@ -100,7 +100,7 @@ fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
 /// Returns the stage that spans of requests like `ask` have.
 pub fn stage(ask: &Ask) -> Stage {
     match ask {
-        Ask::Read(..) | Ask::Verified(..) => Stage::Read,
+        Ask::Read(..) | Ask::Block { .. } | Ask::Holds { .. } => Stage::Read,
         Ask::Write(..) | Ask::WriteChange(..) => Stage::Write,
         Ask::Sync(..) => Stage::Fsync,
         Ask::Change(..)

@@ -52,8 +52,9 @@ impl Access {
     }
 
     fn of_member(key: ClusterKey) -> Self {
-        let standing = key.agents.iter().cloned().map(Standing::of_cluster).collect();
-        Self { keys: key.keys(), records: key.records, standing, member: Some(key) }
+        let agents = key.roster.agents.iter().cloned();
+        let standing = agents.map(Standing::of_cluster).collect();
+        Self { keys: key.keys(), records: key.roster.records, standing, member: Some(key) }
     }
 
     /// Returns the keys by which agents recognise this machine.

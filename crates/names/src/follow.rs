@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_commands::cp::site::Target;
 use garland_core::cluster::Node;
-use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest, NamedFile};
+use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest};
 use garland_sys::channel::{RecvTimeoutError, Sender, channel};
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, threads};
@@ -17,7 +17,7 @@ use garland_terminal::failure::Failure;
 
 use crate::access::Access;
 use crate::content::{Holder, Relation};
-use crate::keepers::Keepers;
+use crate::keepers::{self, Keepers};
 
 /// The number of holders that are asked whether they still have a content: as many as are read at a time.
 const LOOKED_AT: usize = 8;
@@ -47,6 +47,10 @@ impl Fetching {
             return Ok(None);
         };
         let own = NameHolder { node: node.to_owned(), kind: HolderKind::Node, path };
+        // Others read what has arrived here by the agent of this node. If it cannot serve them, they
+        // read from others.
+        let serving = [own.clone()];
+        let _ = keepers::register(access, entry, manifest, &serving, interrupts);
         let before = Keepers::open(access, interrupts)?.fetch(entry, &own)?;
         let (renewing, ended) = channel();
         let (access, interrupts) = (Arc::clone(access), Arc::clone(interrupts));
@@ -102,7 +106,8 @@ pub fn holders(
     let is_own = |holder: &&NameHolder| access.member().is_some() && is_member(holder);
     let is_near = |it: &NameHolder| access.is_near(&it.node);
     let holder = |(record, relation): (&NameHolder, Relation)| {
-        Holder::new(record.clone(), (access.reach(&record.node), relation), interrupts)
+        let root = entry.record.content().map_or([0; 32], |content| content.root);
+        Holder::new(record.clone(), root, (access.reach(&record.node), relation), interrupts)
     };
     let whole = entry.holders.iter().filter(|it| !is_own(it));
     let whole = whole.map(|it| match (is_member(it), is_near(it)) {
@@ -111,8 +116,8 @@ pub fn holders(
         (false, false) => (it, Relation::Whole),
     });
     let mut whole: Vec<Holder> = whole.map(holder).collect();
-    if let (false, Some(first)) = (before.is_empty(), manifest.files.first()) {
-        whole = seen(whole, first);
+    if !before.is_empty() && !manifest.files.is_empty() {
+        whole = seen(whole);
     }
     let lines = whole.iter().filter(|it| it.is_node() && it.relation() != Relation::Unseen);
     let lines: Vec<bool> = lines.map(|it| it.relation() == Relation::Near).collect();
@@ -126,12 +131,12 @@ pub fn holders(
 /// Asks some of the nodes that had the content, near ones first, whether they still have it. What nodes had may be
 /// removed since: nobody would follow the one that reads for all others. Nodes that do not say that they have it
 /// come last before the origin.
-fn seen(mut holders: Vec<Holder>, first: &NamedFile) -> Vec<Holder> {
+fn seen(mut holders: Vec<Holder>) -> Vec<Holder> {
     holders.sort_by_key(Holder::rank);
     let (tell, told) = channel();
     for (at, holder) in holders.iter().enumerate().filter(|(_, it)| it.is_node()).take(LOOKED_AT) {
         let tell = tell.clone();
-        holder.look(first, move |has| {
+        holder.look(move |has| {
             // It fails if the answer comes too late.
             let _ = tell.send((at, has));
         });

@@ -31,7 +31,7 @@ use crate::access::Access;
 use crate::args::Get;
 use crate::content::{Holder, HolderFault, NamedSource};
 use crate::follow::{self, Fetching};
-use crate::keepers::{Keepers, unknown};
+use crate::keepers::{self, Keepers, UnservedHolder, unknown};
 
 /// Copies the content of a name to nodes. Those that have it then are holders.
 pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
@@ -63,7 +63,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let (result, _listener) = copy.make(context, &run, fleet, close)?;
     let shares = shares(&source);
     drop(fetching);
-    let remembered = remember(&entry, (&source, found), &access, &interrupts);
+    let remembered = remember(&entry, (&source, &manifest, found), &access, &interrupts);
     if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
         let name = &get.name;
         garland_terminal::errln!(
@@ -213,11 +213,26 @@ fn find(
     Ok((entry, manifest))
 }
 
+/// Has the agents of nodes serve the content from where it lies there now. Returns those that do.
+fn served(
+    entry: &NameEntry,
+    manifest: &NameManifest,
+    found: &[NameHolder],
+    access: &Access,
+    interrupts: &Interrupts,
+) -> Result<Vec<NameHolder>, Failure> {
+    let registered = keepers::register(access, entry, manifest, found, interrupts)?;
+    let told = |UnservedHolder { node, reason }| {
+        garland_terminal::errln!("{node} does not serve the content to others: {reason}");
+    };
+    Ok(registered.into_iter().filter_map(|it| it.map_err(told).ok()).collect())
+}
+
 /// Records which nodes hold the content now: those that got it and have standing agents, and not those whose
 /// content differs. If the name stands for other content by now, nothing is recorded.
 fn remember(
     entry: &NameEntry,
-    (source, found): (&NamedSource, Vec<NameHolder>),
+    (source, manifest, found): (&NamedSource, &NameManifest, Vec<NameHolder>),
     access: &Access,
     interrupts: &Interrupts,
 ) -> Result<(), Failure> {
@@ -228,14 +243,16 @@ fn remember(
         // This node's agent resolves paths below its own root.
         let below =
             |it: NameHolder| Some(NameHolder { path: follow::below(root, &it.path)?, ..it });
-        let new = found.into_iter().filter_map(below).filter(|it| !entry.holders.contains(it));
-        let new: Vec<NameHolder> = new.collect();
+        let found: Vec<NameHolder> = found.into_iter().filter_map(below).collect();
+        let mut new = served(entry, manifest, &found, access, interrupts)?;
+        new.retain(|holder| !entry.holders.contains(holder));
         if new.is_empty() {
             return Ok(());
         }
         let mut keepers = Keepers::open(access, interrupts)?;
         return new.iter().try_for_each(|holder| keepers.hold(entry, holder));
     }
+    let found = served(entry, manifest, &found, access, interrupts)?;
     let differing = source.holders().into_iter().filter_map(|(holder, state)| {
         matches!(state.fault, Some(HolderFault::Differs(_))).then_some(&holder.record)
     });

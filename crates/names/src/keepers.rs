@@ -267,6 +267,48 @@ pub fn digest(
     Ok(asked.into_iter().map(|(_, answer)| answer).collect())
 }
 
+/// Has the agents of the nodes in `holders` serve the content of an entry from the paths there.
+/// Returns those that do, and the name and reason of each other one.
+///
+/// # Errors
+/// When the manifest cannot be encoded, this host cannot wait for agents, or the user interrupts it.
+pub fn register(
+    access: &Access,
+    entry: &NameEntry,
+    manifest: &NameManifest,
+    holders: &[NameHolder],
+    interrupts: &Interrupts,
+) -> Result<Vec<Result<NameHolder, UnservedHolder>>, Failure> {
+    let (manifest, _) = manifest.encode().map_err(Failure::nothing)?;
+    let register = |holder: &NameHolder| -> Result<(), String> {
+        let record = access.standing().iter().find(|record| record.name == holder.node);
+        let record = record.ok_or("it has no standing agent")?;
+        let agent = record.connect(access.keys()).map_err(|error| error.to_string());
+        let (record, path) = (Box::new(entry.record.clone()), holder.path.clone());
+        let order = NamesOrder::Register { record, path };
+        let asked = ask_names(vec![agent], &order, &manifest, Some(interrupts));
+        let answers = asked.map_err(|error| error.to_string())?;
+        answers.into_iter().try_for_each(|(_, answer)| answer.map(drop))
+    };
+    let registered = at_once(holders, ASKED, register);
+    if interrupts.have_come() {
+        return Err(Failure::interrupted("telling agents what they serve"));
+    }
+    let with_holder = holders.iter().zip(registered).map(|(holder, registered)| {
+        let unserved = |reason| UnservedHolder { node: holder.node.clone(), reason };
+        registered.map(|()| holder.clone()).map_err(unserved)
+    });
+    Ok(with_holder.collect())
+}
+
+/// A node that has a content, and whose agent cannot serve it.
+pub struct UnservedHolder {
+    /// The node's name.
+    pub node: String,
+    /// Why its agent cannot.
+    pub reason: String,
+}
+
 /// Returns the error of a command that needs the content of `name`, which does not exist.
 pub fn unknown(name: &str) -> Failure {
     Failure::nothing(format!("there is no name {name}")).hint("garland names lists all names")

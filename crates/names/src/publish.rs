@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use garland_commands::cluster_key::{self, MemberKeys};
 use garland_commands::cp::elsewhere;
 use garland_commands::cp::overtime::Overtime;
 use garland_commands::cp::site;
@@ -14,6 +15,7 @@ use garland_core::cluster::target::{self, Target};
 use garland_dataplane::manifest::ManifestReader;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
+use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
@@ -27,7 +29,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::access::Access;
 use crate::args::Publish;
-use crate::keepers::{Keepers, digest, enter, enter_of};
+use crate::keepers::{self, Keepers, UnservedHolder, digest, enter, enter_of};
 use crate::origin;
 
 /// The content that is published, and its holders.
@@ -65,6 +67,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
     access.signer()?;
     drop(Keepers::open(&access, &interrupts)?);
+    begin_names(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let content = match &nodes {
         Some((nodes, path)) => {
@@ -82,20 +85,54 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     phases.end("read");
     let mut keepers = Keepers::open(&access, &interrupts)?;
     let old = keepers.find(&publish.name)?;
-    let (entry, manifest) = entry(&mut keepers, &publish.name, &content, old.as_ref())?;
+    let (mut entry, manifest) = entry(&mut keepers, &publish.name, &content, old.as_ref())?;
     let changed = old.filter(|old| old.record != entry.record);
+    let mut nodes = content.nodes;
+    serve(&access, &mut entry, &manifest, &mut nodes, &interrupts)?;
+    let (manifest, _) = manifest.encode().map_err(Failure::nothing)?;
     let kept = keepers.keep(&entry, &manifest)?;
     phases.end("keep");
     let result = PublishResult {
         head: Head::new("garland.publish/1", None, phases),
         named: NamedResult::new(&entry),
         replaced: changed.and_then(|old| ReplacedContent::of(&old.record)),
-        nodes: content.nodes,
+        nodes,
         keepers: kept,
     };
     show(context.json, &result)?;
     let ok = result.nodes.iter().filter(|node| node.end.is_ok()).count();
     Ok(Exit::of_work(ok == result.nodes.len(), ok > 0, false))
+}
+
+/// Tells agents who the members are if this is the first name.
+fn begin_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
+    if !cluster_key::names_are_used(places, lab)? {
+        let records = RecordDir::open(places, lab)?;
+        cluster_key::use_names(places, lab)?;
+        cluster_key::hand_out(places, &records, MemberKeys::Present, |_| true)?;
+    }
+    Ok(())
+}
+
+/// Has the agents of the content's nodes serve it. A node whose agent cannot is no holder.
+fn serve(
+    access: &Access,
+    entry: &mut NameEntry,
+    manifest: &NameManifest,
+    nodes: &mut [PublishedNode],
+    interrupts: &Interrupts,
+) -> Result<(), Failure> {
+    let on_nodes = entry.holders.iter().filter(|holder| {
+        holder.kind == HolderKind::Node && nodes.iter().any(|node| node.is_holder(&holder.node))
+    });
+    let on_nodes: Vec<NameHolder> = on_nodes.cloned().collect();
+    let registered = keepers::register(access, entry, manifest, &on_nodes, interrupts)?;
+    for UnservedHolder { node, reason } in registered.into_iter().filter_map(Result::err) {
+        entry.holders.retain(|holder| holder.kind != HolderKind::Node || holder.node != node);
+        let failed = nodes.iter_mut().find(|it| it.is_holder(&node));
+        failed.into_iter().for_each(|it| *it = PublishedNode::new(&node, Some(reason.clone())));
+    }
+    Ok(())
 }
 
 /// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object or a URL.
@@ -155,14 +192,14 @@ fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Co
     Ok(Content::of_one(manifest, process::host_name(), HolderKind::Head, path))
 }
 
-/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content and modes already,
+/// Returns the entry of the name, and its manifest. If the name stands for the same content and modes already,
 /// the holders are added; otherwise it is a new record. `old` is the name's entry so far.
 fn entry(
     keepers: &mut Keepers<'_>,
     name: &str,
     content: &Content,
     old: Option<&NameEntry>,
-) -> Result<(NameEntry, Vec<u8>), Failure> {
+) -> Result<(NameEntry, NameManifest), Failure> {
     let number = old.map_or(0, |entry| entry.record.number() + 1);
     let old = old.map(|entry| (keepers.manifest(entry).ok(), entry.clone()));
     let is_same = |manifest: &NameManifest| {
@@ -182,5 +219,5 @@ fn entry(
     };
     entry.holders.retain(|holder| !content.differing.contains(&holder.node));
     content.holders.iter().for_each(|holder| entry.add(holder.clone()));
-    Ok((entry, manifest.encode().map_err(Failure::nothing)?.0))
+    Ok((entry, manifest))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use garland_agent::AgentConfig;
 use garland_dataplane::Records;
-use garland_protocol::ClockFault;
+use garland_protocol::{ClockFault, FarmAccess};
 use garland_sys::mptcp::Transport;
 use garland_terminal::failure::Failure;
 
@@ -28,7 +28,8 @@ pub struct Arguments {
 
 impl Arguments {
     /// Parses `words`, which follow `agent`. A public key that may command, 64 hexadecimal digits after
-    /// `--controller`, is required; there may be several.
+    /// `--controller`, is required; there may be several. An agent that serves files to a farm has
+    /// a file with what its nodes reach (`--farm`, [`FarmAccess`]) instead.
     ///
     /// # Errors
     /// Names the word that is unknown, lacks its value or has an invalid one.
@@ -36,6 +37,7 @@ impl Arguments {
         let config = AgentConfig {
             root: None,
             controllers: Vec::new(),
+            farm: FarmAccess::default(),
             port: 0,
             keys: None,
             stay: None,
@@ -57,6 +59,7 @@ impl Arguments {
                 Some("--mptcp") => config.transport = Transport::mptcp_if(true),
                 Some("--detach") => arguments.detach = true,
                 Some("--controller") => config.controllers.push(key(value()?)?),
+                Some("--farm") => config.farm = farm(value()?)?,
                 Some("--root") => config.root = Some(value()?.into()),
                 Some("--port") => config.port = parsed(word, value()?)?,
                 Some("--stay") => config.stay = Some(Duration::from_secs(parsed(word, value()?)?)),
@@ -66,7 +69,8 @@ impl Arguments {
                 _ => return Err(Failure::usage(format!("unknown argument {}", word.display()))),
             }
         }
-        if arguments.config.controllers.is_empty() {
+        let AgentConfig { controllers, farm, .. } = &arguments.config;
+        if controllers.is_empty() && farm.nodes.is_empty() {
             return Err(Failure::usage("an agent needs --controller and a public key"));
         }
         Ok(arguments)
@@ -77,6 +81,15 @@ fn parsed<T: FromStr<Err: Display>>(option: &OsStr, value: &OsStr) -> Result<T, 
     value.to_string_lossy().parse().map_err(|error| {
         Failure::usage(format!("invalid {} {}: {error}", option.display(), value.display()))
     })
+}
+
+/// Reads the file that says what the nodes of a farm reach.
+fn farm(path: &OsStr) -> Result<FarmAccess, Failure> {
+    let shown = path.display();
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
+    let farm = FarmAccess::parse(&bytes);
+    farm.ok_or_else(|| Failure::usage(format!("{shown} does not say what a farm's nodes reach")))
 }
 
 fn key(text: &OsStr) -> Result<[u8; 32], Failure> {

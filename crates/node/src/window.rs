@@ -9,7 +9,7 @@ use garland_control::Agent;
 use garland_mount::MountJob;
 use garland_protocol::Opening;
 use garland_sys::signal::Interrupts;
-use garland_sys::threads;
+use garland_sys::{dumpable, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_transport::connect_agent;
 
@@ -19,6 +19,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Runs a window: reads an order from standard input, mounts the files on `dir`, and serves the
 /// mount until standard input ends.
 pub fn serve(dir: &Path) -> Result<Exit, Failure> {
+    // Jobs run as the same user, and the node's key is in memory.
+    dumpable::hide().or_nothing("cannot protect the memory of the window from jobs")?;
     let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
     let mut order = [0; Opening::TOLD];
     let read = std::io::stdin().read_exact(&mut order);

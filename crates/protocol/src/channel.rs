@@ -27,7 +27,7 @@ pub struct KeyPair {
 
 /// The side of a connection that this process is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum Side {
     /// The side that connected.
     Initiator,
     /// The side that accepted.
@@ -65,7 +65,7 @@ impl Handshake {
     /// # Errors
     /// Fails if `theirs` is not a valid key.
     pub fn control(
-        role: Role,
+        side: Side,
         ours: &KeyPair,
         theirs: &PublicKey,
         prologue: &[u8],
@@ -73,21 +73,21 @@ impl Handshake {
         let builder = builder(CONTROL, prologue)
             .local_private_key(&ours.private.0)
             .and_then(|builder| builder.remote_public_key(theirs));
-        Self::build(builder, role)
+        Self::build(builder, side)
     }
 
     /// Starts the handshake of a link between two nodes that share the session's `secret`.
     ///
     /// # Errors
     /// Never fails: the type ensures that the secret has the right length.
-    pub fn link(role: Role, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
-        Self::build(builder(LINK, prologue).psk(0, &secret.0), role)
+    pub fn link(side: Side, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
+        Self::build(builder(LINK, prologue).psk(0, &secret.0), side)
     }
 
-    fn build(builder: Result<Builder<'_>, snow::Error>, role: Role) -> Result<Self, ChannelError> {
-        let state = builder.and_then(|builder| match role {
-            Role::Initiator => builder.build_initiator(),
-            Role::Responder => builder.build_responder(),
+    fn build(builder: Result<Builder<'_>, snow::Error>, side: Side) -> Result<Self, ChannelError> {
+        let state = builder.and_then(|builder| match side {
+            Side::Initiator => builder.build_initiator(),
+            Side::Responder => builder.build_responder(),
         });
         state.map(|state| Self { state }).map_err(|_| ChannelError::Refused)
     }
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn known_keys_open_a_channel() {
         let (head, agent) = (KeyPair::generate(), KeyPair::generate());
-        let one = Handshake::control(Role::Initiator, &head, &agent.public, b"x").unwrap();
-        let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
+        let one = Handshake::control(Side::Initiator, &head, &agent.public, b"x").unwrap();
+        let two = Handshake::control(Side::Responder, &agent, &head.public, b"x").unwrap();
         let (mut one, mut two) = shake(one, two).unwrap();
         let mut wire = Vec::new();
         one.sending.seal(b"an order", &mut wire).unwrap();
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_handshake_of_controllers_never_changes() {
         let (head, agent) = (KeyPair::generate(), KeyPair::generate());
-        let mut ours = Handshake::control(Role::Initiator, &head, &agent.public, b"x").unwrap();
+        let mut ours = Handshake::control(Side::Initiator, &head, &agent.public, b"x").unwrap();
         let params = "Noise_KK_25519_ChaChaPoly_BLAKE2s".parse().unwrap();
         let theirs = Builder::new(params).prologue(b"x").unwrap();
         let theirs = theirs.local_private_key(&agent.private.0).unwrap();
@@ -205,22 +205,22 @@ mod tests {
     fn a_wrong_key_a_wrong_secret_or_a_changed_prologue_is_refused() {
         let (head, agent, stranger) =
             (KeyPair::generate(), KeyPair::generate(), KeyPair::generate());
-        let one = Handshake::control(Role::Initiator, &stranger, &agent.public, b"x").unwrap();
-        let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
+        let one = Handshake::control(Side::Initiator, &stranger, &agent.public, b"x").unwrap();
+        let two = Handshake::control(Side::Responder, &agent, &head.public, b"x").unwrap();
         assert!(shake(one, two).is_err());
-        let one = Handshake::control(Role::Initiator, &head, &agent.public, b"y").unwrap();
-        let two = Handshake::control(Role::Responder, &agent, &head.public, b"x").unwrap();
+        let one = Handshake::control(Side::Initiator, &head, &agent.public, b"y").unwrap();
+        let two = Handshake::control(Side::Responder, &agent, &head.public, b"x").unwrap();
         assert!(shake(one, two).is_err());
-        let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
-        let two = Handshake::link(Role::Responder, &Secret([2; 32]), b"").unwrap();
+        let one = Handshake::link(Side::Initiator, &Secret([1; 32]), b"").unwrap();
+        let two = Handshake::link(Side::Responder, &Secret([2; 32]), b"").unwrap();
         assert!(shake(one, two).is_err());
     }
 
     #[test]
     fn no_two_connections_and_directions_have_the_same_keys() {
         let open = || {
-            let [one, two] = [Role::Initiator, Role::Responder]
-                .map(|role| Handshake::link(role, &Secret([1; 32]), b"").unwrap());
+            let [one, two] = [Side::Initiator, Side::Responder]
+                .map(|side| Handshake::link(side, &Secret([1; 32]), b"").unwrap());
             shake(one, two).unwrap()
         };
         let ((one, two), (other, _)) = (open(), open());
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_handshake_opens_no_channel() {
-        let mut one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
+        let mut one = Handshake::link(Side::Initiator, &Secret([1; 32]), b"").unwrap();
         let _ = one.write(&[]).unwrap();
         assert!(one.into_channel().is_err());
     }
@@ -244,8 +244,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn bytes_that_the_peer_did_not_seal_are_refused(message in proptest::collection::vec(any::<u8>(), 0..300), garbage in proptest::collection::vec(any::<u8>(), 2..300), cut: prop::sample::Index) {
-            let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
-            let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
+            let one = Handshake::link(Side::Initiator, &Secret([1; 32]), b"").unwrap();
+            let two = Handshake::link(Side::Responder, &Secret([1; 32]), b"").unwrap();
             let mut wire = Vec::new();
             let (mut one, mut two) = shake(one, two).unwrap();
             one.sending.seal(&message, &mut wire).unwrap();

@@ -1,4 +1,5 @@
-//! The key of a cluster: with it, a node reads names and their contents by itself (`garland get` on a node).
+//! The members of a cluster: nodes that read names and their contents by themselves (`garland get`
+//! on a node). Each has a key of its own, whose private half never leaves it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,28 +10,41 @@ use super::channel::{KeyPair, PublicKey};
 use super::keys::Secret;
 use super::record_key::RecordKey;
 
-/// The maximum number of nodes in a cluster key: the key fits into a message.
-pub const CLUSTER_NODES_MAX: usize = 800;
+/// The maximum number of standing agents in a list of members.
+pub const CLUSTER_NODES_MAX: usize = 4096;
+
+/// The maximum length of an encoded list of members in bytes: the pieces of an order have more room.
+pub const ROSTER_MAX: usize = 4 << 20;
 
 /// The maximum number of addresses of a node.
 const ADDRESSES_MAX: usize = 4;
 
-/// What a node needs to read names and contents from standing agents. Whoever has it can read what is named, and
-/// change nothing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ClusterKey {
-    /// The private key with which members greet agents.
-    pub member: Secret,
-    /// The public key by which agents recognise members.
-    pub public: PublicKey,
+/// The maximum length of the name of a node or rack in bytes.
+const NODE_NAME_MAX: usize = 260;
+
+/// The members of a cluster, as its controller tells them to each agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roster {
     /// The key by which the records of names are recognised.
     pub records: RecordKey,
-    /// The name of the node that has this key; empty until its agent has found itself among the others.
-    pub node: String,
-    /// The directory below which that agent resolves all paths (raw bytes).
-    pub root: Vec<u8>,
     /// The standing agents, ordered by name; the first ones keep the names.
     pub agents: Vec<ClusterAgent>,
+}
+
+/// What a node needs to read names and contents from standing agents. Its agent keeps it in a file
+/// of mode 0600. Whoever can read that file can read what is named, and can change nothing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClusterKey {
+    /// The private key with which this node greets agents.
+    pub member: Secret,
+    /// The public key by which agents recognise this node.
+    pub public: PublicKey,
+    /// The name of this node.
+    pub node: String,
+    /// The directory below which this node's agent resolves all paths (raw bytes).
+    pub root: Vec<u8>,
+    /// The members.
+    pub roster: Roster,
 }
 
 /// A standing agent of a cluster.
@@ -44,6 +58,9 @@ pub struct ClusterAgent {
     pub port: u16,
     /// The agent's public key.
     pub key: PublicKey,
+    /// The public key with which commands on the node greet other agents; `None` if the node is no
+    /// member: its agent did not tell one.
+    pub member: Option<PublicKey>,
     /// The name of the node's rack, if known.
     pub rack: Option<String>,
 }
@@ -56,30 +73,56 @@ impl PartialEq for ClusterKey {
 
 impl Eq for ClusterKey {}
 
+impl Roster {
+    /// Returns the list's bytes, which [`parse`](Self::parse) reads.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encoded(self)
+    }
+
+    /// Parses a list.
+    ///
+    /// # Errors
+    /// When the bytes are none, or a value is out of bounds.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        within("bytes of a list of members", bytes.len(), 0..=ROSTER_MAX)?;
+        let parsed = postcard::from_bytes::<Self>(bytes);
+        let roster = parsed.map_err(|_| "the list of members is damaged".to_owned())?;
+        roster.check()?;
+        Ok(roster)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        within("agents of a cluster", self.agents.len(), 0..=CLUSTER_NODES_MAX)?;
+        for agent in &self.agents {
+            within("addresses", agent.addresses.len(), 0..=ADDRESSES_MAX)?;
+            let rack = agent.rack.as_ref().map_or(0, String::len);
+            within("bytes of a name", agent.name.len().max(rack), 0..=NODE_NAME_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the agent with this public key, if it is in the list.
+    #[must_use]
+    pub fn agent(&self, key: &PublicKey) -> Option<&ClusterAgent> {
+        self.agents.iter().find(|agent| agent.key == *key)
+    }
+}
+
 impl ClusterKey {
     /// Returns the key's bytes, which [`parse`](Self::parse) reads.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("every value can be serialised")
+        encoded(self)
     }
 
     /// Parses a key; `None` if the bytes are none, or a value is out of bounds.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes::<Self>(bytes).ok().filter(|key| key.check().is_ok())
+        postcard::from_bytes::<Self>(bytes).ok().filter(|key| key.roster.check().is_ok())
     }
 
-    /// Checks that the values from the wire or a file are within limits.
-    ///
-    /// # Errors
-    /// Names the value that is out of bounds.
-    pub fn check(&self) -> Result<(), String> {
-        within("agents of a cluster", self.agents.len(), 0..=CLUSTER_NODES_MAX)?;
-        let addresses = self.agents.iter().map(|agent| agent.addresses.len());
-        within("addresses", addresses.max().unwrap_or(0), 0..=ADDRESSES_MAX)
-    }
-
-    /// Returns the key pair with which members greet agents.
+    /// Returns the key pair with which this node greets agents.
     #[must_use]
     pub fn keys(&self) -> KeyPair {
         KeyPair { private: self.member.clone(), public: self.public }
@@ -92,4 +135,8 @@ impl ClusterAgent {
     pub fn sockets(&self) -> Vec<SocketAddr> {
         self.addresses.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
     }
+}
+
+fn encoded(value: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("every value can be serialised")
 }

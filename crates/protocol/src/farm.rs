@@ -53,7 +53,8 @@ pub struct Opening {
     pub address: SocketAddr,
     /// The public key of the agent that serves the files.
     pub key: PublicKey,
-    /// The key pair of the mounting side, the private key first; generated only for this run.
+    /// The key pair of the node, the private key first; made for this node and this run. It has the
+    /// role [`Role::FarmNode`](crate::Role::FarmNode).
     pub keys: [[u8; 32]; 2],
 }
 

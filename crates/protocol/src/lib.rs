@@ -23,6 +23,7 @@ pub mod dispatch;
 mod examination;
 mod fabric;
 mod farm;
+mod farm_access;
 mod files;
 mod frame;
 mod head;
@@ -41,6 +42,7 @@ mod record_key;
 mod relay;
 mod report;
 mod retirement;
+mod role;
 mod route;
 mod seal;
 mod sink;
@@ -55,8 +57,8 @@ pub use begin::{
     BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, Origin, TRACE_MAX,
     TreeDestination, TreeLimits,
 };
-pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Role};
-pub use cluster::{CLUSTER_NODES_MAX, ClusterAgent, ClusterKey};
+pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Side};
+pub use cluster::{CLUSTER_NODES_MAX, ClusterAgent, ClusterKey, Roster};
 pub use compare::{
     BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,
     TreeOutline,
@@ -77,6 +79,7 @@ pub use farm::{
     COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_FILES_MAX, OUTPUT_HALF, Opening,
     OutputFile, Task as FarmTask, TaskEnd,
 };
+pub use farm_access::{FarmAccess, FarmNode};
 pub use files::{
     Answer, Ask, Attr, BULK_LINK, Changes, Entry, FILES_LINKS, FRAME_MAX, FileKind, FileRef,
     FileReply, FileRequest, FilesOrder, Hole, NewKind, OpenFlags, PIECE, Parts, SMALL_MAX, Space,
@@ -110,6 +113,7 @@ pub use record_key::RecordKey;
 pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use retirement::{RetireReply, RetireRequest};
+pub use role::{Admitted, AskKind, Budget, Grant, OrderKind, Refused, Role, table as role_table};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use sink::{Landing, Sink, SinkError};

@@ -203,6 +203,9 @@ pub enum FromAgent {
     Prepared(CopyId),
     /// An answer about names for content.
     Names(NamesEvent),
+    /// The agent ends the session, and why: an order that the sender's role does not admit, or more
+    /// than its budget.
+    Refused(String),
 }
 
 /// A value that is sent as its postcard bytes.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ensure, within};
-use super::cluster::ClusterKey;
+use super::channel::PublicKey;
 use super::keys::Secret;
 use super::record_key::{self, RecordKey, Signature};
 use super::seal::content_digest;
@@ -119,7 +119,7 @@ pub enum NamesOrder {
     Find(Option<String>),
     /// Report the manifest of this name. Answered by `Piece`, or by `End` with the error.
     Manifest(String),
-    /// A piece of the manifest for the next `Keep`, and whether more follow.
+    /// A piece of what the next `Keep`, `Register` or `Members` needs, and whether more follow.
     Piece(Vec<u8>, bool),
     /// Keep this entry in place of any older one. Unless the manifest of its root is here already, it was
     /// sent before. Answered by `End`.
@@ -137,8 +137,26 @@ pub enum NamesOrder {
         /// Whether it is a directory.
         is_tree: bool,
     },
-    /// Keep this key, by which the node itself may read names and contents; `None` takes it back. Answered by `End`.
-    Member(Option<Box<ClusterKey>>),
+    /// Return the public key with which the node itself reads names and contents, another one than
+    /// before if `fresh`. Answered by `Key` and `End`. The private key never leaves the node.
+    MemberKey {
+        /// Whether a new key is made.
+        fresh: bool,
+    },
+    /// Keep the list of members that was sent before in pieces ([`Roster`](crate::Roster)), by which
+    /// the agent recognises members, and its node reads names and contents. Sessions of keys that are
+    /// no longer in it end. Answered by `End`.
+    Members,
+    /// Forget the list of members, and the node's own key. Answered by `End`.
+    NoMembers,
+    /// Serve the content of this record, whose manifest was sent before, to members, from this path.
+    /// Answered by `End`.
+    Register {
+        /// The record, which has the digest of the manifest.
+        record: Box<NameRecord>,
+        /// The path below the agent's root, without a slash at the beginning (raw bytes).
+        path: Vec<u8>,
+    },
     /// Record that this holder has the content of the name, if it stands for that still: its root. Answered by `End`.
     Hold(String, [u8; 32], NameHolder),
     /// Note that this node fetches the content of the name, with this root, to this place; again before its lease of
@@ -155,16 +173,10 @@ pub enum NamesEvent {
     Path(Vec<u8>),
     /// A piece of a manifest, and whether more follow.
     Piece(Vec<u8>, bool),
+    /// The public key with which the node reads names and contents.
+    Key(PublicKey),
     /// The order was executed, or why it was not.
     End(Result<(), String>),
-}
-
-impl NamesOrder {
-    /// Returns whether members of the cluster may give this order, not only controllers.
-    #[must_use]
-    pub fn is_for_members(&self) -> bool {
-        matches!(self, Self::Find(_) | Self::Manifest(_) | Self::Hold(..) | Self::Fetch(..))
-    }
 }
 
 impl NameRecord {

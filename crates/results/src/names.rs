@@ -139,6 +139,12 @@ impl PublishedNode {
     pub fn new(name: &str, reason: Option<String>) -> Self {
         Self { name: name.to_owned(), end: NodeEnd::new(NodeVerdict::Failed, reason) }
     }
+
+    /// Returns whether this is the node `name`, and a holder.
+    #[must_use]
+    pub fn is_holder(&self, name: &str) -> bool {
+        self.name == name && self.end.is_ok()
+    }
 }
 
 impl fmt::Display for NamedResult {

@@ -18,9 +18,6 @@ pub struct Places {
     state: PathBuf,
 }
 
-/// The file of the key pair that nodes share.
-const MEMBER: &str = "member.key";
-
 impl Places {
     /// Opens the state directory of this host below `$GARLAND_STATE`, or else below
     /// `$XDG_STATE_HOME/garland`, or else below `~/.local/state/garland`.
@@ -47,6 +44,12 @@ impl Places {
         Ok(Self { state })
     }
 
+    /// Returns the state directory of all hosts.
+    #[must_use]
+    pub fn base(&self) -> &Path {
+        self.state.parent().unwrap_or(&self.state)
+    }
+
     /// Returns the path of a subdirectory of the state directory; created if missing.
     pub fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.state.join(name);
@@ -70,24 +73,6 @@ impl Places {
     /// first use.
     pub fn controller_keys(&self) -> Result<KeyPair, Failure> {
         self.keys("controller.key")
-    }
-
-    /// Returns the key pair that the nodes of this user's cluster share, by which they read names; generated at first
-    /// use.
-    pub fn member_keys(&self) -> Result<KeyPair, Failure> {
-        self.keys(MEMBER)
-    }
-
-    /// Forgets the key pair of the nodes: the next use generates another.
-    ///
-    /// # Errors
-    /// When its file cannot be removed.
-    pub fn forget_member_keys(&self) -> Result<(), Failure> {
-        let path = self.state.join(MEMBER);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.or_nothing(format!("cannot remove {}", path.display())),
-        }
     }
 
     fn keys(&self, name: &str) -> Result<KeyPair, Failure> {

@@ -188,7 +188,10 @@ impl Connection {
             };
             match self.delivery.receive(&frame).map_err(|_| ConnectionError::Garbage)? {
                 Delivered::Message(bytes) => {
-                    messages.push(FromAgent::parse(bytes).ok_or(ConnectionError::Garbage)?);
+                    match FromAgent::parse(bytes).ok_or(ConnectionError::Garbage)? {
+                        FromAgent::Refused(why) => return Err(ConnectionError::Refused(why)),
+                        message => messages.push(message),
+                    }
                 }
                 Delivered::Nothing => {}
             }

@@ -38,6 +38,9 @@ pub enum ConnectionError {
     /// A frame is not the next one that the agent sent: it was changed in transit.
     #[error("lost the connection to its agent: a message was changed in transit")]
     Changed,
+    /// The agent ended the session; contains why.
+    #[error("its agent refused: {0}")]
+    Refused(String),
     /// The agent sent an invalid message, or a message to it could not be encrypted.
     #[error("protocol error: its agent sent an invalid message")]
     Garbage,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use garland_protocol::{
     Channel, ChannelError, CopyId, FRAME_HEAD, FrameError, Handshake, KeyPair, PREAMBLE_LEN,
-    Preamble, PublicKey, Purpose, Role, Secret, VersionError, length_behind,
+    Preamble, PublicKey, Purpose, Secret, Side, VersionError, length_behind,
 };
 use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;
@@ -56,10 +56,10 @@ pub enum Credentials<'a> {
 }
 
 impl Credentials<'_> {
-    fn shake(&self, role: Role, prologue: &[u8]) -> Result<Handshake, ChannelError> {
+    fn shake(&self, side: Side, prologue: &[u8]) -> Result<Handshake, ChannelError> {
         match self {
-            Self::Keys(ours, theirs) => Handshake::control(role, ours, theirs, prologue),
-            Self::Secret(_, secret) => Handshake::link(role, secret, prologue),
+            Self::Keys(ours, theirs) => Handshake::control(side, ours, theirs, prologue),
+            Self::Secret(_, secret) => Handshake::link(side, secret, prologue),
         }
     }
 }
@@ -119,7 +119,7 @@ pub fn introduce(
 ) -> Result<Channel, LinkError> {
     let mut peer = Timed::begin(stream, patience)?;
     let preamble = Preamble::ours(purpose).to_bytes();
-    let mut shake = credentials.shake(Role::Initiator, &preamble)?;
+    let mut shake = credentials.shake(Side::Initiator, &preamble)?;
     let mut hello = preamble.to_vec();
     hello.extend(match credentials {
         Credentials::Keys(ours, _) => &ours.public[..],
@@ -225,7 +225,7 @@ impl<T> Greeting<T> {
             (Found::Later(patience), _) => return Ok(Step::Wait(patience)),
             (Found::Ticket | Found::Nothing, _) => return Err(ChannelError::Refused.into()),
         };
-        let mut shake = credentials.shake(Role::Responder, preamble)?;
+        let mut shake = credentials.shake(Side::Responder, preamble)?;
         let (_, message) = split::<LENGTH>(message)?;
         shake.read(message)?;
         let mut answer = Preamble::ours(purpose).to_bytes().to_vec();

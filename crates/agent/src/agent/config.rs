@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use garland_protocol::{KeyPair, PublicKey};
+use garland_protocol::{FarmAccess, KeyPair, PublicKey};
 use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
@@ -15,8 +15,11 @@ use garland_dataplane::block_index::Records;
 pub struct AgentConfig {
     /// The directory below which the agent resolves all paths; `None` for the whole file system.
     pub root: Option<PathBuf>,
-    /// The public keys of the controllers that the agent serves.
+    /// The public keys of the controllers that the agent serves. Without one it serves a farm only,
+    /// and ends with its launcher.
     pub controllers: Vec<PublicKey>,
+    /// The nodes of a farm that the agent serves, and what they reach.
+    pub farm: FarmAccess,
     /// The port to listen on; 0 for any free port.
     pub port: u16,
     /// The key pair of the agent; `None` for a new one.

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, Report, ToAgent};
+use garland_protocol::{
+    Admitted, Begin, CopyId, Destination, DiskCall, End, FromAgent, Report, ToAgent,
+};
 use garland_sys::channel::{Receiver, SyncSender};
 use garland_sys::sync::Mutex;
 
@@ -97,7 +99,7 @@ impl Copies {
 
     /// Waits for the next order. Meanwhile, handles copies that have begun. Returns `None` when the
     /// head is gone.
-    pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<ToAgent> {
+    pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<Admitted> {
         loop {
             match given.recv() {
                 Ok(Event::Order(order)) => return Some(order),

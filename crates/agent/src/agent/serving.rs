@@ -1,9 +1,10 @@
 //! Serving one controller: its orders, and the cleanup when it is gone.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use garland_protocol::{FromAgent, ToAgent};
+use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
 use garland_sys::clock;
 
 use super::Agent;
@@ -16,6 +17,7 @@ use crate::controller::Controller;
 use crate::disk;
 use crate::examination;
 use crate::exec;
+use crate::expected::Expectation;
 use crate::farm;
 use crate::files;
 use crate::names::NamesService;
@@ -48,14 +50,12 @@ impl Agent {
         let mut jobs = farm::JobService::new(&controller);
         let shutdown = loop {
             let Some(order) = copies.next_order(&given) else { break false };
-            match order {
+            match order.into_order() {
                 // The session or the thread that reads orders has handled these.
                 ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View | ToAgent::Session(_) => {}
                 ToAgent::Exec(command) => commands.push(exec::start(&controller, command)),
                 ToAgent::Stand(order, secret, neighbours) => {
-                    let failed = chain::stand(self, order, &secret, &neighbours);
-                    session.send(&FromAgent::Stands(order, failed));
-                    stands.push(order);
+                    stands.extend(self.stand(session, order, &secret, &neighbours));
                 }
                 ToAgent::Stat(order) => stat::start(&controller, order),
                 ToAgent::Examine(path) => examination::start(&controller, path),
@@ -81,36 +81,55 @@ impl Agent {
                     let share = waiter.take().and_then(Waiter::share);
                     copies.begin(*begin, share, comparing.last());
                 }
-                ToAgent::Close(copy) => {
+                order @ ToAgent::Close(copy) => {
                     waiter = None;
                     copies.obey(copy, order);
                 }
-                ToAgent::Attach(copy, _)
+                order @ (ToAgent::Attach(copy, _)
                 | ToAgent::Route(copy, _)
                 | ToAgent::Detach(copy)
                 | ToAgent::Prepare(copy, _)
                 | ToAgent::Commit(copy, _)
-                | ToAgent::Settle(copy) => copies.obey(copy, order),
+                | ToAgent::Settle(copy)) => copies.obey(copy, order),
             }
         };
         session.end();
         drop(heart);
         drop((jobs, surveyor, balance, waiter, comparing, mounts, names));
-        stands.into_iter().for_each(|order| self.expected.remove(order));
+        drop(stands);
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         copies.end(&given);
         self.end_if(shutdown);
     }
 
+    /// Opens links to neighbours for later copies, and reports those that failed. Returns what accepts
+    /// their links.
+    fn stand(
+        &self,
+        session: &Session,
+        order: CopyId,
+        secret: &Secret,
+        neighbours: &[SocketAddr],
+    ) -> Option<Expectation> {
+        let stood = chain::stand(self, order, secret, neighbours);
+        let (expectation, failed) = match stood {
+            Ok((expectation, failed)) => (Some(expectation), failed),
+            Err(error) => (None, vec![error.to_string()]),
+        };
+        session.send(&FromAgent::Stands(order, failed));
+        expectation
+    }
+
     /// Ends a session. Exits the process if the controller `asked` for that, or if this was the
     /// last session and the agent is not a standing agent.
-    pub(super) fn end_if(&self, asked: bool) {
+    fn end_if(&self, asked: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for orders, others for files.
         let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
         if asked || is_last && self.config.stay.is_none() {
-            self.forget_member();
+            // If the key cannot be removed, it is useless once the agents have ended.
+            let _ = self.remove_cluster_key();
             std::process::exit(0);
         }
     }

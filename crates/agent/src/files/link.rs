@@ -10,7 +10,7 @@ use garland_protocol::{
 };
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
-use garland_sys::threads;
+use garland_sys::threads::{Slots, spawn};
 
 use crate::files::service::FileService;
 
@@ -23,6 +23,14 @@ const SMALL_THREADS: usize = 8;
 /// after each request.
 const KEPT: usize = 64 << 10;
 
+/// The threads that a mount's connections may have.
+pub struct Threads {
+    /// The slots of the key that opened the mount; `None` if it is a controller's.
+    pub slots: Option<Arc<Slots>>,
+    /// The maximum number of threads of each connection.
+    pub of_connection: usize,
+}
+
 /// A connection of a mount, in both directions.
 pub struct Link {
     pub asks: Mutex<(TcpStream, Line)>,
@@ -31,19 +39,27 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts the threads. Each calls `ended` when the connection is broken.
+    /// Starts as many `threads` as are allowed. Each calls `ended` when the connection is broken.
     ///
     /// # Errors
     /// When no thread can be started. Fewer threads than wanted are no error.
     pub fn serve(
         self: &Arc<Self>,
         number: u16,
+        threads: &Threads,
         ended: impl Fn() + Clone + Send + 'static,
     ) -> io::Result<()> {
         let wanted = if number == BULK_LINK { BULK_THREADS } else { SMALL_THREADS };
-        for place in 0..wanted {
+        for place in 0..wanted.min(threads.of_connection) {
+            let slot = match threads.slots.as_ref().map(Slots::take) {
+                Some(None) if place > 0 => break,
+                Some(None) => return Err(io::Error::other("the key has no thread left")),
+                Some(Some(slot)) => Some(slot),
+                None => None,
+            };
             let (link, ended) = (Arc::clone(self), ended.clone());
-            let begun = threads::spawn("files", move || {
+            let begun = spawn("files", move || {
+                let _slot = slot;
                 let (mut body, mut frame) = (Vec::new(), Vec::new());
                 while link.serve_one(&mut body, &mut frame).is_ok() {
                     for buffer in [&mut body, &mut frame] {

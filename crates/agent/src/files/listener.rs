@@ -5,13 +5,14 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Channel, FILES_LINKS, Line, Secret};
+use garland_protocol::{Channel, FILES_LINKS, Line, Role, Secret};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 use garland_sys::tcp::{self, PREFERRED};
 
-use super::link::Link;
+use super::link::{Link, Threads};
 use super::service::FileService;
+use crate::session::Session;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
@@ -24,16 +25,27 @@ pub struct FileListener {
     pub secret: Secret,
     sealed: bool,
     service: Arc<FileService>,
+    threads: Threads,
     /// The accepted connections, by number; `None` for those not accepted yet.
     connections: Mutex<Vec<Option<TcpStream>>>,
 }
 
 impl FileListener {
-    /// Creates a listener for the connections of a mount that knows `secret`. If `sealed`, their
-    /// contents are encrypted.
-    pub(super) fn new(secret: Secret, sealed: bool, service: FileService) -> Self {
+    /// Creates a listener for the connections of a mount of `session` that knows `secret`. If
+    /// `sealed`, their contents are encrypted.
+    pub(super) fn new(
+        secret: Secret,
+        sealed: bool,
+        service: FileService,
+        session: &Session,
+    ) -> Self {
         let connections = Mutex::new((0..FILES_LINKS).map(|_| None).collect());
-        Self { secret, sealed, service: Arc::new(service), connections }
+        let role = session.grant().role;
+        let threads = Threads {
+            slots: (role != Role::Controller).then(|| Arc::clone(&session.slots)),
+            of_connection: role.budget().threads_of_connection,
+        };
+        Self { secret, sealed, service: Arc::new(service), threads, connections }
     }
 
     /// Serves a connection whose greeting succeeded. Closes it if its number is invalid or already
@@ -47,7 +59,7 @@ impl FileListener {
         let listener = Arc::clone(self);
         // If one connection breaks, all are closed. A mount that still runs reconnects with a new
         // order.
-        if let Err(error) = link.serve(number, move || listener.shut()) {
+        if let Err(error) = link.serve(number, &self.threads, move || listener.shut()) {
             log(&format!("closed a mount's connections: {}", reason(&error)));
             self.shut();
         }

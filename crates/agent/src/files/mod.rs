@@ -4,6 +4,7 @@
 mod attr;
 mod change;
 mod handles;
+mod job_folders;
 mod link;
 mod listener;
 mod listing;
@@ -12,5 +13,6 @@ mod places;
 mod service;
 mod verified;
 
+pub use job_folders::JobFolders;
 pub use listener::FileListener;
 pub use mounts::Mounts;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_sys::confine::{self, Root};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 /// The root directory of a mount.
@@ -44,6 +44,23 @@ impl Place<'_> {
     pub fn itself(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         openat(&self.folder, self.name, flags, Mode::empty())
+    }
+
+    /// Opens a regular file with `flags`, which do not create it. Looks at it first: to open a pipe
+    /// may take a message out of it, and to open a device may start it.
+    ///
+    /// # Errors
+    /// `NXIO` if it is neither a regular file nor a directory or link, whose own errors they are.
+    pub fn open_regular(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let itself = self.itself()?;
+        match FileType::from_raw_mode(fstat(&itself)?.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(Errno::ISDIR),
+            FileType::Symlink => return Err(Errno::LOOP),
+            _ => return Err(Errno::NXIO),
+        }
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        openat(ANYWHERE, by_descriptor(&itself), flags, Mode::empty())
     }
 
     /// Opens the file with `flags`; does not follow a symbolic link, and does not block.

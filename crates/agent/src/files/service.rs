@@ -4,8 +4,11 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use garland_protocol::{Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space};
+use garland_protocol::{
+    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Role, Space,
+};
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
@@ -18,50 +21,71 @@ use rustix::fs::{
 use rustix::io::{Errno, pread, pwrite};
 
 use super::handles::{Handles, Open};
+use super::job_folders::JobFolders;
 use super::listing::Listing;
 use super::places::{ANYWHERE, Place, Places, by_descriptor};
-use super::verified::{self, Wanted};
-use super::{attr, change};
+use super::{attr, change, verified};
+use crate::names::Holdings;
 use garland_dataplane::pace::{self, Pace};
 
 /// Two changes of a file within this time may leave it with the same change time: the resolution of
 /// file times is a few milliseconds.
 const TICK_NS: u64 = 100_000_000;
 
-/// A mount of this node's files: executes its requests.
+/// Which files of the node a peer reaches.
+pub struct Reach {
+    /// Who the peer is.
+    pub role: Role,
+    /// The contents that the agent serves.
+    pub holdings: Arc<Holdings>,
+    /// The directories of the jobs of a farm's nodes.
+    pub job_folders: Arc<JobFolders>,
+    /// The time at which a node used the agent last, in monotonic nanoseconds.
+    pub active_ns: Arc<AtomicU64>,
+}
+
+/// The files of this node for one peer: executes its requests.
 pub struct FileService {
     places: Places,
     handles: Handles,
     disk: Option<Arc<Pace>>,
-    only_verified: bool,
+    reach: Reach,
 }
 
 impl FileService {
-    /// Opens the files below `root`. If `only_verified`, all requests but [`Ask::Verified`] are refused.
+    /// Opens the files below `root`, as far as `reach` goes.
     ///
     /// # Errors
     /// When the root cannot be opened.
-    pub fn open(
-        root: &Root,
-        disk: Option<Arc<Pace>>,
-        only_verified: bool,
-    ) -> std::io::Result<Self> {
-        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk, only_verified })
+    pub fn open(root: &Root, disk: Option<Arc<Pace>>, reach: Reach) -> std::io::Result<Self> {
+        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk, reach })
     }
 
     /// Executes a request. `payload` is the data to write, if any; data that was read is appended
     /// to `frame`.
+    ///
+    /// # Errors
+    /// `EACCES`, before anything is looked at, if the peer's role does not admit the request;
+    /// otherwise why it cannot be executed.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
+        self.reach.admit(ask)?;
         match ask {
-            Ask::Verified(path, offset, length, digest, arriving) => {
-                let wanted =
-                    Wanted { offset: *offset, length: *length, digest, arriving: *arriving };
-                let find = || self.places.find(path);
-                verified::read(find, &wanted, frame, |file, frame| {
-                    self.read(file, *offset, *length, frame).map(drop)
+            Ask::Block { root, file, block, arriving } => {
+                let holding = self.reach.holdings.find(root).ok_or(Errno::NODATA)?;
+                let wanted = holding.block(*file, *block).ok_or(Errno::NODATA)?;
+                let find = || self.places.find(&wanted.path);
+                verified::read(find, &wanted, *arriving, frame, |file, frame| {
+                    self.read(file, wanted.offset, wanted.length, frame).map(drop)
                 })
             }
-            _ if self.only_verified => Err(Errno::ACCESS),
+            Ask::Holds { root, file } => {
+                let holding = self.reach.holdings.find(root).ok_or(Errno::NODATA)?;
+                let (path, length) = holding.file(*file).ok_or(Errno::NODATA)?;
+                let place = self.places.find(&path)?;
+                let found = attr::of_name(&place.folder, place.name)?;
+                let is_whole = found.kind == FileKind::File && found.size == length;
+                if is_whole { Ok(Answer::Done) } else { Err(Errno::STALE) }
+            }
             Ask::Stat(FileRef::Path(path)) => {
                 let place = self.places.find(path)?;
                 attr::of_name(&place.folder, place.name).map(Answer::Attr)
@@ -227,6 +251,19 @@ impl FileService {
     }
 }
 
+impl Reach {
+    /// Admits a request before anything is looked at.
+    ///
+    /// # Errors
+    /// `EACCES` if the peer's role does not admit it.
+    fn admit(&self, ask: &Ask) -> Result<(), Errno> {
+        self.active_ns.store(clock::now_ns(), Ordering::Relaxed);
+        let may = self.role.may_ask(ask.kind())
+            && (self.role != Role::FarmNode || self.job_folders.admit(ask));
+        if may { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+}
+
 /// Opens a file. Returns whether it was created.
 fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     let mut how = match (flags.read, flags.write) {
@@ -236,7 +273,7 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     };
     how.set(OFlags::APPEND, flags.append);
     how.set(OFlags::TRUNC, flags.truncate);
-    let Some(mode) = flags.create else { return Ok((place.open(how, 0)?.into(), false)) };
+    let Some(mode) = flags.create else { return Ok((place.open_regular(how)?.into(), false)) };
     // Several attempts: another process may create or remove the file between the two calls.
     for _ in 0..8 {
         match place.open(how | OFlags::CREATE | OFlags::EXCL, mode) {
@@ -244,7 +281,7 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
             Err(Errno::EXIST) if !flags.exclusive => {}
             Err(error) => return Err(error),
         }
-        match place.open(how, 0) {
+        match place.open_regular(how) {
             Ok(file) => return Ok((file.into(), false)),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error),

@@ -1,17 +1,17 @@
-//! Reads bytes that the reader knows by their digest, also from files that are still arriving, which have hidden
-//! names until then.
+//! Reads blocks of contents, by the digests of their manifests, also from files that are still
+//! arriving, which have hidden names until then.
 
 use std::fs::File;
 use std::time::Duration;
 
 use garland_dataplane::store::left;
-use garland_protocol::{Answer, FileKind, content_digest};
+use garland_protocol::{Answer, content_digest};
 use garland_sys::{clock, threads};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 
-use super::attr;
 use super::places::Place;
+use crate::names::HeldBlock;
 
 /// How long a request waits for bytes that have not arrived.
 const ARRIVAL: Duration = Duration::from_secs(2);
@@ -25,33 +25,24 @@ const LOOKS: u32 = 16;
 /// The longest pause after bytes were read in vain.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The bytes that are wanted.
-pub struct Wanted<'a> {
-    pub offset: u64,
-    pub length: u32,
-    pub digest: &'a [u8; 32],
-    /// Whether the file may still be arriving.
-    pub arriving: bool,
-}
-
-/// Appends the wanted bytes of the file that `find` finds to `frame`; `read` reads them from an open file.
+/// Appends the bytes of a block to `frame`, from the file that `find` finds; `read` reads them from
+/// an open file. If `arriving`, waits some seconds for what has not arrived.
 ///
 /// # Errors
-/// `ESTALE` if the file has other bytes, `EAGAIN` if they did not arrive, otherwise why it cannot be read.
+/// `ESTALE` if the file has other bytes, `EAGAIN` if they did not arrive, otherwise why it cannot be
+/// read.
 pub fn read<'a>(
     find: impl Fn() -> Result<Place<'a>, Errno>,
-    wanted: &Wanted<'_>,
+    wanted: &HeldBlock,
+    arriving: bool,
     frame: &mut Vec<u8>,
     read: impl Fn(&File, &mut Vec<u8>) -> Result<(), Errno>,
 ) -> Result<Answer, Errno> {
     let (before, until_ns) = (frame.len(), clock::after(ARRIVAL));
     let mut has = |file: &File| -> Result<(), Errno> {
-        if attr::of_open(file)?.kind != FileKind::File {
-            return Err(Errno::NXIO);
-        }
         frame.truncate(before);
         read(file, frame)?;
-        if content_digest(&frame[before..]) == *wanted.digest { Ok(()) } else { Err(Errno::STALE) }
+        if content_digest(&frame[before..]) == wanted.digest { Ok(()) } else { Err(Errno::STALE) }
     };
     let (mut pause, mut partial) = (LOOK, Vec::new());
     for look in 0.. {
@@ -59,11 +50,11 @@ pub fn read<'a>(
         if look % LOOKS == 0 {
             // Its directory may be missing, too.
             let place = find();
-            let open = |place: &Place<'_>| place.open(OFlags::RDONLY, 0);
+            let open = |place: &Place<'_>| place.open_regular(OFlags::RDONLY);
             let whole = place.as_ref().map_err(|error| *error).and_then(open);
             match whole.and_then(|file| has(&file.into())) {
                 Ok(()) => return Ok(Answer::Done),
-                Err(error) if !wanted.arriving => return Err(error),
+                Err(error) if !arriving => return Err(error),
                 Err(_) => {}
             }
             partial = place.map_or_else(|_| Vec::new(), |it| left::open_all(&it.folder, it.name));
@@ -89,7 +80,7 @@ pub fn read<'a>(
 
 /// Returns whether the wanted bytes of a file were written: where they were not is a hole. A file system that does not
 /// know holes says yes, and the digest decides.
-fn has_arrived(file: &File, wanted: &Wanted<'_>) -> bool {
+fn has_arrived(file: &File, wanted: &HeldBlock) -> bool {
     let end = wanted.offset + u64::from(wanted.length);
     seek(file, SeekFrom::Hole(wanted.offset)).is_ok_and(|hole| hole >= end)
 }

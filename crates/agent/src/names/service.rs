@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
 use garland_protocol::{
-    ClusterKey, FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NamesEvent, NamesOrder,
+    FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameRecord, NamesEvent,
+    NamesOrder, Role, Roster,
 };
 
 use garland_sys::clock;
@@ -44,7 +45,9 @@ impl NamesService {
                 }
                 return;
             }
-            NamesOrder::Keep(_) => manifest = std::mem::take(&mut self.manifest),
+            NamesOrder::Keep(_) | NamesOrder::Register { .. } | NamesOrder::Members => {
+                manifest = std::mem::take(&mut self.manifest);
+            }
             _ => {}
         }
         let work = move |Controller { agent, session }: &Controller| {
@@ -103,10 +106,21 @@ fn execute(
             let at = at.map_err(cannot(format!("find {}", place.display())))?;
             send(session, NamesEvent::Path(at));
         }
-        NamesOrder::Member(key) => {
-            let key = key.map(|key| *key);
-            key.as_ref().map_or(Ok(()), ClusterKey::check)?;
-            agent.keep_member(key).map_err(cannot("keep the key of the cluster"))?;
+        NamesOrder::MemberKey { fresh } => {
+            send(session, NamesEvent::Key(agent.members.own_key(fresh)));
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Members => {
+            let roster = Roster::parse(manifest)?;
+            agent.keep_members(roster).map_err(cannot("keep the list of members"))?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::NoMembers => {
+            agent.forget_members().map_err(cannot("remove the key of this node"))?;
+            send(session, NamesEvent::End(Ok(())));
+        }
+        NamesOrder::Register { record, path } => {
+            register(agent, session, &record, manifest, &path)?;
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Hold(name, root, holder) => {
@@ -116,16 +130,35 @@ fn execute(
         }
         NamesOrder::Fetch(name, root, holder) => {
             holder.check()?;
-            let holders = agent.fetchers.lock().note(root, &holder, clock::now_ns());
-            let each = |NameEntry { record, .. }| {
+            let record = store(agent)?.find_one(&name).map(|entry| entry.record);
+            let has_root =
+                |record: &NameRecord| record.content().is_some_and(|content| content.root == root);
+            // What no name stands for takes no memory.
+            if let Some(record) = record.filter(has_root) {
+                let holders = agent.fetchers.lock().note(root, &holder, clock::now_ns());
                 send(session, NamesEvent::Entry(Box::new(NameEntry { record, holders })));
-            };
-            store(agent)?.find_one(&name).map(each);
+            }
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Piece(..) => {}
     }
     Ok(())
+}
+
+/// Serves a content from a path of this node from now on.
+fn register(
+    agent: &Agent,
+    session: &Session,
+    record: &NameRecord,
+    manifest: &[u8],
+    path: &[u8],
+) -> Result<(), OrderError> {
+    let is_signed = || agent.members.records().is_some_and(|key| record.is_signed_by(&key));
+    if session.grant().role != Role::Controller && !is_signed() {
+        return Err("the record of the content is not one of this cluster".into());
+    }
+    let content = record.content().ok_or("the record has no content")?;
+    Ok(agent.holdings.register(content.root, manifest, path)?)
 }
 
 fn store(agent: &Agent) -> Result<NameStore, OrderError> {

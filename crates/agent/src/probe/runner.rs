@@ -54,13 +54,18 @@ impl Running {
         // Add the invitation before the next order is read: the guest may connect at any time.
         let invitation = meeting.dial.is_none().then(|| {
             let invitation = Arc::new(Invitation::new(meeting.secret.clone(), meeting.streams));
-            controller.agent.expected.add(id, Expected::Guest(Arc::clone(&invitation)));
-            invitation
+            let expected = Expected::Guest(Arc::clone(&invitation));
+            controller.agent.expected.add(id, expected).map(|expectation| (invitation, expectation))
         });
+        let invitation = match invitation.transpose() {
+            Ok(invitation) => invitation,
+            Err(error) => return controller.session.send(&failed(error.to_string())),
+        };
         let inside = Arc::clone(&state);
         let work = move |Controller { agent, session }: &Controller| {
-            let ended = hold(&inside, agent, &meeting, invitation.as_deref());
-            agent.expected.remove(id);
+            let guest = invitation.as_ref().map(|(guest, _)| guest.as_ref());
+            let ended = hold(&inside, agent, &meeting, guest);
+            drop(invitation);
             let left_alone = inside.is_alone();
             let complaint =
                 ended.err().map(|error| Complaint { reason: error.to_string(), left_alone });
@@ -68,9 +73,8 @@ impl Running {
             session.send(&FromAgent::ProbeEnded(id, complaint));
             inside.close();
         };
-        match controller.spawn("meeting", work, failed) {
-            Some(thread) => running.push(Self { state, thread: thread.into() }),
-            None => controller.agent.expected.remove(id),
+        if let Some(thread) = controller.spawn("meeting", work, failed) {
+            running.push(Self { state, thread: thread.into() });
         }
     }
 

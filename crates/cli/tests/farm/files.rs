@@ -190,12 +190,13 @@ fn many_files_need_few_connections() {
 #[test]
 fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
     let scratch = Scratch::new("farm-once");
-    random_file(&scratch.path("long"), 4_000_000, 1);
+    fs::create_dir(scratch.path("in")).unwrap();
+    random_file(&scratch.path("in/long"), 4_000_000, 1);
     let garland = garland(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "1", "--rate", "30mbit"]).with_code(0);
     let test = || {
         let first = ["farm", "run", "lab:n1", "--data", "mount", "--json"];
-        let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", "long"];
+        let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", "in/long"];
         let result = garland.run(&[&first[..], &job].concat()).with_code(0).json();
         let counters = garland.run(&["lab", "exec", "n0", "--", "cat", "/proc/net/snmp"]);
         (result, counter(&counters.with_code(0).out, "RetransSegs"))
@@ -208,6 +209,28 @@ fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
     let asked = received.saturating_sub(resent * 1514);
     let shown = format!("{received} bytes for 4 000 000, {resent} segments were sent again");
     assert!(received >= 4_000_000 && asked < 4_600_000, "{shown}");
+}
+
+#[test]
+fn the_home_directory_is_not_given_to_nodes() {
+    let scratch = Scratch::new("farm-home");
+    fs::create_dir(scratch.path("in")).unwrap();
+    for file in ["word", "in/word"] {
+        fs::write(scratch.path(file), "a word").unwrap();
+    }
+    let first = ["farm", "run", "local1", "--data", "mount"];
+    let job = ["--", "sh", "-c", "cat \"$0\" >\"$1\"", "{in}", "{out}", ":::"];
+    let refused = garland(&scratch).run(&[&first[..], &job, &["in/word", "word"]].concat());
+    let why = "--data mount would give the nodes all of ";
+    assert!(refused.err.contains(why) && refused.err.contains("--data stage"), "{}", refused.err);
+    assert_eq!(refused.code, 2);
+    // What a job names by hand beside its own files is not there for it.
+    fs::write(scratch.path("secret"), "a secret").unwrap();
+    let other = format!("cat \"${{0%/in/word}}/secret\" >\"$1\"");
+    let job = ["--tries", "1", "--", "sh", "-c", &other, "{in}", "{out}", ":::", "in/word"];
+    let failed = garland(&scratch).run(&[&first[..], &job].concat()).with_code(3);
+    assert!(!scratch.path("in/word.out").exists(), "{}", failed.out);
+    scratch.assert_nothing_left();
 }
 
 /// The paths of all files below.

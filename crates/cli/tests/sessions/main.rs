@@ -4,6 +4,7 @@
 mod names;
 mod outputs;
 mod releases;
+mod roles;
 mod spool;
 
 use std::os::unix::fs::PermissionsExt;

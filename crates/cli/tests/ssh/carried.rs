@@ -64,13 +64,15 @@ fn nodes_get_the_smaller_program_and_pass_it_on() {
 #[test]
 fn jobs_run_under_the_smaller_program() {
     let field = carrier(1);
-    fs::write(field.machines.seen(0, "/mnt/head/word"), "a word").expect("there is room");
+    // Not in the home directory, which nodes do not get.
+    fs::create_dir(field.machines.seen(0, "/mnt/head/in")).expect("there is room");
+    fs::write(field.machines.seen(0, "/mnt/head/in/word"), "a word").expect("there is room");
     // A guard watches each job, and the head's files are mounted: both are processes of the same program.
     let job = "(cat {in}; echo \" on $(hostname)\") >{out}";
     let words =
-        ["farm", "run", "n1", "--data", "mount", "--", "sh", "-c", job, ":::", "/mnt/head/word"];
+        ["farm", "run", "n1", "--data", "mount", "--", "sh", "-c", job, ":::", "/mnt/head/in/word"];
     let output = carried(&field, &words);
-    let made = read(&field, 0, "/mnt/head/word.out").unwrap_or_default();
+    let made = read(&field, 0, "/mnt/head/in/word.out").unwrap_or_default();
     assert_eq!(String::from_utf8_lossy(&made), "a word on n1\n", "{}", said(&output));
     assert!(output.status.success(), "{}", said(&output));
     assert_nothing_left(&field);

@@ -28,9 +28,10 @@ pub struct Up {
     /// End an agent when it has been idle for this time, such as 30min.
     #[arg(long, default_value = "1h", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
     pub idle: Nanos,
-    /// Make a new key for the cluster: nodes that are not given it cannot read names any more.
+    /// Have all nodes make new keys for reading names: the old ones are worth nothing then.
     ///
-    /// Give all nodes: each keeps the key in its file cluster.key, by which `garland get NAME PATH` works there.
+    /// Each node has a key of its own in its file cluster.key, by which `garland get NAME PATH` works there, once a name
+    /// is published.
     #[arg(long, conflicts_with = "spool")]
     pub new_cluster_key: bool,
     /// How agents are started.

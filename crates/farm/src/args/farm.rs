@@ -71,8 +71,8 @@ pub struct FarmRun {
     #[arg(long)]
     pub all_at_once: bool,
     /// How jobs get their files: they exist on the nodes under the same paths (there), inputs are copied
-    /// to a directory of the job and results copied back (stage), or jobs access the files of this
-    /// machine through a mount (mount).
+    /// to a directory of the job and results copied back (stage), or jobs access the directories of
+    /// their files on this machine through a mount (mount).
     #[arg(long, value_enum, default_value = "there")]
     pub data: DataName,
     /// Name of {out}: {} is the input, {.} the input without its extension, {/} its name without

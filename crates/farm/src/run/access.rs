@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use garland_control::{Agent, Stager};
-use garland_core::farm::Text;
+use garland_core::farm::{Job, Text};
 use garland_lab::Lab;
 use garland_protocol::Opening;
 
@@ -40,6 +40,7 @@ impl Access {
         work: &Work<'_>,
         names: &[String],
         agents: &[Result<Agent, String>],
+        jobs: &[Job],
         lab: Option<&Lab>,
     ) -> Result<Self, Failure> {
         let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
@@ -61,14 +62,14 @@ impl Access {
                 JobFiles::Inside
             }
             DataName::Mount => {
-                server = Some(Server::start(work)?);
+                server = Some(Server::start(work, jobs, names)?);
                 JobFiles::Under(files_in(&windows), Text::from(here.as_os_str().as_bytes()))
             }
         };
-        let opening = |agent: &Result<Agent, String>| {
-            server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
+        let opening = |node: usize| -> Option<Opening> {
+            server.as_ref()?.opening(node, agents[node].as_ref().ok()?, &windows)
         };
-        let openings = agents.iter().map(opening).collect();
+        let openings = (0..agents.len()).map(opening).collect();
         Ok(Self { folder, place, stager, openings, states, _server: server })
     }
 }

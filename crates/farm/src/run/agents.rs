@@ -61,7 +61,7 @@ impl Driver for Agents {
         let Fleet { agents, children } = builder.assemble()?;
         require_one(&nodes, &agents)?;
         let names = self.names(&nodes);
-        let access = Access::open(work, &names, &agents, lab.as_ref())?;
+        let access = Access::open(work, &names, &agents, &jobs, lab.as_ref())?;
         let sizes = self.sizes(settings, &jobs);
         let farm = FarmWork {
             jobs,

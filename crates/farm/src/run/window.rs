@@ -1,68 +1,124 @@
-//! Access to files of this machine for jobs on nodes: an agent on this machine serves the files,
+//! Access to files of this machine for jobs on nodes: a process on this machine serves the files,
 //! and each node mounts them on a directory, its window.
+//!
+//! The process knows no controller. Each node has a key of its own, made for this run, with which it
+//! reaches the directories of the jobs' files and nothing else.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use garland_control::Agent;
-use garland_core::farm::Text;
-use garland_protocol::{KeyPair, Opening, PublicKey};
-use garland_transport::{Connection, connect_agent};
+use garland_core::farm::{Job, Text};
+use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
+use garland_results::places::write_private;
 
 use super::driver::Work;
-use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, local};
+use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, Serves, local};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The name of this machine's agent, in messages.
+/// The name of the process, in messages.
 const SERVER: &str = "files";
 
-/// Timeout for connecting to an agent.
-const CONNECT: Duration = Duration::from_secs(5);
+/// The name of the file that says what nodes reach, in the run's directory.
+const ACCESS: &str = "files.access";
 
-/// The agent that serves this machine's files. Dropping this ends the agent.
+/// The process that serves this machine's files. Dropping this ends it.
 pub struct Server {
     port: u16,
     key: PublicKey,
-    /// The key pair with which windows authenticate.
-    keys: KeyPair,
-    /// A connection that keeps the agent alive: without one, the agent exits.
-    _connection: Connection,
+    /// The key pair with which the window of each node authenticates.
+    keys: Vec<KeyPair>,
     _child: Option<LaunchedChild>,
 }
 
 impl Server {
-    /// Starts the agent. It accepts only the key that is generated for this run.
-    pub fn start(work: &Work<'_>) -> Result<Self, Failure> {
-        let keys = KeyPair::generate();
+    /// Starts the process for the nodes `names`, which reach the directories of the files of `jobs`.
+    pub fn start(work: &Work<'_>, jobs: &[Job], names: &[String]) -> Result<Self, Failure> {
+        let keys: Vec<KeyPair> = names.iter().map(|_| KeyPair::generate()).collect();
+        let nodes = names.iter().zip(&keys);
+        let nodes = nodes.map(|(name, keys)| FarmNode { name: name.clone(), key: keys.public });
+        let farm = FarmAccess {
+            nodes: nodes.collect(),
+            folders: folders(jobs, &work.settings.folder)?,
+            closed: vec![text(work.places.base())],
+        };
+        let path = work.run.folder().join(ACCESS);
+        let written = write_private(&path, &farm.to_bytes());
+        written.or_nothing(format!("cannot write {}", path.display()))?;
         let orders = Orders {
-            controller: keys.public,
+            serves: Serves::Farm(path),
             cancellation: Cancellation::by(Some(Arc::clone(work.interrupts))),
             ..Orders::default()
         };
         let log = work.run.folder().join("files.log");
         let launched = local::launch(SERVER, Path::new("/"), &orders, &log);
         let launched =
-            launched.or_nothing("cannot start the agent that serves this machine's files")?;
-        let (port, key) = (launched.ready.port, launched.ready.key);
-        let address = (launched.addresses[0], port).into();
-        let connection = connect_agent(address, &keys, &key, CONNECT);
-        let connection = connection
-            .or_nothing("cannot connect to the agent that serves this machine's files")?;
-        Ok(Self { port, key, keys, _connection: connection, _child: launched.child })
+            launched.or_nothing("cannot start the process that serves this machine's files")?;
+        let ready = &launched.ready;
+        Ok(Self { port: ready.port, key: ready.key, keys, _child: launched.child })
     }
 
-    /// Returns the order to open a window at `folder` on the node of `agent`; none if the address
-    /// by which the node reaches this machine is unknown.
-    pub fn opening(&self, agent: &Agent, folder: &Text) -> Option<Opening> {
+    /// Returns the order to open a window at `folder` on the node `node` of `agent`; none if the
+    /// address by which the node reaches this machine is unknown.
+    pub fn opening(&self, node: usize, agent: &Agent, folder: &Text) -> Option<Opening> {
         let address = agent.connection.own_address().ok()?.ip();
+        let keys = self.keys.get(node)?;
         Some(Opening {
             folder: folder.clone(),
             address: (address, self.port).into(),
             key: self.key,
-            keys: [self.keys.private.0, self.keys.public],
+            keys: [keys.private.0, keys.public],
         })
     }
+}
+
+/// Returns the directories of the files of `jobs`, whose relative paths start at `here`.
+///
+/// # Errors
+/// When one of them has the user's keys and start-up files: the home directory, or one above it.
+fn folders(jobs: &[Job], here: &Path) -> Result<Vec<Text>, Failure> {
+    let files = jobs.iter().flat_map(|job| job.inputs.iter().chain(&job.outputs));
+    let mut folders: BTreeSet<PathBuf> = files.map(|file| folder_of(file, here)).collect();
+    // A node that follows a link in the path comes by the other way.
+    let real: Vec<PathBuf> = folders.iter().filter_map(|it| it.canonicalize().ok()).collect();
+    folders.extend(real);
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
+    if let Some(open) = folders.iter().find(|folder| home.starts_with(folder)) {
+        let open = open.display();
+        return Err(Failure::usage(format!(
+            "--data mount would give the nodes all of {open}, with your keys and start-up files"
+        ))
+        .hint("move the files into a directory of their own, or use --data stage"));
+    }
+    // What is below another one needs no mention.
+    let is_covered =
+        |folder: &Path| folder.ancestors().skip(1).any(|above| folders.contains(above));
+    let outer = folders.iter().filter(|folder| !is_covered(folder));
+    Ok(outer.map(|folder| text(folder)).collect())
+}
+
+/// Returns the directory of a file, without `.` and `..`: a node that names the file as it is given
+/// passes the parts that lead there.
+fn folder_of(file: &Text, here: &Path) -> PathBuf {
+    let path = here.join(OsStr::from_bytes(file.bytes()));
+    let mut folder = PathBuf::from("/");
+    for part in path.parent().unwrap_or(Path::new("/")).components() {
+        match part {
+            Component::ParentDir => {
+                folder.pop();
+            }
+            Component::Normal(name) => folder.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    folder
+}
+
+fn text(path: &Path) -> Text {
+    Text::from(path.as_os_str().as_bytes())
 }
 
 /// Returns the path of this machine's files in a window at `folder`.

@@ -1,7 +1,7 @@
 //! The parameters and the results of starts, for all launchers.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use garland_protocol::{ClockFault, ReadyLine};
@@ -25,11 +25,27 @@ pub struct Launched {
 /// A started agent, or why its node has none.
 pub type LaunchResult = Result<Launched, LaunchError>;
 
+/// Whom an agent serves.
+#[derive(Clone, Debug)]
+pub enum Serves {
+    /// The controller with this public key.
+    Controller([u8; 32]),
+    /// The nodes of a farm: the path of the file that says what they reach.
+    Farm(PathBuf),
+}
+
+impl Default for Serves {
+    /// Nobody has this key.
+    fn default() -> Self {
+        Self::Controller([0; 32])
+    }
+}
+
 /// The parameters of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
-    /// The controller's public key.
-    pub controller: [u8; 32],
+    /// Whom the agent serves.
+    pub serves: Serves,
     /// Whether the agent accepts MPTCP on its port.
     pub mptcp: bool,
     /// The rate of the node's emulated disk in bytes per second; none if no disk is emulated.
@@ -45,8 +61,11 @@ pub struct Orders {
 impl Orders {
     /// Returns the agent's command-line arguments; none of them is secret.
     pub fn arguments(&self) -> Vec<String> {
-        let key = hexadecimal(&self.controller);
-        let mut arguments = vec!["agent".to_owned(), "--controller".to_owned(), key];
+        let mut arguments = vec!["agent".to_owned()];
+        arguments.extend(match &self.serves {
+            Serves::Controller(key) => ["--controller".to_owned(), hexadecimal(key)],
+            Serves::Farm(path) => ["--farm".to_owned(), path.to_string_lossy().into_owned()],
+        });
         if self.mptcp {
             arguments.push("--mptcp".to_owned());
         }

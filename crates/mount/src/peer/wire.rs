@@ -92,7 +92,8 @@ impl Wire {
             }));
         }
         let is_bulk = match &ask {
-            Ask::Read(_, _, length) | Ask::Verified(_, _, length, ..) => *length > SMALL_MAX,
+            Ask::Read(_, _, length) => *length > SMALL_MAX,
+            Ask::Block { .. } => true,
             _ => length > SMALL_MAX as usize,
         };
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;

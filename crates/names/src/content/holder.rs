@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_commands::cp::elsewhere;
-use garland_mount::{NodeFileError, NodeFiles, Reach};
+use garland_mount::{NodeFileError, NodeFiles, Reach, WantedBlock};
 use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
 use garland_remote::{Address, Object};
 use garland_sys::signal::Interrupts;
@@ -50,6 +50,8 @@ pub enum Relation {
 pub struct Holder {
     /// The record of the holder.
     pub record: NameHolder,
+    /// The content: the digest of its manifest.
+    root: [u8; 32],
     access: Access,
     open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
     relation: Relation,
@@ -69,9 +71,11 @@ enum OpenFile {
 }
 
 impl Holder {
-    /// Creates the holder of a record; `reach` connects to its node's agent. Nothing is contacted.
+    /// Creates the holder of a record of the content `root`; `reach` connects to its node's agent.
+    /// Nothing is contacted.
     pub fn new(
         record: NameHolder,
+        root: [u8; 32],
         (reach, relation): (Reach, Relation),
         interrupts: &Arc<Interrupts>,
     ) -> Self {
@@ -81,7 +85,7 @@ impl Holder {
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, access, open: Mutex::default(), relation }
+        Self { record, root, access, open: Mutex::default(), relation }
     }
 
     /// Whether it is a node, with a standing agent that reads for others.
@@ -99,10 +103,11 @@ impl Holder {
         Self { relation, ..self }
     }
 
-    /// Asks a node whether it has `file`, and calls `then` with the answer, maybe never. Of others nothing is known.
-    pub fn look(&self, file: &NamedFile, then: impl FnOnce(bool) + Send + 'static) {
+    /// Asks a node whether it has the first file of the content, and calls `then` with the answer,
+    /// maybe never. Of others nothing is known.
+    pub fn look(&self, then: impl FnOnce(bool) + Send + 'static) {
         if let Access::Node(node) = &self.access {
-            node.look(&self.path(file), then);
+            node.look(self.root, 0, then);
         }
     }
 
@@ -129,8 +134,11 @@ impl Holder {
             || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
         if let (Access::Node(node), Some(digest)) = (&self.access, digest) {
             let arriving = matches!(self.relation, Relation::Followed | Relation::Arriving);
-            let read = node.read(&self.path(file), (offset, length), (*digest, arriving));
-            let bytes = read.map_err(|error| match error {
+            // A manifest has fewer files.
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let wanted =
+                WantedBlock { root: self.root, file: number, block: index, length, arriving };
+            let bytes = node.read(&wanted).map_err(|error| match error {
                 NodeFileError::Unreached(reason) => HolderFault::Unread(reason),
                 NodeFileError::Refused(reason) => HolderFault::Differs(reason),
                 NodeFileError::Differs => differs(),

@@ -54,6 +54,14 @@ pub struct OpenFlags {
     pub exclusive: bool,
 }
 
+impl OpenFlags {
+    /// Returns whether a file that is opened like this can be changed by it or afterwards.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        self.write || self.append || self.truncate || self.create.is_some()
+    }
+}
+
 /// A time to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeSet {
@@ -152,10 +160,27 @@ pub enum Ask {
     Close(u64),
     /// Return the size and the free space of the file system that this path is on.
     Space(Vec<u8>),
-    /// Read bytes of a regular file that have this digest: the path, the offset, the number of bytes, the digest, and
-    /// whether the file may still be arriving. The bytes are the payload of the reply. Other bytes are the error
-    /// `ESTALE`, or `EAGAIN` if they did not arrive within some seconds.
-    Verified(Vec<u8>, u64, u32, [u8; 32], bool),
+    /// Read a block of a content that the agent was told to serve. The bytes are the payload of the
+    /// reply. A content that it does not serve is the error `ENODATA`; bytes with another digest than
+    /// that of the manifest are `ESTALE`, or `EAGAIN` if they did not arrive within some seconds.
+    Block {
+        /// The content: the digest of its manifest.
+        root: [u8; 32],
+        /// The number of the file in the manifest.
+        file: u32,
+        /// The number of the block in the file.
+        block: u64,
+        /// Whether the file may still be arriving.
+        arriving: bool,
+    },
+    /// Check whether the agent serves this content, and has a file of the right length in the place
+    /// of this file of the manifest.
+    Holds {
+        /// The content: the digest of its manifest.
+        root: [u8; 32],
+        /// The number of the file in the manifest.
+        file: u32,
+    },
 }
 
 impl Ask {
@@ -178,9 +203,7 @@ impl Ask {
             offset.checked_add(length).is_some_and(|end| i64::try_from(end).is_ok())
         };
         match self {
-            Self::Read(_, offset, length) | Self::Verified(_, offset, length, ..) => {
-                *length <= PIECE && within(*offset, (*length).into())
-            }
+            Self::Read(_, offset, length) => *length <= PIECE && within(*offset, (*length).into()),
             Self::Write(_, offset) => within(*offset, PIECE.into()),
             Self::WriteChange(_, offset, changes) => {
                 within(*offset, PIECE.into()) && changes.size.is_none()
@@ -195,7 +218,9 @@ impl Ask {
         }
     }
 
-    fn paths(&self) -> [Option<&[u8]>; 2] {
+    /// Returns the paths that the request names.
+    #[must_use]
+    pub fn paths(&self) -> [Option<&[u8]>; 2] {
         match self {
             Self::Stat(FileRef::Path(path)) | Self::Change(FileRef::Path(path), _) => {
                 [Some(path), None]
@@ -207,7 +232,6 @@ impl Ask {
             | Self::RemoveFolder(path)
             | Self::Open(path, _)
             | Self::List(path)
-            | Self::Verified(path, ..)
             | Self::Space(path) => [Some(path), None],
             Self::Link(one, two) | Self::Rename(one, two, _) => [Some(one), Some(two)],
             Self::Stat(FileRef::Open(_))
@@ -219,6 +243,8 @@ impl Ask {
             | Self::Allocate(..)
             | Self::Seek(..)
             | Self::ListOn(_)
+            | Self::Block { .. }
+            | Self::Holds { .. }
             | Self::Close(_) => [None, None],
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::query::Query;
 use crate::names::{MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NamesEvent, NamesOrder};
-use crate::{FromAgent, ToAgent};
+use crate::{FromAgent, PublicKey, ToAgent};
 
 /// Timeout for an order about the list of names: a disk may have to spin up. Reading files to publish them has no
 /// timeout.
@@ -19,6 +19,8 @@ pub struct NamesAnswer {
     pub path: Vec<u8>,
     /// The bytes of a manifest, at most [`NAME_MANIFEST_MAX`].
     pub manifest: Vec<u8>,
+    /// The public key with which the node reads names and contents.
+    pub key: Option<PublicKey>,
 }
 
 /// Sends `order` to `count` nodes; before it, the pieces of `manifest`, if the order is to keep an entry with it.
@@ -49,6 +51,10 @@ pub fn names(count: usize, order: &NamesOrder, manifest: &[u8]) -> Query<'static
             NamesEvent::Path(path) => {
                 answer.path = path;
                 ends_with_path
+            }
+            NamesEvent::Key(key) => {
+                answer.key = Some(key);
+                false
             }
             NamesEvent::Piece(piece, more) => {
                 if answer.manifest.len() + piece.len() > NAME_MANIFEST_MAX {

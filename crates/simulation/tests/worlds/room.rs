@@ -17,8 +17,8 @@ use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::{ScanOptions, Source, TreeSource};
 use garland_protocol::{
-    Destination, Injection, KeyPair, NodeState, Origin, Policy, ReadBack, TreeDestination,
-    TreeLimits,
+    Destination, FarmAccess, Injection, KeyPair, NodeState, Origin, Policy, ReadBack,
+    TreeDestination, TreeLimits,
 };
 use garland_sys::channel::channel;
 use garland_sys::clock;
@@ -478,6 +478,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
     let config = AgentConfig {
         root: Some(folder.to_owned()),
         controllers: vec![head.public],
+        farm: FarmAccess::default(),
         port: PORT,
         keys: Some(keys.clone()),
         stay: Some(Duration::from_secs(3000)),

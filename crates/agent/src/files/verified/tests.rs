@@ -2,11 +2,18 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use garland_protocol::{Ask, OpenFlags};
+use std::sync::Arc;
+
+use garland_core::plan::Layout;
+use garland_protocol::{
+    Ask, Changes, FileRef, Hole, NameManifest, NamedFile, NewKind, OpenFlags, Role, content_digest,
+};
 use garland_sys::confine::Root;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
-use crate::files::service::FileService;
+use crate::files::service::{FileService, Reach};
+use crate::names::Holdings;
 
 const BLOCK: usize = 8192;
 
@@ -20,13 +27,39 @@ impl Folder {
         Self(folder)
     }
 
-    /// Returns the answer to a member that asks for the second block of `x` by the digest of `content`.
+    /// Returns what a peer with this role reaches, if the file `x` is served with blocks of these
+    /// contents, all of equal length.
+    fn service(&self, role: Role, blocks: &[&[u8]]) -> (FileService, [u8; 32]) {
+        let size = blocks[0].len() as u32;
+        let length = blocks.len() as u64 * u64::from(size);
+        let file = NamedFile {
+            path: Vec::new(),
+            mode: 0o644,
+            modified: (0, 0),
+            layout: Layout::new(length, size).expect("a layout"),
+            digests: blocks.iter().map(|block| content_digest(block)).collect(),
+        };
+        let manifest = NameManifest { base: b"x".into(), is_tree: false, files: vec![file] };
+        let (bytes, content) = manifest.encode().expect("it is short");
+        let holdings = Holdings::open(Some(self.0.join(".held")));
+        holdings.register(content.root, &bytes, b"x").expect("it is registered");
+        let reach = Reach {
+            role,
+            holdings: Arc::new(holdings),
+            job_folders: Arc::default(),
+            active_ns: Arc::default(),
+        };
+        let root = Root::confined(&self.0).expect("it is there");
+        (FileService::open(&root, None, reach).expect("it is opened"), content.root)
+    }
+
+    /// Returns the answer to a member that asks for the second block of `x`, of which `content` is
+    /// served.
     fn told(&self, content: &[u8], arriving: bool) -> Result<Vec<u8>, Errno> {
-        let service = FileService::open(&Root::confined(&self.0).expect("it is there"), None, true);
-        let (digest, offset) = (content_digest(content), BLOCK as u64);
-        let ask = Ask::Verified(b"x".to_vec(), offset, BLOCK as u32, digest, arriving);
+        let (service, root) = self.service(Role::Member, &[&vec![9; BLOCK], content]);
+        let ask = Ask::Block { root, file: 0, block: 1, arriving };
         let mut frame = vec![1, 2, 3];
-        let told = service.expect("it is opened").obey(&ask, &[], &mut frame);
+        let told = service.obey(&ask, &[], &mut frame);
         told.map(|_| frame.split_off(3))
     }
 }
@@ -48,11 +81,66 @@ fn a_member_reads_what_it_knows_by_its_digest_and_nothing_else() {
     fs::rename(folder.0.join("x"), folder.0.join("y")).expect("it is renamed");
     std::os::unix::fs::symlink("y", folder.0.join("x")).expect("a link");
     assert_eq!(folder.told(&two, false), Err(Errno::LOOP));
-    let service = FileService::open(&Root::confined(&folder.0).expect("it is there"), None, true);
-    let service = service.expect("it is opened");
+}
+
+#[test]
+fn a_member_names_contents_and_never_paths_and_other_contents_are_not_read() {
+    let folder = Folder::new("refused");
+    let block = vec![2; BLOCK];
+    fs::write(folder.0.join("x"), &block).expect("it is written");
+    fs::write(folder.0.join("y"), &block).expect("it is written");
+    let (service, root) = folder.service(Role::Member, &[&block]);
+    let obey = |ask: &Ask| service.obey(ask, &[], &mut Vec::new()).map(drop);
+    let block = |root, file, block| Ask::Block { root, file, block, arriving: false };
+    assert_eq!(obey(&block(root, 0, 0)), Ok(()));
+    assert_eq!(obey(&Ask::Holds { root, file: 0 }), Ok(()));
+    for missing in [block([0; 32], 0, 0), block(root, 1, 0), block(root, 0, 1)] {
+        assert_eq!(obey(&missing), Err(Errno::NODATA), "{missing:?}");
+    }
     let read = OpenFlags { read: true, ..OpenFlags::default() };
-    for ask in [Ask::Open(b"y".to_vec(), read), Ask::List(Vec::new()), Ask::Remove(b"y".to_vec())] {
-        assert_eq!(service.obey(&ask, &[], &mut Vec::new()).err(), Some(Errno::ACCESS), "{ask:?}");
+    let path = || b"y".to_vec();
+    for ask in [
+        Ask::Stat(FileRef::Path(path())),
+        Ask::Change(FileRef::Path(path()), Changes::default()),
+        Ask::ReadLink(path()),
+        Ask::Access(path(), 4),
+        Ask::Make(path(), NewKind::File, 0o600),
+        Ask::Link(path(), b"z".to_vec()),
+        Ask::Remove(path()),
+        Ask::RemoveFolder(path()),
+        Ask::Rename(path(), b"z".to_vec(), 0),
+        Ask::Open(path(), read),
+        Ask::Read(1, 0, 1),
+        Ask::Write(1, 0),
+        Ask::WriteChange(1, 0, Changes::default()),
+        Ask::Sync(1, true),
+        Ask::Allocate(1, 0, 0, 1),
+        Ask::Seek(1, 0, Hole::Data),
+        Ask::List(Vec::new()),
+        Ask::ListOn(1),
+        Ask::Space(Vec::new()),
+    ] {
+        assert_eq!(obey(&ask), Err(Errno::ACCESS), "{ask:?}");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_opened() {
+    let folder = Folder::new("pipe");
+    let block = vec![2; BLOCK];
+    let mode = Mode::from_raw_mode(0o600);
+    mknodat(CWD, folder.0.join("x"), FileType::Fifo, mode, 0).expect("a pipe");
+    // A writer that is blocked until somebody opens the pipe to read.
+    let path = folder.0.join("x");
+    let writer = || rustix::fs::open(&path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
+    let (member, root) = folder.service(Role::Member, &[&block]);
+    let (controller, _) = folder.service(Role::Controller, &[&block]);
+    let ask = Ask::Block { root, file: 0, block: 0, arriving: false };
+    let read = OpenFlags { read: true, ..OpenFlags::default() };
+    for (service, ask) in [(&member, ask), (&controller, Ask::Open(b"x".to_vec(), read))] {
+        let told = service.obey(&ask, &[], &mut Vec::new());
+        assert_eq!(told.err(), Some(Errno::NXIO), "{ask:?}");
+        assert_eq!(writer().err(), Some(Errno::NXIO), "nobody has opened it");
     }
 }
 
@@ -86,9 +174,9 @@ fn reading_what_has_arrived_makes_nothing_else_look_as_if_it_had() {
     file.sync_all().expect("it is written");
     // So that it is read from the disk.
     fadvise(&file, 0, None, Advice::DontNeed).expect("it is forgotten");
-    let service = FileService::open(&Root::confined(&folder.0).expect("it is there"), None, true);
-    let ask = Ask::Verified(b"x".to_vec(), 0, BLOCK, content_digest(&one), true);
-    let told = service.expect("it is opened").obey(&ask, &[], &mut Vec::new());
+    let (service, root) = folder.service(Role::Member, &[&one]);
+    let ask = Ask::Block { root, file: 0, block: 0, arriving: true };
+    let told = service.obey(&ask, &[], &mut Vec::new());
     assert!(told.is_ok(), "{told:?}");
     assert_eq!(seek(&file, SeekFrom::Hole(0)), Ok(u64::from(BLOCK)), "more was read ahead");
 }

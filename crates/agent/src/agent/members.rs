@@ -1,0 +1,108 @@
+//! The members of the cluster: nodes that read names and their contents by themselves, each with a
+//! key of its own. The controller tells every agent who they are.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use garland_protocol::{ClusterKey, FromAgent, Role, Roster, ToAgent};
+use garland_sys::clock;
+
+use super::Agent;
+use super::copies::InProgress;
+use super::serving::attend;
+use crate::controller::Controller;
+use crate::files;
+use crate::names::{NamesService, write};
+use crate::orders::Event;
+use crate::session::Session;
+
+impl Agent {
+    /// Keeps the list of members, and the key of this node in a private file, by which commands on
+    /// this node become a member. Ends the sessions of those that are members no longer.
+    ///
+    /// # Errors
+    /// When the agent has no state directory or no key, is not in the list, or the file cannot be
+    /// written.
+    pub fn keep_members(&self, roster: Roster) -> io::Result<()> {
+        let path = self.config.cluster_key.as_ref();
+        let path = path.ok_or_else(|| io::Error::other("it has no state directory"))?;
+        let listed = roster.agent(&self.keys.public);
+        let listed = listed.ok_or_else(|| io::Error::other("it is not in the list of members"))?;
+        let node = listed.name.clone();
+        let own = self.members.own();
+        let own = own.ok_or_else(|| io::Error::other("it was not asked for a key"))?;
+        let root = self.config.root.as_deref().unwrap_or(Path::new("/"));
+        let key = ClusterKey {
+            member: own.private,
+            public: own.public,
+            node,
+            root: root.as_os_str().as_bytes().to_vec(),
+            roster,
+        };
+        write(path, &key.to_bytes())?;
+        self.members.replace(&key.roster);
+        self.end_sessions_of_strangers();
+        Ok(())
+    }
+
+    /// Forgets all members, and removes the key of this node.
+    ///
+    /// # Errors
+    /// When the file of the key cannot be removed.
+    pub fn forget_members(&self) -> io::Result<()> {
+        let removed = self.remove_cluster_key();
+        self.members.forget();
+        self.end_sessions_of_strangers();
+        removed
+    }
+
+    /// Removes the file with the key of this node, if the agent wrote one. An agent that ends leaves
+    /// none.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn remove_cluster_key(&self) -> io::Result<()> {
+        let has_key = self.members.records().is_some();
+        match self.config.cluster_key.as_ref().filter(|_| has_key).map(fs::remove_file) {
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the sessions of former members, and with them their connections for files.
+    fn end_sessions_of_strangers(&self) {
+        let open: Vec<_> = self.open.lock().iter().map(|(id, it)| (id.0, Arc::clone(it))).collect();
+        for (key, session) in open {
+            if session.grant().role == Role::Member && self.members.grant(&key).is_none() {
+                session.refuse("its key is no longer that of a member");
+            }
+        }
+    }
+
+    /// Serves a member, or a node of a farm, until it is gone.
+    pub fn serve_node(self: &Arc<Self>, session: &Arc<Session>) {
+        let controller = Controller { agent: Arc::clone(self), session: Arc::clone(session) };
+        let in_progress: Arc<InProgress> = Arc::default();
+        let Some((heart, (_tell, given))) = attend(&controller, in_progress) else { return };
+        let age_ns = clock::now_ns() - self.started_ns;
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: 0 });
+        let mut names = NamesService::new(&controller);
+        let mut mounts = files::Mounts::new(self);
+        while let Ok(Event::Order(order)) = given.recv() {
+            match order.into_order() {
+                ToAgent::Names(order) => names.obey(order),
+                ToAgent::Files(order) => mounts.open(session, order),
+                // The session or the thread that reads orders has handled all others that the roles
+                // of nodes admit.
+                _ => {}
+            }
+        }
+        session.close();
+        drop(heart);
+        drop(names);
+        drop(mounts);
+    }
+}

@@ -1,0 +1,160 @@
+//! The directories that a farm's nodes reach on the head: those of their jobs, and what leads there.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use garland_core::farm::Text;
+use garland_protocol::{Ask, AskKind, Changes, FarmAccess};
+
+/// The bits of a mode that give a program the rights of its file's owner or group.
+const SET_ID: u16 = 0o6000;
+
+/// The directories of a farm's jobs. All paths are without a slash at the beginning (raw bytes).
+#[derive(Debug, Default)]
+pub struct JobFolders {
+    folders: Vec<Vec<u8>>,
+    /// What the nodes do not reach, although it is below these.
+    closed: Vec<Vec<u8>>,
+}
+
+impl JobFolders {
+    /// Creates the set of the directories of a farm.
+    #[must_use]
+    pub fn new(farm: &FarmAccess) -> Self {
+        let below = |folder: &Text| {
+            let path = folder.bytes();
+            path.strip_prefix(b"/").unwrap_or(path).to_vec()
+        };
+        Self {
+            folders: farm.folders.iter().map(below).collect(),
+            closed: farm.closed.iter().map(below).collect(),
+        }
+    }
+
+    /// Returns whether a node may send this request. It reaches what lies in the directories, and
+    /// may look at what leads to them. It makes no program that runs with the rights of the head's
+    /// user, and gives no file to another user.
+    #[must_use]
+    pub fn admit(&self, ask: &Ask) -> bool {
+        let may_pass = matches!(ask, Ask::Stat(_) | Ask::ReadLink(_) | Ask::Access(..));
+        let reaches = |path: &[u8]| {
+            self.has(path) || may_pass && ask.kind() == AskKind::Look && self.leads_there(path)
+        };
+        ask.paths().into_iter().flatten().all(reaches) && !changes_rights(ask)
+    }
+
+    /// Returns whether `path` is one of the directories, or below one, and is not closed.
+    fn has(&self, path: &[u8]) -> bool {
+        self.folders.iter().any(|folder| is_below(path, folder))
+            && !self.closed.iter().any(|closed| is_below(path, closed))
+    }
+
+    /// Returns whether one of the directories is below `path`.
+    fn leads_there(&self, path: &[u8]) -> bool {
+        self.folders.iter().any(|folder| is_below(folder, path))
+    }
+}
+
+fn is_below(path: &[u8], above: &[u8]) -> bool {
+    let [path, above] = [path, above].map(|bytes| Path::new(std::ffi::OsStr::from_bytes(bytes)));
+    path.starts_with(above)
+}
+
+/// Returns whether a request sets the bits of [`SET_ID`], or an owner.
+fn changes_rights(ask: &Ask) -> bool {
+    let sets = |mode: Option<u16>| mode.is_some_and(|mode| mode & SET_ID != 0);
+    let of_changes =
+        |changes: &Changes| sets(changes.mode) || changes.user.is_some() || changes.group.is_some();
+    match ask {
+        Ask::Change(_, changes) | Ask::WriteChange(_, _, changes) => of_changes(changes),
+        Ask::Make(_, _, mode) => sets(Some(*mode)),
+        Ask::Open(_, flags) => sets(flags.create),
+        Ask::Stat(_)
+        | Ask::ReadLink(_)
+        | Ask::Access(..)
+        | Ask::Link(..)
+        | Ask::Remove(_)
+        | Ask::RemoveFolder(_)
+        | Ask::Rename(..)
+        | Ask::Read(..)
+        | Ask::Write(..)
+        | Ask::Sync(..)
+        | Ask::Allocate(..)
+        | Ask::Seek(..)
+        | Ask::List(_)
+        | Ask::ListOn(_)
+        | Ask::Close(_)
+        | Ask::Space(_)
+        | Ask::Block { .. }
+        | Ask::Holds { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_protocol::{FileRef, NewKind, OpenFlags};
+
+    use super::*;
+
+    fn folders(folders: &[&str], closed: &[&str]) -> JobFolders {
+        let texts = |paths: &[&str]| paths.iter().map(|path| Text::from(*path)).collect();
+        JobFolders::new(&FarmAccess {
+            nodes: Vec::new(),
+            folders: texts(folders),
+            closed: texts(closed),
+        })
+    }
+
+    fn stat(path: &str) -> Ask {
+        Ask::Stat(FileRef::Path(path.into()))
+    }
+
+    #[test]
+    fn a_node_reaches_the_directories_of_its_jobs_and_sees_what_leads_there() {
+        let folders = folders(&["/srv/jobs", "/data"], &["/data/.state"]);
+        let read = OpenFlags { read: true, ..OpenFlags::default() };
+        for path in ["srv/jobs/a", "srv/jobs", "data/b/c"] {
+            assert!(folders.admit(&stat(path)), "{path}");
+            assert!(folders.admit(&Ask::Open(path.into(), read)), "{path}");
+            assert!(folders.admit(&Ask::List(path.into())), "{path}");
+        }
+        for path in ["", "srv"] {
+            assert!(folders.admit(&stat(path)), "{path}");
+            assert!(!folders.admit(&Ask::List(path.into())), "{path}");
+        }
+        for path in [
+            "data/.state",
+            "data/.state/key",
+            "etc/shadow",
+            "srv/jobs2",
+            "srv/other",
+            "database",
+            "root/.ssh",
+        ] {
+            assert!(!folders.admit(&stat(path)), "{path}");
+            assert!(!folders.admit(&Ask::Open(path.into(), read)), "{path}");
+        }
+        let rename = Ask::Rename(b"srv/jobs/a".into(), b"root/.ssh/authorized_keys".into(), 0);
+        assert!(!folders.admit(&rename));
+        assert!(!folders.admit(&Ask::Link(b"etc/shadow".into(), b"srv/jobs/a".into())));
+        assert!(!JobFolders::default().admit(&stat("")));
+    }
+
+    #[test]
+    fn a_node_makes_no_set_id_programs_and_gives_no_files_away() {
+        let folders = folders(&["/srv"], &[]);
+        let change = |changes| Ask::Change(FileRef::Path(b"srv/a".into()), changes);
+        let mode = |mode| change(Changes { mode: Some(mode), ..Changes::default() });
+        assert!(folders.admit(&mode(0o1755)));
+        for wrong in [
+            mode(0o4755),
+            mode(0o2755),
+            change(Changes { user: Some(0), ..Changes::default() }),
+            change(Changes { group: Some(0), ..Changes::default() }),
+            Ask::Make(b"srv/a".into(), NewKind::File, 0o4755),
+            Ask::Open(b"srv/a".into(), OpenFlags { create: Some(0o4755), ..OpenFlags::default() }),
+        ] {
+            assert!(!folders.admit(&wrong), "{wrong:?}");
+        }
+    }
+}

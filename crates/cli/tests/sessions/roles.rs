@@ -1,0 +1,426 @@
+//! What the owner of a key can have an agent do: peers with real keys that keep to no rule.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use garland_core::farm::Text;
+use garland_protocol::{
+    Ask, BalanceOrder, ClusterKey, CompareOrder, CopyId, DiskOnly, DiskOrder, FarmAccess, FarmNode,
+    FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind, KeyPair, Message, NameHolder,
+    NamesEvent, NamesOrder, OpenFlags, OrderKind, PublicKey, ReadyLine, Role, Secret, StatRequest,
+    SurveyOrder, ToAgent,
+};
+use garland_testkit::{Garland, HandAgent, Heard, HostileNode, Process, Scratch, until};
+use serde_json::Value;
+
+use super::{garland, record_file, recorded_port};
+
+/// `EACCES`: the role of the peer does not admit the request.
+const REFUSED: u16 = 13;
+
+/// `ENODATA`: the agent does not serve the content.
+const NOT_SERVED: u16 = 61;
+
+/// The standing agent of a node of this machine whose cluster uses names.
+struct Field<'a> {
+    garland: &'a Garland<'a>,
+    scratch: &'a Scratch,
+}
+
+impl<'a> Field<'a> {
+    /// Starts agents, and publishes the file `/model` of `local1` as `m`.
+    fn up(garland: &'a Garland<'a>, scratch: &'a Scratch, nodes: &str) -> Self {
+        let field = Self { garland, scratch };
+        field.run(&["up", "--local-root", &field.roots(), nodes]);
+        fs::write(scratch.root("local1").join("model"), "content").expect("it is written");
+        field.run(&["publish", "local1:/model", "--as", "m"]);
+        field
+    }
+
+    fn run(&self, words: &[&str]) {
+        let _ = self.garland.run(words).with_code(0);
+    }
+
+    fn roots(&self) -> String {
+        self.scratch.path("roots").to_str().expect("a path of text").to_owned()
+    }
+
+    fn port(&self, node: &str) -> u16 {
+        recorded_port(self.scratch, node).expect("a port")
+    }
+
+    fn record(&self, node: &str) -> Value {
+        let record = fs::read(record_file(self.scratch, node)).expect("it is kept");
+        serde_json::from_slice(&record).expect("it is JSON")
+    }
+
+    fn agent_key(&self, node: &str) -> PublicKey {
+        serde_json::from_value(self.record(node)["key"].clone()).expect("a key")
+    }
+
+    /// Returns what the agent of a node has logged.
+    fn log(&self, node: &str) -> String {
+        let record = self.record(node);
+        fs::read_to_string(record["log"].as_str().expect("it has a log")).expect("it is read")
+    }
+
+    /// Returns the state directory of this host.
+    fn state(&self) -> PathBuf {
+        let record = record_file(self.scratch, "local1");
+        record.ancestors().nth(2).expect("the state of the host").to_owned()
+    }
+
+    fn controller(&self) -> KeyPair {
+        let bytes = fs::read(self.state().join("controller.key")).expect("it is kept");
+        let (private, public) = bytes.split_first_chunk::<32>().expect("two keys");
+        KeyPair { private: Secret(*private), public: public.try_into().expect("two keys") }
+    }
+
+    /// Returns the key that the agent of a node keeps for the commands on it.
+    fn cluster_key(&self, node: &str) -> ClusterKey {
+        let files = fs::read_dir(self.state().join("names")).expect("agents keep names").flatten();
+        let keys = files.filter(|file| file.path().extension().is_some_and(|end| end == "key"));
+        let mut keys = keys.filter_map(|file| ClusterKey::parse(&fs::read(file.path()).ok()?));
+        keys.find(|key| key.node == node).expect("its agent keeps a key")
+    }
+
+    /// Opens a session with the agent of `node` as the member `member`.
+    fn member(&self, node: &str, member: &str) -> HostileNode {
+        let keys = self.cluster_key(member).keys();
+        HostileNode::open(self.port(node), &keys, &self.agent_key(node)).expect("it is a member")
+    }
+
+    fn end(self) {
+        self.run(&["down"]);
+        self.scratch.assert_nothing_left();
+    }
+}
+
+/// Returns the root of the content of `m`, as any member learns it.
+fn root_of_content(member: &mut HostileNode) -> [u8; 32] {
+    member.order(&ToAgent::Names(NamesOrder::Find(Some("m".to_owned()))));
+    member.await_message(|message| match message {
+        FromAgent::Names(NamesEvent::Entry(entry)) => Some(entry.record.content()?.root),
+        _ => None,
+    })
+}
+
+fn holder(node: &str, kind: HolderKind, path: &str) -> NameHolder {
+    NameHolder { node: node.to_owned(), kind, path: path.into() }
+}
+
+/// Returns an order of each kind. None does anything by itself at an agent that obeys it, except
+/// those that end the agent or the session.
+fn orders(node: &str) -> Vec<ToAgent> {
+    let id = CopyId([7; 16]);
+    let names = [
+        NamesOrder::Find(None),
+        NamesOrder::Manifest("none".to_owned()),
+        NamesOrder::Piece(vec![1], true),
+        NamesOrder::Fetch("none".to_owned(), [1; 32], holder(node, HolderKind::Node, "x")),
+        NamesOrder::Hold("none".to_owned(), [1; 32], holder(node, HolderKind::Node, "x")),
+        NamesOrder::Locate { path: b"/".to_vec(), base: b"x".to_vec(), is_tree: false },
+        NamesOrder::Digest(b"/none".to_vec()),
+        NamesOrder::MemberKey { fresh: false },
+    ];
+    let compare = CompareOrder::Digests(Vec::new(), false);
+    let disk = DiskOrder {
+        path: b"/none".to_vec(),
+        size: 4096,
+        time_ns: 1,
+        depth: 1,
+        only: DiskOnly::default(),
+    };
+    let stat = StatRequest { path: b"/none".to_vec(), stripes: false, tree: None };
+    let rest = [
+        ToAgent::Clock(1),
+        ToAgent::Files(FilesOrder { id, secret: Secret([1; 32]), sealed: true }),
+        ToAgent::View,
+        ToAgent::Detach(id),
+        ToAgent::Stand(id, Secret([1; 32]), Vec::new()),
+        ToAgent::Exec(vec![b"true".to_vec()]),
+        ToAgent::Farm(FarmOrder::Recall(Vec::new())),
+        ToAgent::ServeBinary(Vec::new(), 1),
+        ToAgent::Survey(SurveyOrder::Mtu(Vec::new())),
+        ToAgent::EndProbe(id),
+        ToAgent::Disk(disk),
+        ToAgent::Balance(BalanceOrder::Prepare { size: 0, cold: false }),
+        ToAgent::Stat(stat),
+        ToAgent::Compare(compare),
+        ToAgent::Examine(b"/".to_vec()),
+    ];
+    names.into_iter().map(ToAgent::Names).chain(rest).collect()
+}
+
+/// The kinds that need a record which only the controller can sign, or end the agent: the table's
+/// own test and others of this file try them.
+const TRIED_ELSEWHERE: [OrderKind; 3] =
+    [OrderKind::Register, OrderKind::KeepName, OrderKind::Shutdown];
+
+#[test]
+fn each_role_gives_the_orders_of_its_row_and_no_other_one() {
+    let scratch = Scratch::new("roles-all");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local1");
+    let (agent, farm_keys) = farm_agent(&garland, &scratch);
+    let farm_port = ready(&agent).port;
+    let controller = field.controller();
+    let member = field.cluster_key("local1").keys();
+    let open = |role: Role| match role {
+        Role::Controller => (field.port("local1"), field.agent_key("local1"), &controller),
+        Role::Member => (field.port("local1"), field.agent_key("local1"), &member),
+        Role::FarmNode => (farm_port, ready(&agent).key, &farm_keys),
+    };
+    let orders = orders("local1");
+    for kind in OrderKind::ALL.iter().filter(|kind| !TRIED_ELSEWHERE.contains(kind)) {
+        assert!(orders.iter().any(|order| order.kind() == *kind), "no order of the kind {kind:?}");
+    }
+    for role in Role::ALL {
+        let (port, theirs, ours) = open(role);
+        for order in &orders {
+            let mut peer = HostileNode::open(port, ours, &theirs).expect("the key is known");
+            peer.order(order);
+            if role.may_order(order.kind()) {
+                assert!(peer.is_served(), "{role:?} {order:?}");
+            } else {
+                let why = peer.await_end().unwrap_or_default();
+                let wanted = format!("a {} may not {}", role.words(), order.kind().words());
+                assert_eq!(why, wanted, "{order:?}");
+            }
+        }
+    }
+    drop(agent);
+    field.end();
+}
+
+#[test]
+fn bytes_that_are_no_order_end_the_session_of_any_role() {
+    let scratch = Scratch::new("roles-bytes");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local1");
+    let (port, theirs) = (field.port("local1"), field.agent_key("local1"));
+    for ours in [field.controller(), field.cluster_key("local1").keys()] {
+        for bytes in [&[][..], &[255; 40], &[8, 0x80, 0x80, 0x80, 0x80, 0x40]] {
+            let mut peer = HostileNode::open(port, &ours, &theirs).expect("the key is known");
+            peer.say(bytes);
+            let _ = peer.await_end();
+        }
+    }
+    assert!(field.member("local1", "local1").is_served());
+    field.end();
+}
+
+#[test]
+fn a_member_reads_blocks_of_registered_contents_and_no_path() {
+    let scratch = Scratch::new("roles-paths");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local[1-2]");
+    let secret = scratch.root("local1").join("secret");
+    fs::write(&secret, "the key of the controller").expect("it is written");
+    let mut member = field.member("local1", "local2");
+    let root = root_of_content(&mut member);
+    let mut files = member.open_files().expect("it may open files");
+    let block = |root, file, block| Ask::Block { root, file, block, arriving: false };
+    let (_, bytes) = files.ask(block(root, 0, 0)).expect("it is published");
+    assert_eq!(bytes, b"content");
+    for ask in [block([1; 32], 0, 0), block(root, 1, 0), block(root, 0, 1)] {
+        assert_eq!(files.ask(ask), Err(NOT_SERVED));
+    }
+    let read = OpenFlags { read: true, ..OpenFlags::default() };
+    for ask in [
+        Ask::Open(b"secret".to_vec(), read),
+        Ask::Stat(FileRef::Path(b"secret".to_vec())),
+        Ask::List(Vec::new()),
+        Ask::Read(0, 0, 1),
+    ] {
+        assert_eq!(files.ask(ask), Err(REFUSED));
+    }
+    // A second mount of one session is beyond its budget.
+    assert!(member.open_files().is_err_and(|why| why.contains("too many mounts")));
+    // What lies at the path by now is not what was published.
+    fs::write(scratch.root("local1").join("model"), "CONTENT").expect("it is written");
+    assert!(files.ask(block(root, 0, 0)).is_err());
+    field.end();
+}
+
+#[test]
+fn a_member_speaks_of_its_own_node_and_has_no_other_agent_serve_files() {
+    let scratch = Scratch::new("roles-holders");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local[1-2]");
+    let root = root_of_content(&mut field.member("local1", "local2"));
+    let hold = |holder| ToAgent::Names(NamesOrder::Hold("m".to_owned(), root, holder));
+    let fetch = |holder| ToAgent::Names(NamesOrder::Fetch("m".to_owned(), root, holder));
+    let piece = ToAgent::Names(NamesOrder::Piece(vec![0; 60_000], true));
+    for order in [
+        hold(holder("local1", HolderKind::Node, "etc/shadow")),
+        hold(holder("local2", HolderKind::Origin, "")),
+        hold(holder("http://127.0.0.1:1/internal/restart", HolderKind::Origin, "")),
+        hold(holder("local2", HolderKind::Head, "etc/shadow")),
+        fetch(holder("local1", HolderKind::Node, "x")),
+        piece,
+    ] {
+        let mut member = field.member("local1", "local2");
+        member.order(&order);
+        let why = member.await_end().unwrap_or_default();
+        assert!(why.contains("another node than its own"), "{why}: {order:?}");
+    }
+    let listed = garland.run(&["names"]).with_code(0).out;
+    assert!(listed.contains("held by local1"), "{listed}");
+    field.end();
+}
+
+#[test]
+fn members_that_acknowledge_nothing_or_open_too_much_cost_little() {
+    let scratch = Scratch::new("roles-budgets");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local1");
+    let agent: Process = garland.agent("local1");
+    let before = agent.memory();
+    let mut sessions: Vec<HostileNode> = Vec::new();
+    for _ in 0..Role::Member.budget().sessions {
+        let mut member = field.member("local1", "local1");
+        assert!(member.is_served());
+        sessions.push(member);
+    }
+    let mut further = field.member("local1", "local1");
+    let why = further.await_end().unwrap_or_default();
+    assert!(why.contains("sessions already"), "{why}");
+    // Answers are asked for and read, and none is acknowledged.
+    for member in &mut sessions {
+        let order = ToAgent::Names(NamesOrder::Find(None)).to_bytes();
+        for _ in 0..20_000 {
+            member.say(&order);
+            if let Heard::End = member.hear(Duration::ZERO) {
+                break;
+            }
+        }
+        // The reason may be lost with what the agent did not read any more.
+        let _ = member.await_end();
+    }
+    let log = field.log("local1");
+    let ended = log.lines().filter(|line| line.contains("acknowledge")).count();
+    assert_eq!(ended, sessions.len());
+    let grown = agent.memory().saturating_sub(before);
+    assert!(grown < 32 << 20, "the agent has {grown} bytes more");
+    assert!(threads(&agent) < 100, "{} threads", threads(&agent));
+    // They have cost nobody else anything.
+    until("their sessions are forgotten", || {
+        HostileNode::open(
+            field.port("local1"),
+            &field.cluster_key("local1").keys(),
+            &field.agent_key("local1"),
+        )
+        .is_ok_and(|mut member| member.is_served())
+    });
+    field.end();
+}
+
+fn threads(process: &Process) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.pid));
+    tasks.map_or(0, |tasks| tasks.count())
+}
+
+#[test]
+fn other_keys_end_the_sessions_and_connections_of_the_old_ones() {
+    let scratch = Scratch::new("roles-revoked");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local[1-2]");
+    let old = field.cluster_key("local2");
+    let mut member = field.member("local1", "local2");
+    let root = root_of_content(&mut member);
+    let mut files = member.open_files().expect("it may open files");
+    let block = || Ask::Block { root, file: 0, block: 0, arriving: false };
+    assert!(files.ask(block()).is_ok());
+    field.run(&["up", "--new-cluster-key", "--local-root", &field.roots(), "local[1-2]"]);
+    let why = member.await_end().unwrap_or_default();
+    assert!(why.contains("no longer that of a member"), "{why}");
+    until("its connection for files is closed", || files.ask(block()).map(drop) == Err(0));
+    let again = HostileNode::open(field.port("local1"), &old.keys(), &field.agent_key("local1"));
+    assert!(again.is_err(), "the old key is that of a stranger");
+    assert_ne!(field.cluster_key("local2").public, old.public);
+    // The key of a node whose agent has ended is worth nothing either.
+    let ended = field.cluster_key("local2").keys();
+    field.run(&["down", "local2"]);
+    let again = HostileNode::open(field.port("local1"), &ended, &field.agent_key("local1"));
+    assert!(again.is_err(), "the key of an agent that has ended is that of a stranger");
+    field.end();
+}
+
+#[test]
+fn agents_know_no_members_before_the_first_name() {
+    let scratch = Scratch::new("roles-first");
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").to_str().expect("a path of text").to_owned();
+    let _ = garland.run(&["up", "--local-root", &roots, "local1"]).with_code(0);
+    let keys = || {
+        let names = record_file(&scratch, "local1").ancestors().nth(2).expect("it").join("names");
+        let files = fs::read_dir(names).into_iter().flatten().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|end| end == "key")).count()
+    };
+    assert_eq!(keys(), 0, "names are not used");
+    fs::write(scratch.root("local1").join("model"), "content").expect("it is written");
+    let _ = garland.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
+    assert_eq!(keys(), 1);
+    let _ = garland.run(&["down"]).with_code(0);
+    assert_eq!(keys(), 0, "an agent that ends takes its key back");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
+    let scratch = Scratch::new("roles-farm");
+    let garland = garland(&scratch);
+    let (agent, keys) = farm_agent(&garland, &scratch);
+    let line = ready(&agent);
+    let mut node = HostileNode::open(line.port, &keys, &line.key).expect("the key is known");
+    let mut files = node.open_files().expect("it may open files");
+    let read = OpenFlags { read: true, ..OpenFlags::default() };
+    let opened = files.ask(Ask::Open(b"jobs/in".to_vec(), read));
+    assert!(opened.is_ok(), "{opened:?}");
+    for ask in [
+        Ask::Open(b"controller.key".to_vec(), read),
+        Ask::Open(b"jobs/state/controller.key".to_vec(), read),
+        Ask::List(Vec::new()),
+        Ask::Rename(b"jobs/in".to_vec(), b"controller.key".to_vec(), 0),
+        Ask::Make(b"jobs/program".to_vec(), garland_protocol::NewKind::File, 0o4755),
+    ] {
+        let shown = format!("{ask:?}");
+        assert_eq!(files.ask(ask).map(drop), Err(REFUSED), "{shown}");
+    }
+    drop(files);
+    let marker = scratch.path("root/ran");
+    node.order(&ToAgent::Exec(vec![b"touch".to_vec(), marker.to_str().expect("text").into()]));
+    let why = node.await_end().unwrap_or_default();
+    assert_eq!(why, "a node of a farm may not run commands");
+    assert!(!marker.exists());
+}
+
+/// Starts an agent that serves a node of a farm, beside a controller that nobody is.
+fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent, KeyPair) {
+    let (root, keys) = (scratch.path("root"), KeyPair::generate());
+    write(&root, "jobs/in", "input");
+    write(&root, "jobs/state/controller.key", "a key");
+    write(&root, "controller.key", "a key");
+    let access = FarmAccess {
+        nodes: vec![FarmNode { name: "n1".to_owned(), key: keys.public }],
+        folders: vec![Text::from("/jobs")],
+        closed: vec![Text::from("/jobs/state")],
+    };
+    let file = scratch.path("files.access");
+    fs::write(&file, access.to_bytes()).expect("it is written");
+    let file = file.to_str().expect("a path of text");
+    let nobody: String = [1; 32].map(|byte: u8| format!("{byte:02x}")).concat();
+    (HandAgent::start(garland, &nobody, &root, &["--farm", file]), keys)
+}
+
+fn write(root: &Path, path: &str, content: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("it is made");
+    fs::write(path, content).expect("it is written");
+}
+
+fn ready(agent: &HandAgent) -> ReadyLine {
+    ReadyLine::parse(agent.ready_line()).expect("a ready line")
+}
