@@ -70,7 +70,8 @@ pub fn connect_by(
 }
 
 /// Listens on `port` of all addresses, IPv6 and IPv4 if the host has both; port 0 means any free
-/// one. An MPTCP listener accepts plain TCP, too.
+/// one. An MPTCP listener accepts plain TCP, too. For a second a connection is accepted only when
+/// its first bytes have arrived: until then a silent peer is the kernel's.
 ///
 /// # Errors
 /// When the port is in use or the host has no network.
@@ -94,11 +95,34 @@ pub fn listen(port: u16, transport: Transport) -> io::Result<TcpListener> {
 }
 
 fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
-    const BACKLOG: i32 = 1024;
+    /// The maximum number of connections that wait to be accepted. The kernel allows no more than
+    /// `net.core.somaxconn`, 4096 on most systems.
+    const BACKLOG: i32 = 4096;
+    /// How long a peer may be silent before its connection is accepted nevertheless.
+    const SILENT_S: libc::c_int = 1;
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
+    // On failure silent peers are accepted at once.
+    let _ = defer_accept(&socket, SILENT_S);
     socket.listen(BACKLOG)?;
     Ok(std::net::TcpListener::from(socket).into())
+}
+
+/// Makes the kernel report connections of a listening socket only when bytes have arrived on them,
+/// or `seconds` have passed (`TCP_DEFER_ACCEPT`).
+fn defer_accept(socket: &Socket, seconds: libc::c_int) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the call's duration (borrowed from `socket`), and the
+    // option's value is a C int whose address and size are passed.
+    let result = unsafe {
+        libc::setsockopt(
+            std::os::fd::AsRawFd::as_raw_fd(socket),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sets the first congestion control of `wanted` that the kernel allows, or keeps the default if it
@@ -280,6 +304,20 @@ mod tests {
         assert!(!choose_congestion(&stream, &PREFERRED).unwrap().is_empty());
         assert!(set_low_water(&stream, 4096).is_ok());
         assert_eq!(listen(port, Transport::Tcp).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_silent_peer_is_accepted_later_than_one_that_speaks() {
+        use std::io::Write;
+        let listener = listen(0, Transport::Tcp).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
+        let connect = || connect(address, Duration::from_secs(1), Transport::Tcp).unwrap();
+        let (silent, mut speaks) = (connect(), connect());
+        speaks.write_all(b"x").unwrap();
+        let (_, first) = listener.accept().unwrap();
+        assert_eq!(first.port(), speaks.local_addr().unwrap().port());
+        let (_, second) = listener.accept().unwrap();
+        assert_eq!(second.port(), silent.local_addr().unwrap().port());
     }
 
     #[test]
