@@ -15,7 +15,7 @@ use garland_protocol::{
     KeyPair, PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, RetireReply, RetireRequest, Secret, ToAgent,
 };
 use garland_sys::{clock, process};
-use garland_testkit::{DEADLINE, Garland, HandAgent, Peer, Scratch, random_bytes, until};
+use garland_testkit::{DEADLINE, Flood, Garland, HandAgent, Peer, Scratch, random_bytes, until};
 use garland_transport::{Connection, ConnectionError, connect_agent, retire};
 
 /// An agent of a test, and the keys of the one who may command it.
@@ -72,6 +72,10 @@ fn preamble(purpose: Purpose) -> [u8; PREAMBLE_LEN] {
     Preamble::ours(purpose).to_bytes()
 }
 
+/// The length of a controller's first bytes: the preamble, its key, the clock and the time, the length
+/// of a message, the message, and the MAC.
+const CONTROL_GREETING: usize = PREAMBLE_LEN + 32 + 8 + 8 + 2 + 48 + 16;
+
 #[test]
 fn garbage_gets_nothing_and_is_logged() {
     let scratch = Scratch::new("garbage");
@@ -117,8 +121,7 @@ fn a_length_beyond_all_greetings_is_refused_before_it_is_believed() {
     let scratch = Scratch::new("length");
     let agent = Agent::start(&scratch);
     let before = agent.hand.process().memory();
-    let key = agent.controller.public;
-    let control = [&preamble(Purpose::Control)[..], &key, &[0xff, 0xff]].concat();
+    let control = [&claimed_beginning(&agent)[..], &[0xff, 0xff]].concat();
     let link = [&preamble(Purpose::Link)[..], &[9; 16], &[0xff, 0xff]].concat();
     for hello in [&control, &link] {
         let mut peer = agent.peer();
@@ -158,10 +161,9 @@ fn a_greeting_has_one_deadline_however_slowly_it_is_said() {
     let agent = Agent::start(&scratch);
     // A byte now and then is no reason to wait longer: as many bytes as these would take 30 s and
     // more, whichever part of a greeting they belong to.
-    let key = agent.controller.public;
     let starts = [
         Vec::new(),
-        [&preamble(Purpose::Control)[..], &key, &[200, 0]].concat(),
+        [&claimed_beginning(&agent)[..], &[200, 0]].concat(),
         [&preamble(Purpose::Link)[..], &[9; 16], &[200, 0]].concat(),
         preamble(Purpose::Binary).to_vec(),
     ];
@@ -235,6 +237,90 @@ fn slow_peers_of_many_addresses_cost_no_threads_and_keep_nobody_out() {
     drop(served);
 }
 
+/// The beginning of a greeting that claims the controller's public key, which `ps` shows, up to the
+/// length of its message.
+fn claimed_beginning(agent: &Agent) -> Vec<u8> {
+    let stamp = [7; 16];
+    [&preamble(Purpose::Control)[..], &agent.controller.public, &stamp].concat()
+}
+
+/// A whole greeting that claims the controller's public key, by one who lacks its private half.
+fn claimed_greeting(agent: &Agent) -> Vec<u8> {
+    [&claimed_beginning(agent)[..], &[48, 0], &random_bytes(48 + 16, 3)].concat()
+}
+
+/// Lets twenty heads connect, one after the other. Returns why some of them were not served.
+fn unserved_heads(agent: &Agent) -> Vec<String> {
+    const HEADS: usize = 20;
+    let mut unserved = Vec::new();
+    // The agent ends with its last controller.
+    let mut served = Vec::new();
+    for head in 0..HEADS {
+        let begun = clock::now_ns();
+        let session = session_within(agent, Duration::from_secs(10));
+        let took = Duration::from_nanos(clock::now_ns() - begun);
+        match session {
+            Ok(session) => served.push(session),
+            Err(error) => unserved.push(format!("head {head} after {took:.1?}: {error}")),
+        }
+    }
+    unserved
+}
+
+/// Opens a session. The agent must connect within `patience`, and serve the session within that time,
+/// too.
+fn session_within(agent: &Agent, patience: Duration) -> Result<Connection, ConnectionError> {
+    let address = ([127, 0, 0, 1], agent.hand.port()).into();
+    let mut session = connect_agent(address, &agent.controller, &agent.ready().key, patience)?;
+    let until_ns = clock::after(patience);
+    while session.receive()?.is_empty() {
+        if clock::until(until_ns).is_zero() {
+            return Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(session)
+}
+
+/// Besieges an agent with slow strangers of the heads' own address and of others, and with greetings
+/// that claim the controller's key, which come from `addresses` as fast as they can.
+fn besieged_heads_are_served(name: &str, addresses: &[Ipv4Addr]) {
+    const STRANGERS: u16 = 300;
+    let scratch = Scratch::new(name);
+    let agent = Agent::start(&scratch);
+    let own = Ipv4Addr::LOCALHOST;
+    let from =
+        |at: u16| if at % 2 == 0 { own } else { Ipv4Addr::from_bits(0x7f01_0000 + u32::from(at)) };
+    let mut strangers: Vec<Peer> =
+        (0..STRANGERS).map(|at| Peer::connect_from(from(at), agent.hand.port())).collect();
+    strangers.iter_mut().for_each(|peer| peer.say(&preamble(Purpose::Control)));
+    let flood = Flood::start(addresses, agent.hand.port(), 64, claimed_greeting(&agent));
+    // Strangers that say a byte and no more, as fast as they can, take the places of others.
+    let half_open = Flood::start(addresses, agent.hand.port(), 600, b"G".to_vec());
+    until("the flood has come", || flood.count() > 1000 && half_open.count() > 1000);
+    let unserved = unserved_heads(&agent);
+    let greetings = flood.count();
+    drop((flood, half_open, strangers));
+    assert!(unserved.is_empty(), "after {greetings} greetings of strangers: {unserved:#?}");
+}
+
+#[test]
+fn a_flood_with_the_controllers_key_from_the_heads_address_keeps_no_head_out() {
+    besieged_heads_are_served("flood-own", &[Ipv4Addr::LOCALHOST]);
+}
+
+#[test]
+fn a_flood_with_the_controllers_key_from_another_address_keeps_no_head_out() {
+    besieged_heads_are_served("flood-other", &[Ipv4Addr::new(127, 0, 0, 9)]);
+}
+
+#[test]
+fn a_flood_with_the_controllers_key_from_many_addresses_keeps_no_head_out() {
+    let addresses: Vec<Ipv4Addr> =
+        (1..=2000).map(|at| Ipv4Addr::from_bits(0x7f02_0000 + at)).collect();
+    besieged_heads_are_served("flood-many", &addresses);
+}
+
 #[test]
 fn dolly_7_a_peer_without_the_key_commands_nothing() {
     let scratch = Scratch::new("key");
@@ -262,7 +348,7 @@ fn a_greeting_that_is_sent_again_opens_nothing_and_ends_nothing() {
     stranger.say(&heard.recv().expect("the controller greeted"));
     stranger.hush();
     let _ = stranger.hear_all();
-    let _ = agent.hand.await_log("the peer doesn't hold the right key");
+    let _ = agent.hand.await_log("the greeting is a repetition");
     drop(session);
     assert_eq!(agent.hand.end(), Some(0));
 }
@@ -275,12 +361,8 @@ fn listening_relay(port: u16) -> (SocketAddr, Receiver<Vec<u8>>) {
     std::thread::spawn(move || {
         let (mut near, _) = listener.accept().expect("somebody connects");
         let mut far = TcpStream::connect(("127.0.0.1", port)).expect("the agent listens");
-        let mut greeting = vec![0; PREAMBLE_LEN + 32 + 2];
+        let mut greeting = vec![0; CONTROL_GREETING];
         near.read_exact(&mut greeting).expect("it greets");
-        let length = usize::from(greeting[PREAMBLE_LEN + 32]);
-        greeting.resize(greeting.len() + length, 0);
-        let rest = greeting.len() - length;
-        near.read_exact(&mut greeting[rest..]).expect("it greets");
         far.write_all(&greeting).expect("the agent reads");
         tell.send(greeting).expect("the test waits");
         let (mut back, mut forth) =
@@ -351,7 +433,7 @@ fn recorded_retirement(agent: &Agent) -> Vec<u8> {
     let recording = std::thread::spawn(move || {
         let (mut head, _) = listener.accept().expect("the head connects");
         let mut far = TcpStream::connect(("127.0.0.1", port)).expect("the agent listens");
-        let (mut hello, mut answer, mut proof) = ([0; 114], [0; 82], [0; 23]);
+        let (mut hello, mut answer, mut proof) = ([0; CONTROL_GREETING], [0; 82], [0; 23]);
         head.read_exact(&mut hello).expect("the head greets");
         far.write_all(&hello).expect("the agent reads");
         far.read_exact(&mut answer).expect("the agent answers");
@@ -380,7 +462,7 @@ fn nobody_retires_an_agent_without_its_controllers_key() {
     }
     let mut peer = agent.peer();
     peer.say(&recorded_retirement(&agent));
-    assert_eq!(peer.hear_all().len(), 82, "only the handshake is answered");
+    assert_eq!(peer.hear_all(), b"", "a repetition is not answered");
     // The controller has it replaced only by a newer release, and only while it is idle.
     let retire = |request| retire(address, &agent.controller, &key, request, DEADLINE);
     let asked = retire(RetireRequest::Replace(PROTOCOL));
@@ -435,8 +517,8 @@ fn garbage_behind_a_true_greeting_ends_the_channel() {
     let scratch = Scratch::new("behind");
     let agent = Agent::start(&scratch);
     let mut peer = agent.peer();
-    let first = [&preamble(Purpose::Control)[..], &agent.controller.public].concat();
-    peer.say(&[&first[..], &[96, 0], &random_bytes(96, 1)].concat());
+    let first = claimed_beginning(&agent);
+    peer.say(&[&first[..], &[96, 0], &random_bytes(96 + 16, 1)].concat());
     peer.say(&random_bytes(1 << 20, 2));
     assert_eq!(peer.hear_all(), b"");
     agent.assert_unharmed();

@@ -5,8 +5,9 @@
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
+use super::agreement::Agreement;
 pub use super::curve25519::KEY_LEN;
-use super::curve25519::Resolver;
+use super::curve25519::{Resolver, StaticExchange};
 use super::keys::Secret;
 use super::line::{ChannelError, Line};
 
@@ -47,9 +48,23 @@ impl KeyPair {
     /// Panics if the system provides no random numbers.
     #[must_use]
     pub fn generate() -> Self {
-        let pair = builder(CONTROL, &[]).generate_keypair().expect("the system has random numbers");
+        let pair =
+            builder(CONTROL, &[], None).generate_keypair().expect("the system has random numbers");
         let key = |bytes: Vec<u8>| bytes.try_into().expect("a 25519 key has 32 bytes");
         Self { private: Secret(key(pair.private)), public: key(pair.public) }
+    }
+
+    /// Makes the exchange with the holder of the public key `theirs`, with whom this process has
+    /// connections on the side `side`.
+    ///
+    /// # Errors
+    /// Fails if `theirs` is not a valid key.
+    pub fn agree(&self, side: Side, theirs: &PublicKey) -> Result<Agreement, ChannelError> {
+        let exchange = StaticExchange::new(&self.private.0, theirs).ok_or(ChannelError::Refused)?;
+        Ok(match side {
+            Side::Initiator => Agreement::new(exchange, &self.public, theirs),
+            Side::Responder => Agreement::new(exchange, theirs, &self.public),
+        })
     }
 }
 
@@ -59,20 +74,16 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Starts the control channel's handshake between `ours` and the holder of `theirs`. `prologue`
-    /// is what both sides sent before the handshake.
+    /// Starts the control channel's handshake between the holders of two keys. `prologue` is what
+    /// both sides sent before the handshake.
     ///
     /// # Errors
-    /// Fails if `theirs` is not a valid key.
-    pub fn control(
-        side: Side,
-        ours: &KeyPair,
-        theirs: &PublicKey,
-        prologue: &[u8],
-    ) -> Result<Self, ChannelError> {
-        let builder = builder(CONTROL, prologue)
-            .local_private_key(&ours.private.0)
-            .and_then(|builder| builder.remote_public_key(theirs));
+    /// Never fails: the type ensures that the keys have the right length.
+    pub fn control(side: Side, keys: &Agreement, prologue: &[u8]) -> Result<Self, ChannelError> {
+        let exchange = keys.exchange();
+        let builder = builder(CONTROL, prologue, Some(exchange.clone()))
+            .local_private_key(exchange.private())
+            .and_then(|builder| builder.remote_public_key(exchange.theirs()));
         Self::build(builder, side)
     }
 
@@ -81,7 +92,7 @@ impl Handshake {
     /// # Errors
     /// Never fails: the type ensures that the secret has the right length.
     pub fn link(side: Side, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
-        Self::build(builder(LINK, prologue).psk(0, &secret.0), side)
+        Self::build(builder(LINK, prologue, None).psk(0, &secret.0), side)
     }
 
     fn build(builder: Result<Builder<'_>, snow::Error>, side: Side) -> Result<Self, ChannelError> {
@@ -143,9 +154,9 @@ pub struct Channel {
     pub receiving: Line,
 }
 
-fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
+fn builder<'a>(pattern: &str, prologue: &'a [u8], made: Option<StaticExchange>) -> Builder<'a> {
     let params = pattern.parse().expect("snow supports the pattern");
-    let builder = Builder::with_resolver(params, Box::new(Resolver));
+    let builder = Builder::with_resolver(params, Box::new(Resolver { made }));
     builder.prologue(prologue).expect("the prologue is set once")
 }
 
@@ -163,11 +174,16 @@ mod tests {
         Ok((one.into_channel()?, two.into_channel()?))
     }
 
+    fn control(side: Side, ours: &KeyPair, theirs: &PublicKey, prologue: &[u8]) -> Handshake {
+        let keys = ours.agree(side, theirs).unwrap();
+        Handshake::control(side, &keys, prologue).unwrap()
+    }
+
     #[test]
     fn known_keys_open_a_channel() {
         let (head, agent) = (KeyPair::generate(), KeyPair::generate());
-        let one = Handshake::control(Side::Initiator, &head, &agent.public, b"x").unwrap();
-        let two = Handshake::control(Side::Responder, &agent, &head.public, b"x").unwrap();
+        let one = control(Side::Initiator, &head, &agent.public, b"x");
+        let two = control(Side::Responder, &agent, &head.public, b"x");
         let (mut one, mut two) = shake(one, two).unwrap();
         let mut wire = Vec::new();
         one.sending.seal(b"an order", &mut wire).unwrap();
@@ -183,7 +199,7 @@ mod tests {
     #[test]
     fn the_handshake_of_controllers_never_changes() {
         let (head, agent) = (KeyPair::generate(), KeyPair::generate());
-        let mut ours = Handshake::control(Side::Initiator, &head, &agent.public, b"x").unwrap();
+        let mut ours = control(Side::Initiator, &head, &agent.public, b"x");
         let params = "Noise_KK_25519_ChaChaPoly_BLAKE2s".parse().unwrap();
         let theirs = Builder::new(params).prologue(b"x").unwrap();
         let theirs = theirs.local_private_key(&agent.private.0).unwrap();
@@ -205,11 +221,11 @@ mod tests {
     fn a_wrong_key_a_wrong_secret_or_a_changed_prologue_is_refused() {
         let (head, agent, stranger) =
             (KeyPair::generate(), KeyPair::generate(), KeyPair::generate());
-        let one = Handshake::control(Side::Initiator, &stranger, &agent.public, b"x").unwrap();
-        let two = Handshake::control(Side::Responder, &agent, &head.public, b"x").unwrap();
+        let one = control(Side::Initiator, &stranger, &agent.public, b"x");
+        let two = control(Side::Responder, &agent, &head.public, b"x");
         assert!(shake(one, two).is_err());
-        let one = Handshake::control(Side::Initiator, &head, &agent.public, b"y").unwrap();
-        let two = Handshake::control(Side::Responder, &agent, &head.public, b"x").unwrap();
+        let one = control(Side::Initiator, &head, &agent.public, b"y");
+        let two = control(Side::Responder, &agent, &head.public, b"x");
         assert!(shake(one, two).is_err());
         let one = Handshake::link(Side::Initiator, &Secret([1; 32]), b"").unwrap();
         let two = Handshake::link(Side::Responder, &Secret([2; 32]), b"").unwrap();

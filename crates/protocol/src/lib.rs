@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agreement;
 mod balance;
 mod begin;
 mod bounds;
@@ -26,7 +27,9 @@ mod farm;
 mod farm_access;
 mod files;
 mod frame;
+mod freshness;
 mod head;
+mod hello;
 mod injection;
 mod keys;
 mod known;
@@ -52,6 +55,7 @@ mod survey;
 mod version;
 mod view;
 
+pub use agreement::{Agreement, GreetingStamp, Mac};
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{
     BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, Origin, TRACE_MAX,
@@ -64,6 +68,7 @@ pub use compare::{
     TreeOutline,
 };
 pub use copy_id::CopyId;
+pub use curve25519::exchanges_of_thread;
 pub use cut::{Cut, Operations};
 pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId, SessionOrder};
 pub use digests::{
@@ -86,9 +91,14 @@ pub use files::{
     Stamp, TimeSet, open_file_frame, seal_file_frame,
 };
 pub use frame::{Encoding, FRAME_LEN, Frame, FrameError, Kind};
+pub use freshness::{Freshness, Greetings, Recent};
 pub use head::{
     BadFrame, Fault, HEARTBEAT_NS, Head, HeadEvent, HeadOrder, Moments, NodeOutcome, NodeState,
     Policy, Slow, SlowNodes, Verdict,
+};
+pub use hello::{
+    Claim, HANDSHAKE_MAX, Hello, HelloError, Mark, TICKET_LEN, controller_hello, member_hello,
+    put_message,
 };
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,

@@ -39,6 +39,12 @@ pub enum ChannelError {
     /// The peer does not have the required key, or bytes were changed in transit.
     #[error("the peer doesn't hold the right key, or its bytes were changed in transit")]
     Refused,
+    /// The greeting has come before.
+    #[error("the greeting is a repetition of another peer's, or of an earlier one")]
+    Repeated,
+    /// The greeting may have come before, as too many others: the peer is to come again.
+    #[error("too many greetings that may be repetitions have proved nothing")]
+    Crowded,
     /// The message or frame is too long; contains its length and the maximum length in bytes.
     #[error("message of {0} bytes: the maximum is {1} bytes")]
     TooLong(usize, usize),

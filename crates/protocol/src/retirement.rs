@@ -2,8 +2,9 @@
 //! follow the greeting of [`Purpose::Retire`](super::Purpose::Retire), one from each side.
 //!
 //! All releases have to understand each other here, so these bytes never change, nor do the preamble,
-//! the greeting of a control channel and the frames of [`Line`](super::Line) that carry them. Both
-//! sides ignore further bytes, which a later release may add.
+//! the greeting of a control channel ([`Hello`](super::Hello) with its MAC, and the handshake) and the
+//! frames of [`Line`](super::Line) that carry them. Both sides ignore further bytes, which a later
+//! release may add.
 
 /// What a head asks of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

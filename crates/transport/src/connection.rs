@@ -16,7 +16,7 @@ use garland_protocol::{
 };
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
-use garland_sys::{clock, random, tcp, threads};
+use garland_sys::{clock, random, tcp};
 
 /// The control channel of a session with one agent. Dropping this value ends the session.
 pub struct Connection {
@@ -36,9 +36,6 @@ pub struct Connection {
 /// Connects to the agent at `address`, which must have the public key `theirs`. `ours` is the
 /// head's key pair. `timeout` applies to the TCP connection, and again to the greeting.
 ///
-/// While a process is being killed, its listening socket stays open for a moment: the kernel
-/// accepts a connection and resets it. So a connection that is reset is tried again.
-///
 /// # Errors
 /// When nothing answers in time, the version differs, or the agent does not have that key.
 pub fn connect_agent(
@@ -50,26 +47,7 @@ pub fn connect_agent(
     let session = SessionId(random::bytes());
     let dial = Dial { address, ours: ours.clone(), theirs: *theirs, session };
     let open = ToAgent::Session(SessionOrder::Open(session));
-    for _ in 0..RESETS {
-        match dial.greet((timeout, timeout), &open) {
-            Err(error) if is_reset(&error) => threads::sleep(AFTER_RESET),
-            ended => return ended.and_then(|opened| Connection::new(dial, opened)),
-        }
-    }
     dial.greet((timeout, timeout), &open).and_then(|opened| Connection::new(dial, opened))
-}
-
-/// The number of further attempts after a connection was reset during the greeting.
-const RESETS: u32 = 3;
-
-/// The time between attempts, in which a killed process closes its sockets.
-const AFTER_RESET: Duration = Duration::from_millis(20);
-
-fn is_reset(error: &ConnectionError) -> bool {
-    let (ConnectionError::Connect(_, error) | ConnectionError::Io(error)) = error else {
-        return false;
-    };
-    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 impl Connection {

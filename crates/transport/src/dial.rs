@@ -11,7 +11,7 @@ use garland_protocol::{
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
-use garland_sys::tcp;
+use garland_sys::{clock, tcp, threads};
 use thiserror::Error;
 
 use crate::greeting::{Credentials, LinkError, introduce};
@@ -65,9 +65,47 @@ pub struct Renewed {
     pub(crate) arrived: u64,
 }
 
+/// The time between two attempts after a connection was reset, at first; it doubles up to the maximum.
+const AFTER_RESET: Duration = Duration::from_millis(20);
+const AFTER_RESETS: Duration = Duration::from_millis(160);
+
+/// How long connections that are reset are tried again.
+const RESETS: Duration = Duration::from_secs(5);
+
 /// Opens a connection to the agent at `address` for `purpose`, with a timeout for the TCP connection
 /// and one for the greeting. `first` is the contents of the first frame.
+///
+/// A connection that is reset during the greeting is tried again within the timeout. An agent with
+/// too many strangers resets some. And while a process is being killed, its listening socket stays
+/// open for a moment: the kernel accepts a connection and resets it.
 pub(crate) fn greet(
+    address: SocketAddr,
+    timeouts: (Duration, Duration),
+    purpose: Purpose,
+    credentials: &Credentials<'_>,
+    first: &[u8],
+) -> Result<(TcpStream, Channel), ConnectionError> {
+    let until_ns = clock::after(timeouts.0.min(RESETS));
+    let mut pause = AFTER_RESET;
+    loop {
+        match greet_once(address, timeouts, purpose, credentials, first) {
+            Err(error) if is_reset(&error) && !clock::until(until_ns).is_zero() => {
+                threads::sleep(pause);
+                pause = (2 * pause).min(AFTER_RESETS);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+fn is_reset(error: &ConnectionError) -> bool {
+    let (ConnectionError::Connect(_, error) | ConnectionError::Io(error)) = error else {
+        return false;
+    };
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+}
+
+fn greet_once(
     address: SocketAddr,
     (timeout, answer): (Duration, Duration),
     purpose: Purpose,

@@ -1,23 +1,27 @@
 //! Greets the peers that connect to a port, all in one loop: no thread and no buffer is spent on a
-//! peer before it has proved its identity. Limits the connections that have not completed their
-//! greeting, in total and per address. A new connection replaces the oldest one of those that take
-//! most places, so that slow peers lock nobody out: others complete their greeting in milliseconds.
+//! peer before it has proved its identity.
+//!
+//! A peer is a stranger until it has sent what only the holder of a key or secret can have made. Those
+//! who send that at once, as all do who have one, take no place of strangers. A new stranger that says
+//! less replaces the oldest one of those that take most places, and never a peer that is no stranger.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{ChannelError, Preamble, Purpose, VersionError};
+use garland_protocol::{ChannelError, Claim, CopyId, Preamble, PublicKey, Purpose, VersionError};
 use garland_sys::event::Wake;
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::sync::Mutex;
 use garland_sys::watch::Watch;
 use garland_sys::{clock, tcp, threads};
 
-use crate::greeting::{Claim, Found, Greeting, Guest, LinkError, Step};
-use crate::limits::{GREETING, PEERS, PEERS_OF_ADDRESS};
+use crate::greeting::{Found, Greeting, Guest, LinkError, Step};
+use crate::key_ring::KeyRing;
+use crate::limits::{GREETING, PROVING, STRANGERS, STRANGERS_OF_ADDRESS};
 
 /// The interval at which deadlines of greetings are checked, if there are any.
 const POLL: Duration = Duration::from_millis(100);
@@ -117,19 +121,44 @@ impl Greeters {
 struct Table<'a, H: Host> {
     watch: &'a Watch,
     host: &'a H,
+    ring: KeyRing,
     /// The peers, the oldest first.
     peers: BTreeMap<u64, Peer<H::Owner>>,
-    /// The number of peers of each address, or network of addresses.
-    counts: HashMap<IpAddr, usize>,
+    strangers: Places<IpAddr>,
+    proving: Places<Identity>,
     next: u64,
+}
+
+/// The numbers of places that some peers take, by what they have in common.
+struct Places<K> {
+    counts: HashMap<K, usize>,
+    total: usize,
+}
+
+/// Whose place a peer takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// That of a stranger from this address, or network of addresses.
+    Stranger(IpAddr),
+    /// That of a peer that has only to prove this identity.
+    Proving(Identity),
+}
+
+/// The key or secret that a peer has, if its first bytes are no repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    Key(PublicKey),
+    Secret(CopyId),
 }
 
 /// A peer that has not completed its greeting.
 struct Peer<T> {
     stream: TcpStream,
     address: SocketAddr,
-    /// The address by which the peer is counted; `None` if it is not.
+    /// The address by which the peer is counted as a stranger; `None` if it is not counted.
     origin: Option<IpAddr>,
+    /// The place that the peer takes; none before its first bytes were received.
+    place: Option<Place>,
     greeting: Greeting<T>,
     /// The deadline in monotonic nanoseconds.
     until_ns: u64,
@@ -146,9 +175,49 @@ enum Progress<T> {
     Done(Box<Guest<T>>),
 }
 
+impl<K> Default for Places<K> {
+    fn default() -> Self {
+        Self { counts: HashMap::new(), total: 0 }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Places<K> {
+    fn take(&mut self, of: K) {
+        *self.counts.entry(of).or_default() += 1;
+        self.total += 1;
+    }
+
+    fn release(&mut self, of: K) {
+        if let Some(count) = self.counts.get_mut(&of) {
+            *count -= 1;
+            self.total -= 1;
+            if *count == 0 {
+                self.counts.remove(&of);
+            }
+        }
+    }
+
+    fn count(&self, of: K) -> usize {
+        self.counts.get(&of).copied().unwrap_or(0)
+    }
+
+    /// Returns the largest of the numbers.
+    fn most(&self) -> usize {
+        self.counts.values().max().copied().unwrap_or(0)
+    }
+}
+
 impl<'a, H: Host> Table<'a, H> {
     fn new(watch: &'a Watch, host: &'a H) -> Self {
-        Self { watch, host, peers: BTreeMap::new(), counts: HashMap::new(), next: WAKE }
+        Self {
+            watch,
+            host,
+            ring: KeyRing::default(),
+            peers: BTreeMap::new(),
+            strangers: Places::default(),
+            proving: Places::default(),
+            next: WAKE,
+        }
     }
 
     /// Accepts the connections that have arrived.
@@ -161,72 +230,108 @@ impl<'a, H: Host> Table<'a, H> {
                 // Probably out of file descriptors: wait until some are closed.
                 Err(_) => {
                     threads::sleep(Duration::from_millis(50));
-                    return self.refuse_oldest_of_most("the agent has no file descriptor left");
+                    return self.refuse_greediest("the agent has no file descriptor left");
                 }
             }
         }
     }
 
-    /// Begins to greet a peer. If too many take a place already, the oldest of those that take most
-    /// is refused.
+    /// Greets a new peer as far as its bytes have arrived. It takes a place only if more must come.
     fn enter(&mut self, stream: TcpStream, address: SocketAddr, origin: Option<IpAddr>) {
-        if let Some(origin) = origin {
-            if self.counts.get(&origin).is_some_and(|&count| count >= PEERS_OF_ADDRESS) {
-                let reason =
-                    "too many connections from this address have not completed their greeting";
-                self.refuse_oldest_of(origin, reason);
-            } else if self.counts.values().sum::<usize>() >= PEERS {
-                self.refuse_oldest_of_most(
-                    "too many connections have not completed their greeting",
-                );
-            }
-            *self.counts.entry(origin).or_default() += 1;
-        }
         self.next += 1;
         let number = self.next;
         let until_ns = clock::after(GREETING);
         let greeting = Greeting::default();
-        let peer = Peer { stream, address, origin, greeting, until_ns, waits: false };
-        let watched =
-            peer.stream.set_nodelay(true).and_then(|()| self.watch.add(&peer.stream, number));
-        self.peers.insert(number, peer);
-        if watched.is_err() {
-            // The connection is broken, or cannot be watched.
-            self.remove(number);
-        }
-    }
-
-    fn refuse_oldest_of_most(&mut self, reason: &str) {
-        let most = self.counts.values().max().copied();
-        let has_most = |peer: &Peer<H::Owner>| {
-            peer.origin.is_some_and(|origin| self.counts.get(&origin).copied() == most)
-        };
-        let oldest = self.peers.iter().find(|(_, peer)| has_most(peer)).map(|(number, _)| *number);
-        oldest.into_iter().for_each(|number| self.refuse(number, reason));
-    }
-
-    fn refuse_oldest_of(&mut self, origin: IpAddr, reason: &str) {
-        let mut peers = self.peers.iter();
-        let oldest = peers.find(|(_, peer)| peer.origin == Some(origin)).map(|(number, _)| *number);
-        oldest.into_iter().for_each(|number| self.refuse(number, reason));
+        let peer = Peer { stream, address, origin, place: None, greeting, until_ns, waits: false };
+        self.proceed(number, peer, false);
     }
 
     /// Greets a peer as far as its bytes have arrived.
     fn advance(&mut self, number: u64) {
-        let Some(peer) = self.peers.get_mut(&number) else { return };
-        match peer.advance(self.host) {
-            Ok(Progress::Waits) => {}
-            Ok(Progress::Receives) => {
-                if self.watch.rearm(&peer.stream, number).is_err() {
-                    self.remove(number);
+        if let Some(peer) = self.peers.remove(&number) {
+            self.proceed(number, peer, true);
+        }
+    }
+
+    fn proceed(&mut self, number: u64, mut peer: Peer<H::Owner>, is_watched: bool) {
+        match peer.advance(self.host, &mut self.ring) {
+            Ok(progress @ (Progress::Receives | Progress::Waits)) => {
+                let needed = peer.needed_place();
+                self.give_place(&mut peer, needed);
+                let watched = match (is_watched, progress) {
+                    (false, _) => self.watch.add(&peer.stream, number),
+                    (true, Progress::Receives) => self.watch.rearm(&peer.stream, number),
+                    (true, _) => Ok(()),
+                };
+                match watched {
+                    Ok(()) => drop(self.peers.insert(number, peer)),
+                    // The connection is broken, or cannot be watched.
+                    Err(_) => self.release(&peer),
                 }
             }
             Ok(Progress::Done(guest)) => {
-                if let Some(peer) = self.remove(number) {
-                    self.host.admit(peer.stream, peer.address, *guest);
-                }
+                self.release(&peer);
+                self.host.admit(peer.stream, peer.address, *guest);
             }
-            Err(error) => self.refuse(number, &error.to_string()),
+            Err(error) => {
+                if matches!(error, LinkError::Channel(ChannelError::Crowded)) {
+                    come_again(&peer.stream);
+                }
+                self.release(&peer);
+                self.host.refuse(peer.address, &error.to_string());
+            }
+        }
+    }
+
+    /// Gives a peer the place that it needs now. Another one may have to go for it.
+    fn give_place(&mut self, peer: &mut Peer<H::Owner>, place: Option<Place>) {
+        if place == peer.place {
+            return;
+        }
+        self.release_place(peer.place);
+        match place {
+            Some(Place::Stranger(origin)) => {
+                if self.strangers.count(origin) >= STRANGERS_OF_ADDRESS {
+                    let reason =
+                        "too many connections from this address have not completed their greeting";
+                    self.refuse_oldest(reason, |_, place| place == Place::Stranger(origin));
+                } else if self.strangers.total >= STRANGERS {
+                    self.refuse_greediest("too many connections have not completed their greeting");
+                }
+                self.strangers.take(origin);
+            }
+            Some(Place::Proving(identity)) => {
+                if self.proving.total >= PROVING {
+                    let reason = "too many connections with this key have not proved it";
+                    let most = self.proving.most();
+                    self.refuse_oldest(reason, |table, place| match place {
+                        Place::Proving(identity) => table.proving.count(identity) == most,
+                        Place::Stranger(_) => false,
+                    });
+                }
+                self.proving.take(identity);
+            }
+            None => {}
+        }
+        peer.place = place;
+    }
+
+    /// Refuses the oldest stranger of the address with most of them.
+    fn refuse_greediest(&mut self, reason: &str) {
+        let most = self.strangers.most();
+        self.refuse_oldest(reason, |table, place| match place {
+            Place::Stranger(origin) => table.strangers.count(origin) == most,
+            Place::Proving(_) => false,
+        });
+    }
+
+    /// Refuses the oldest peer whose place is such a one. It may come again.
+    fn refuse_oldest(&mut self, reason: &str, is_such: impl Fn(&Self, Place) -> bool) {
+        let mut peers = self.peers.iter();
+        let oldest = peers.find(|(_, peer)| peer.place.is_some_and(|place| is_such(self, place)));
+        if let Some((&number, peer)) = oldest {
+            come_again(&peer.stream);
+            self.refuse(number, reason);
         }
     }
 
@@ -248,29 +353,51 @@ impl<'a, H: Host> Table<'a, H> {
     }
 
     fn refuse(&mut self, number: u64, reason: &str) {
-        if let Some(peer) = self.remove(number) {
+        if let Some(peer) = self.peers.remove(&number) {
+            self.release(&peer);
             self.host.refuse(peer.address, reason);
         }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Peer<H::Owner>> {
-        let peer = self.peers.remove(&number)?;
+    /// Gives back what a peer takes that has been removed.
+    fn release(&mut self, peer: &Peer<H::Owner>) {
+        // A peer without a place was perhaps never watched, which is no error.
         self.watch.remove(&peer.stream);
-        if let Some(origin) = peer.origin
-            && let Some(count) = self.counts.get_mut(&origin)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&origin);
-            }
+        self.release_place(peer.place);
+    }
+
+    fn release_place(&mut self, place: Option<Place>) {
+        match place {
+            Some(Place::Stranger(origin)) => self.strangers.release(origin),
+            Some(Place::Proving(identity)) => self.proving.release(identity),
+            None => {}
         }
-        Some(peer)
     }
 }
 
+/// Makes the end of a connection a reset, which tells the peer that it may come again.
+fn come_again(stream: &TcpStream) {
+    // Otherwise it ends as that of a peer without the key.
+    let _ = tcp::reset_on_close(stream);
+}
+
 impl<T> Peer<T> {
-    fn advance(&mut self, host: &impl Host<Owner = T>) -> Result<Progress<T>, LinkError> {
-        let advanced = self.exchange(host);
+    /// Returns the place that the peer needs, according to what it has sent.
+    fn needed_place(&self) -> Option<Place> {
+        let origin = self.origin?;
+        Some(match self.greeting.proving() {
+            Some(Claim::Controller(key)) => Place::Proving(Identity::Key(*key)),
+            Some(Claim::Member(id)) => Place::Proving(Identity::Secret(*id)),
+            Some(Claim::Ticket(_)) | None => Place::Stranger(origin),
+        })
+    }
+
+    fn advance(
+        &mut self,
+        host: &impl Host<Owner = T>,
+        ring: &mut KeyRing,
+    ) -> Result<Progress<T>, LinkError> {
+        let advanced = self.exchange(host, ring);
         if let Err(LinkError::Version(VersionError::Version { .. })) = advanced {
             // The peer can report both versions then.
             let _ = tcp::try_send(&self.stream, &Preamble::ours(Purpose::Link).to_bytes());
@@ -278,7 +405,11 @@ impl<T> Peer<T> {
         advanced
     }
 
-    fn exchange(&mut self, host: &impl Host<Owner = T>) -> Result<Progress<T>, LinkError> {
+    fn exchange(
+        &mut self,
+        host: &impl Host<Owner = T>,
+        ring: &mut KeyRing,
+    ) -> Result<Progress<T>, LinkError> {
         let mut buffer = [0; 512];
         loop {
             let wanted = self.greeting.wanted()?.min(buffer.len());
@@ -292,7 +423,7 @@ impl<T> Peer<T> {
                 }
                 continue;
             }
-            match self.greeting.proceed(|purpose, claim| host.find(purpose, claim))? {
+            match self.greeting.proceed(ring, |purpose, claim| host.find(purpose, claim))? {
                 Step::Done(guest) => return Ok(Progress::Done(guest)),
                 Step::Wait(patience) => {
                     if !std::mem::replace(&mut self.waits, true) {
@@ -305,6 +436,7 @@ impl<T> Peer<T> {
                         // The peer had no influence on the time until now.
                         self.until_ns = clock::after(GREETING);
                     }
+                    self.stream.set_nodelay(true)?;
                     // A new connection has room for so few bytes.
                     if tcp::try_send(&self.stream, &bytes)? != Some(bytes.len()) {
                         return Err(io::Error::from(io::ErrorKind::WriteZero).into());
@@ -316,7 +448,7 @@ impl<T> Peer<T> {
 
     /// Returns the reason why a peer is refused whose connection broke or whose deadline passed.
     fn broken(&self, error: io::Error) -> LinkError {
-        match self.waits || self.greeting.is_proving() {
+        match self.waits || self.greeting.proving().is_some() {
             true => ChannelError::Refused.into(),
             false => error.into(),
         }

@@ -7,16 +7,20 @@
 //! they come, so that one loop greets all peers and strangers cost no thread.
 
 use std::io::{self, Read, Write};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, CopyId, FRAME_HEAD, FrameError, Handshake, KeyPair, PREAMBLE_LEN,
-    Preamble, PublicKey, Purpose, Secret, Side, VersionError, length_behind,
+    Channel, ChannelError, Claim, CopyId, FRAME_HEAD, FrameError, HANDSHAKE_MAX, Handshake, Hello,
+    HelloError, KeyPair, PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret, Side, TICKET_LEN,
+    VersionError, controller_hello, length_behind, member_hello, put_message,
 };
 use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;
+use garland_sys::{clock, process, random};
 use thiserror::Error;
 
+use crate::key_ring::{Admission, KeyRing};
 use crate::limits;
 use crate::timed::Timed;
 
@@ -37,6 +41,15 @@ pub enum LinkError {
     Frame(#[from] FrameError),
 }
 
+impl From<HelloError> for LinkError {
+    fn from(error: HelloError) -> Self {
+        match error {
+            HelloError::Version(error) => error.into(),
+            HelloError::Channel(error) => error.into(),
+        }
+    }
+}
+
 /// Returns the reason why a connection broke, for messages.
 pub fn break_reason(error: &io::Error) -> String {
     match error.kind() {
@@ -53,29 +66,6 @@ pub enum Credentials<'a> {
     /// Any other connection: the ID of a copy, meeting, mount or standing chain, and the secret
     /// that both ends know.
     Secret(CopyId, Secret),
-}
-
-impl Credentials<'_> {
-    fn shake(&self, side: Side, prologue: &[u8]) -> Result<Handshake, ChannelError> {
-        match self {
-            Self::Keys(ours, theirs) => Handshake::control(side, ours, theirs, prologue),
-            Self::Secret(_, secret) => Handshake::link(side, secret, prologue),
-        }
-    }
-}
-
-/// The length of a ticket for the program on the wire in bytes. Tickets are hexadecimal, because
-/// shells print them.
-pub const TICKET_LEN: usize = 64;
-
-/// The identity under which a peer connects.
-pub enum Claim {
-    /// The public key of a controller. It proves nothing by itself.
-    Controller(PublicKey),
-    /// The ID of a copy, meeting, mount or standing chain. It proves nothing by itself.
-    Member(CopyId),
-    /// The ticket of a node that fetches the program.
-    Ticket([u8; TICKET_LEN]),
 }
 
 /// What is known of a claimed identity.
@@ -119,13 +109,7 @@ pub fn introduce(
 ) -> Result<Channel, LinkError> {
     let mut peer = Timed::begin(stream, patience)?;
     let preamble = Preamble::ours(purpose).to_bytes();
-    let mut shake = credentials.shake(Side::Initiator, &preamble)?;
-    let mut hello = preamble.to_vec();
-    hello.extend(match credentials {
-        Credentials::Keys(ours, _) => &ours.public[..],
-        Credentials::Secret(id, _) => &id.0,
-    });
-    put_message(&mut hello, &shake.write(&[])?);
+    let (hello, mut shake) = first_bytes(&preamble, credentials)?;
     peer.write_all(&hello)?;
     Preamble::parse(&peer.read_array()?)?;
     shake.read(&read_message(&mut peer)?)?;
@@ -137,12 +121,54 @@ pub fn introduce(
     Ok(channel)
 }
 
+/// Returns the first bytes of a connection, and its handshake.
+fn first_bytes(
+    preamble: &[u8; PREAMBLE_LEN],
+    credentials: &Credentials<'_>,
+) -> Result<(Vec<u8>, Handshake), LinkError> {
+    Ok(match credentials {
+        Credentials::Keys(ours, theirs) => {
+            let keys = ours.agree(Side::Initiator, theirs)?;
+            let mut shake = Handshake::control(Side::Initiator, &keys, preamble)?;
+            let message = shake.write(&[])?;
+            let stamp = keys.stamp(boot(), clock::boot_ns());
+            (controller_hello(preamble, &ours.public, stamp, &message, &keys), shake)
+        }
+        Credentials::Secret(id, secret) => {
+            let mut shake = Handshake::link(Side::Initiator, secret, preamble)?;
+            let message = shake.write(&[])?;
+            (member_hello(preamble, *id, &message), shake)
+        }
+    })
+}
+
+/// Returns what stands for the present boot of this machine, whose clock stamps greetings.
+fn boot() -> &'static [u8] {
+    static BOOT: OnceLock<Vec<u8>> = OnceLock::new();
+    BOOT.get_or_init(|| match process::boot_id() {
+        // Without /proc this process has a clock of its own.
+        id if id.is_empty() => random::bytes::<16>().to_vec(),
+        id => id.into_bytes(),
+    })
+}
+
 /// The accepting side of a greeting, without a socket. Only received bytes are kept, at most a
 /// preamble, an identity and a message.
 pub struct Greeting<T> {
     received: Vec<u8>,
-    /// What the connection belongs to, and its channel, while the peer's first frame is awaited.
-    proving: Option<(T, Channel)>,
+    /// The peer whose first frame is awaited.
+    proving: Option<Proving<T>>,
+}
+
+/// A peer whose first bytes only the holder of its key or secret can have made, if they are no
+/// repetition.
+struct Proving<T> {
+    /// What the connection belongs to.
+    to: T,
+    channel: Channel,
+    claim: Claim,
+    /// The greeting of a controller or member of the cluster.
+    admission: Option<Admission>,
 }
 
 /// The next step of a greeting.
@@ -169,7 +195,7 @@ impl<T> Greeting<T> {
     /// When the peer has another version, or its message is too long.
     pub fn wanted(&self) -> Result<usize, LinkError> {
         let whole = match self.proving {
-            None => hello_len(&self.received)?,
+            None => Hello::wanted(&self.received)?,
             Some(_) => match self.received.first_chunk() {
                 None => FRAME_HEAD,
                 Some(head) => {
@@ -185,54 +211,70 @@ impl<T> Greeting<T> {
         self.received.extend(bytes);
     }
 
-    /// Whether the peer has only to prove its identity by its first frame.
+    /// Returns the identity of the peer if it has only to prove it by its first frame.
     #[must_use]
-    pub fn is_proving(&self) -> bool {
-        self.proving.is_some()
+    pub fn proving(&self) -> Option<&Claim> {
+        self.proving.as_ref().map(|proving| &proving.claim)
     }
 
-    /// Proceeds once no more bytes are wanted. `find` returns what is known of the claimed identity.
+    /// Proceeds once no more bytes are wanted. `find` returns what is known of the claimed identity,
+    /// and `ring` is what is known of keys and earlier greetings.
     ///
     /// # Errors
     /// When the peer is refused.
     pub fn proceed<'k>(
         &mut self,
+        ring: &mut KeyRing,
         find: impl FnOnce(Purpose, &Claim) -> Found<'k, T>,
     ) -> Result<Step<T>, LinkError> {
-        if let Some((to, mut channel)) = self.proving.take() {
+        if let Some(Proving { to, mut channel, admission, .. }) = self.proving.take() {
             // Only the owner of the key or secret can send this frame: the peer's first message may
-            // be a replayed one.
+            // be a repetition.
             let first = channel.receiving.open(&mut self.received).map_err(refused)?;
             let first = first.ok_or(ChannelError::Refused)?;
+            admission.iter().for_each(|admission| ring.prove(admission));
             return Ok(Step::Done(Guest::Member(Welcomed { to, first, channel }).into()));
         }
-        let (preamble, rest) = split(&self.received)?;
-        let purpose = Preamble::parse(preamble)?.purpose;
-        let (claim, message) = match purpose {
-            Purpose::Control | Purpose::Retire => {
-                split(rest).map(|(key, rest)| (Claim::Controller(*key), rest))?
-            }
-            Purpose::Binary => split(rest).map(|(ticket, rest)| (Claim::Ticket(*ticket), rest))?,
-            Purpose::Link | Purpose::Probe | Purpose::Files => {
-                split(rest).map(|(id, rest)| (Claim::Member(CopyId(*id)), rest))?
-            }
-        };
-        let (credentials, to) = match (find(purpose, &claim), claim) {
+        let hello = Hello::parse(&self.received)?;
+        let (credentials, to) = match (find(hello.purpose, &hello.claim), &hello.claim) {
             (Found::Member(credentials, to), _) => (credentials, to),
             (Found::Ticket, Claim::Ticket(ticket)) => {
-                return Ok(Step::Done(Guest::Ticket(ticket).into()));
+                return Ok(Step::Done(Guest::Ticket(*ticket).into()));
             }
             (Found::Later(patience), _) => return Ok(Step::Wait(patience)),
             (Found::Ticket | Found::Nothing, _) => return Err(ChannelError::Refused.into()),
         };
-        let mut shake = credentials.shake(Side::Responder, preamble)?;
-        let (_, message) = split::<LENGTH>(message)?;
-        shake.read(message)?;
-        let mut answer = Preamble::ours(purpose).to_bytes().to_vec();
+        let (mut shake, admission) = answer_to(&hello, &credentials, ring)?;
+        let mut answer = Preamble::ours(hello.purpose).to_bytes().to_vec();
         put_message(&mut answer, &shake.write(&[])?);
-        self.proving = Some((to, shake.into_channel()?));
+        let (channel, claim) = (shake.into_channel()?, hello.claim);
+        self.proving = Some(Proving { to, channel, claim, admission });
         self.received.clear();
         Ok(Step::Answer(answer))
+    }
+}
+
+/// Begins the handshake with a peer that must have `credentials`. Whether it has them, and whether its
+/// greeting has come before, shows before any key exchange.
+fn answer_to(
+    hello: &Hello<'_>,
+    credentials: &Credentials<'_>,
+    ring: &mut KeyRing,
+) -> Result<(Handshake, Option<Admission>), ChannelError> {
+    match credentials {
+        Credentials::Keys(ours, theirs) => {
+            let (keys, admission) = ring.admit(ours, theirs, hello)?;
+            let mut shake = Handshake::control(Side::Responder, keys, hello.preamble)?;
+            shake.read(hello.message)?;
+            Ok((shake, Some(admission)))
+        }
+        Credentials::Secret(_, secret) => {
+            let mut shake = Handshake::link(Side::Responder, secret, hello.preamble)?;
+            // The first message of this handshake has a tag under the secret itself.
+            shake.read(hello.message)?;
+            ring.admit_member(hello.message)?;
+            Ok((shake, None))
+        }
     }
 }
 
@@ -240,43 +282,11 @@ fn refused(_: ChannelError) -> ChannelError {
     ChannelError::Refused
 }
 
-/// The number of bytes of a message's length.
-const LENGTH: usize = 2;
-
-/// Returns the length of a peer's preamble, identity and message, as far as the `received` bytes
-/// tell it.
-fn hello_len(received: &[u8]) -> Result<usize, LinkError> {
-    let Some(preamble) = received.first_chunk() else { return Ok(PREAMBLE_LEN) };
-    let identity = match Preamble::parse(preamble)?.purpose {
-        Purpose::Binary => return Ok(PREAMBLE_LEN + TICKET_LEN),
-        Purpose::Control | Purpose::Retire => size_of::<PublicKey>(),
-        Purpose::Link | Purpose::Probe | Purpose::Files => size_of::<CopyId>(),
-    };
-    let start = PREAMBLE_LEN + identity + LENGTH;
-    let Some(length) = received.get(start - LENGTH..start) else { return Ok(start) };
-    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-    if length > limits::MESSAGE {
-        return Err(ChannelError::TooLong(length, limits::MESSAGE).into());
-    }
-    Ok(start + length)
-}
-
-fn split<const COUNT: usize>(bytes: &[u8]) -> Result<(&[u8; COUNT], &[u8]), ChannelError> {
-    bytes.split_first_chunk().ok_or(ChannelError::Garbage)
-}
-
-/// Appends a handshake message to `out`, after its length (two bytes, little endian).
-fn put_message(out: &mut Vec<u8>, message: &[u8]) {
-    let length = u16::try_from(message.len()).expect("a handshake message is shorter than 64 KiB");
-    out.extend(length.to_le_bytes());
-    out.extend(message);
-}
-
 /// Reads a message of the handshake.
 fn read_message(peer: &mut Timed<'_>) -> Result<Vec<u8>, LinkError> {
     let length = usize::from(u16::from_le_bytes(peer.read_array()?));
-    if length > limits::MESSAGE {
-        return Err(ChannelError::TooLong(length, limits::MESSAGE).into());
+    if length > HANDSHAKE_MAX {
+        return Err(ChannelError::TooLong(length, HANDSHAKE_MAX).into());
     }
     let mut message = vec![0; length];
     peer.read_exact(&mut message)?;

@@ -3,13 +3,18 @@
 
 use std::time::Duration;
 
-/// The maximum number of connections that have not completed their greeting. When another one
-/// comes, the oldest of the address with most of them is closed.
-pub const PEERS: usize = 512;
+/// The maximum number of strangers: connections of which nothing shows yet that they know a key or a
+/// secret. When another one comes, the oldest of the address with most of them is closed.
+pub const STRANGERS: usize = 512;
 
-/// The maximum number of unfinished greetings per address: a neighbour's 64 lanes, and some more.
-/// When another one comes, the oldest of them is closed.
-pub const PEERS_OF_ADDRESS: usize = 72;
+/// The maximum number of strangers of one address: a neighbour's 64 lanes that wait for their copy,
+/// and some more. When another one comes, the oldest of them is closed.
+pub const STRANGERS_OF_ADDRESS: usize = 72;
+
+/// The maximum number of connections that were answered, because only the holder of a key or secret
+/// can have made what they sent, and that have not proved yet that it is no repetition. When another
+/// one comes, the oldest of the key or secret with most of them is closed.
+pub const PROVING: usize = 512;
 
 /// The timeout for a peer's greeting: all of it must arrive within this time.
 pub const GREETING: Duration = Duration::from_secs(5);
@@ -20,7 +25,7 @@ pub const ORDER: Duration = Duration::from_secs(5);
 /// How long a peer that fetches the program waits for the order that announces its ticket.
 pub const TICKET: Duration = Duration::from_secs(1);
 
-/// The maximum length in bytes of a handshake message, and of the first frame.
+/// The maximum length in bytes of the first frame.
 pub const MESSAGE: usize = 256;
 
 /// The timeout for connecting a link or a mount to a node, and again for the answer to its

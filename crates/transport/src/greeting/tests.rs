@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use garland_protocol::PROTOCOL;
+use garland_protocol::{PROTOCOL, exchanges_of_thread};
 use garland_sys::socket::pair;
 
 use super::*;
@@ -14,7 +14,16 @@ fn secret(byte: u8) -> Credentials<'static> {
 }
 
 /// Welcomes the peer at the other end of `far`, which must know `known`.
-fn welcome(mut far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, LinkError> {
+fn welcome(far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, LinkError> {
+    welcome_to(&mut KeyRing::default(), far, known)
+}
+
+/// Welcomes the peer as [`welcome`] does; `ring` remembers earlier ones.
+fn welcome_to(
+    ring: &mut KeyRing,
+    mut far: &TcpStream,
+    known: Credentials<'_>,
+) -> Result<Welcomed<CopyId>, LinkError> {
     let mut greeting = Greeting::default();
     loop {
         let mut bytes = vec![0; greeting.wanted()?];
@@ -23,9 +32,10 @@ fn welcome(mut far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyI
         if greeting.wanted()? > 0 {
             continue;
         }
-        let step = greeting.proceed(|_, claim| match claim {
+        let step = greeting.proceed(ring, |_, claim| match claim {
             Claim::Member(id) => Found::Member(known.clone(), *id),
-            _ => Found::Nothing,
+            Claim::Controller(_) => Found::Member(known.clone(), ID),
+            Claim::Ticket(_) => Found::Nothing,
         });
         match step? {
             Step::Answer(bytes) => far.write_all(&bytes)?,
@@ -86,6 +96,105 @@ fn a_replayed_greeting_is_refused() {
     }
 }
 
+/// Returns the first bytes of a peer that has `credentials`.
+fn recorded(purpose: Purpose, credentials: &Credentials<'_>) -> Vec<u8> {
+    first_bytes(&Preamble::ours(purpose).to_bytes(), credentials).expect("it can greet").0
+}
+
+/// Returns the error of a greeting that begins with `hello` and is followed by other bytes, and the
+/// number of key exchanges that it cost.
+fn cost(ring: &mut KeyRing, hello: &[u8], known: &Credentials<'_>) -> (LinkError, u64) {
+    let (mut near, far) = pair().unwrap();
+    near.write_all(hello).expect("it is there");
+    near.write_all(&[9; 40]).expect("it is there");
+    let before = exchanges_of_thread();
+    let refused = welcome_to(ring, &far, known.clone()).map(drop).expect_err("it proves nothing");
+    (refused, exchanges_of_thread() - before)
+}
+
+const SHARED_PURPOSES: [Purpose; 3] = [Purpose::Link, Purpose::Probe, Purpose::Files];
+
+#[test]
+fn who_names_the_controllers_public_key_costs_no_key_exchange() {
+    let (head, agent, stranger) = (KeyPair::generate(), KeyPair::generate(), KeyPair::generate());
+    let mut ring = KeyRing::default();
+    let known = Credentials::Keys(&agent, head.public);
+    let pretender = KeyPair { public: head.public, ..stranger };
+    for purpose in [Purpose::Control, Purpose::Retire] {
+        let hello = recorded(purpose, &Credentials::Keys(&pretender, agent.public));
+        // What the keys have in common is found out once.
+        let _ = cost(&mut ring, &hello, &known);
+        for at in 32..hello.len() {
+            let mut changed = hello.clone();
+            // The length of the message stays, or the greeting would have another end.
+            changed[at] ^= u8::from(!(80..82).contains(&at));
+            let (refused, exchanges) = cost(&mut ring, &changed, &known);
+            assert!(matches!(refused, LinkError::Channel(ChannelError::Refused)), "{refused:?}");
+            assert_eq!(exchanges, 0, "byte {at}");
+        }
+    }
+    // Every byte of the controller's own greeting counts, too.
+    let hello = recorded(Purpose::Control, &Credentials::Keys(&head, agent.public));
+    for at in (8..hello.len()).filter(|at| !(8..11).contains(at) && !(80..82).contains(at)) {
+        let mut changed = hello.clone();
+        changed[at] ^= 1;
+        let (refused, exchanges) = cost(&mut ring, &changed, &known);
+        assert!(matches!(refused, LinkError::Channel(ChannelError::Refused)), "{refused:?}");
+        assert_eq!(exchanges, 0, "byte {at}");
+    }
+}
+
+#[test]
+fn a_stranger_on_a_link_costs_no_key_exchange() {
+    let mut ring = KeyRing::default();
+    for purpose in SHARED_PURPOSES {
+        let (refused, exchanges) = cost(&mut ring, &recorded(purpose, &secret(2)), &secret(1));
+        assert!(matches!(refused, LinkError::Channel(ChannelError::Refused)), "{refused:?}");
+        assert_eq!(exchanges, 0);
+    }
+}
+
+#[test]
+fn a_repeated_greeting_costs_no_key_exchange() {
+    let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+    let mut ring = KeyRing::default();
+    let (ours, known) =
+        (Credentials::Keys(&head, agent.public), Credentials::Keys(&agent, head.public));
+    let shared = (secret(1), secret(1));
+    let kinds = [Purpose::Control, Purpose::Retire].map(|purpose| (purpose, &ours, &known));
+    let others = SHARED_PURPOSES.map(|purpose| (purpose, &shared.0, &shared.1));
+    for (purpose, ours, known) in kinds.into_iter().chain(others) {
+        let hello = recorded(purpose, ours);
+        let (refused, exchanges) = cost(&mut ring, &hello, known);
+        assert!(exchanges > 0, "the first one is answered");
+        assert!(matches!(refused, LinkError::Channel(ChannelError::Refused)), "{refused:?}");
+        for _ in 0..3 {
+            let (refused, exchanges) = cost(&mut ring, &hello, known);
+            assert!(matches!(refused, LinkError::Channel(ChannelError::Repeated)), "{refused:?}");
+            assert_eq!(exchanges, 0, "{purpose:?}");
+        }
+    }
+}
+
+/// Also after its clock is known, and while others with that key greet.
+#[test]
+fn a_head_is_greeted_again_and_again() {
+    let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+    let mut ring = KeyRing::default();
+    for _ in 0..300 {
+        let (near, far) = pair().unwrap();
+        let (ours, theirs) = (head.clone(), agent.public);
+        let greets = thread::spawn(move || {
+            let keys = Credentials::Keys(&ours, theirs);
+            introduce(&near, limits::ANSWER, Purpose::Control, &keys, b"first").map(drop)
+        });
+        let known = Credentials::Keys(&agent, head.public);
+        let welcomed = welcome_to(&mut ring, &far, known).map(|welcomed| welcomed.first);
+        assert_eq!(welcomed.expect("it has the key"), b"first");
+        greets.join().expect("it ends").expect("it is answered");
+    }
+}
+
 /// Heads and agents of all releases read this of each other: the lengths and their order never
 /// change.
 #[test]
@@ -98,15 +207,21 @@ fn the_greeting_of_a_retirement_never_changes() {
         introduce(&near, limits::ANSWER, Purpose::Retire, &keys, b"E\0\0").map(drop)
     });
     let start = [&b"GARLAND\n"[..], &PROTOCOL.to_le_bytes(), b"R"].concat();
-    let mut hello = [0; 32 + 32 + 2 + 48];
+    let mut hello = [0; 32 + 32 + 8 + 8 + 2 + 48 + 16];
     far.read_exact(&mut hello).expect("the head greets");
     assert_eq!(hello[..11], start);
-    assert_eq!((&hello[32..64], &hello[64..66]), (&head.public[..], &[48, 0][..]));
+    assert_eq!((&hello[32..64], &hello[80..82]), (&head.public[..], &[48, 0][..]));
+    let keys = agent.agree(Side::Responder, &head.public).expect("the key is valid");
+    assert_eq!(hello[64..72], keys.stamp(boot(), 0).clock);
+    let time_ns = u64::from_le_bytes(hello[72..80].try_into().expect("eight bytes"));
+    assert!(time_ns <= clock::boot_ns() && time_ns > 0, "nanoseconds since the boot");
+    assert_eq!(hello[130..], keys.mac(&hello[..130]));
     // That of another release is answered like it, in which only the version differs.
     let mut greeting = Greeting::default();
     greeting.receive(&hello);
     assert_eq!(greeting.wanted().expect("it is a greeting"), 0);
-    let step = greeting.proceed(|purpose, claim| match (purpose, claim) {
+    let mut ring = KeyRing::default();
+    let step = greeting.proceed(&mut ring, |purpose, claim| match (purpose, claim) {
         (Purpose::Retire, Claim::Controller(key)) => {
             Found::Member(Credentials::Keys(&agent, *key), ())
         }
@@ -124,7 +239,7 @@ fn the_greeting_of_a_retirement_never_changes() {
     far.read_exact(&mut proof).expect("the head proves its key");
     greeting.receive(&proof);
     assert_eq!(greeting.wanted().expect("it is a frame"), 0);
-    match greeting.proceed(|_, _| Found::Nothing).expect("it has its key") {
+    match greeting.proceed(&mut ring, |_, _| Found::Nothing).expect("it has its key") {
         Step::Done(guest) => match *guest {
             Guest::Member(welcomed) => assert_eq!(welcomed.first, b"E\0\0"),
             Guest::Ticket(_) => panic!("it has no ticket"),

@@ -1,0 +1,105 @@
+//! What the loop that greets peers remembers: the key exchanges with those who may greet, each made
+//! once, and their last greetings.
+
+use std::collections::HashMap;
+
+use garland_protocol::{
+    Agreement, ChannelError, Freshness, GreetingStamp, Greetings, Hello, KeyPair, Mac, PublicKey,
+    Recent, Side,
+};
+use garland_sys::clock;
+
+/// The maximum number of keys whose exchange is kept. Only keys that the agent knows take a place.
+const KEYS_MAX: usize = 1024;
+
+/// The maximum number of greetings of links, meetings and mounts that are kept: more than the agents
+/// of a copy open during it.
+const SHARED_MAX: usize = 4096;
+
+/// The known keys, and their last greetings.
+#[derive(Default)]
+pub struct KeyRing {
+    keys: HashMap<PublicKey, KnownKey>,
+    /// The last greetings of those who have proved a secret. Secrets are short-lived.
+    shared: Recent,
+    /// The number of greetings until now, by which the key that was used least recently is found.
+    uses: u64,
+}
+
+struct KnownKey {
+    agreement: Agreement,
+    greetings: Greetings,
+    used: u64,
+}
+
+/// The greeting of a controller or member whose MAC is valid.
+pub struct Admission {
+    key: PublicKey,
+    stamp: GreetingStamp,
+    freshness: Freshness,
+}
+
+impl KeyRing {
+    /// Checks that a greeting is of the holder of the key `theirs`, and that it has not come before.
+    /// This takes a hash, except for the first greeting with that key.
+    ///
+    /// # Errors
+    /// When the greeting has no valid MAC, has come before, or may have, as too many others.
+    pub fn admit(
+        &mut self,
+        ours: &KeyPair,
+        theirs: &PublicKey,
+        hello: &Hello<'_>,
+    ) -> Result<(&Agreement, Admission), ChannelError> {
+        let mark = hello.mark.as_ref().ok_or(ChannelError::Refused)?;
+        if !self.keys.contains_key(theirs) {
+            let agreement = ours.agree(Side::Responder, theirs)?;
+            self.make_room();
+            let known = KnownKey { agreement, greetings: Greetings::default(), used: 0 };
+            self.keys.insert(*theirs, known);
+        }
+        self.uses += 1;
+        let known = self.keys.get_mut(theirs).ok_or(ChannelError::Refused)?;
+        known.used = self.uses;
+        if !mark.is_of(&known.agreement) {
+            return Err(ChannelError::Refused);
+        }
+        let freshness = known.greetings.judge(&mark.stamp, &mark.mac, clock::now_ns());
+        match freshness {
+            Freshness::New | Freshness::Doubtful => {
+                let admission = Admission { key: *theirs, stamp: mark.stamp, freshness };
+                Ok((&known.agreement, admission))
+            }
+            Freshness::Repeated => Err(ChannelError::Repeated),
+            Freshness::Crowded => Err(ChannelError::Crowded),
+        }
+    }
+
+    /// Notes that the peer has proved that it has its key.
+    pub fn prove(&mut self, admission: &Admission) {
+        if let Some(known) = self.keys.get_mut(&admission.key) {
+            known.greetings.prove(&admission.stamp, admission.freshness);
+        }
+    }
+
+    /// Checks that the first message of a peer that knows a secret has not come before.
+    ///
+    /// # Errors
+    /// When it has.
+    pub fn admit_member(&mut self, message: &[u8]) -> Result<(), ChannelError> {
+        let tag: &Mac = message.last_chunk().ok_or(ChannelError::Refused)?;
+        match self.shared.insert(*tag, SHARED_MAX) {
+            true => Ok(()),
+            false => Err(ChannelError::Repeated),
+        }
+    }
+
+    /// Forgets the key that was used least recently if there are too many.
+    fn make_room(&mut self) {
+        if self.keys.len() < KEYS_MAX {
+            return;
+        }
+        let oldest = self.keys.iter().min_by_key(|(_, known)| known.used).map(|(key, _)| *key);
+        let _ = oldest.and_then(|key| self.keys.remove(&key));
+    }
+}
