@@ -47,7 +47,7 @@ macro_rules! targets {
 targets! {
     files: known manifest name plan trace tree;
     texts: cluster_file node_list ready_line target topology_file;
-    wires: channel digests fabric_answer frame from_agent preamble to_agent;
+    wires: channel digests fabric_answer frame from_agent greeting preamble to_agent;
 }
 
 /// Returns the target of this name.

@@ -245,6 +245,64 @@ pub(crate) mod preamble {
     }
 }
 
+/// The first bytes of a greeting: as many as are wanted are one, or an error. Only the holder of the key
+/// can make those of a controller, and every one that he makes is believed.
+pub(crate) mod greeting {
+    use garland_protocol::{
+        Agreement, CopyId, GreetingStamp, Hello, KeyPair, PREAMBLE_LEN, Preamble, Purpose, Role,
+        Secret, controller_hello, member_hello,
+    };
+
+    const ID: CopyId = CopyId([5; 16]);
+
+    pub(crate) fn parse(bytes: &[u8]) -> bool {
+        let mut received = bytes;
+        let keys = keys();
+        let readable = loop {
+            match Hello::wanted(received) {
+                Err(_) => return false,
+                Ok(wanted) if wanted > received.len() => break false,
+                Ok(wanted) if wanted < received.len() => received = &received[..wanted],
+                Ok(_) => break true,
+            }
+        };
+        let hello = Hello::parse(received);
+        assert!(!readable || hello.is_ok(), "a whole greeting is refused: {hello:?}");
+        let Ok(hello) = hello else { return false };
+        if let Some(mark) = hello.mark.filter(|mark| mark.is_of(&keys)) {
+            let own = controller_hello(hello.preamble, &[7; 32], mark.stamp, hello.message, &keys);
+            assert_eq!(received, own, "a forged greeting was believed");
+        }
+        let mut made = made(bytes);
+        let whole = Hello::parse(&made).expect("it is a greeting");
+        assert!(whole.mark.is_some_and(|mark| mark.is_of(&keys)), "it was made by the holder");
+        let at = bytes.len() * 31 % (made.len() - PREAMBLE_LEN) + PREAMBLE_LEN;
+        made[at] ^= 1;
+        let mark = Hello::parse(&made).ok().and_then(|hello| hello.mark);
+        assert!(mark.is_none_or(|mark| !mark.is_of(&keys)), "a changed greeting was believed");
+        readable
+    }
+
+    fn keys() -> Agreement {
+        let (ours, theirs) = (KeyPair { private: Secret([3; 32]), public: [7; 32] }, [9; 32]);
+        ours.agree(Role::Initiator, &theirs).expect("the key is valid")
+    }
+
+    /// Returns a greeting of the controller, with some of these bytes as its message.
+    fn made(bytes: &[u8]) -> Vec<u8> {
+        let stamp = GreetingStamp { clock: [1; 8], time_ns: bytes.len() as u64 };
+        let preamble = Preamble::ours(Purpose::Retire).to_bytes();
+        controller_hello(&preamble, &[7; 32], stamp, &bytes[..bytes.len().min(96)], &keys())
+    }
+
+    pub(crate) fn examples() -> Vec<Vec<u8>> {
+        let preamble = |purpose| Preamble::ours(purpose).to_bytes();
+        let ticket = [&preamble(Purpose::Binary)[..], &[b'a'; 64]].concat();
+        let link = member_hello(&preamble(Purpose::Link), ID, &[4; 48]);
+        vec![made(&[3; 48]), link, ticket]
+    }
+}
+
 /// Messages to agents: input is a message that survives writing and parsing, or none.
 pub(crate) mod to_agent {
     use garland_protocol::{Message, ToAgent};

@@ -159,6 +159,6 @@ macro_rules! fuzzed {
 }
 
 fuzzed! {
-    channel cluster_file digests fabric_answer frame from_agent known manifest name node_list plan preamble
+    channel cluster_file digests fabric_answer frame from_agent greeting known manifest name node_list plan preamble
     ready_line target to_agent topology_file trace tree
 }
