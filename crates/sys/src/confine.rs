@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -132,6 +132,32 @@ impl Root {
         }
         Ok((self.open_existing(path)?, parents))
     }
+}
+
+/// Opens the regular file or directory that `found` stands for (O_PATH) for reading. What else it may be, such as a
+/// pipe or a device, is not opened: that alone may wait for ever, take a message or start a watchdog.
+///
+/// # Errors
+/// When it is something else (ELOOP for a symbolic link), or cannot be opened.
+pub fn open_found(found: &OwnedFd) -> io::Result<OwnedFd> {
+    match FileType::from_raw_mode(fstat(found)?.st_mode) {
+        FileType::RegularFile | FileType::Directory => {}
+        FileType::Symlink => return Err(Errno::LOOP.into()),
+        _ => return Err(io::Error::other("it is neither a regular file nor a directory")),
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    // The path leads to the very file that was looked at, whatever has its name by now.
+    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+    Ok(openat(CWD, path, flags, Mode::empty())?)
+}
+
+/// Finds `path` in `folder` without opening it (O_PATH) and without following a symbolic link at its end.
+///
+/// # Errors
+/// When there is no such entry.
+pub fn find_itself(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, path, flags, Mode::empty())?)
 }
 
 /// Returns a descriptor of the directory `path` below `top`. It can only be used to look up names
