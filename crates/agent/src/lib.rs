@@ -37,4 +37,5 @@ mod waiter;
 
 pub use agent::{AgentConfig, AgentError};
 pub use farm::{JobExecutor, Place, facts, guard};
+pub use names::NameStore;
 pub use run::{run_agent, serve};

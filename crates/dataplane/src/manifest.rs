@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
 use garland_core::tree::DEPTH_MAX;
-use garland_protocol::{NameManifest, NamedFile};
-use garland_sys::confine::Root;
+use garland_protocol::{NAMED_MODE, NameManifest, NamedFile};
+use garland_sys::confine::{Root, find_itself, open_found};
 use garland_sys::error::reason;
 use rustix::fs::{Dir, FileType, fstat};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use crate::block_index::holding::Holding;
 use crate::block_index::{Opened, Records};
 use crate::pace::Pace;
-use crate::tree::{open_directory, open_file};
+use crate::tree::open_directory;
 
 /// Reads the files of a manifest.
 pub struct ManifestReader<'a> {
@@ -36,16 +36,20 @@ pub struct ManifestReader<'a> {
 
 impl ManifestReader<'_> {
     /// Returns the manifest of the file or directory `path`, and its path below the root without a slash at the
-    /// beginning and without symbolic links (raw bytes).
+    /// beginning and without symbolic links (raw bytes). Modes are reduced to [`NAMED_MODE`].
     ///
     /// # Errors
     /// When something cannot be read, changes meanwhile, or is neither a directory nor a regular file, or when there are no
     /// files.
     pub fn read(&self, path: &Path) -> Result<(Vec<u8>, NameManifest), String> {
         let told = |error: io::Error| format!("cannot open {}: {}", path.display(), reason(&error));
-        let entry = self.root.open_entry(path).map_err(told)?;
+        let entry = self.root.find(path).and_then(|found| open_found(&found)).map_err(told)?;
         let real = real_path(self.root, &entry).map_err(told)?;
-        let base = real.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec();
+        // The name is the one that was asked for, also if it is that of a link.
+        let base = match path.file_name() {
+            Some(name) => name.as_bytes().to_vec(),
+            None => real.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec(),
+        };
         let is_tree = fstat(&entry)
             .map(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
             .map_err(|error| told(error.into()))?;
@@ -94,14 +98,17 @@ impl ManifestReader<'_> {
             if let Ok(inner) = open_directory(folder, &name) {
                 self.directory(&inner, path, files, depth + 1)?;
             } else {
-                let file = open_file(folder, &name).map_err(|error| match error {
-                    Errno::LOOP => {
-                        format!("{} is a symbolic link, which names cannot have", shown(path))
+                let found = find_itself(folder, Path::new(OsStr::from_bytes(&name)));
+                let file = found.and_then(|found| open_found(&found)).map_err(|error| {
+                    match error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+                        true => {
+                            format!("{} is a symbolic link, which names cannot have", shown(path))
+                        }
+                        false => told(path, error),
                     }
-                    error => told(path, error.into()),
                 })?;
                 let at = PathBuf::from(OsStr::from_bytes(path));
-                files.push(self.file(file, path.clone(), &at)?);
+                files.push(self.file(File::from(file), path.clone(), &at)?);
             }
             path.truncate(above);
         }
@@ -128,7 +135,7 @@ impl ManifestReader<'_> {
         let digests =
             digests.ok_or_else(|| told(io::Error::other("it changed while it was read")))?;
         records.note(&held.file, &opened, layout, &digests);
-        let (mode, modified) = (stat.mode() & 0o7777, opened.stamp.modified);
+        let (mode, modified) = (stat.mode() & NAMED_MODE, opened.stamp.modified);
         Ok(NamedFile { path, mode, modified, layout, digests })
     }
 }

@@ -13,7 +13,7 @@ pub struct Publish {
     /// The file or directory: a path on this machine, NODES:PATH, or the address of an object, or of a prefix with a slash at
     /// its end (s3://.., https://..).
     ///
-    /// It stays where it is; objects are read once now, and later only if no other holder is left. The nodes need standing agents (`garland up`). A directory may have only regular files
+    /// It stays where it is; objects are read once now, and later only if no other holder answers. The nodes need standing agents (`garland up`). A directory may have only regular files
     /// and directories in it; empty directories do not count.
     // A path is arbitrary bytes.
     pub path: OsString,

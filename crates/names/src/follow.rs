@@ -50,7 +50,8 @@ impl Fetching {
         // Others read what has arrived here by the agent of this node. If it cannot serve them, they
         // read from others.
         let serving = [own.clone()];
-        let _ = keepers::register(access, entry, manifest, &serving, interrupts);
+        let (encoded, _) = manifest.encode().map_err(Failure::nothing)?;
+        let _ = keepers::register(access, entry, &encoded, &serving, interrupts);
         let before = Keepers::open(access, interrupts)?.fetch(entry, &own)?;
         let (renewing, ended) = channel();
         let (access, interrupts) = (Arc::clone(access), Arc::clone(interrupts));

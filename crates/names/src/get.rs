@@ -221,7 +221,8 @@ fn served(
     access: &Access,
     interrupts: &Interrupts,
 ) -> Result<Vec<NameHolder>, Failure> {
-    let registered = keepers::register(access, entry, manifest, found, interrupts)?;
+    let (manifest, _) = manifest.encode().map_err(Failure::nothing)?;
+    let registered = keepers::register(access, entry, &manifest, found, interrupts)?;
     let told = |UnservedHolder { node, reason }| {
         garland_terminal::errln!("{node} does not serve the content to others: {reason}");
     };
@@ -270,5 +271,6 @@ fn remember(
             now.add(holder);
         }
     }
+    // If it has changed meanwhile, there is nothing to record.
     keepers.keep(&now, &[]).map(drop)
 }

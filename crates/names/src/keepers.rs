@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use garland_control::{Agent, ask_names};
+use garland_control::{Agent, ask_names, ask_records};
 use garland_core::cluster::Node;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
@@ -11,16 +11,31 @@ use garland_fleet::standing::Standing;
 use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{
-    NameEntry, NameHolder, NameManifest, NamesOrder, Secret, check_name, content_digest,
+    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name, content_digest,
 };
 use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::access::Access;
+use crate::records::{self, Answer, Keeping};
 
 /// The number of agents that keep the names.
 const KEEPERS: usize = 3;
+
+/// How many times a command tries to change a name that others change at the same time.
+pub const ATTEMPTS_MAX: usize = 8;
+
+/// The maximum number of names of which a command says what is wrong with them.
+const TOLD_MAX: usize = 10;
+
+/// What became of an entry that the keepers were told to keep.
+pub enum Kept {
+    /// The nodes that keep it, at least one.
+    By(Vec<String>),
+    /// One of them has this newer record of the name, which is valid instead.
+    Newer(NameRecord),
+}
 
 /// The agents that keep names.
 pub struct Keepers<'a> {
@@ -98,6 +113,11 @@ impl<'a> Keepers<'a> {
 
     /// Returns the entry of `name`; `None` if there is no such name, or it has ended.
     pub fn find(&mut self, name: &str) -> Result<Option<NameEntry>, Failure> {
+        Ok(self.latest(name)?.filter(|entry| entry.record.content().is_some()))
+    }
+
+    /// Returns the newest entry of `name`, also if it has ended; `None` if there never was one.
+    pub fn latest(&mut self, name: &str) -> Result<Option<NameEntry>, Failure> {
         check_name(name).map_err(Failure::usage)?;
         let mut found = self.all(Some(name))?;
         if !found.contains_key(name) {
@@ -105,49 +125,47 @@ impl<'a> Keepers<'a> {
             self.connect(usize::MAX);
             found = self.all(Some(name))?;
         }
-        Ok(found.remove(name).filter(|entry| entry.record.content().is_some()))
+        Ok(found.remove(name))
     }
 
     /// Returns the entries of `name` or of all names, also of those that have ended, by name. Keepers that lack a
-    /// newer one get it.
+    /// newer one get it; what they cannot get is told, and hinders nothing else.
     pub fn all(&mut self, name: Option<&str>) -> Result<BTreeMap<String, NameEntry>, Failure> {
         let answers = self.ask(&NamesOrder::Find(name.map(str::to_owned)), &[])?;
-        let mut found: BTreeMap<String, NameEntry> = BTreeMap::new();
-        let is_ours = |entry: &NameEntry| entry.record.is_signed_by(self.access.records());
-        let told = answers.iter().flatten().flat_map(|answer| &answer.entries);
-        for entry in told {
-            match found.get_mut(entry.record.name()) {
-                Some(known) if known.record.number() > entry.record.number() => {}
-                Some(known) if known.record == entry.record => {
-                    entry.holders.iter().for_each(|holder| {
-                        if !known.holders.contains(holder) {
-                            known.add(holder.clone());
-                        }
-                    });
+        let found = records::newest(answers.iter());
+        // Members change nothing.
+        if self.access.member().is_none() {
+            let mut untold = Vec::new();
+            for entry in found.values() {
+                let others = answers.iter().enumerate().take(KEEPERS);
+                let lacking = others.filter(|(_, answer)| records::lacks(answer, entry));
+                let lacking: Vec<usize> = lacking.map(|(keeper, _)| keeper).collect();
+                if !lacking.is_empty() {
+                    untold.extend(self.repair(entry, &lacking)?);
                 }
-                _ if is_ours(entry) => {
-                    found.insert(entry.record.name().to_owned(), entry.clone());
-                }
-                _ => {}
             }
-        }
-        let lacks = |entry: &&NameEntry| {
-            answers
-                .iter()
-                .take(KEEPERS)
-                .flatten()
-                .any(|answer| !answer.entries.iter().any(|has| has.record == entry.record))
-        };
-        let is_member = self.access.member().is_some();
-        let lacking = found.values().filter(|entry| !is_member && lacks(entry));
-        for entry in lacking.cloned().collect::<Vec<_>>() {
-            let manifest = match entry.record.content() {
-                Some(_) => self.bytes(&entry)?,
-                None => Vec::new(),
-            };
-            self.keep(&entry, &manifest)?;
+            tell(&untold);
         }
         Ok(found)
+    }
+
+    /// Gives an entry to the keepers with the numbers `lacking`, which lack it. Returns why that failed, if so.
+    fn repair(&mut self, entry: &NameEntry, lacking: &[usize]) -> Result<Option<String>, Failure> {
+        let name = entry.record.name();
+        let manifest = match self.bytes_if_any(entry)? {
+            Ok(manifest) => manifest,
+            Err(reason) => {
+                let cure = "publish the content again, or unpublish the name";
+                return Ok(Some(format!("{reason}: {cure}")));
+            }
+        };
+        let order = NamesOrder::Keep(Box::new(entry.clone()), *self.access.records());
+        let answers = self.ask_some(|keeper| lacking.contains(&keeper), &order, &manifest)?;
+        let told = answers.iter().find_map(|(keeper, answer)| {
+            let reason = answer.as_ref().err()?;
+            Some(format!("{} does not keep {name}: {reason}", self.nodes[*keeper]))
+        });
+        Ok(told)
     }
 
     /// Returns the manifest of an entry.
@@ -160,31 +178,44 @@ impl<'a> Keepers<'a> {
 
     /// Returns the encoded manifest of an entry, from the first keeper that has it.
     fn bytes(&mut self, entry: &NameEntry) -> Result<Vec<u8>, Failure> {
-        let name = entry.record.name();
-        let root = entry.record.content().map(|content| content.root);
-        let answers = self.ask(&NamesOrder::Manifest(name.to_owned()), &[])?;
-        let mut manifests = answers.into_iter().flatten().map(|answer| answer.manifest);
-        let sound = manifests.find(|bytes| Some(content_digest(bytes)) == root);
-        sound.ok_or_else(|| {
-            Failure::nothing(format!("no agent has the manifest of {name} unchanged"))
-                .hint("publish the content again")
-        })
+        let bytes = self.bytes_if_any(entry)?;
+        bytes.map_err(|reason| Failure::nothing(reason).hint("publish the content again"))
     }
 
-    /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root. Returns the nodes
-    /// that keep it, at least one.
-    pub fn keep(&mut self, entry: &NameEntry, manifest: &[u8]) -> Result<Vec<String>, Failure> {
+    /// Returns the encoded manifest of an entry, empty if its name has ended, or that no keeper has it.
+    fn bytes_if_any(&mut self, entry: &NameEntry) -> Result<Result<Vec<u8>, String>, Failure> {
+        let Some(content) = entry.record.content() else { return Ok(Ok(Vec::new())) };
+        let name = entry.record.name();
+        let answers = self.ask(&NamesOrder::Manifest(name.to_owned()), &[])?;
+        let mut manifests = answers.into_iter().flatten().map(|answer| answer.manifest);
+        let sound = manifests.find(|bytes| content_digest(bytes) == content.root);
+        Ok(sound.ok_or_else(|| format!("no agent has the manifest of {name} unchanged")))
+    }
+
+    /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root. Those that refuse it
+    /// are told, if others keep it.
+    ///
+    /// # Errors
+    /// When nobody keeps it.
+    pub fn keep(&mut self, entry: &NameEntry, manifest: &[u8]) -> Result<Kept, Failure> {
+        let order = NamesOrder::Keep(Box::new(entry.clone()), *self.access.records());
         // Others would not be told of what is newer: what they kept would be old.
-        let others = self.agents.split_off(self.agents.len().min(KEEPERS));
-        let answers = self.ask(&NamesOrder::Keep(Box::new(entry.clone())), manifest)?;
-        self.agents.extend(others);
-        let kept = self.nodes.iter().zip(&answers).filter(|(_, answer)| answer.is_ok());
-        let kept: Vec<String> = kept.map(|(node, _)| node.clone()).collect();
-        if let (true, Some(Err(reason))) = (kept.is_empty(), answers.first()) {
-            let name = entry.record.name();
-            return Err(Failure::nothing(format!("no agent keeps {name}: {reason}")));
+        let answers = self.ask_some(|keeper| keeper < KEEPERS, &order, manifest)?;
+        let name = entry.record.name();
+        let answers = answers.iter().map(|(keeper, answer)| (*keeper, answer));
+        match records::kept(&entry.record, answers) {
+            Keeping::Kept(keepers, refused) => {
+                for reason in refused {
+                    garland_terminal::errln!("names: an agent does not keep {name}: {reason}");
+                }
+                Ok(Kept::By(keepers.iter().map(|keeper| self.nodes[*keeper].clone()).collect()))
+            }
+            Keeping::Superseded(newer) => Ok(Kept::Newer(newer)),
+            Keeping::Refused(reasons) => {
+                let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+                Err(Failure::nothing(format!("no agent keeps {name}: {reasons}")))
+            }
         }
-        Ok(kept)
     }
 
     /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
@@ -198,13 +229,21 @@ impl<'a> Keepers<'a> {
         let Ok(mut next) = Self::among(left.collect(), self.access, self.interrupts) else {
             return Ok(());
         };
+        let mut untold = Vec::new();
         for entry in self.all(None)?.into_values() {
-            let manifest = match entry.record.content() {
-                Some(_) => self.bytes(&entry)?,
-                None => Vec::new(),
+            let given = match self.bytes_if_any(&entry)? {
+                Ok(manifest) => next.keep(&entry, &manifest).map(drop),
+                Err(reason) => Err(Failure::nothing(reason)),
             };
-            next.keep(&entry, &manifest)?;
+            if let Err(failure) = given {
+                if self.interrupts.have_come() {
+                    return Err(failure);
+                }
+                let name = entry.record.name();
+                untold.push(format!("{name} was not handed over: {}", failure.message()));
+            }
         }
+        tell(&untold);
         Ok(())
     }
 
@@ -225,24 +264,58 @@ impl<'a> Keepers<'a> {
         let Some(content) = entry.record.content() else { return Ok(Vec::new()) };
         let name = entry.record.name().to_owned();
         let answers = self.ask(&NamesOrder::Fetch(name, content.root, holder.clone()), &[])?;
-        let mut entries = answers.into_iter().flatten().flat_map(|answer| answer.entries);
+        let mut entries =
+            answers.into_iter().flatten().flat_map(|answer| answer.entries.into_values());
         Ok(entries.find(|it| it.record == entry.record).map(|it| it.holders).unwrap_or_default())
     }
 
-    fn ask(
+    /// Sends an order to all keepers. Returns their answers, in order.
+    fn ask(&mut self, order: &NamesOrder, manifest: &[u8]) -> Result<Vec<Answer>, Failure> {
+        let answers = self.ask_some(|_| true, order, manifest)?;
+        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    /// Sends an order to the keepers that are `chosen` by their numbers. Returns their numbers and answers, in order.
+    fn ask_some(
         &mut self,
+        chosen: impl Fn(usize) -> bool,
         order: &NamesOrder,
         manifest: &[u8],
-    ) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
-        let agents = std::mem::take(&mut self.agents);
-        let asked = ask_names(agents, order, manifest, Some(self.interrupts));
-        let asked = asked.or_nothing("asking the agents that keep names")?;
-        let (agents, answers) = asked.into_iter().unzip();
-        self.agents = agents;
+    ) -> Result<Vec<(usize, Answer)>, Failure> {
+        let mut numbers = Vec::new();
+        let mut asked = Vec::new();
+        let mut all = BTreeMap::new();
+        for (number, agent) in std::mem::take(&mut self.agents).into_iter().enumerate() {
+            if chosen(number) {
+                numbers.push(number);
+                asked.push(agent);
+            } else {
+                all.insert(number, agent);
+            }
+        }
+        let records = Some(self.access.records());
+        let answered = ask_records(asked, order, manifest, records, Some(self.interrupts));
+        let answered = answered.or_nothing("asking the agents that keep names")?;
+        let mut answers = Vec::new();
+        for (number, (agent, answer)) in numbers.into_iter().zip(answered) {
+            all.insert(number, agent);
+            answers.push((number, answer));
+        }
+        self.agents = all.into_values().collect();
         if self.interrupts.have_come() {
             return Err(Failure::interrupted("asking the agents that keep names"));
         }
         Ok(answers)
+    }
+}
+
+/// Says what is wrong with names, the first ones of many.
+fn tell(untold: &[String]) {
+    for reason in untold.iter().take(TOLD_MAX) {
+        garland_terminal::errln!("names: {reason}");
+    }
+    if untold.len() > TOLD_MAX {
+        garland_terminal::errln!("names: likewise {} more", untold.len() - TOLD_MAX);
     }
 }
 
@@ -270,23 +343,24 @@ pub fn digest(
 /// Has the agents of the nodes in `holders` serve the content of an entry from the paths there.
 /// Returns those that do, and the name and reason of each other one.
 ///
+/// `manifest` is the encoded one of the entry.
+///
 /// # Errors
-/// When the manifest cannot be encoded, this host cannot wait for agents, or the user interrupts it.
+/// When the user interrupts it.
 pub fn register(
     access: &Access,
     entry: &NameEntry,
-    manifest: &NameManifest,
+    manifest: &[u8],
     holders: &[NameHolder],
     interrupts: &Interrupts,
 ) -> Result<Vec<Result<NameHolder, UnservedHolder>>, Failure> {
-    let (manifest, _) = manifest.encode().map_err(Failure::nothing)?;
     let register = |holder: &NameHolder| -> Result<(), String> {
         let record = access.standing().iter().find(|record| record.name == holder.node);
         let record = record.ok_or("it has no standing agent")?;
         let agent = record.connect(access.keys()).map_err(|error| error.to_string());
         let (record, path) = (Box::new(entry.record.clone()), holder.path.clone());
         let order = NamesOrder::Register { record, path };
-        let asked = ask_names(vec![agent], &order, &manifest, Some(interrupts));
+        let asked = ask_names(vec![agent], &order, manifest, Some(interrupts));
         let answers = asked.map_err(|error| error.to_string())?;
         answers.into_iter().try_for_each(|(_, answer)| answer.map(drop))
     };
@@ -312,4 +386,10 @@ pub struct UnservedHolder {
 /// Returns the error of a command that needs the content of `name`, which does not exist.
 pub fn unknown(name: &str) -> Failure {
     Failure::nothing(format!("there is no name {name}")).hint("garland names lists all names")
+}
+
+/// Returns the error of a command that could not change `name`, because others did so each time.
+pub fn contended(name: &str) -> Failure {
+    let why = format!("cannot change {name}: other commands change it at the same time");
+    Failure::nothing(why).hint("give the command again when they have ended")
 }

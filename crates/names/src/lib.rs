@@ -14,4 +14,5 @@ mod keepers;
 pub mod list;
 mod origin;
 pub mod publish;
+mod records;
 pub mod unpublish;

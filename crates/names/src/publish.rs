@@ -17,7 +17,6 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
-use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, PublishResult, PublishedNode, ReplacedContent};
@@ -29,8 +28,11 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::access::Access;
 use crate::args::Publish;
-use crate::keepers::{self, Keepers, UnservedHolder, digest, enter, enter_of};
+use crate::keepers::{
+    self, ATTEMPTS_MAX, Keepers, Kept, UnservedHolder, contended, digest, enter, enter_of,
+};
 use crate::origin;
+use crate::records::Answer;
 
 /// The content that is published, and its holders.
 struct Content {
@@ -71,8 +73,9 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     phases.end("set-up");
     let content = match &nodes {
         Some((nodes, path)) => {
+            let base = base_of(path)?;
             let read = digest(&access, (nodes, path), &interrupts)?;
-            on_nodes(nodes, read)?
+            on_nodes(nodes, base, read)?
         }
         None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
             Some(address) => {
@@ -84,19 +87,15 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     };
     phases.end("read");
     let mut keepers = Keepers::open(&access, &interrupts)?;
-    let old = keepers.find(&publish.name)?;
-    let (mut entry, manifest) = entry(&mut keepers, &publish.name, &content, old.as_ref())?;
-    let changed = old.filter(|old| old.record != entry.record);
-    let mut nodes = content.nodes;
-    serve(&access, &mut entry, &manifest, &mut nodes, &interrupts)?;
-    let (manifest, _) = manifest.encode().map_err(Failure::nothing)?;
-    let kept = keepers.keep(&entry, &manifest)?;
+    let mut content = content;
+    let published = keep(&mut keepers, &access, &publish.name, &mut content, &interrupts)?;
+    let Published { entry, replaced, kept } = published;
     phases.end("keep");
     let result = PublishResult {
         head: Head::new("garland.publish/1", None, phases),
         named: NamedResult::new(&entry),
-        replaced: changed.and_then(|old| ReplacedContent::of(&old.record)),
-        nodes,
+        replaced,
+        nodes: content.nodes,
         keepers: kept,
     };
     show(context.json, &result)?;
@@ -118,7 +117,7 @@ fn begin_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
 fn serve(
     access: &Access,
     entry: &mut NameEntry,
-    manifest: &NameManifest,
+    manifest: &[u8],
     nodes: &mut [PublishedNode],
     interrupts: &Interrupts,
 ) -> Result<(), Failure> {
@@ -152,20 +151,26 @@ fn nodes(context: &Context, path: &OsStr) -> Result<Option<site::Target>, Failur
     }
 }
 
-/// Returns the content that nodes have read. That of the first one counts; nodes that have another one are no
-/// holders.
-fn on_nodes(nodes: &[Node], read: Vec<Result<NamesAnswer, String>>) -> Result<Content, Failure> {
+/// Returns the content that nodes have read, which has the name `base`. That of the first one counts; nodes that have
+/// another one are no holders.
+fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, Failure> {
     let mut manifest: Option<NameManifest> = None;
     let (mut holders, mut ends, mut differing) = (Vec::new(), Vec::new(), Vec::new());
     for (node, answer) in nodes.iter().zip(read) {
         let own = answer.and_then(|it| Ok((NameManifest::parse(&it.manifest)?, it.path)));
         let reason = own.and_then(|(own, path)| {
+            if own.base != base {
+                let own = String::from_utf8_lossy(&own.base);
+                return Err(format!("it tells of `{own}` instead of what was asked for"));
+            }
+            let holder = NameHolder { node: node.name.clone(), kind: HolderKind::Node, path };
+            holder.check()?;
             let first = manifest.get_or_insert_with(|| own.clone());
             if !first.has_content_of(&own) {
                 differing.push(node.name.clone());
                 return Err("its content differs from that of the first node".to_owned());
             }
-            holders.push(NameHolder { node: node.name.clone(), kind: HolderKind::Node, path });
+            holders.push(holder);
             Ok(())
         });
         ends.push(PublishedNode::new(&node.name, reason.err()));
@@ -192,32 +197,97 @@ fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Co
     Ok(Content::of_one(manifest, process::host_name(), HolderKind::Head, path))
 }
 
-/// Returns the entry of the name, and its manifest. If the name stands for the same content and modes already,
-/// the holders are added; otherwise it is a new record. `old` is the name's entry so far.
+/// A name that keepers keep.
+struct Published {
+    entry: NameEntry,
+    replaced: Option<ReplacedContent>,
+    /// The nodes whose agents keep it.
+    kept: Vec<String>,
+}
+
+/// Makes the keepers keep the name with a higher number than all that any of them knows.
+fn keep(
+    keepers: &mut Keepers<'_>,
+    access: &Access,
+    name: &str,
+    content: &mut Content,
+    interrupts: &Interrupts,
+) -> Result<Published, Failure> {
+    let mut newest: Option<NameRecord> = None;
+    for _ in 0..ATTEMPTS_MAX {
+        let old = keepers.latest(name)?;
+        let known = old.as_ref().map(|old| &old.record);
+        let newer = newest.filter(|newest| known.is_none_or(|old| newest.is_newer_than(old)));
+        let (mut entry, manifest) = entry(keepers, name, content, (old.as_ref(), newer.as_ref()))?;
+        serve(access, &mut entry, &manifest, &mut content.nodes, interrupts)?;
+        match keepers.keep(&entry, &manifest)? {
+            Kept::By(kept) => {
+                let changed = old.filter(|old| old.record != entry.record);
+                let replaced = changed.and_then(|old| ReplacedContent::of(&old.record));
+                return Ok(Published { entry, replaced, kept });
+            }
+            Kept::Newer(record) => newest = Some(record),
+        }
+    }
+    Err(contended(name))
+}
+
+/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content and modes already,
+/// the holders are added; otherwise it is a new record. `old` is the name's entry so far, also if it has ended, and
+/// `newer` a newer record that a keeper has.
 fn entry(
     keepers: &mut Keepers<'_>,
     name: &str,
     content: &Content,
-    old: Option<&NameEntry>,
-) -> Result<(NameEntry, NameManifest), Failure> {
-    let number = old.map_or(0, |entry| entry.record.number() + 1);
-    let old = old.map(|entry| (keepers.manifest(entry).ok(), entry.clone()));
-    let is_same = |manifest: &NameManifest| {
-        manifest.has_content_of(&content.manifest) && manifest.has_modes_of(&content.manifest)
+    (old, newer): (Option<&NameEntry>, Option<&NameRecord>),
+) -> Result<(NameEntry, Vec<u8>), Failure> {
+    let valid = old.filter(|old| old.record.content().is_some());
+    // If nobody has it any more, or it is damaged, the new one takes its place.
+    let known = valid.and_then(|old| keepers.manifest(old).ok());
+    let same = match (&known, valid, newer) {
+        (Some(known), Some(old), None) => same(known, old, content)?,
+        _ => None,
     };
-    let (mut entry, manifest) = match old {
-        Some((Some(manifest), entry)) if is_same(&manifest) => (entry, manifest),
-        old => {
-            let known = old.and_then(|(manifest, _)| manifest);
+    let (mut entry, bytes) = match same {
+        Some(same) => same,
+        None => {
             let manifest = content.manifest.clone();
             let manifest = known.iter().fold(manifest, NameManifest::following);
-            let (_, described) = manifest.encode().map_err(Failure::nothing)?;
-            let number = number.max(clock::wall_ns());
+            let (bytes, described) = manifest.encode().map_err(Failure::nothing)?;
+            let last = newer.or(old.map(|old| &old.record));
+            let number = NameRecord::number_after(last, clock::wall_ns());
             let record = NameRecord::new(name, number, Some(described), keepers.signer()?);
-            (NameEntry { record, holders: Vec::new() }, manifest)
+            (NameEntry { record, holders: Vec::new() }, bytes)
         }
     };
     entry.holders.retain(|holder| !content.differing.contains(&holder.node));
     content.holders.iter().for_each(|holder| entry.add(holder.clone()));
-    Ok((entry, manifest))
+    Ok((entry, bytes))
 }
+
+/// Returns the entry `old` with its encoded manifest `known`, if that has this content and its modes.
+fn same(
+    known: &NameManifest,
+    old: &NameEntry,
+    content: &Content,
+) -> Result<Option<(NameEntry, Vec<u8>)>, Failure> {
+    if !known.has_content_of(&content.manifest) || !known.has_modes_of(&content.manifest) {
+        return Ok(None);
+    }
+    let (bytes, described) = known.encode().map_err(Failure::nothing)?;
+    // One with modes that names may not have is not kept.
+    Ok((old.record.content() == Some(described)).then(|| (old.clone(), bytes)))
+}
+
+/// Returns the name at the end of a path on nodes, by which the content is copied: nodes do not choose it.
+fn base_of(path: &[u8]) -> Result<&[u8], Failure> {
+    let path = Path::new(OsStr::from_bytes(path));
+    path.file_name().map(OsStr::as_bytes).ok_or_else(|| {
+        let shown = path.display();
+        Failure::usage(format!("cannot publish {shown}: the path has no name at its end"))
+            .hint("write the name of the file or directory, such as NODES:/data/model")
+    })
+}
+
+#[cfg(test)]
+mod tests;

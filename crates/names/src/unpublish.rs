@@ -12,7 +12,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::access::Access;
 use crate::args::Unpublish;
-use crate::keepers::{Keepers, enter, unknown};
+use crate::keepers::{ATTEMPTS_MAX, Keepers, Kept, contended, enter, unknown};
 
 /// Ends a name.
 pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
@@ -25,11 +25,24 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     let mut keepers = Keepers::open(&access, &interrupts)?;
     phases.end("set-up");
     let name = unpublish.name.as_str();
-    let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
-    // The record stays with the agents, so that one that was away does not bring the name back.
-    let number = clock::wall_ns().max(entry.record.number() + 1);
-    let record = NameRecord::new(name, number, None, signer);
-    let kept = keepers.keep(&NameEntry { record, holders: Vec::new() }, &[])?;
+    let mut newest: Option<NameRecord> = None;
+    let mut kept = None;
+    for _ in 0..ATTEMPTS_MAX {
+        let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
+        let newer = newest.filter(|newest| newest.is_newer_than(&entry.record));
+        let old = newer.unwrap_or(entry.record);
+        // The record stays with the agents, so that one that was away does not bring the name back.
+        let number = NameRecord::number_after(Some(&old), clock::wall_ns());
+        let record = NameRecord::new(name, number, None, signer);
+        match keepers.keep(&NameEntry { record, holders: Vec::new() }, &[])? {
+            Kept::By(nodes) => {
+                kept = Some(nodes);
+                break;
+            }
+            Kept::Newer(record) => newest = Some(record),
+        }
+    }
+    let kept = kept.ok_or_else(|| contended(name))?;
     phases.end("keep");
     let head = Head::new("garland.unpublish/1", None, phases);
     show(context.json, &UnpublishResult { head, name: name.to_owned(), keepers: kept })?;

@@ -4,7 +4,7 @@
 //! A record is signed with a key that is derived from the controller's private key. Agents and nodes have the
 //! public key only: an agent that keeps names can withhold a name, and cannot change what it stands for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,28 @@ use garland_core::plan::{BLOCKS_MAX, Layout};
 /// The maximum length of a name in bytes.
 const NAME_MAX: usize = 128;
 
+/// The maximum number of names of a list, those that have ended included.
+pub const NAMES_MAX: usize = 10_000;
+
+/// The maximum number of bytes of memory that the entries of a list take in the head.
+pub const NAMES_MEMORY_MAX: usize = 32 << 20;
+
+/// How far the number of a record may be ahead of the clock of the agent that is to keep it, in
+/// nanoseconds: a day.
+pub const RECORD_AHEAD_MAX_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// The permission bits that files of a name may have: whoever publishes a file makes nobody run a
+/// program with the rights of its owner.
+pub const NAMED_MODE: u32 = 0o777;
+
 /// The maximum number of holders of a name that are recorded.
 pub const HOLDERS_MAX: usize = 64;
 
 /// The maximum length of a holder's path in bytes: all holders of a name fit into a message.
 const PATH_MAX: usize = 640;
+
+/// The number of nanoseconds of a second. System calls take numbers beyond it for orders, such as UTIME_NOW.
+const SECOND_NS: u32 = 1_000_000_000;
 
 /// The maximum number of bytes of a manifest in one message.
 pub const MANIFEST_PIECE_MAX: usize = 60_000;
@@ -73,7 +90,7 @@ pub enum HolderKind {
     Head,
     /// A node with an agent.
     Node,
-    /// The object or URL that was published: it is read only if no other holder is left.
+    /// The object or URL that was published: it is read only if no other holder answers.
     Origin,
 }
 
@@ -122,8 +139,8 @@ pub enum NamesOrder {
     /// A piece of what the next `Keep`, `Register` or `Members` needs, and whether more follow.
     Piece(Vec<u8>, bool),
     /// Keep this entry in place of any older one. Unless the manifest of its root is here already, it was
-    /// sent before. Answered by `End`.
-    Keep(Box<NameEntry>),
+    /// sent before. A record that this key did not make does not count. Answered by `Kept`, or by `End` with the error.
+    Keep(Box<NameEntry>, RecordKey),
     /// Make the manifest of the file or directory with this path (raw bytes). Answered by `Path` and `Piece`, or by
     /// `End` with the error.
     Digest(Vec<u8>),
@@ -157,7 +174,8 @@ pub enum NamesOrder {
         /// The path below the agent's root, without a slash at the beginning (raw bytes).
         path: Vec<u8>,
     },
-    /// Record that this holder has the content of the name, if it stands for that still: its root. Answered by `End`.
+    /// Record that this node has the content of the name, if it stands for that still: its root. Other holders
+    /// than nodes are refused: those a controller records, by `Keep`. Answered by `End`.
     Hold(String, [u8; 32], NameHolder),
     /// Note that this node fetches the content of the name, with this root, to this place; again before its lease of
     /// [`LEASE_NS`] ends. Answered by an `Entry` with those that began before as holders, and `End`.
@@ -175,13 +193,15 @@ pub enum NamesEvent {
     Piece(Vec<u8>, bool),
     /// The public key with which the node reads names and contents.
     Key(PublicKey),
+    /// The record of the name that is valid at this agent after `Keep`: the one that was sent, or a newer one.
+    Kept(Box<NameRecord>),
     /// The order was executed, or why it was not.
     End(Result<(), String>),
 }
 
 impl NameRecord {
-    /// Creates the record of `name` for `content`; `None` ends the name. Of two records of a name the one with the
-    /// higher `number` is valid. `key` is the private key of the controller.
+    /// Creates the record of `name` for `content`; `None` ends the name. Of two records of a name the newer one is
+    /// valid ([`is_newer_than`](Self::is_newer_than)). `key` is the private key of the controller.
     #[must_use]
     pub fn new(name: &str, number: u64, content: Option<NamedContent>, key: &Secret) -> Self {
         let record = Self { name: name.to_owned(), number, content, signature: [[0; 32]; 2] };
@@ -195,10 +215,29 @@ impl NameRecord {
         &self.name
     }
 
-    /// Returns the number of the record: the nanoseconds of the wall clock at which it was made.
+    /// Returns the number of the record: the nanoseconds of the wall clock at which it was made, or one more than
+    /// that of the record before it, if that is higher.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns the number of the record that follows `old`, the newest one of a name, if there is one, at the time
+    /// `wall_ns` of the wall clock.
+    #[must_use]
+    pub fn number_after(old: Option<&Self>, wall_ns: u64) -> u64 {
+        old.map_or(0, |old| old.number.saturating_add(1)).max(wall_ns)
+    }
+
+    /// Returns whether this record is valid and `other`, which has the same name, is not any more. All agents and
+    /// heads decide alike, also about two records with one number.
+    #[must_use]
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        let rank = |it: &Self| {
+            let content = it.content.map(|it| (it.root, it.length, it.files));
+            (it.number, content.is_none(), content)
+        };
+        rank(self) > rank(other)
     }
 
     /// Returns what the name stands for; `None` if it has ended.
@@ -244,6 +283,13 @@ impl NameHolder {
     }
 }
 
+impl NameHolder {
+    /// Returns the number of bytes of memory that the holder takes.
+    fn memory(&self) -> usize {
+        size_of::<Self>() + self.node.len() + self.path.len()
+    }
+}
+
 impl NameEntry {
     /// Returns the entry's bytes, which [`parse`](Self::parse) reads.
     #[must_use]
@@ -265,6 +311,26 @@ impl NameEntry {
         check_name(&self.record.name)?;
         within("holders", self.holders.len(), 0..=HOLDERS_MAX)?;
         self.holders.iter().try_for_each(NameHolder::check)
+    }
+
+    /// Returns the number of bytes of memory that the entry takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let holders = self.holders.iter().map(NameHolder::memory);
+        size_of::<Self>() + self.record.name.len() + holders.sum::<usize>()
+    }
+
+    /// Removes the last holders until all of them take at most `room` bytes of memory. Returns how much the
+    /// others take.
+    pub fn cut(&mut self, room: usize) -> usize {
+        let mut taken = 0;
+        let fits = |holder: &NameHolder| {
+            taken += holder.memory();
+            taken <= room
+        };
+        let fitting = self.holders.iter().map(fits).take_while(|fits| *fits).count();
+        self.holders.truncate(fitting);
+        self.holders.iter().map(NameHolder::memory).sum()
     }
 
     /// Adds a holder in place of one with the same node, unless there are too many, or its path is too long.
@@ -296,17 +362,21 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 impl NameManifest {
-    /// Parses an encoded manifest, and checks its values.
+    /// Parses an encoded manifest, and checks its values. Modes are reduced to [`NAMED_MODE`].
     ///
     /// # Errors
     /// When the bytes are no manifest, or a value is out of bounds.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         within("bytes of a manifest", bytes.len(), 0..=NAME_MANIFEST_MAX)?;
         let parsed = postcard::from_bytes(bytes);
-        let manifest: Self = parsed.map_err(|_| "the manifest is damaged".to_owned())?;
+        let mut manifest: Self = parsed.map_err(|_| "the manifest is damaged".to_owned())?;
         let is_named = is_name(&manifest.base) && (manifest.is_tree || manifest.files.len() == 1);
         ensure(is_named, || "the manifest has no name, or not one file")?;
         manifest.files.iter().try_for_each(|file| file.check(manifest.is_tree))?;
+        let mut paths = HashSet::new();
+        let are_different = manifest.files.iter().all(|file| paths.insert(file.path.as_slice()));
+        ensure(are_different, || "the manifest has two files with one path")?;
+        manifest.files.iter_mut().for_each(|file| file.mode &= NAMED_MODE);
         Ok(manifest)
     }
 
@@ -356,7 +426,8 @@ impl NameManifest {
             } else if file.modified.0 == seconds && file.modified <= old.modified {
                 // Times of objects are whole seconds.
                 let next = (seconds, nanoseconds + 1);
-                file.modified = if next.1 < 1_000_000_000 { next } else { (seconds + 1, 0) };
+                let is_time = next.1 < SECOND_NS;
+                file.modified = if is_time { next } else { (seconds.saturating_add(1), 0) };
             }
         }
         self
@@ -376,6 +447,7 @@ impl NamedFile {
         within("blocks", layout.blocks(), 0..=BLOCKS_MAX)?;
         let is_sound = layout == self.layout && self.digests.len() as u64 == layout.blocks();
         ensure(is_sound, || "the manifest has not one digest for each block")?;
+        ensure(self.modified.1 < SECOND_NS, || "the manifest has a time that is none")?;
         let is_path = self.path.split(|byte| *byte == b'/').all(is_name);
         ensure(
             if in_tree { is_path } else { self.path.is_empty() },

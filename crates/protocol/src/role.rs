@@ -172,7 +172,7 @@ impl NamesOrder {
             Self::Fetch(..) => OrderKind::Fetch,
             Self::Hold(..) => OrderKind::Hold,
             Self::Register { .. } => OrderKind::Register,
-            Self::Keep(_) => OrderKind::KeepName,
+            Self::Keep(..) => OrderKind::KeepName,
             Self::Digest(_) => OrderKind::DigestPath,
             Self::Locate { .. } => OrderKind::LocatePath,
             Self::MemberKey { .. } | Self::Members | Self::NoMembers => OrderKind::Membership,
@@ -373,7 +373,7 @@ impl Grant {
             NamesOrder::Register { .. } | NamesOrder::Piece(..) => self.is_own,
             NamesOrder::Find(_)
             | NamesOrder::Manifest(_)
-            | NamesOrder::Keep(_)
+            | NamesOrder::Keep(..)
             | NamesOrder::Digest(_)
             | NamesOrder::Locate { .. }
             | NamesOrder::MemberKey { .. }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
 use garland_protocol::{
-    FromAgent, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameRecord, NamesEvent,
-    NamesOrder, Role, Roster,
+    FromAgent, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
+    NameRecord, NamesEvent, NamesOrder, Role, Roster,
 };
 
 use garland_sys::clock;
@@ -45,7 +45,7 @@ impl NamesService {
                 }
                 return;
             }
-            NamesOrder::Keep(_) | NamesOrder::Register { .. } | NamesOrder::Members => {
+            NamesOrder::Keep(..) | NamesOrder::Register { .. } | NamesOrder::Members => {
                 manifest = std::mem::take(&mut self.manifest);
             }
             _ => {}
@@ -82,9 +82,9 @@ fn execute(
             let read = store(agent)?.manifest(&name);
             pieces(session, &read.map_err(cannot(format!("read the manifest of {name}")))?);
         }
-        NamesOrder::Keep(entry) => {
-            store(agent)?.keep(&entry, manifest)?;
-            send(session, NamesEvent::End(Ok(())));
+        NamesOrder::Keep(entry, key) => {
+            let valid = store(agent)?.keep(&entry, manifest, &key, clock::wall_ns())?;
+            send(session, NamesEvent::Kept(Box::new(valid)));
         }
         NamesOrder::Digest(path) => {
             let (records, disk) = (&agent.config.records, agent.disk.as_deref());
@@ -124,12 +124,14 @@ fn execute(
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Hold(name, root, holder) => {
+            is_node(&holder)?;
             agent.fetchers.lock().end(root, &holder);
             store(agent)?.hold(&name, root, holder)?;
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Fetch(name, root, holder) => {
             holder.check()?;
+            is_node(&holder)?;
             let record = store(agent)?.find_one(&name).map(|entry| entry.record);
             let has_root =
                 |record: &NameRecord| record.content().is_some_and(|content| content.root == root);
@@ -159,6 +161,14 @@ fn register(
     }
     let content = record.content().ok_or("the record has no content")?;
     Ok(agent.holdings.register(content.root, manifest, path)?)
+}
+
+/// Returns an error unless the holder is a node. Others are recorded with the name, by those who publish it.
+fn is_node(holder: &NameHolder) -> Result<(), OrderError> {
+    if holder.kind == HolderKind::Node {
+        return Ok(());
+    }
+    Err("only a node can say that it holds a content".into())
 }
 
 fn store(agent: &Agent) -> Result<NameStore, OrderError> {

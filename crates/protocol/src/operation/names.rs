@@ -1,9 +1,14 @@
 //! Orders about names for content, and what the agents answer.
 
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::query::Query;
-use crate::names::{MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NamesEvent, NamesOrder};
+use crate::names::{
+    MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameRecord,
+    NamesEvent, NamesOrder,
+};
+use crate::record_key::RecordKey;
 use crate::{FromAgent, PublicKey, ToAgent};
 
 /// Timeout for an order about the list of names: a disk may have to spin up. Reading files to publish them has no
@@ -13,8 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What an agent has answered so far about names.
 #[derive(Clone, Debug, Default)]
 pub struct NamesAnswer {
-    /// The entries of the list.
-    pub entries: Vec<NameEntry>,
+    /// The entries of the list by their names, of which the controller has made each record.
+    pub entries: BTreeMap<String, NameEntry>,
+    /// The record that is valid at the agent after an order to keep one.
+    pub kept: Option<NameRecord>,
     /// The path of a file or directory below the agent's root (raw bytes).
     pub path: Vec<u8>,
     /// The bytes of a manifest, at most [`NAME_MANIFEST_MAX`].
@@ -23,9 +30,53 @@ pub struct NamesAnswer {
     pub key: Option<PublicKey>,
 }
 
+/// What an order asks for. Nothing else is taken from an answer.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// The entries of all names.
+    All,
+    /// The entry of this name.
+    Entry(String),
+    /// The manifest of a name.
+    Manifest,
+    /// The path of something and its manifest.
+    Digests,
+    /// The path of something.
+    Path,
+    /// The record that is valid.
+    Record,
+    /// The key of the node.
+    Key,
+    /// Only whether the order was executed.
+    End,
+}
+
+/// The answer of an agent, which is not trusted: it is bounded, and over with the first error.
+#[derive(Debug, Default)]
+struct Answering {
+    answer: NamesAnswer,
+    /// The number of entries that came, with those that are not taken.
+    entries: usize,
+    /// The number of bytes of memory of the entries that were taken.
+    memory: usize,
+    is_over: bool,
+}
+
+/// The records whose signatures were verified: agents have the same ones.
+struct Verified {
+    key: Option<RecordKey>,
+    known: HashMap<String, NameRecord>,
+}
+
 /// Sends `order` to `count` nodes; before it, the pieces of `manifest`, if the order is to keep an entry with it.
+/// Records count only if they are signed by `records`; without it, none do.
 #[must_use]
-pub fn names(count: usize, order: &NamesOrder, manifest: &[u8]) -> Query<'static, NamesAnswer> {
+pub fn names(
+    count: usize,
+    order: &NamesOrder,
+    manifest: &[u8],
+    records: Option<&RecordKey>,
+) -> Query<'static, NamesAnswer> {
     let pieces = manifest.chunks(MANIFEST_PIECE_MAX);
     let pieces: Vec<_> =
         pieces.map(|piece| ToAgent::Names(NamesOrder::Piece(piece.to_vec(), true))).collect();
@@ -36,79 +87,137 @@ pub fn names(count: usize, order: &NamesOrder, manifest: &[u8]) -> Query<'static
     let orders: Vec<_> = (0..count).flat_map(all).collect();
     let late = format!("its list of names did not answer within {} s", PATIENCE.as_secs());
     let patience = !matches!(order, NamesOrder::Digest(_));
-    let ends_with_path = matches!(order, NamesOrder::Locate { .. });
-    let mut answers = vec![NamesAnswer::default(); count];
+    let wanted = Wanted::from(order);
+    let mut verified = Verified { key: records.copied(), known: HashMap::new() };
+    let mut answers: Vec<Answering> = (0..count).map(|_| Answering::default()).collect();
     Query::new(orders, patience.then_some((PATIENCE, late)), move |node, message| {
-        let (FromAgent::Names(event), Some(answer)) = (message, answers.get_mut(node)) else {
+        let (FromAgent::Names(event), Some(answering)) = (message, answers.get_mut(node)) else {
             return None;
         };
-        let is_last = match event {
-            NamesEvent::Entry(entry) => {
-                // What an agent says is bounded before it is used.
-                answer.entries.extend(entry.check().is_ok().then_some(*entry));
-                false
-            }
-            NamesEvent::Path(path) => {
-                answer.path = path;
-                ends_with_path
-            }
-            NamesEvent::Key(key) => {
-                answer.key = Some(key);
-                false
-            }
-            NamesEvent::Piece(piece, more) => {
-                if answer.manifest.len() + piece.len() > NAME_MANIFEST_MAX {
-                    return Some(Err("its manifest is too long".to_owned()));
-                }
-                answer.manifest.extend(piece);
-                !more
-            }
-            NamesEvent::End(result) => return Some(result.map(|()| std::mem::take(answer))),
-        };
-        is_last.then(|| Ok(std::mem::take(answer)))
+        answering.take(event, &wanted, &mut verified)
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::interface::{AgentEvent, Operation, Orders};
-    use super::*;
-
-    #[test]
-    fn an_answer_in_pieces_is_put_together_and_an_endless_one_is_refused() {
-        let order = NamesOrder::Digest(b"x".to_vec());
-        let (mut query, mut orders) = (names(2, &order, &[]), Orders::default());
-        query.begin(0, &mut orders);
-        assert_eq!(orders.take().len(), 2);
-        let mut say = |node, event| {
-            let event = AgentEvent::Message(FromAgent::Names(event));
-            query.handle(0, node, event, &mut Orders::default());
-        };
-        say(0, NamesEvent::Path(b"d/x".to_vec()));
-        say(0, NamesEvent::Piece(vec![1, 2], true));
-        say(0, NamesEvent::Piece(vec![3], false));
-        for _ in 0..=NAME_MANIFEST_MAX / MANIFEST_PIECE_MAX {
-            say(1, NamesEvent::Piece(vec![0; MANIFEST_PIECE_MAX], true));
+impl From<&NamesOrder> for Wanted {
+    fn from(order: &NamesOrder) -> Self {
+        match order {
+            NamesOrder::Find(None) => Self::All,
+            NamesOrder::Find(Some(name)) | NamesOrder::Fetch(name, ..) => Self::Entry(name.clone()),
+            NamesOrder::Manifest(_) => Self::Manifest,
+            NamesOrder::Digest(_) => Self::Digests,
+            NamesOrder::Locate { .. } => Self::Path,
+            NamesOrder::Keep(..) => Self::Record,
+            NamesOrder::MemberKey { .. } => Self::Key,
+            NamesOrder::Piece(..)
+            | NamesOrder::Members
+            | NamesOrder::NoMembers
+            | NamesOrder::Register { .. }
+            | NamesOrder::Hold(..) => Self::End,
         }
-        assert!(query.is_over());
-        let answers: Vec<_> = query.into_answers().into_values().flatten().collect();
-        let first = answers[0].as_ref().expect("it has answered");
-        assert_eq!(
-            (first.path.as_slice(), first.manifest.as_slice()),
-            (&b"d/x"[..], &[1, 2, 3][..])
-        );
-        assert!(answers[1].as_ref().is_err_and(|reason| reason.contains("too long")));
-    }
-
-    #[test]
-    fn a_manifest_goes_before_the_entry_that_it_belongs_to() {
-        let order = NamesOrder::Find(None);
-        let (mut query, mut orders) =
-            (names(1, &order, &[7; MANIFEST_PIECE_MAX + 1]), Orders::default());
-        query.begin(0, &mut orders);
-        let sent = orders.take();
-        let kinds =
-            sent.iter().map(|(_, order)| matches!(order, ToAgent::Names(NamesOrder::Piece(..))));
-        assert_eq!(kinds.collect::<Vec<_>>(), [true, true, false]);
     }
 }
+
+impl Answering {
+    /// Takes an event of the agent. Returns its answer when that is complete or an error; what comes
+    /// later costs nothing.
+    fn take(
+        &mut self,
+        event: NamesEvent,
+        wanted: &Wanted,
+        verified: &mut Verified,
+    ) -> Option<Result<NamesAnswer, String>> {
+        if self.is_over {
+            return None;
+        }
+        let is_last = match event {
+            NamesEvent::Entry(entry) => self.entry(*entry, wanted, verified).map(|()| false),
+            NamesEvent::Path(path) if matches!(wanted, Wanted::Digests | Wanted::Path) => {
+                self.answer.path = path;
+                Ok(matches!(wanted, Wanted::Path))
+            }
+            NamesEvent::Piece(piece, more)
+                if matches!(wanted, Wanted::Digests | Wanted::Manifest) =>
+            {
+                self.piece(&piece).map(|()| !more)
+            }
+            NamesEvent::Kept(record) if matches!(wanted, Wanted::Record) => {
+                self.answer.kept = verified.has_made(&record).then_some(*record);
+                Ok(true)
+            }
+            NamesEvent::Key(key) if matches!(wanted, Wanted::Key) => {
+                self.answer.key = Some(key);
+                Ok(false)
+            }
+            NamesEvent::End(result) => result.map(|()| true),
+            NamesEvent::Path(_)
+            | NamesEvent::Piece(..)
+            | NamesEvent::Kept(_)
+            | NamesEvent::Key(_) => Err("its answer is one to another order".to_owned()),
+        };
+        let answer = match is_last {
+            Ok(false) => return None,
+            Ok(true) => Ok(std::mem::take(&mut self.answer)),
+            Err(reason) => Err(reason),
+        };
+        *self = Self { is_over: true, ..Self::default() };
+        Some(answer)
+    }
+
+    fn entry(
+        &mut self,
+        entry: NameEntry,
+        wanted: &Wanted,
+        verified: &mut Verified,
+    ) -> Result<(), String> {
+        let limit = match wanted {
+            Wanted::All => NAMES_MAX,
+            Wanted::Entry(_) => 1,
+            _ => 0,
+        };
+        self.entries += 1;
+        if self.entries > limit {
+            return Err(format!("its list has more than {limit} names"));
+        }
+        // What others have made, such as an earlier key of the controller, counts for nothing.
+        if entry.check().is_err() || !verified.has_made(&entry.record) {
+            return Ok(());
+        }
+        let name = entry.record.name();
+        if matches!(wanted, Wanted::Entry(asked) if asked != name) {
+            return Err(format!("it told of {name} instead of another name"));
+        }
+        self.memory += entry.memory();
+        if self.memory > NAMES_MEMORY_MAX {
+            return Err(format!("its list takes more than {} MiB", NAMES_MEMORY_MAX >> 20));
+        }
+        match self.answer.entries.insert(name.to_owned(), entry) {
+            Some(twice) => Err(format!("its list has {} twice", twice.record.name())),
+            None => Ok(()),
+        }
+    }
+
+    fn piece(&mut self, piece: &[u8]) -> Result<(), String> {
+        if self.answer.manifest.len() + piece.len() > NAME_MANIFEST_MAX {
+            return Err("its manifest is too long".to_owned());
+        }
+        self.answer.manifest.extend_from_slice(piece);
+        Ok(())
+    }
+}
+
+impl Verified {
+    /// Returns whether the controller has made the record.
+    fn has_made(&mut self, record: &NameRecord) -> bool {
+        if self.known.get(record.name()) == Some(record) {
+            return true;
+        }
+        let is_ours = self.key.as_ref().is_some_and(|key| record.is_signed_by(key));
+        if is_ours {
+            self.known.insert(record.name().to_owned(), record.clone());
+        }
+        is_ours
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! What the answers of several keepers say about records: values without channels and clocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use garland_protocol::operation::NamesAnswer;
+use garland_protocol::{NameEntry, NameRecord};
+
+/// The answer or error of a keeper.
+pub type Answer = Result<NamesAnswer, String>;
+
+/// What became of a record that keepers were told to keep.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// These keepers have it, at least one, by their numbers; others refused it for these reasons.
+    Kept(Vec<usize>, BTreeSet<String>),
+    /// A keeper has a newer one: this one is not valid, whoever took it.
+    Superseded(NameRecord),
+    /// Nobody has it, for these reasons.
+    Refused(BTreeSet<String>),
+}
+
+/// Returns the newest entry of each name. Equal ones have the holders of all.
+pub fn newest<'a>(answers: impl Iterator<Item = &'a Answer>) -> BTreeMap<String, NameEntry> {
+    let mut found: BTreeMap<String, NameEntry> = BTreeMap::new();
+    for (name, entry) in answers.flatten().flat_map(|answer| &answer.entries) {
+        match found.get_mut(name) {
+            Some(known) if known.record == entry.record => {
+                for holder in &entry.holders {
+                    if !known.holders.contains(holder) {
+                        known.add(holder.clone());
+                    }
+                }
+            }
+            Some(known) if known.record.is_newer_than(&entry.record) => {}
+            _ => drop(found.insert(name.clone(), entry.clone())),
+        }
+    }
+    found
+}
+
+/// Returns whether a keeper has answered and lacks the record of `entry`.
+pub fn lacks(answer: &Answer, entry: &NameEntry) -> bool {
+    let has = |answer: &NamesAnswer| {
+        let known = answer.entries.get(entry.record.name());
+        known.is_some_and(|known| known.record == entry.record)
+    };
+    answer.as_ref().is_ok_and(|answer| !has(answer))
+}
+
+/// Returns what became of `record`, by the answers of keepers with their numbers.
+pub fn kept<'a>(
+    record: &NameRecord,
+    answers: impl Iterator<Item = (usize, &'a Answer)>,
+) -> Keeping {
+    let mut kept = Vec::new();
+    let mut reasons = BTreeSet::new();
+    let mut newest: Option<&NameRecord> = None;
+    for (keeper, answer) in answers {
+        let valid = answer.as_ref().map(|answer| answer.kept.as_ref());
+        match valid {
+            Ok(Some(valid)) if valid == record => kept.push(keeper),
+            Ok(Some(valid)) if valid.name() == record.name() && valid.is_newer_than(record) => {
+                if newest.is_none_or(|newest| valid.is_newer_than(newest)) {
+                    newest = Some(valid);
+                }
+            }
+            Ok(_) => drop(reasons.insert("it has another record".to_owned())),
+            Err(reason) => drop(reasons.insert(reason.clone())),
+        }
+    }
+    match newest {
+        Some(newest) => Keeping::Superseded(newest.clone()),
+        None if kept.is_empty() => Keeping::Refused(reasons),
+        None => Keeping::Kept(kept, reasons),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+use super::super::interface::{AgentEvent, Operation, Orders};
+use super::*;
+use crate::names::{HOLDERS_MAX, HolderKind, NameHolder};
+use crate::{Message, Secret};
+
+static KEY: Secret = Secret([1; 32]);
+
+/// A query of some nodes, and what they say.
+struct Request(Query<'static, NamesAnswer>);
+
+impl Request {
+    fn new(nodes: usize, order: &NamesOrder) -> Self {
+        let mut query = names(nodes, order, &[], Some(&RecordKey::of(&KEY)));
+        query.begin(0, &mut Orders::default());
+        Self(query)
+    }
+
+    fn say(&mut self, node: usize, event: NamesEvent) {
+        let event = AgentEvent::Message(FromAgent::Names(event));
+        self.0.handle(0, node, event, &mut Orders::default());
+    }
+
+    fn answers(self) -> Vec<Result<NamesAnswer, String>> {
+        self.0.into_answers().into_values().flatten().collect()
+    }
+}
+
+fn entry(name: &str, key: &Secret) -> NamesEvent {
+    let record = NameRecord::new(name, 1, None, key);
+    NamesEvent::Entry(Box::new(NameEntry { record, holders: Vec::new() }))
+}
+
+/// Returns the error of a keeper that says all of `events` when it is asked by `order`.
+fn refused(order: &NamesOrder, events: impl IntoIterator<Item = NamesEvent>) -> String {
+    let mut asked = Request::new(1, order);
+    events.into_iter().for_each(|event| asked.say(0, event));
+    asked.answers().remove(0).expect_err("the answer is refused")
+}
+
+#[test]
+fn an_answer_in_pieces_is_put_together_and_an_endless_one_is_refused() {
+    let order = NamesOrder::Digest(b"x".to_vec());
+    let mut asked = Request::new(2, &order);
+    asked.say(0, NamesEvent::Path(b"d/x".to_vec()));
+    asked.say(0, NamesEvent::Piece(vec![1, 2], true));
+    asked.say(0, NamesEvent::Piece(vec![3], false));
+    for _ in 0..=NAME_MANIFEST_MAX / MANIFEST_PIECE_MAX {
+        asked.say(1, NamesEvent::Piece(vec![0; MANIFEST_PIECE_MAX], true));
+    }
+    let answers = asked.answers();
+    let first = answers[0].as_ref().expect("its pieces are complete");
+    assert_eq!((first.path.as_slice(), first.manifest.as_slice()), (&b"d/x"[..], &[1, 2, 3][..]));
+    assert!(answers[1].as_ref().is_err_and(|reason| reason.contains("too long")));
+}
+
+#[test]
+fn a_manifest_goes_before_the_entry_that_it_belongs_to() {
+    let order = NamesOrder::Find(None);
+    let mut query = names(1, &order, &[7; MANIFEST_PIECE_MAX + 1], None);
+    let mut orders = Orders::default();
+    query.begin(0, &mut orders);
+    let sent = orders.take();
+    let kinds =
+        sent.iter().map(|(_, order)| matches!(order, ToAgent::Names(NamesOrder::Piece(..))));
+    assert_eq!(kinds.collect::<Vec<_>>(), [true, true, false]);
+}
+
+#[test]
+fn a_keeper_that_sends_without_end_takes_no_memory() {
+    let own = NamesEvent::End(Ok(()));
+    // What is not signed takes none at all.
+    let mut answering = Answering::default();
+    let mut verified = Verified { key: Some(RecordKey::of(&KEY)), known: HashMap::new() };
+    let mut ends = Vec::new();
+    for number in 0..NAMES_MAX + 9 {
+        let forged = entry(&format!("n{number}"), &Secret([2; 32]));
+        ends.extend(answering.take(forged, &Wanted::All, &mut verified));
+        assert!(answering.answer.entries.is_empty() && verified.known.is_empty());
+    }
+    let reason = ends.remove(0).expect_err("the list has too many names");
+    assert_eq!(reason, "its list has more than 10000 names");
+    assert!(ends.is_empty() && answering.take(own, &Wanted::All, &mut verified).is_none());
+    // Records that the controller has made, with as many holders as an entry may have.
+    let NamesEvent::Entry(mut long) = entry("long", &KEY) else { unreachable!() };
+    let path = vec![b'x'; 600];
+    let holder =
+        |at| NameHolder { node: format!("n{at}"), kind: HolderKind::Node, path: path.clone() };
+    (0..HOLDERS_MAX).for_each(|at| long.add(holder(at)));
+    assert!(FromAgent::Names(NamesEvent::Entry(long.clone())).to_bytes().len() > 38_000);
+    let mut answering = Answering::default();
+    let mut told = 0;
+    let end = loop {
+        let record = NameRecord::new(&format!("n{told}"), 1, None, &KEY);
+        let event = NamesEvent::Entry(Box::new(NameEntry { record, ..(*long).clone() }));
+        if let Some(end) = answering.take(event, &Wanted::All, &mut verified) {
+            break end;
+        }
+        told += 1;
+        let memory: usize = answering.answer.entries.values().map(NameEntry::memory).sum();
+        assert!(memory <= NAMES_MEMORY_MAX, "{memory}");
+    };
+    assert_eq!(end.expect_err("the list is too long"), "its list takes more than 32 MiB");
+    assert!(answering.answer.entries.is_empty() && told < 900, "{told}");
+}
+
+#[test]
+fn an_answer_has_each_name_once_and_only_what_was_asked_for() {
+    let all = NamesOrder::Find(None);
+    let twice = [entry("a", &KEY), entry("b", &KEY), entry("a", &KEY)];
+    assert_eq!(refused(&all, twice), "its list has a twice");
+    let one = NamesOrder::Find(Some("a".to_owned()));
+    assert_eq!(refused(&one, [entry("b", &KEY)]), "it told of b instead of another name");
+    let two = [entry("a", &KEY), entry("b", &KEY)];
+    assert_eq!(refused(&one, two), "its list has more than 1 names");
+    for event in [
+        NamesEvent::Piece(vec![0; 9], true),
+        NamesEvent::Path(b"x".to_vec()),
+        NamesEvent::Kept(Box::new(NameRecord::new("a", 1, None, &KEY))),
+    ] {
+        assert_eq!(refused(&all, [event]), "its answer is one to another order");
+    }
+    // A sound answer beside one of a stranger.
+    let mut asked = Request::new(1, &all);
+    for event in [entry("a", &KEY), entry("a", &Secret([2; 32])), NamesEvent::End(Ok(()))] {
+        asked.say(0, event);
+    }
+    let answer = asked.answers().remove(0).expect("the list is sound");
+    assert_eq!(answer.entries.into_keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn only_a_record_of_the_controller_is_told_to_be_valid() {
+    let record = |key: &Secret| NameRecord::new("a", 9, None, key);
+    let entry = NameEntry { record: record(&KEY), holders: Vec::new() };
+    let order = NamesOrder::Keep(Box::new(entry), RecordKey::of(&KEY));
+    for (key, is_taken) in [(&KEY, true), (&Secret([2; 32]), false)] {
+        let mut asked = Request::new(1, &order);
+        asked.say(0, NamesEvent::Kept(Box::new(record(key))));
+        let kept = asked.answers().remove(0).expect("it has answered").kept;
+        assert_eq!(kept, is_taken.then(|| record(&KEY)));
+    }
+}
