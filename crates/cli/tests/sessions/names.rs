@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use garland_protocol::{NameEntry, NameRecord, Secret, content_digest};
-use garland_testkit::{Garland, RunOutput, Scratch, random_bytes, until};
+use garland_testkit::{Garland, HangingDisk, HangsIn, RunOutput, Scratch, random_bytes, until};
 use serde_json::Value;
 
 use super::garland;
@@ -75,10 +75,31 @@ impl<'a> Nodes<'a> {
         host.expect("one host").expect("it is read").path().join("names")
     }
 
+    /// Returns the directory of each agent that keeps names, in no order.
+    fn keepers(&self) -> Vec<PathBuf> {
+        let all = fs::read_dir(self.lists()).expect("the agents keep names").flatten();
+        // Beside each is the directory of the contents that its agent serves.
+        let is_list = |path: &PathBuf| path.is_dir() && path.extension().is_none();
+        all.map(|folder| folder.path()).filter(is_list).collect()
+    }
+
+    /// Returns the key that signs records.
+    fn signer(&self) -> Secret {
+        let state = self.lists().parent().expect("the state of the host").to_owned();
+        let key = fs::read(state.join("controller.key")).expect("the controller has a key");
+        Secret(key[..32].try_into().expect("a private key has 32 bytes"))
+    }
+
     fn end(self) {
         let _ = self.run(&["down"]);
         self.scratch.assert_nothing_left();
     }
+}
+
+/// Returns the file of the entry of `name` in the directory of a keeper.
+fn entry_file(keeper: &Path, name: &str) -> PathBuf {
+    let digest = content_digest(name.as_bytes());
+    keeper.join(digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
 /// Returns what a holder gave, and why it was left alone.
@@ -347,14 +368,10 @@ fn an_interrupted_get_is_resumed_as_a_copy_is() {
 }
 
 /// Writes `count` names beside one that was published, as the agents that keep names would.
-fn fill(lists: &Path, count: u64) {
-    let key = fs::read(lists.parent().expect("the state of the host").join("controller.key"));
-    let key = Secret(key.expect("it is read")[..32].try_into().expect("a key"));
-    let all = fs::read_dir(lists).expect("they are there").flatten();
-    // Beside each is the directory of the contents that its agent serves.
-    let is_list = |path: &Path| path.is_dir() && path.extension().is_none();
-    for folder in all.filter(|it| is_list(&it.path())) {
-        let files = fs::read_dir(folder.path()).expect("it is read").flatten();
+fn fill(nodes: &Nodes<'_>, count: u64) {
+    let key = nodes.signer();
+    for folder in nodes.keepers() {
+        let files = fs::read_dir(&folder).expect("it is read").flatten();
         let paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
         let of = |end: &str| {
             let path = paths.iter().find(|it| it.extension().unwrap_or_default() == end);
@@ -366,9 +383,7 @@ fn fill(lists: &Path, count: u64) {
             let (content, at) = (published.record.content(), published.record.number());
             let record = NameRecord::new(&name, at, content, &key);
             let entry = NameEntry { record, holders: published.holders.clone() };
-            let digest = content_digest(name.as_bytes());
-            let file: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-            let path = folder.path().join(file);
+            let path = entry_file(&folder, &name);
             fs::write(&path, entry.to_bytes()).expect("it is written");
             fs::write(path.with_extension("manifest"), &manifest).expect("it is written");
         }
@@ -387,7 +402,7 @@ fn ten_thousand_names_cost_their_keepers_no_memory() {
         agent.peak_memory().saturating_sub(agent.memory_of_files())
     };
     let before = memory();
-    fill(&nodes.lists(), 9_998);
+    fill(&nodes, 9_998);
     assert_eq!(nodes.names().len(), 9_999);
     let _ = nodes.run(&["publish", "local1:/model", "--as", "last"]).with_code(0);
     let full = nodes.run(&["publish", "local1:/model", "--as", "one-more"]);
@@ -395,5 +410,136 @@ fn ten_thousand_names_cost_their_keepers_no_memory() {
     let _ = nodes.get("models/09997", "local2:/to").with_code(0);
     nodes.assert_has(&["local2"], "to", b"content");
     assert!(memory() < before + (16 << 20), "{before} {}", memory());
+    nodes.end();
+}
+
+#[test]
+fn a_name_that_ended_by_a_later_clock_is_published_above_that() {
+    let scratch = Scratch::new("names-later");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "model", b"content");
+    let publish = || nodes.run(&["publish", "local1:/model", "--as", "m"]);
+    let _ = publish().with_code(0);
+    let _ = nodes.run(&["unpublish", "m"]).with_code(0);
+    // The machine that ended it was an hour ahead; its record is in all lists, or in one.
+    let later = garland_sys::clock::wall_ns() + 3_600_000_000_000;
+    for (kept_by, later) in [(3, later), (1, later + 3_600_000_000_000)] {
+        let record = NameRecord::new("m", later, None, &nodes.signer());
+        let entry = NameEntry { record, holders: Vec::new() };
+        for keeper in &nodes.keepers()[..kept_by] {
+            fs::write(entry_file(keeper, "m"), entry.to_bytes()).expect("it is written");
+        }
+        assert_eq!(nodes.names(), ["no names; to make one: garland publish PATH --as NAME"]);
+        let _ = publish().with_code(0);
+        assert_eq!(nodes.names(), ["m: 7 B in 1 file, held by local1"]);
+    }
+    let _ = nodes.run(&["unpublish", "m"]).with_code(0);
+    assert_eq!(nodes.names(), ["no names; to make one: garland publish PATH --as NAME"]);
+    nodes.end();
+}
+
+#[test]
+fn a_damaged_manifest_is_named_and_the_other_names_work() {
+    let scratch = Scratch::new("names-damaged");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "model", b"content");
+    let publish = |name: &str| nodes.run(&["publish", "local1:/model", "--as", name]);
+    for name in ["cured", "ended", "sound"] {
+        let _ = publish(name).with_code(0);
+    }
+    // One keeper lost its disk, and the others have other bytes.
+    for (at, keeper) in nodes.keepers().iter().enumerate() {
+        for file in ["cured", "ended"].map(|name| entry_file(keeper, name)) {
+            if at == 0 {
+                fs::remove_file(&file).expect("it was kept");
+            }
+            fs::write(file.with_extension("manifest"), "other").expect("it is written");
+        }
+    }
+    let said = nodes.run(&["names"]).with_code(0);
+    assert_eq!(said.out.lines().count(), 3, "{}", said.out);
+    for name in ["cured", "ended"] {
+        let warning = format!("names: no agent has the manifest of {name} unchanged");
+        assert!(said.err.contains(&warning), "{}", said.err);
+    }
+    let _ = publish("new").with_code(0);
+    let _ = nodes.get("sound", "local2:/x").with_code(0);
+    let said = nodes.get("cured", "local2:/y").with_code(3);
+    assert!(said.err.contains("publish the content again"), "{}", said.err);
+    let _ = publish("cured").with_code(0);
+    let _ = nodes.get("cured", "local2:/y").with_code(0);
+    let _ = nodes.run(&["unpublish", "ended"]).with_code(0);
+    let said = nodes.run(&["names"]).with_code(0);
+    assert_eq!((said.out.lines().count(), said.err.as_str()), (3, ""), "{}", said.out);
+    nodes.end();
+}
+
+#[test]
+fn a_name_has_no_set_user_id_programs_and_the_base_that_the_user_wrote() {
+    let scratch = Scratch::new("names-modes");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
+    nodes.write(&["local1"], "v3", b"content");
+    let mode = fs::Permissions::from_mode(0o6755);
+    fs::set_permissions(nodes.path("local1", "v3"), mode).expect("it is set");
+    std::os::unix::fs::symlink("v3", nodes.path("local1", "current")).expect("it is made");
+    let _ = nodes.run(&["publish", "local1:/current", "--as", "m"]).with_code(0);
+    let _ = nodes.get("m", "local2:/x/").with_code(0);
+    let mode = fs::metadata(nodes.path("local2", "x/current")).expect("it came").permissions();
+    assert_eq!(mode.mode() & 0o7777, 0o755);
+    let said = nodes.run(&["publish", "local1:/x/..", "--as", "m"]).with_code(2);
+    assert!(said.err.contains("has no name at its end"), "{}", said.err);
+    nodes.end();
+}
+
+#[test]
+fn a_get_copies_and_says_all_whatever_its_holders_on_this_machine_are() {
+    let scratch = Scratch::new("names-pipe");
+    let garland = garland(&scratch);
+    // The kernel does not let a process go before the disk that it reads from: that is released first.
+    let mut getting = Vec::new();
+    let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
+    let content = random_bytes(300_000, 4);
+    nodes.write(&["local1"], "model", &content);
+    let disk = HangingDisk::mount(&scratch.path("disk"), HangsIn::Read(300_000));
+    for folder in ["disk", "here"] {
+        let path = scratch.path(folder).join("model");
+        match folder {
+            "disk" => disk.put("model", content.clone()),
+            _ => {
+                fs::create_dir_all(scratch.path(folder)).expect("it is made");
+                fs::write(&path, &content).expect("it is written");
+            }
+        }
+        // What is on this machine is read first.
+        for from in [path.to_str().expect("a path of text"), "local1:/model"] {
+            let _ = nodes.run(&["publish", from, "--as", folder]).with_code(0);
+        }
+    }
+    let pipe = scratch.path("here").join("model");
+    fs::remove_file(&pipe).expect("it is removed");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let _ = nodes.get("here", "local2:/x").with_code(0);
+    nodes.assert_has(&["local2"], "x", &content);
+    let roots = nodes.roots();
+    let get = |to| garland.start(&["get", "--json", "--local-root", &roots, "disk", to]);
+    getting.push(get("local2:/y"));
+    let said = getting[0].await_out("its result", |out| out.ends_with("}\n"));
+    let result: Value = serde_json::from_str(&said).expect("a result is JSON");
+    assert_eq!(share(&result, "local1").0, 300_000, "{result}");
+    nodes.assert_has(&["local2"], "y", &content);
+    // Nothing else has it now.
+    fs::remove_file(nodes.path("local1", "model")).expect("it is removed");
+    fs::remove_file(nodes.path("local2", "y")).expect("it is removed");
+    getting.push(get("local2:/z"));
+    let said = getting[1].await_out("its result", |out| out.ends_with("}\n"));
+    assert!(said.contains("nothing came from it within 40 s"), "{said}");
+    disk.release();
+    let codes: Vec<i32> = getting.into_iter().map(|getting| getting.end().code).collect();
+    assert_eq!(codes, [0, 3]);
+    drop(disk);
     nodes.end();
 }

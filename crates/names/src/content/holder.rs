@@ -1,19 +1,25 @@
 //! Reads blocks from a place where the content of a name lies.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use garland_commands::cp::elsewhere;
 use garland_mount::{NodeFileError, NodeFiles, Reach, WantedBlock};
 use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
 use garland_remote::{Address, Object};
+use garland_sys::confine::{Root, find_itself, open_found};
 use garland_sys::signal::Interrupts;
-use garland_sys::sync::Mutex;
-use garland_sys::{error, process};
+use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::{clock, error, process};
+
+use super::limits::{ANSWER_MAX, BLOCK_MAX, TICK};
 
 /// The maximum number of files that a holder has open.
 const OPEN: usize = 16;
@@ -53,8 +59,17 @@ pub struct Holder {
     /// The content: the digest of its manifest.
     root: [u8; 32],
     access: Access,
-    open: Mutex<BTreeMap<usize, Arc<OpenFile>>>,
+    open: Mutex<BTreeMap<usize, Slot>>,
+    /// Wakes threads that wait for a file which another one opens.
+    opened: Condvar,
     relation: Relation,
+}
+
+/// A file of a holder.
+enum Slot {
+    /// A thread opens it, which may take for ever.
+    Opening,
+    Open(Arc<OpenFile>),
 }
 
 enum Access {
@@ -85,7 +100,7 @@ impl Holder {
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, root, access, open: Mutex::default(), relation }
+        Self { record, root, access, open: Mutex::default(), opened: Condvar::new(), relation }
     }
 
     /// Whether it is a node, with a standing agent that reads for others.
@@ -109,6 +124,20 @@ impl Holder {
         if let Access::Node(node) = &self.access {
             node.look(self.root, 0, then);
         }
+    }
+
+    /// Returns the longest time in which it has to answer something. A node says before that it did not.
+    pub fn patience(&self) -> Duration {
+        match self.access {
+            Access::Here | Access::Node(_) | Access::Elsewhere => ANSWER_MAX,
+            // It may be far away; what it does not answer is noticed where it is read.
+            Access::Origin(_) => BLOCK_MAX,
+        }
+    }
+
+    /// Returns whether it can be read from this machine.
+    pub fn is_readable(&self) -> bool {
+        !matches!(self.access, Access::Elsewhere)
     }
 
     /// Returns how much reading from it costs: nothing on this machine, more on a node that is far or whose wire others
@@ -160,12 +189,40 @@ impl Holder {
         if Some(&content_digest(&bytes)) == digest { Ok(bytes) } else { Err(differs()) }
     }
 
+    /// Returns the open file `number`. One thread opens it; nobody else waits longer than for an answer.
     fn open(&self, number: usize, file: &NamedFile) -> Result<Arc<OpenFile>, HolderFault> {
+        let until_ns = clock::after(self.patience());
         let mut open = self.open.lock();
-        if let Some(open) = open.get(&number) {
-            return Ok(Arc::clone(open));
+        loop {
+            match open.get(&number) {
+                Some(Slot::Open(open)) => return Ok(Arc::clone(open)),
+                Some(Slot::Opening) if clock::until(until_ns).is_zero() => {
+                    let seconds = self.patience().as_secs();
+                    let why = format!("{} did not open within {seconds} s", self.shown(file));
+                    return Err(HolderFault::Unread(why));
+                }
+                Some(Slot::Opening) => drop(self.opened.wait_for(&mut open, TICK)),
+                None => break,
+            }
         }
-        let path = self.path(file);
+        open.insert(number, Slot::Opening);
+        drop(open);
+        let opened = self.open_alone(file).map(Arc::new);
+        let mut open = self.open.lock();
+        open.remove(&number);
+        if let Ok(opened) = &opened {
+            while open.len() >= OPEN {
+                // Files are read in order.
+                open.pop_first();
+            }
+            open.insert(number, Slot::Open(Arc::clone(opened)));
+        }
+        drop(open);
+        self.opened.notify_all();
+        opened
+    }
+
+    fn open_alone(&self, file: &NamedFile) -> Result<OpenFile, HolderFault> {
         let (opened, length) = match &self.access {
             Access::Elsewhere => {
                 let host = &self.record.node;
@@ -173,12 +230,11 @@ impl Holder {
                 return Err(HolderFault::Unread(why));
             }
             Access::Here => {
-                let at = Path::new("/").join(std::ffi::OsStr::from_bytes(&path));
                 let told = |error| {
                     let reason = error::reason(&error);
-                    HolderFault::Differs(format!("cannot open {}: {reason}", at.display()))
+                    HolderFault::Differs(format!("cannot open {}: {reason}", self.shown(file)))
                 };
-                let file = File::open(&at).map_err(told)?;
+                let file = open_regular(&self.path(file)).map_err(told)?;
                 let length = file.metadata().map_err(told)?.len();
                 (OpenFile::Here(file), length)
             }
@@ -203,12 +259,6 @@ impl Holder {
             let what = format!("{} has {length} bytes instead of {wanted}", self.shown(file));
             return Err(HolderFault::Differs(what));
         }
-        while open.len() >= OPEN {
-            // Files are read in order.
-            open.pop_first();
-        }
-        let opened = Arc::new(opened);
-        open.insert(number, Arc::clone(&opened));
         Ok(opened)
     }
 
@@ -227,4 +277,14 @@ impl Holder {
             _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
         }
     }
+}
+
+/// Opens the regular file with this path below `/`; if it is something else, it is looked at only.
+fn open_regular(path: &[u8]) -> io::Result<File> {
+    let found = find_itself(Root::Free.top()?, Path::new(OsStr::from_bytes(path)))?;
+    let file = File::from(open_found(&found)?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is no regular file"))
 }

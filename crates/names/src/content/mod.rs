@@ -2,20 +2,21 @@
 //! verified by the manifest.
 
 mod holder;
+mod limits;
 mod window;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
-use garland_protocol::{NameManifest, NamedFile};
+use garland_protocol::{NAMED_MODE, NameManifest, NamedFile};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
 pub use self::holder::{Holder, HolderFault, Relation};
+use self::limits::{BLOCK_MAX, TICK};
 pub use self::window::HolderState;
 use self::window::Window;
 
@@ -28,9 +29,6 @@ const ACTIVE: usize = 8;
 /// How many times in a row a block may not have arrived at a holder, each time after some seconds, before that is left
 /// alone.
 const LATE: u32 = 3;
-
-/// The interval between two checks whether a wait goes on.
-const TICK: Duration = Duration::from_millis(100);
 
 /// The content of a name.
 pub struct NamedSource(Arc<Shared>);
@@ -91,7 +89,7 @@ impl NamedSource {
         self.0.manifest.files.iter().map(|file| ObjectFile {
             path: &file.path,
             length: file.layout.length,
-            mode: file.mode,
+            mode: file.mode & NAMED_MODE,
             modified: file.modified,
         })
     }
@@ -108,7 +106,7 @@ impl NamedSource {
         let size = u64::from(shared.manifest.files[number].layout.block_size);
         while !bytes.is_empty() {
             let (block, within) = (shared.first[number] + offset / size, (offset % size) as usize);
-            let came = shared.block(block, &|| false)?;
+            let came = Shared::block(shared, block, &|| false)?;
             let length = bytes.len().min(came.len().saturating_sub(within));
             if length == 0 {
                 return Err(FeedError::Broken(format!("{} ends early", shared.name)));
@@ -167,6 +165,7 @@ impl Shared {
             let read = shared.holders[holder].read((number, file), index);
             late = if read == Err(HolderFault::Later) { late + 1 } else { 0 };
             let mut window = shared.window.lock();
+            window.answered(holder);
             let is_first = window.holders()[holder].fault.is_none();
             let is_unfetched = read.is_err();
             let failed = is_unfetched && (late == 0 || late >= LATE);
@@ -204,29 +203,83 @@ impl Shared {
         }
     }
 
+    /// Starts to read from the holders of the next rank, because those of the ranks before are silent. They are not left
+    /// alone: they may be slow only.
+    fn activate_rank(shared: &Arc<Self>) {
+        let rest = &shared.holders[*shared.active.lock()..];
+        let Some(first) = rest.first().filter(|holder| holder.is_readable()) else { return };
+        let count = rest.iter().take_while(|holder| holder.rank() == first.rank()).count();
+        for _ in 0..count.min(ACTIVE) {
+            // Without a thread the holders that are read from do the work.
+            let _ = Self::activate(shared);
+        }
+    }
+
+    /// Leaves holders alone that answer nothing, and adds others for them.
+    fn leave(shared: &Arc<Self>, silent: &[usize]) {
+        let mut window = shared.window.lock();
+        for holder in silent {
+            let seconds = shared.holders[*holder].patience().as_secs();
+            let why = format!("nothing came from it within {seconds} s");
+            window.failed(*holder, HolderFault::Unread(why));
+        }
+        drop(window);
+        shared.came.notify_all();
+        shared.wanted.notify_all();
+        for _ in silent {
+            // Without a thread the holders that are left do the work.
+            let _ = Self::activate(shared);
+        }
+    }
+
     /// Waits until a block is here, and returns it.
-    fn block(&self, number: u64, stale: &dyn Fn() -> bool) -> Result<Arc<Vec<u8>>, FeedError> {
-        let mut window = self.window.lock();
+    fn block(
+        shared: &Arc<Self>,
+        number: u64,
+        stale: &dyn Fn() -> bool,
+    ) -> Result<Arc<Vec<u8>>, FeedError> {
+        let patience = |holder: usize| shared.holders[holder].patience().as_nanos() as u64;
+        let mut window = shared.window.lock();
+        let began_ns = window.waited_ns();
         loop {
             let here = window.want(number);
             if window.is_queued() {
-                self.wanted.notify_all();
+                shared.wanted.notify_all();
             }
             if let Some(bytes) = here {
                 return Ok(bytes);
             }
             if window.is_lost() {
-                return Err(FeedError::Broken(self.lost(window.holders())));
+                let why = format!("no holder of {} is left", shared.name);
+                return Err(FeedError::Broken(shared.told(&why, window.holders())));
             }
-            if stale() || self.interrupts.have_come() {
+            if stale() || shared.interrupts.have_come() {
                 return Err(FeedError::NotYet);
             }
-            self.came.wait_for(&mut window, TICK);
+            if u128::from(window.waited_ns() - began_ns) >= BLOCK_MAX.as_nanos() {
+                let (name, seconds) = (&shared.name, BLOCK_MAX.as_secs());
+                let why = format!("no holder of {name} gave block {number} within {seconds} s");
+                return Err(FeedError::Broken(shared.told(&why, window.holders())));
+            }
+            let silence = window.look(clock::now_ns(), patience);
+            if !silence.silent.is_empty() {
+                drop(window);
+                Self::leave(shared, &silence.silent);
+                window = shared.window.lock();
+                continue;
+            }
+            if silence.is_quiet {
+                drop(window);
+                Self::activate_rank(shared);
+                window = shared.window.lock();
+                continue;
+            }
+            shared.came.wait_for(&mut window, TICK);
         }
     }
 
-    /// Returns why no holder is left.
-    fn lost(&self, states: &[HolderState]) -> String {
+    /// Returns why a block cannot be had: `why`, and what is known of each holder.
+    fn told(&self, why: &str, states: &[HolderState]) -> String {
         let reason = |(holder, state): (&Holder, &HolderState)| {
             let (HolderFault::Unread(reason) | HolderFault::Differs(reason)) =
                 state.fault.as_ref()?
@@ -236,7 +289,7 @@ impl Shared {
             Some(format!("{}: {reason}", holder.record.node))
         };
         let reasons: Vec<String> = self.holders.iter().zip(states).filter_map(reason).collect();
-        format!("no holder of {} is left: {}", self.name, reasons.join("; "))
+        if reasons.is_empty() { why.to_owned() } else { format!("{why}: {}", reasons.join("; ")) }
     }
 }
 
@@ -254,7 +307,7 @@ impl Content for NamedSource {
         let (own, length) = (self.file().layout, layout.block_length(index));
         let (begin, size) = (layout.offset(index), u64::from(own.block_size));
         for block in begin / size..(begin + u64::from(length)).div_ceil(size) {
-            self.0.block(block, stale)?;
+            Shared::block(&self.0, block, stale)?;
         }
         Ok(length)
     }
@@ -287,7 +340,7 @@ impl RemoteFile for NamedSource {
     }
 
     fn mode(&self) -> u32 {
-        self.file().mode
+        self.file().mode & NAMED_MODE
     }
 
     fn modified(&self) -> Option<(i64, u32)> {

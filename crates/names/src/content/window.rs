@@ -19,6 +19,12 @@ const NEAR: u64 = 16;
 /// The time after which a block that a reader waits for is also fetched from another holder, in nanoseconds.
 const LATE_NS: u64 = 500_000_000;
 
+/// The time after which, if no holder answers anything, those of the next rank are read from, too, in nanoseconds.
+const QUIET_MAX_NS: u64 = 5_000_000_000;
+
+/// The most that counts between two looks at the clock: if this process was stopped, nobody was silent.
+const LOOK_MAX_NS: u64 = 500_000_000;
+
 /// A block that is in memory or will be.
 enum Slot {
     Queued,
@@ -35,6 +41,19 @@ pub struct HolderState {
     pub bytes: u64,
     /// Why it is not used any more; `None` if it is.
     pub fault: Option<HolderFault>,
+    /// The number of blocks that it was asked for and did not answer yet.
+    pending: usize,
+    /// When it answered last, or began to be asked, by the clock of waiting readers.
+    heard_ns: u64,
+}
+
+/// What is to be done because holders do not answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Silence {
+    /// The holders that are to be left alone.
+    pub silent: Vec<usize>,
+    /// Whether further holders are to be read from.
+    pub is_quiet: bool,
 }
 
 /// The blocks that are in memory or in flight.
@@ -51,14 +70,31 @@ pub struct Window {
     /// The last block that was queued to be read ahead.
     reach: u64,
     holders: Vec<HolderState>,
+    /// How long readers have waited in all: the clock by which holders are silent.
+    waited_ns: u64,
+    /// When readers looked last.
+    looked_ns: u64,
+    /// When anybody answered last, or further holders were added, by the clock of waiting readers.
+    heard_ns: u64,
 }
 
 impl Window {
     /// Creates an empty window on blocks of these lengths, for so many holders.
     pub fn new(lengths: Arc<[u32]>, holders: usize) -> Self {
         let holders = vec![HolderState::default(); holders];
-        let (needed, slots) = (Vec::new(), BTreeMap::new());
-        Self { lengths, needed, slots, bytes: 0, last: 0, ahead: 1, reach: 0, holders }
+        Self {
+            lengths,
+            needed: Vec::new(),
+            slots: BTreeMap::new(),
+            bytes: 0,
+            last: 0,
+            ahead: 1,
+            reach: 0,
+            holders,
+            waited_ns: 0,
+            looked_ns: 0,
+            heard_ns: 0,
+        }
     }
 
     /// Reads no other blocks ahead than those of `ranges`. Later calls have no effect.
@@ -157,7 +193,43 @@ impl Window {
             Some(slot) => *slot = Slot::Fetching(vec![holder], now_ns),
             None => {}
         }
+        let state = &mut self.holders[holder];
+        if state.pending == 0 {
+            state.heard_ns = self.waited_ns;
+        }
+        state.pending += 1;
         Some(next)
+    }
+
+    /// Notes that `holder` has answered something to what [`next`](Self::next) returned.
+    pub fn answered(&mut self, holder: usize) {
+        let state = &mut self.holders[holder];
+        state.pending = state.pending.saturating_sub(1);
+        state.heard_ns = self.waited_ns;
+        self.heard_ns = self.waited_ns;
+    }
+
+    /// Looks, for a reader that waits, which holders answer nothing at the time `now_ns`. `patience` returns how long
+    /// each may be silent, in nanoseconds.
+    pub fn look(&mut self, now_ns: u64, patience: impl Fn(usize) -> u64) -> Silence {
+        self.waited_ns += now_ns.saturating_sub(self.looked_ns).min(LOOK_MAX_NS);
+        self.looked_ns = now_ns;
+        let all = self.holders.iter().enumerate();
+        let asked = all.filter(|(_, state)| state.fault.is_none() && state.pending > 0);
+        let silent = asked.filter(|(holder, state)| {
+            self.waited_ns.saturating_sub(state.heard_ns) >= patience(*holder)
+        });
+        let silent = silent.map(|(holder, _)| holder).collect();
+        let is_quiet = self.waited_ns.saturating_sub(self.heard_ns) >= QUIET_MAX_NS;
+        if is_quiet {
+            self.heard_ns = self.waited_ns;
+        }
+        Silence { silent, is_quiet }
+    }
+
+    /// Returns how long readers have waited in all, in nanoseconds.
+    pub fn waited_ns(&self) -> u64 {
+        self.waited_ns
     }
 
     /// Takes a verified block from `holder`.
@@ -211,6 +283,7 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits::ANSWER_MAX;
     use super::*;
 
     fn window(blocks: usize, holders: usize) -> Window {
@@ -283,6 +356,43 @@ mod tests {
         window.later(1, 0);
         assert_eq!(window.next(1, 0), Some(0));
         assert!(!window.is_lost());
+    }
+
+    /// Looks every 100 ms for so many seconds; returns what is to be done, and after how many looks.
+    fn looks(window: &mut Window, now_ns: &mut u64, seconds: u64) -> Vec<(u64, Silence)> {
+        let look = |at| {
+            *now_ns += 100_000_000;
+            (at, window.look(*now_ns, |_| ANSWER_MAX.as_nanos() as u64))
+        };
+        let all = (1..=seconds * 10).map(look);
+        all.filter(|(_, silence)| *silence != Silence::default()).collect()
+    }
+
+    #[test]
+    fn a_silent_holder_gets_help_after_seconds_and_is_left_alone_at_last() {
+        let quiet = |at| (at, Silence { silent: Vec::new(), is_quiet: true });
+        let mut window = window(9, 2);
+        let mut now_ns = 1_000_000_000_000;
+        window.look(now_ns, |_| 0);
+        let _ = window.want(0);
+        assert_eq!(window.next(0, now_ns), Some(0));
+        // The first look does not count, nor does the time in which this process was stopped.
+        assert_eq!(looks(&mut window, &mut now_ns, 4), []);
+        now_ns += 3_600_000_000_000;
+        assert_eq!(looks(&mut window, &mut now_ns, 4), [quiet(1)]);
+        // Whoever answers, if only that it has nothing yet, is not silent.
+        window.answered(0);
+        window.later(0, 0);
+        assert_eq!(window.next(0, now_ns), Some(0));
+        assert_eq!(window.next(1, now_ns), Some(1));
+        assert_eq!(looks(&mut window, &mut now_ns, 5), [quiet(50)]);
+        window.answered(1);
+        window.fetched(1, 1, vec![0; 10]);
+        let all = looks(&mut window, &mut now_ns, 35);
+        assert_eq!(all.len(), 7, "help comes every 5 s: {all:?}");
+        assert_eq!(all[6], (350, Silence { silent: vec![0], is_quiet: true }));
+        window.failed(0, HolderFault::Unread("silent".to_owned()));
+        assert_eq!(window.next(1, now_ns), Some(0), "others fetch what it was to fetch");
     }
 
     #[test]
