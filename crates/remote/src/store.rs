@@ -31,7 +31,7 @@ const ELSEWHERE: [&str; 3] = [
 
 /// Creates the object store of `address`. Returns the store, and the path of the object in it.
 pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
-    let transport = Transport::new(names);
+    let transport = Transport::new(names)?;
     match address {
         Address::S3 { bucket, key } => in_bucket(address, bucket, key, transport),
         Address::Http(url) => {

@@ -23,6 +23,7 @@ use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, BodyReader, Error};
 
 use crate::names::Names;
+use crate::trouble::Trouble;
 use crate::trust;
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -42,13 +43,16 @@ pub(crate) struct Transport(Agent);
 
 impl Transport {
     /// Creates a client that resolves host names with `names`.
-    pub(crate) fn new(names: Names) -> Self {
+    ///
+    /// # Errors
+    /// When the certificate authorities cannot be read.
+    pub(crate) fn new(names: Names) -> Result<Self, Trouble> {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(
                 rustls::crypto::aws_lc_rs::default_provider(),
             ))
-            .root_certs(trust::roots());
+            .root_certs(trust::roots()?);
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .user_agent(concat!("garland/", env!("CARGO_PKG_VERSION")))
@@ -58,7 +62,7 @@ impl Transport {
             .max_idle_connections_per_host(crate::ahead::WIDTH as usize)
             .tls_config(tls.build())
             .build();
-        Self(Agent::with_parts(config, DefaultConnector::default(), names))
+        Ok(Self(Agent::with_parts(config, DefaultConnector::default(), names)))
     }
 }
 

@@ -43,6 +43,21 @@ fn only_a_certificate_that_is_believed_opens_https() {
 }
 
 #[test]
+fn authorities_that_cannot_be_read_are_an_error_before_anything_is_asked() {
+    let scratch = Scratch::new("authorities");
+    let missing = scratch.path("none").display().to_string();
+    // Nobody listens there.
+    let url = "https://127.0.0.1:1/x";
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        let said = start(&scratch, url, "local1:/y", &[], &[(name, &missing)]).end().with_code(3);
+        let why = format!("cannot read {missing}, which {name} names: ");
+        let hint = format!("unset {name}");
+        assert!(said.err.contains(&why) && said.err.contains(&hint), "{}", said.err);
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_server_without_ranges_will_do() {
     let scratch = Scratch::new("plain");
     let path = file(&scratch, "site/x", LENGTH);
