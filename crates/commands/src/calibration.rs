@@ -8,11 +8,11 @@ use std::path::Path;
 
 use garland_predict::{CpuCosts, Processors};
 use garland_protocol::{CopyId, Frame, Keys, Kind, Secret, content_digest};
-use garland_sys::{clock, socket};
+use garland_sys::{clock, private_file, socket};
 use serde::{Deserialize, Serialize};
 
 use garland_core::plan::NodeId;
-use garland_results::places::{Places, write_private};
+use garland_results::places::Places;
 
 /// The bytes of each measurement.
 const BYTES: usize = 4 << 20;
@@ -47,7 +47,7 @@ pub fn processors(places: &Places, is_shared: bool) -> Option<Processors> {
             let kept = Kept { version, processors: count, costs };
             // If it cannot be kept, it is measured again the next time.
             let text = serde_json::to_vec_pretty(&kept).ok()?;
-            let _ = write_private(&file, &text);
+            let _ = private_file::replace_unsynced(&file, &text);
             costs
         }
     };

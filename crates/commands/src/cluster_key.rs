@@ -9,7 +9,8 @@ use garland_control::ask_names;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_protocol::{CLUSTER_NODES_MAX, KeyPair, NamesOrder, PublicKey, RecordKey, Roster};
-use garland_results::places::{Places, write_private};
+use garland_results::places::Places;
+use garland_sys::private_file;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
@@ -37,7 +38,7 @@ pub fn names_are_used(places: &Places, lab: Option<&str>) -> Result<bool, Failur
 /// When the state directory cannot be written.
 pub fn use_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
     let marker = marker(places, lab)?;
-    write_private(&marker, b"").or_nothing(format!("cannot write {}", marker.display()))
+    private_file::replace(&marker, b"").or_nothing(format!("cannot write {}", marker.display()))
 }
 
 /// Returns the file that says that names are used.
@@ -58,7 +59,7 @@ pub fn hand_out(
     must_know: impl Fn(&str) -> bool,
 ) -> Result<(), Failure> {
     let controller = places.controller_keys()?;
-    let mut standing = Standing::all(records);
+    let mut standing = Standing::all(records)?;
     standing.truncate(CLUSTER_NODES_MAX);
     let of_nodes = member_keys(&standing, &controller, keys)?;
     let agents = standing.iter().zip(&of_nodes);

@@ -13,10 +13,11 @@ use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
-use garland_fleet::standing::{RecordDir, Standing};
+use garland_fleet::standing::{RecordDir, Standing, UnreadableRecord};
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
+use garland_sys::error::reason;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Ends standing agents. A node without a standing agent is skipped.
@@ -32,9 +33,9 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);
-    let records: Vec<Option<Standing>> = nodes.iter().map(find).collect();
+    let records: Vec<Result<Option<Standing>, UnreadableRecord>> = nodes.iter().map(find).collect();
     let agents = at_once(&records, ASKED, |record| {
-        let record = record.as_ref()?;
+        let record = record.as_ref().ok()?.as_ref()?;
         Some(match record.connect(&keys).map(Some) {
             // An agent of another release understands only this.
             Err(error) if error.other_release().is_some() => {
@@ -46,22 +47,26 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     phases.end("set-up");
     let mut states: Vec<NodeState> = Vec::new();
     let mut told = Vec::new();
-    for (node, agent) in nodes.iter().zip(agents) {
-        states.push(match &agent {
-            Some(Ok(_)) => NodeState::ok(node, "down"),
-            Some(Err(error)) if !error.is_refused() && down.forget => NodeState::but(
+    for ((node, record), agent) in nodes.iter().zip(&records).zip(agents) {
+        states.push(match (&agent, record) {
+            (_, Err(error)) if down.forget => forget(node, error, &shelf),
+            (_, Err(error)) => NodeState::but(node, NodeVerdict::Failed, error.of_node()),
+            (Some(Ok(_)), _) => NodeState::ok(node, "down"),
+            (Some(Err(error)), _) if !error.is_refused() && down.forget => NodeState::but(
                 node,
                 NodeVerdict::Skipped,
                 format!("its record is removed: {error}"),
             ),
-            Some(Err(error)) if !error.is_refused() => {
+            (Some(Err(error)), _) if !error.is_refused() => {
                 let reason = match error.other_release() {
                     None => error.of_standing(),
                     Some(_) => error.of_retirement(),
                 };
                 NodeState::but(node, NodeVerdict::Failed, reason)
             }
-            Some(Err(_)) | None => NodeState::but(node, NodeVerdict::Skipped, "no agent was up"),
+            (Some(Err(_)) | None, _) => {
+                NodeState::but(node, NodeVerdict::Skipped, "no agent was up")
+            }
         });
         told.push(agent.and_then(Result::ok).flatten().ok_or_else(String::new));
     }
@@ -74,7 +79,8 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     }
     phases.end("end");
     let over = records.iter().zip(&states).filter(|(_, state)| !state.is(NodeVerdict::Failed));
-    over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
+    let over = over.filter_map(|(record, _)| record.as_ref().ok()?.as_ref());
+    over.for_each(|record| record.forget(&shelf));
     if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         // The keys of nodes whose agents have ended are worth nothing from now on.
         cluster_key::hand_out(&places, &shelf, MemberKeys::Present, |_| true)?;
@@ -83,4 +89,20 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let result = StandingResult { head, nodes: states, spools: Vec::new() };
     result.print(context.json)?;
     Ok(result.exit(|node| !node.is(NodeVerdict::Failed)))
+}
+
+/// Removes the record of a node that cannot be read. Returns the state of the node.
+fn forget(node: &Node, unreadable: &UnreadableRecord, records: &RecordDir) -> NodeState {
+    match records.remove(&node.name) {
+        Ok(()) => NodeState::but(
+            node,
+            NodeVerdict::Skipped,
+            format!("its record is removed: {unreadable}"),
+        ),
+        Err(error) => NodeState::but(
+            node,
+            NodeVerdict::Failed,
+            format!("{unreadable}; it cannot be removed: {}", reason(&error)),
+        ),
+    }
 }

@@ -31,8 +31,9 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
     let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let nodes = at_once(&nodes, ASKED, |node| match Standing::find(&shelf, &node.name) {
-        None => NodeState::but(node, NodeVerdict::Skipped, "no standing agent"),
-        Some(record) => {
+        Err(error) => NodeState::but(node, NodeVerdict::Failed, error.of_node()),
+        Ok(None) => NodeState::but(node, NodeVerdict::Skipped, "no standing agent"),
+        Ok(Some(record)) => {
             let state = match record.connect(&keys) {
                 Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
                 Err(error) if error.other_release().is_some() => {
@@ -57,8 +58,8 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
 /// those of the default lab if no real node has one.
 pub fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
     let named = |lab: Option<&str>| -> Result<Vec<Node>, Failure> {
-        let records = Standing::all(&RecordDir::open(places, lab)?);
-        Ok(records.iter().map(|record| Node::named(&record.name)).collect())
+        let names = RecordDir::open(places, lab)?.names()?;
+        Ok(names.iter().map(|name| Node::named(name)).collect())
     };
     if lab.is_some() {
         return named(lab);

@@ -59,7 +59,8 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     for ((node, reason), Links { count, failed }) in nodes.iter().zip(reasons).zip(links) {
         states.push(match reason {
             None => {
-                let log = Standing::find(&shelf, &node.name).and_then(|record| record.log);
+                let record = Standing::find(&shelf, &node.name).ok().flatten();
+                let log = record.and_then(|record| record.log);
                 NodeState::ok(node, "up").with_log(log).with_links(Some(count), failed)
             }
             Some(reason) => NodeState::but(node, NodeVerdict::Failed, reason),

@@ -245,7 +245,7 @@ impl FleetBuilder<'_> {
                 // If the message cannot be sent, the record stays. Other agents end when their
                 // channels close.
                 if agent.connection.send(&ToAgent::Shutdown).is_ok()
-                    && let Some(standing) = Standing::find(records, &node.name)
+                    && let Ok(Some(standing)) = Standing::find(records, &node.name)
                 {
                     standing.forget(records);
                 }
@@ -261,7 +261,7 @@ impl FleetBuilder<'_> {
         let clock = clock.map(|(_, fault)| *fault);
         // Those of an agent that stays.
         let mut settings = self.stay.map(|idle| self.settings(node, idle, orders)).transpose()?;
-        if let Some(standing) = Standing::find(records, &node.name) {
+        if let Some(standing) = Standing::find(records, &node.name)? {
             if clock.is_some() {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.into());

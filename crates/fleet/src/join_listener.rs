@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use garland_sys::folder_events::FolderEvents;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, event, random};
+use garland_sys::{clock, event, private_file, random};
 use serde::{Deserialize, Serialize};
 
 use garland_results::lock::{self, LockFile};
-use garland_results::places::{Places, write_private};
+use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -101,7 +101,8 @@ impl JoinRequest {
     /// Writes the answer to a file. The requesting process may have ended.
     pub fn answer(&self, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
-        if let Err(error) = write_private(&self.path.with_extension(ANSWERED), text.as_bytes()) {
+        let answered = self.path.with_extension(ANSWERED);
+        if let Err(error) = private_file::replace_unsynced(&answered, text.as_bytes()) {
             garland_terminal::errln!(
                 "cannot answer the join request {}: {error}",
                 self.path.display()
@@ -141,7 +142,8 @@ pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answ
     let closed = lock::released(&folder.join(LOCK)).or_nothing("cannot wait for the copy")?;
     let name = format!("{:08x}.{ASKED}", u32::from_be_bytes(random::bytes()));
     let path = folder.join(name);
-    write_private(&path, list.as_bytes()).or_nothing(format!("cannot write {}", path.display()))?;
+    private_file::replace_unsynced(&path, list.as_bytes())
+        .or_nothing(format!("cannot write {}", path.display()))?;
     let answered = path.with_extension(ANSWERED);
     loop {
         events.iter().for_each(FolderEvents::clear);

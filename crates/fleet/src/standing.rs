@@ -1,6 +1,7 @@
 //! Standing agents (`garland up`), which outlive the command that starts them. Each has a record in
 //! the private state directory, with which later commands connect without starting an agent.
 
+use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,14 +11,17 @@ use garland_control::Agent;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 use garland_protocol::{ClusterAgent, KeyPair, PublicKey, RetireReply, RetireRequest};
+use garland_sys::error::reason;
+use garland_sys::private_file;
 use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::inventory;
 use crate::launch::{LaunchError, Launched, cannot};
 use crate::reach::Unreached;
-use garland_results::places::{Places, write_private};
-use garland_terminal::failure::Failure;
+use garland_results::places::Places;
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// Timeout for connecting to a standing agent.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -68,6 +72,48 @@ impl Default for Settings {
 
 const SCHEMA: &str = "garland.standing/1";
 
+/// The end of the file names of records.
+const RECORD: &str = ".json";
+
+/// The maximum length of a record in bytes.
+const RECORD_MAX: u64 = 1 << 20;
+
+/// The error of a record that is there and cannot be read.
+#[derive(Debug, Error)]
+#[error("cannot read the record of its standing agent, {}: {why}", .path.display())]
+pub struct UnreadableRecord {
+    path: PathBuf,
+    why: String,
+    /// The name of the node.
+    name: String,
+}
+
+impl UnreadableRecord {
+    /// Returns the error's text with a hint, for the reason of a node.
+    pub fn of_node(&self) -> String {
+        format!("{self}; {}", self.hint())
+    }
+
+    fn hint(&self) -> String {
+        format!(
+            "`garland down --forget '{}'` removes the record, and the agent ends when it is idle",
+            self.name
+        )
+    }
+}
+
+impl From<UnreadableRecord> for Failure {
+    fn from(error: UnreadableRecord) -> Self {
+        Self::nothing(&error).hint(error.hint())
+    }
+}
+
+impl From<UnreadableRecord> for LaunchError {
+    fn from(error: UnreadableRecord) -> Self {
+        Self::Refused(error.of_node())
+    }
+}
+
 impl Standing {
     /// Returns the record of an agent that has been started with `settings`.
     pub fn of((node, lab): (&Node, Option<&Lab>), launched: &Launched, settings: Settings) -> Self {
@@ -104,36 +150,52 @@ impl Standing {
     }
 
     /// Reads the record of the node `name`; none if it has no standing agent.
-    pub fn find(records: &RecordDir, name: &str) -> Option<Self> {
-        let text = std::fs::read(records.path(name)).ok()?;
-        serde_json::from_slice::<Self>(&text).ok().filter(|record| record.schema == SCHEMA)
+    ///
+    /// # Errors
+    /// When there is a record that cannot be read: its agent may be up, and obeys this user only.
+    pub fn find(records: &RecordDir, name: &str) -> Result<Option<Self>, UnreadableRecord> {
+        let path = records.path(name);
+        let unreadable =
+            |why: String| UnreadableRecord { path: path.clone(), why, name: name.to_owned() };
+        let text =
+            private_file::read(&path, RECORD_MAX).map_err(|error| unreadable(reason(&error)))?;
+        let Some(text) = text else { return Ok(None) };
+        let record: Self = serde_json::from_slice(&text)
+            .map_err(|error| unreadable(format!("it is damaged: {error}")))?;
+        match record.schema == SCHEMA {
+            true => Ok(Some(record)),
+            false => Err(unreadable(format!("it is of another release ({})", record.schema))),
+        }
     }
 
     /// Reads all records, ordered by name.
-    pub fn all(records: &RecordDir) -> Vec<Self> {
-        let entries = std::fs::read_dir(&records.folder).into_iter().flatten().flatten();
-        let mut all: Vec<Self> = entries
-            .filter_map(|entry| serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok())
-            .filter(|record: &Self| record.schema == SCHEMA)
-            .collect();
-        all.sort_by(|one, two| one.name.cmp(&two.name));
-        all
+    ///
+    /// # Errors
+    /// When the directory or a record cannot be read.
+    pub fn all(records: &RecordDir) -> Result<Vec<Self>, Failure> {
+        let mut all = Vec::new();
+        for name in records.names()? {
+            // A record that another command has just removed is left out.
+            all.extend(Self::find(records, &name)?);
+        }
+        Ok(all)
     }
 
     /// Writes the agent's record to `records`.
     pub fn keep(&self, records: &RecordDir) -> Result<(), LaunchError> {
         let path = records.path(&self.name);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
-        text.and_then(|text| write_private(&path, &text))
+        text.and_then(|text| private_file::replace(&path, &text))
             .map_err(cannot(format!("write {}", path.display()), ""))
     }
 
     /// Removes the agent's record from `records`, unless another command has recorded another agent
     /// meanwhile.
     pub fn forget(&self, records: &RecordDir) {
-        if Self::find(records, &self.name).is_some_and(|found| found.key == self.key) {
+        let found = Self::find(records, &self.name).ok().flatten();
+        if found.is_some_and(|found| found.key == self.key) {
             // The file may have been removed already.
-            let _ = std::fs::remove_file(records.path(&self.name));
+            let _ = fs::remove_file(records.path(&self.name));
         }
     }
 
@@ -184,10 +246,35 @@ impl RecordDir {
     /// Removes all records, because the lab is down.
     pub fn clear(self) {
         // A record that cannot be removed is removed as stale when it is used next.
-        let _ = std::fs::remove_dir_all(self.folder);
+        let _ = fs::remove_dir_all(self.folder);
+    }
+
+    /// Returns the names of the nodes that have a record, in order, also of those whose record cannot
+    /// be read.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, Failure> {
+        let reading = || format!("cannot read {}", self.folder.display());
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder).or_nothing(reading())? {
+            let name = entry.or_nothing(reading())?.file_name();
+            // Others were left by a command that was killed.
+            names.extend(name.to_string_lossy().strip_suffix(RECORD).map(str::to_owned));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes the record of the node `name`, also if it cannot be read.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        private_file::remove(&self.path(name))
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}.json"))
+        self.folder.join(format!("{name}{RECORD}"))
     }
 }

@@ -1,11 +1,11 @@
 //! The record of a lab on disk: `lab.json`.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use garland_sys::identity::Identity;
+use garland_sys::private_file;
 use serde::{Deserialize, Serialize};
 
 use crate::{LabError, Spec};
@@ -86,17 +86,8 @@ impl Record {
     /// Writes the record atomically into the directory of a lab.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
-        let temporary = folder.join(".lab.json.new");
-        let written = || -> io::Result<()> {
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            file.write_all(&serde_json::to_vec_pretty(self)?)?;
-            fs::rename(&temporary, &path)
-        };
-        written().map_err(LabError::file("write", &path))
+        let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
+        text.and_then(|text| private_file::replace_unsynced(&path, &text))
+            .map_err(LabError::file("write", &path))
     }
 }

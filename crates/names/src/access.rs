@@ -2,18 +2,21 @@
 //! member of the cluster, with the key that its own agent was given.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_mount::Reach;
 use garland_protocol::{ClusterKey, KeyPair, RecordKey, Secret};
 use garland_results::places::Places;
-use garland_sys::process;
-use garland_terminal::failure::Failure;
+use garland_sys::{private_file, process};
+use garland_terminal::failure::{Failure, OrFailure};
 
 /// The environment variable with the path of the cluster's key, for agents that are confined to a directory.
 const KEY_VARIABLE: &str = "GARLAND_CLUSTER_KEY";
+
+/// The maximum length of the file of the cluster's key in bytes.
+const KEY_MAX: u64 = 16 << 20;
 
 /// The standing agents of a cluster, and the keys by which they and their names are recognised.
 pub struct Access {
@@ -33,18 +36,18 @@ impl Access {
         let given = std::env::var_os(KEY_VARIABLE).map(PathBuf::from);
         let standing = match (&given, lab) {
             (Some(_), None) => Vec::new(),
-            _ => Standing::all(&RecordDir::open(places, lab)?),
+            _ => Standing::all(&RecordDir::open(places, lab)?)?,
         };
         if standing.is_empty() && lab.is_none() {
             let path = given.clone().unwrap_or_else(|| places.cluster_key());
-            let key = std::fs::read(&path).ok().and_then(|bytes| ClusterKey::parse(&bytes));
+            let key = read_key(&path)?;
             if let Some(key) = key {
                 return Ok(Self::of_member(key));
             }
             if given.is_some() {
                 let shown = path.display();
-                return Err(Failure::usage(format!("{shown} is no key of a cluster"))
-                    .hint("`garland up NODES` gives agents new keys"));
+                return Err(Failure::usage(format!("cannot read {shown}: there is no such file"))
+                    .hint(format!("set {KEY_VARIABLE} to the cluster's key, or unset it")));
             }
         }
         let keys = places.controller_keys()?;
@@ -120,6 +123,20 @@ impl Access {
             record.connect(&keys).map_err(|error| error.to_string())
         })
     }
+}
+
+/// Reads the cluster's key; none if this machine has none.
+fn read_key(path: &Path) -> Result<Option<ClusterKey>, Failure> {
+    let hinted = |failure: Failure| {
+        failure.hint("`garland up NODES`, where the agents were started, gives them the key again")
+    };
+    let reading = format!("cannot read {}", path.display());
+    let bytes = private_file::read(path, KEY_MAX).or_nothing(&reading).map_err(hinted)?;
+    let parse = |bytes: Vec<u8>| {
+        let fault = || format!("{reading}: it is no key of a cluster, or one of another release");
+        ClusterKey::parse(&bytes).ok_or_else(|| hinted(Failure::usage(fault())))
+    };
+    bytes.map(parse).transpose()
 }
 
 /// Returns whether two addresses are in the same subnet of usual size: their first 24 bits are equal, or 64 of IPv6

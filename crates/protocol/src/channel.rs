@@ -2,6 +2,8 @@
 //! each other's public keys (pattern KK), and on links between nodes that share a secret (pattern
 //! NNpsk0). [`Line`] defines the frames after the handshake.
 
+use snow::params::DHChoice;
+use snow::resolvers::CryptoResolver;
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
@@ -65,6 +67,19 @@ impl KeyPair {
             Side::Initiator => Agreement::new(exchange, &self.public, theirs),
             Side::Responder => Agreement::new(exchange, theirs, &self.public),
         })
+    }
+
+    /// Returns the key pair whose private key this is.
+    ///
+    /// # Panics
+    /// Never: every 32 bytes are a private key of Curve25519.
+    #[must_use]
+    pub fn from_private(private: Secret) -> Self {
+        let exchange = Resolver::default().resolve_dh(&DHChoice::Curve25519);
+        let mut exchange = exchange.expect("the resolver has Curve25519");
+        exchange.set(&private.0);
+        let public = exchange.pubkey().try_into().expect("a 25519 key has 32 bytes");
+        Self { private, public }
     }
 }
 
@@ -177,6 +192,12 @@ mod tests {
     fn control(side: Side, ours: &KeyPair, theirs: &PublicKey, prologue: &[u8]) -> Handshake {
         let keys = ours.agree(side, theirs).unwrap();
         Handshake::control(side, &keys, prologue).unwrap()
+    }
+
+    #[test]
+    fn a_private_key_has_one_public_key() {
+        let pair = KeyPair::generate();
+        assert_eq!(KeyPair::from_private(pair.private.clone()).public, pair.public);
     }
 
     #[test]

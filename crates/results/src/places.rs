@@ -1,22 +1,26 @@
 //! The state directory. It has mode 0700 and a subdirectory for each host, since several hosts may
 //! share a home directory. Owner and mode are checked when the directory is opened.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use garland_dataplane::Records;
 use garland_protocol::{KeyPair, Secret};
-use garland_sys::process;
+use garland_sys::error::reason;
+use garland_sys::{private_file, process};
 
 use garland_terminal::failure::{Failure, OrFailure};
+use serde::de::DeserializeOwned;
 
 /// The state directory of this host.
 #[derive(Clone, Debug)]
 pub struct Places {
     state: PathBuf,
 }
+
+/// The file of the key pair of this user's commands.
+const CONTROLLER: &str = "controller.key";
 
 impl Places {
     /// Opens the state directory of this host below `$GARLAND_STATE`, or else below
@@ -63,6 +67,37 @@ impl Places {
         self.folder("known").map_or_else(|_| Records::default(), Records::at)
     }
 
+    /// Reads the records of processes that run on this host, with their files, from a subdirectory
+    /// of the state directory. A record that cannot be read is named on standard error, and left
+    /// out: it may be one that a failure of the power has left.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn read_records<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<Vec<(PathBuf, T)>, Failure> {
+        let folder = self.folder(name)?;
+        let reading = || format!("cannot read {}", folder.display());
+        let mut records = Vec::new();
+        for entry in fs::read_dir(&folder).or_nothing(reading())? {
+            let path = entry.or_nothing(reading())?.path();
+            // Others were left by a command that was killed.
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            match read_record(&path) {
+                Ok(record) => records.extend(record.map(|record| (path, record))),
+                Err(why) => {
+                    let shown = path.display();
+                    let what = format!("if its process has ended: rm {shown}");
+                    garland_terminal::errln!("cannot read the record {shown}: {why}; {what}");
+                }
+            }
+        }
+        Ok(records)
+    }
+
     /// Returns the file of the cluster's key, which a standing agent of this machine keeps.
     #[must_use]
     pub fn cluster_key(&self) -> PathBuf {
@@ -71,37 +106,75 @@ impl Places {
 
     /// Returns the key pair by which this user's commands authenticate to agents; generated at
     /// first use.
+    ///
+    /// # Errors
+    /// When the file of the key pair is there and cannot be used, or cannot be created.
     pub fn controller_keys(&self) -> Result<KeyPair, Failure> {
-        self.keys("controller.key")
+        let shown = self.state.join(CONTROLLER).display().to_string();
+        self.keys(
+            CONTROLLER,
+            &[
+                "standing agents obey only the key in this file, so it is never replaced: restore it from a backup, with mode 0600".to_owned(),
+                format!("without a backup, `mv {shown} {shown}.old` lets the next command make a new key; agents of the old one then end when they are idle, and names have to be published again"),
+            ],
+        )
     }
 
-    fn keys(&self, name: &str) -> Result<KeyPair, Failure> {
+    /// Reads a key pair, or generates it if there is no file. A file that is there is never
+    /// replaced: agents know its key. `hints` say what to do if it cannot be used.
+    fn keys(&self, name: &str, hints: &[String]) -> Result<KeyPair, Failure> {
         let path = self.state.join(name);
-        let read = || -> Option<KeyPair> {
-            let bytes = fs::read(&path).ok()?;
-            let (private, public) = bytes.split_at_checked(32)?;
-            let private = Secret(private.try_into().ok()?);
-            Some(KeyPair { private, public: public.try_into().ok()? })
+        let shown = path.display();
+        let hinted =
+            |failure| hints.iter().fold(failure, |failure: Failure, hint| failure.hint(hint));
+        let read = || {
+            let read = private_file::read(&path, KEYS_LENGTH as u64);
+            read.or_nothing(format!("cannot read {shown}")).map_err(hinted)
         };
-        if let Some(keys) = read() {
-            return Ok(keys);
-        }
-        let keys = KeyPair::generate();
-        let bytes = [keys.private.0, keys.public].concat();
-        write_private(&path, &bytes).or_nothing(format!("cannot write {}", path.display()))?;
-        // Another process may have written its key pair at the same time: use the pair in the file.
-        Ok(read().unwrap_or(keys))
+        let bytes = match read()? {
+            Some(bytes) => bytes,
+            None => {
+                let KeyPair { private, public } = KeyPair::generate();
+                private_file::create(&path, &[private.0, public].concat())
+                    .or_nothing(format!("cannot write {shown}"))?;
+                // Another process may have been first: all use the pair in the file.
+                let removed = || Failure::nothing(format!("cannot read {shown}: it was removed"));
+                read()?.ok_or_else(removed)?
+            }
+        };
+        parse_keys(&bytes)
+            .map_err(|why| hinted(Failure::nothing(format!("cannot read {shown}: {why}"))))
     }
 }
 
-/// Writes a file with mode 0600: first under a temporary name, which is then renamed to `path`.
-pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("tmp{}", std::process::id()));
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    file.write_all(bytes)?;
-    drop(file);
-    fs::rename(temporary, path)
+/// The maximum length of a record of a process that runs in bytes.
+const RECORD_MAX: u64 = 64 << 20;
+
+/// Reads a record; none if its process has just removed it.
+fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
+    let text = private_file::read(path, RECORD_MAX).map_err(|error| reason(&error))?;
+    let parse = |text: Vec<u8>| serde_json::from_slice(&text).map_err(|error| error.to_string());
+    text.map(parse).transpose()
+}
+
+/// The length of the file of a key pair in bytes: the private key, then the public one.
+const KEYS_LENGTH: usize = 64;
+
+/// Returns the key pair in a file of it.
+///
+/// # Errors
+/// When the file is damaged; says how.
+fn parse_keys(bytes: &[u8]) -> Result<KeyPair, String> {
+    let halves = bytes.split_first_chunk::<32>().filter(|_| bytes.len() == KEYS_LENGTH);
+    let Some((private, public)) = halves else {
+        return Err(format!("it has {} bytes, not {KEYS_LENGTH}", bytes.len()));
+    };
+    let keys = KeyPair::from_private(Secret(*private));
+    // After a failure of the power, some file systems have zeros in place of what was written.
+    match keys.public == *public {
+        true => Ok(keys),
+        false => Err("it is damaged: its public key is not that of its private key".to_owned()),
+    }
 }
 
 /// Creates the directory `path` if missing. Checks that it belongs to this user and that its mode
@@ -143,6 +216,87 @@ mod tests {
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is this user's");
+    }
+
+    /// A new state directory, which is removed at the end of a test.
+    struct Scratch {
+        base: PathBuf,
+        places: Places,
+    }
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("garland-places-{name}-{}", std::process::id());
+            let base = std::env::temp_dir().join(name);
+            let places = Places::at(&base).expect("a new directory is private");
+            Self { base, places }
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.base);
+        }
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_read_is_neither_replaced_nor_used() {
+        let scratch = Scratch::new("keys");
+        let places = &scratch.places;
+        let path = places.state.join(CONTROLLER);
+        let whole = [KeyPair::generate().private.0, [7; 32]].concat();
+        for (bytes, why) in [
+            (&[][..], "it has 0 bytes, not 64"),
+            (&whole[..63], "it has 63 bytes, not 64"),
+            (&[0; 65], "it is longer than 64 bytes"),
+            (&[0; 64], "its public key is not that of its private key"),
+            (&whole, "its public key is not that of its private key"),
+        ] {
+            fs::write(&path, bytes).expect("it is this user's");
+            set_mode(&path, 0o600);
+            let failure = places.controller_keys().map(|keys| keys.public);
+            let failure = failure.expect_err("it is damaged").to_string();
+            assert!(failure.contains(why), "{failure}");
+            assert!(failure.contains("mv ") && failure.contains(CONTROLLER), "{failure}");
+            assert_eq!(fs::read(&path).expect("it stays"), bytes);
+        }
+        fs::remove_file(&path).expect("it is this user's");
+        let keys = places.controller_keys().expect("it is made");
+        set_mode(&path, 0o640);
+        let failure = places.controller_keys().map(|keys| keys.public).expect_err("others read it");
+        assert!(failure.message().contains("0640"), "{failure}");
+        set_mode(&path, 0o600);
+        assert_eq!(places.controller_keys().expect("it is as before").public, keys.public);
+        // What cannot be read at all, as on a disk with errors.
+        fs::remove_file(&path).expect("it is this user's");
+        fs::create_dir(&path).expect("it is this user's");
+        assert!(places.controller_keys().is_err() && path.is_dir());
+        // The key of nodes is made anew on request only.
+        fs::write(places.state.join(MEMBER), "").expect("it is this user's");
+        set_mode(&places.state.join(MEMBER), 0o600);
+        let failure = places.member_keys().map(|keys| keys.public).expect_err("it is damaged");
+        assert!(failure.to_string().contains("--new-cluster-key"), "{failure}");
+        places.forget_member_keys().expect("it is this user's");
+        places.member_keys().expect("it is made");
+    }
+
+    #[test]
+    fn first_commands_at_once_end_with_one_and_the_same_key() {
+        const COMMANDS: usize = 8;
+        for round in 0..50 {
+            let scratch = Scratch::new(&format!("first-{round}"));
+            let barrier = std::sync::Barrier::new(COMMANDS);
+            let first = || {
+                barrier.wait();
+                scratch.places.controller_keys().expect("it is made").public
+            };
+            let keys: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..COMMANDS).map(|_| scope.spawn(first)).collect();
+                threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+            });
+            let kept = scratch.places.controller_keys().expect("it is there").public;
+            assert!(keys.iter().all(|key| *key == kept), "round {round}");
+        }
     }
 
     #[test]

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::threads::{self, JoinHandle};
-use garland_sys::{clock, random};
+use garland_sys::{clock, private_file, random};
 use serde::Serialize;
 
 use self::names::{LOCK, SECOND};
 pub use self::names::{TOPOLOGY, TRACES};
 pub use self::retention::TRACED;
 use crate::lock::{LockFile, is_held};
-use crate::places::{Places, write_private};
+use crate::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name by which users refer to the last run.
@@ -180,7 +180,8 @@ impl Run {
         let path = self.folder.join(file);
         let text =
             serde_json::to_string_pretty(value).or_nothing(format!("cannot encode {file}"))?;
-        write_private(&path, text.as_bytes()).or_nothing(format!("cannot write {}", path.display()))
+        private_file::replace_unsynced(&path, text.as_bytes())
+            .or_nothing(format!("cannot write {}", path.display()))
     }
 
     /// Writes the traces of the run, one file for each node of the copy. If the run has several
@@ -205,7 +206,7 @@ impl Run {
         let folder = places.folder(&format!("runs/{}/{TRACES}{of_node}", self.name))?;
         for trace in traces {
             let path = folder.join(trace.origin.file_name());
-            write_private(&path, &trace.encode())
+            private_file::replace_unsynced(&path, &trace.encode())
                 .or_nothing(format!("cannot write {}", path.display()))?;
         }
         Ok(())

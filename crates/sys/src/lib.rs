@@ -36,6 +36,7 @@ pub mod packet;
 pub mod pages;
 pub mod pinning;
 pub mod power;
+pub mod private_file;
 pub mod process;
 pub mod processors;
 pub mod program;

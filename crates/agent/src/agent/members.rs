@@ -1,21 +1,20 @@
 //! The members of the cluster: nodes that read names and their contents by themselves, each with a
 //! key of its own. The controller tells every agent who they are.
 
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use garland_protocol::{ClusterKey, FromAgent, Role, Roster, ToAgent};
-use garland_sys::clock;
+use garland_sys::{clock, private_file};
 
 use super::Agent;
 use super::copies::InProgress;
 use super::serving::attend;
 use crate::controller::Controller;
 use crate::files;
-use crate::names::{NamesService, write};
+use crate::names::NamesService;
 use crate::orders::Event;
 use crate::session::Session;
 
@@ -42,7 +41,7 @@ impl Agent {
             root: root.as_os_str().as_bytes().to_vec(),
             roster,
         };
-        write(path, &key.to_bytes())?;
+        private_file::replace(path, &key.to_bytes())?;
         self.members.replace(&key.roster);
         self.end_sessions_of_strangers();
         Ok(())
@@ -66,9 +65,9 @@ impl Agent {
     /// When the file cannot be removed.
     pub fn remove_cluster_key(&self) -> io::Result<()> {
         let has_key = self.members.records().is_some();
-        match self.config.cluster_key.as_ref().filter(|_| has_key).map(fs::remove_file) {
-            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        match self.config.cluster_key.as_ref().filter(|_| has_key) {
+            Some(path) => private_file::remove(path),
+            None => Ok(()),
         }
     }
 

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_protocol::{NAME_MANIFEST_MAX, NameManifest, content_digest};
+use garland_sys::private_file;
 use garland_sys::sync::Mutex;
-
-use super::write;
 
 /// The maximum number of contents that an agent serves. The oldest one goes for another.
 const HOLDINGS_MAX: usize = 10_000;
@@ -91,7 +90,7 @@ impl Holdings {
         if !file.exists() {
             make_room(folder).map_err(told)?;
         }
-        write(&file, &bytes).map_err(told)?;
+        private_file::replace(&file, &bytes).map_err(told)?;
         self.recent.lock().retain(|(known, _)| *known != root);
         Ok(())
     }

@@ -8,4 +8,4 @@ mod store;
 pub use fetchers::Fetchers;
 pub use holdings::{HeldBlock, Holdings};
 pub use service::NamesService;
-pub use store::{NameStore, write};
+pub use store::NameStore;

@@ -1,18 +1,17 @@
 //! The names that an agent keeps, on disk only: for each an entry and a manifest. In memory is what an order
 //! needs, so that 10,000 names cost an agent nothing.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use garland_protocol::{
     NAME_MANIFEST_MAX, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameHolder, NameRecord,
     RECORD_AHEAD_MAX_NS, RecordKey, content_digest,
 };
-use garland_sys::lock;
 use garland_sys::sync::{Mutex, MutexGuard};
+use garland_sys::{lock, private_file};
 
 /// The end of the file names of manifests.
 const MANIFEST: &str = "manifest";
@@ -114,7 +113,8 @@ impl NameStore {
             return Ok(());
         }
         entry.add(holder);
-        write(&self.path(name), &entry.to_bytes()).map_err(|error| self.unwritten(&error))
+        private_file::replace(&self.path(name), &entry.to_bytes())
+            .map_err(|error| self.unwritten(&error))
     }
 
     /// Keeps an entry while nobody else changes the list.
@@ -146,7 +146,7 @@ impl NameStore {
         let beside = path.with_extension(MANIFEST);
         match record.content() {
             Some(content) if content_digest(manifest) == content.root => {
-                write(&beside, manifest).map_err(told)?;
+                private_file::replace(&beside, manifest).map_err(told)?;
             }
             Some(content) => {
                 let has = self.manifest(name).is_ok_and(|it| content_digest(&it) == content.root);
@@ -156,7 +156,7 @@ impl NameStore {
             }
             None => {}
         }
-        write(&path, &entry.to_bytes()).map_err(told)?;
+        private_file::replace(&path, &entry.to_bytes()).map_err(told)?;
         if record.content().is_none() {
             // The record stays, and says that the name has ended.
             let _ = fs::remove_file(beside);
@@ -235,21 +235,6 @@ fn read(path: &Path) -> Option<NameEntry> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(ENTRY_MAX).read_to_end(&mut bytes).ok()?;
     NameEntry::parse(&bytes)
-}
-
-/// Writes a file with mode 0600 under a temporary name, and renames it when it is on stable storage.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_extension(format!("tmp{}-{number}", std::process::id()));
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    let written = written.and_then(|()| fs::rename(&temporary, path));
-    written.inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
 #[cfg(test)]

@@ -575,6 +575,103 @@ fn a_record_whose_agent_cannot_be_reached_is_removed_if_the_user_says_so() {
 }
 
 #[test]
+fn a_key_that_cannot_be_read_is_named_and_kept_by_all_commands() {
+    let scratch = Scratch::new("key-unreadable");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["up", "local1"]).with_code(0);
+    let state =
+        record_file(&scratch, "local1").parent().and_then(|path| path.parent().map(PathBuf::from));
+    let key = state.expect("the state of a host").join("controller.key");
+    let whole = std::fs::read(&key).expect("it is kept");
+    for length in [0, 63] {
+        std::fs::write(&key, &whole[..length]).expect("it is this user's");
+        for words in [&["status"][..], &["down", "local1"], &["exec", "local1", "true"]] {
+            let said = garland.run(words).with_code(3);
+            let why = format!("controller.key: it has {length} bytes, not 64");
+            assert!(said.err.contains(&why) && said.err.contains("hint: "), "{}", said.err);
+        }
+        assert_eq!(std::fs::read(&key).expect("it stays"), &whole[..length]);
+    }
+    std::fs::remove_file(&key).expect("it is this user's");
+    std::fs::create_dir(&key).expect("a directory cannot be read");
+    let said = garland.run(&["status"]).with_code(3);
+    assert!(said.err.contains("it is not a regular file") && key.is_dir(), "{}", said.err);
+    std::fs::remove_dir(&key).expect("it is empty");
+    // As it was written: 0600.
+    std::fs::write(&key, &whole).expect("it is this user's");
+    set_mode(&key, 0o604);
+    let said = garland.run(&["status"]).with_code(3);
+    assert!(said.err.contains("it has mode 0604"), "{}", said.err);
+    set_mode(&key, 0o600);
+    let _ = garland.run(&["down", "local1"]).with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_agent_whose_record_cannot_be_read_is_not_taken_for_none() {
+    let scratch = Scratch::new("record-unreadable");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
+    let path = record_file(&scratch, "local1");
+    let whole = std::fs::read(&path).expect("it is kept");
+    std::fs::write(&path, "").expect("it is this user's");
+    let why = "cannot read the record of its standing agent, ";
+    // No second agent is started.
+    let said = garland.run(&["exec", "local1", "true"]).with_code(3);
+    assert!(format!("{}{}", said.out, said.err).contains(why), "{}{}", said.out, said.err);
+    let said = garland.run(&["status"]).with_code(1);
+    assert!(said.out.contains(why) && said.out.contains("up      local2"), "{}", said.out);
+    let said = garland.run(&["names"]).with_code(3);
+    assert!(said.err.contains(why) && said.err.contains("down --forget 'local1'"), "{}", said.err);
+    assert!(std::fs::read(&path).expect("it stays").is_empty());
+    let said = garland.run(&["down"]).with_code(1);
+    assert!(said.out.contains(why) && said.out.contains("down    local2"), "{}", said.out);
+    std::fs::write(&path, &whole).expect("it is this user's");
+    let _ = garland.run(&["down", "local1"]).with_code(0);
+    // One that is lost is removed if the user says so.
+    std::fs::write(&path, "{}").expect("it is this user's");
+    set_mode(&path, 0o600);
+    let said = garland.run(&["down", "--forget", "local1"]).with_code(0);
+    assert!(said.out.contains("its record is removed") && !path.exists(), "{}", said.out);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_key_of_the_cluster_that_cannot_be_read_is_an_error() {
+    let scratch = Scratch::new("cluster-key");
+    let key = scratch.path("cluster.key");
+    let names = || {
+        let mut command = garland(&scratch).command(&["names"]);
+        command.env("GARLAND_CLUSTER_KEY", &key);
+        Running::start(command).end()
+    };
+    let said = names().with_code(2);
+    assert!(said.err.contains("cluster.key: there is no such file"), "{}", said.err);
+    std::fs::write(&key, "no key").expect("it is this user's");
+    set_mode(&key, 0o600);
+    let said = names().with_code(2);
+    assert!(said.err.contains("it is no key of a cluster"), "{}", said.err);
+    set_mode(&key, 0o644);
+    let said = names().with_code(3);
+    assert!(said.err.contains("it has mode 0644"), "{}", said.err);
+    // That of this machine, too: it is a member that cannot read its key, and not a controller.
+    let _ = garland(&scratch).run(&["status"]);
+    let own =
+        record_file(&scratch, "local1").parent().and_then(|path| path.parent().map(PathBuf::from));
+    let own = own.expect("the state of a host").join("cluster.key");
+    std::fs::write(&own, "").expect("it is this user's");
+    set_mode(&own, 0o600);
+    let said = garland(&scratch).run(&["names"]).with_code(2);
+    assert!(said.err.contains("it is no key of a cluster"), "{}", said.err);
+    scratch.assert_nothing_left();
+}
+
+fn set_mode(path: &std::path::Path, mode: u32) {
+    let mode = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(path, mode).expect("it is this user's");
+}
+
+#[test]
 fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
     let scratch = Scratch::new("here");
     let garland = garland(&scratch);
@@ -582,10 +679,6 @@ fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
     let write = |options: &str| {
         let text = format!("version = 1\nnodes = \"n1\"\n[ssh]\noptions = {options}\n");
         std::fs::write(&file, text).expect("it can be written");
-    };
-    let set_mode = |path: &std::path::Path, mode| {
-        let mode = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(path, mode).expect("it is this user's");
     };
     let exec = ["exec", "n1", "--", "true"];
     for options in ["[\"-oProxyCommand=touch ran\"]", "[\"-o\", \"proxycommand touch ran\"]"] {

@@ -172,7 +172,8 @@ fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Fa
     Ok(Arc::new(move |place| {
         let shelf = RecordDir::open(&places, lab.as_deref());
         let shelf = shelf.map_err(|failure| failure.message().to_owned())?;
-        let record = Standing::find(&shelf, &names[place]).ok_or("no standing agent")?;
+        let record = Standing::find(&shelf, &names[place]).map_err(|error| error.of_node())?;
+        let record = record.ok_or("no standing agent")?;
         record.connect(&keys).map_err(|error| match error.other_release() {
             None => error.to_string(),
             Some(_) => error.of_standing(),

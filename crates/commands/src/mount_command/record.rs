@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use garland_sys::clock;
 use garland_sys::identity::Identity;
+use garland_sys::{clock, private_file};
 use serde::{Deserialize, Serialize};
 
-use garland_results::places::{Places, write_private};
+use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 const SCHEMA: &str = "garland.mounted/1";
@@ -43,21 +43,16 @@ impl Record {
         let (dir, run) = (dir.to_owned(), run.to_owned());
         let record = Self { schema, dir, pid, start, boot, nodes, since_ns, run, file };
         let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
-        write_private(&record.file, &text)
+        private_file::replace_unsynced(&record.file, &text)
             .or_nothing(format!("writing {}", record.file.display()))?;
         Ok(record)
     }
 
-    /// Reads all records, sorted by mount point. Files that are not valid records are skipped.
+    /// Reads all records, sorted by mount point. Those that cannot be read are named, and left out.
     pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
-        let entries = std::fs::read_dir(places.folder("mounts")?).into_iter().flatten().flatten();
-        let mut records: Vec<Self> = entries
-            .filter_map(|entry| {
-                let record: Self =
-                    serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok()?;
-                (record.schema == SCHEMA).then(|| Self { file: entry.path(), ..record })
-            })
-            .collect();
+        let found = places.read_records::<Self>("mounts")?.into_iter();
+        let found = found.map(|(file, record)| Self { file, ..record });
+        let mut records: Vec<Self> = found.filter(|record| record.schema == SCHEMA).collect();
         records.sort_by(|one, two| one.dir.cmp(&two.dir));
         Ok(records)
     }

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use garland_sys::{clock, process};
+use garland_sys::{clock, private_file, process};
 use garland_topology::config::Format;
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +17,13 @@ use super::change::Change;
 use super::kernel::Before;
 use super::program::Command;
 use super::tool::DevicesPresent;
-use garland_results::places::write_private;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The parent directory of all installations.
 const PLACE: &str = "/var/lib/garland/net";
+
+/// The maximum length of the record of an installation in bytes.
+const RECORD_MAX: u64 = 64 << 20;
 
 /// The stage of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ impl Installation {
             .or_nothing(format!("creating {}", directory.display()))?;
         let this = Self { directory };
         let text = serde_json::to_vec(record).or_nothing("writing the installation's record")?;
-        write_private(&this.record_path(), &text)
+        private_file::replace(&this.record_path(), &text)
             .or_nothing(format!("writing {}", this.record_path().display()))?;
         let first = this.stage_path(Stage::Applying);
         fs::write(&first, "").or_nothing(format!("writing {}", first.display()))?;
@@ -149,8 +151,11 @@ impl Installation {
     /// Reads the record of the installation.
     pub fn record(&self) -> Result<Record, Failure> {
         let path = self.record_path();
-        let bytes = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
-        serde_json::from_slice(&bytes).or_nothing(format!("reading {}", path.display()))
+        let reading = || format!("cannot read {}", path.display());
+        // Its commands are run as this user: it must be this user's.
+        let bytes = private_file::read(&path, RECORD_MAX).or_nothing(reading())?;
+        let missing = || Failure::nothing(format!("{}: there is no such file", reading()));
+        serde_json::from_slice(&bytes.ok_or_else(missing)?).or_nothing(reading())
     }
 
     /// Returns the stage; `None` if the directory has no file of a stage.

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
-use garland_results::places::{Places, write_private};
+use garland_results::places::Places;
 use garland_results::spool::{SpoolState, WaitingEntry};
+use garland_sys::private_file;
 use garland_terminal::failure::{Failure, OrFailure};
 
 use super::directory::SpoolDir;
@@ -31,7 +32,7 @@ impl SpoolRecord {
         self.state.waiting = waiting;
         let text = serde_json::to_vec_pretty(&self.state).or_nothing("encoding what waits")?;
         let what = format!("writing {}", self.path.display());
-        write_private(&self.path, &text).or_nothing(what)
+        private_file::replace_unsynced(&self.path, &text).or_nothing(what)
     }
 }
 
@@ -42,15 +43,13 @@ impl Drop for SpoolRecord {
     }
 }
 
-/// Returns the spools that are served on this machine by this user.
+/// Returns the spools that are served on this machine by this user. Records that cannot be read are
+/// named, and left out.
 pub fn served(places: &Places) -> Result<Vec<SpoolState>, Failure> {
-    let records = std::fs::read_dir(places.folder(FOLDER)?).into_iter().flatten().flatten();
-    let states = records.filter_map(|record| {
-        let state: SpoolState = serde_json::from_slice(&std::fs::read(record.path()).ok()?).ok()?;
-        state.is_known().then_some(state)
-    });
+    let records = places.read_records::<SpoolState>(FOLDER)?.into_iter();
+    let known = records.map(|(_, state)| state).filter(SpoolState::is_known);
     let mut states: Vec<SpoolState> =
-        states.filter(|state| SpoolDir::is_served(&state.directory())).collect();
+        known.filter(|state| SpoolDir::is_served(&state.directory())).collect();
     states.sort_by_key(SpoolState::directory);
     Ok(states)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use garland_control::Agent;
 use garland_core::farm::{Job, Text};
 use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
-use garland_results::places::write_private;
+use garland_sys::private_file;
 
 use super::driver::Work;
 use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, Serves, local};
@@ -46,7 +46,7 @@ impl Server {
             closed: vec![text(work.places.base())],
         };
         let path = work.run.folder().join(ACCESS);
-        let written = write_private(&path, &farm.to_bytes());
+        let written = private_file::replace_unsynced(&path, &farm.to_bytes());
         written.or_nothing(format!("cannot write {}", path.display()))?;
         let orders = Orders {
             serves: Serves::Farm(path),

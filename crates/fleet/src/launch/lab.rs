@@ -6,6 +6,7 @@ use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_lab::{Lab, StateDir};
+use garland_sys::private_file;
 
 use super::binary::own_binary;
 use super::error::cannot;
@@ -14,7 +15,7 @@ use crate::args::Launch;
 use crate::inventory::LAB_PREFIX;
 use crate::reach::Unreached;
 use crate::standing::Standing;
-use garland_results::places::{Places, write_private};
+use garland_results::places::Places;
 use garland_results::run::TOPOLOGY;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -34,7 +35,8 @@ pub fn keep_topology(lab: &Lab, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(TOPOLOGY);
     let text =
         serde_json::to_vec(&lab.spec().topology).or_nothing("cannot write the lab's topology")?;
-    write_private(&path, &text).or_nothing(format!("cannot write {}", path.display()))
+    private_file::replace_unsynced(&path, &text)
+        .or_nothing(format!("cannot write {}", path.display()))
 }
 
 /// Opens the lab `name` if `nodes` belong to a lab; none if they are real nodes. Fails if only some

@@ -1,0 +1,275 @@
+//! Private files of one user: keys and records, which others can neither read nor change. A file
+//! is either there as a whole or not at all, after a failure of the power, too. A file that cannot
+//! be read is never taken for one that is missing, since whoever did so would replace it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+
+use crate::{process, random};
+
+/// The mode of private files.
+const MODE: u32 = 0o600;
+
+/// The permissions that a private file gives to nobody but its owner.
+const OF_OTHERS: u32 = 0o077;
+
+/// Reads the private file `path`, which has at most `max_length` bytes. Returns `None` only if
+/// there is no file of this name.
+///
+/// # Errors
+/// When the file is not a regular file of this user, others may read or write it, it is longer, or
+/// it cannot be read.
+pub fn read(path: &Path, max_length: u64) -> io::Result<Option<Vec<u8>>> {
+    // Opening a pipe would wait for its writer.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            return Err(io::Error::other("it is a symbolic link"));
+        }
+        Err(error) => return Err(error),
+    };
+    let stat = file.metadata()?;
+    if !stat.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if stat.uid() != process::user_id() {
+        return Err(io::Error::other(format!("it belongs to user {}", stat.uid())));
+    }
+    let mode = stat.mode() & 0o7777;
+    if mode & OF_OTHERS != 0 {
+        let text = format!("other users may read or write it: it has mode {mode:04o}");
+        return Err(io::Error::other(text));
+    }
+    let mut bytes = Vec::new();
+    file.take(max_length + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_length {
+        return Err(io::Error::other(format!("it is longer than {max_length} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Creates the private file `path` with these contents unless there is one. Returns whether it was
+/// created. In both cases the file is on stable storage.
+///
+/// # Errors
+/// When the file can be neither created nor found.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let temporary = Temporary::write(path, bytes)?;
+    temporary.file.sync_all()?;
+    let created = match fs::hard_link(&temporary.path, path) {
+        Err(error) if has_no_links(&error) => temporary.rename_to_new(path),
+        linked => linked,
+    };
+    let is_new = match created {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
+    // Who finds the file relies on it: its creator may not have got here yet.
+    sync_folder_of(path)?;
+    Ok(is_new)
+}
+
+/// Writes the private file `path`. A file of this name is replaced when the new one is on stable
+/// storage.
+///
+/// # Errors
+/// When the file cannot be written. Then the old file is unchanged, unless only its directory
+/// could not be synced.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::write(path, bytes)?;
+    temporary.file.sync_all()?;
+    temporary.rename(path)?;
+    sync_folder_of(path)
+}
+
+/// Writes the private file `path` as [`replace`] does, but does not wait for stable storage: a
+/// failure of the power may leave an empty file. This is for results and for records that are of
+/// no use to the next boot.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    Temporary::write(path, bytes)?.rename(path)
+}
+
+/// Removes a file, if there is one, for good: it does not come back after a failure of the power.
+///
+/// # Errors
+/// When the file cannot be removed.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_folder_of(path),
+    }
+}
+
+/// A file beside the one that it will become. It is removed when this is dropped.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    fn write(beside: &Path, bytes: &[u8]) -> io::Result<Self> {
+        // Hosts and containers that share the directory may have equal process numbers.
+        let number = u64::from_ne_bytes(random::bytes());
+        let path = beside.with_extension(format!("tmp{number:016x}"));
+        let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path)?;
+        let mut temporary = Self { path, file };
+        temporary.file.write_all(bytes)?;
+        Ok(temporary)
+    }
+
+    fn rename(&self, to: &Path) -> io::Result<()> {
+        fs::rename(&self.path, to)
+    }
+
+    /// Renames the file unless there is one with the name `to`.
+    fn rename_to_new(&self, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(CWD, &self.path, CWD, to, RenameFlags::NOREPLACE)?)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It has another name by now, or was not written wholly.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Returns whether an error of link(2) says that the file system has no hard links.
+fn has_no_links(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|it| [Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS].contains(&it))
+}
+
+/// Waits until the names in the directory of `path` are on stable storage.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let synced = File::open(folder.unwrap_or(Path::new(".")))?.sync_all();
+    match synced.as_ref().map_err(Errno::from_io_error) {
+        // Some network file systems cannot sync directories.
+        Err(Some(Errno::INVAL | Errno::OPNOTSUPP)) => Ok(()),
+        _ => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("garland-private-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let names = fs::read_dir(&self.0).unwrap();
+            names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn of_many_that_create_a_file_at_once_one_succeeds_and_all_read_the_same() {
+        const THREADS: usize = 8;
+        let folder = Folder::new("create");
+        for round in 0..200 {
+            let path = folder.0.join(format!("{round}.key"));
+            let barrier = Barrier::new(THREADS);
+            let created = AtomicUsize::new(0);
+            let work = |own: u8| {
+                barrier.wait();
+                created
+                    .fetch_add(usize::from(create(&path, &[own; 64]).unwrap()), Ordering::SeqCst);
+                read(&path, 64).unwrap().unwrap()
+            };
+            let work = &work;
+            let read: Vec<Vec<u8>> = std::thread::scope(|scope| {
+                let threads = (0..THREADS).map(|own| scope.spawn(move || work(own as u8)));
+                let threads: Vec<_> = threads.collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert_eq!(created.into_inner(), 1, "round {round}");
+            assert!(read.iter().all(|bytes| *bytes == read[0]), "round {round}: {read:?}");
+            assert!(read[0].len() == 64 && read[0].iter().all(|byte| *byte == read[0][0]));
+        }
+        assert!(folder.names().iter().all(|name| name.ends_with(".key")), "{:?}", folder.names());
+    }
+
+    #[test]
+    fn without_hard_links_a_file_is_created_once_too() {
+        let folder = Folder::new("rename");
+        let path = folder.0.join("x.key");
+        let make = |bytes: &[u8]| Temporary::write(&path, bytes).unwrap().rename_to_new(&path);
+        make(b"one").unwrap();
+        assert_eq!(make(b"two").unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(read(&path, 64).unwrap().unwrap(), b"one");
+        assert_eq!(folder.names(), ["x.key"]);
+    }
+
+    #[test]
+    fn a_file_that_is_not_private_or_not_readable_is_not_taken_for_a_missing_one() {
+        let folder = Folder::new("read");
+        let path = folder.0.join("x.key");
+        assert_eq!(read(&path, 64).unwrap(), None);
+        let fault = || read(&path, 64).unwrap_err().to_string();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(fault(), "it is not a regular file");
+        fs::remove_dir(&path).unwrap();
+        symlink("/dev/null", &path).unwrap();
+        assert_eq!(fault(), "it is a symbolic link");
+        fs::remove_file(&path).unwrap();
+        rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(fault(), "it is not a regular file");
+        fs::remove_file(&path).unwrap();
+        assert!(create(&path, &[1; 65]).unwrap());
+        assert_eq!(fault(), "it is longer than 64 bytes");
+        for mode in [0o640, 0o604, 0o620, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(fault().ends_with(&format!("{mode:04o}")), "{}", fault());
+        }
+        assert_eq!(fs::metadata(&path).unwrap().len(), 65);
+    }
+
+    #[test]
+    fn a_replaced_file_is_private_and_leaves_nothing_beside_it() {
+        let folder = Folder::new("replace");
+        let path = folder.0.join("x.json");
+        replace(&path, b"one").unwrap();
+        replace(&path, b"two").unwrap();
+        replace_unsynced(&path, b"three").unwrap();
+        assert_eq!(read(&path, 64).unwrap().unwrap(), b"three");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        // A directory cannot be replaced.
+        let other = folder.0.join("y");
+        fs::create_dir(&other).unwrap();
+        replace(&other, b"").unwrap_err();
+        let mut names = folder.names();
+        names.sort();
+        assert_eq!(names, ["x.json", "y"]);
+    }
+}
