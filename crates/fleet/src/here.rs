@@ -1,14 +1,13 @@
 //! The cluster file in the working directory. It is used without an option, so it must belong to
 //! the user, and must not make ssh run programs on this machine.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
 use garland_core::cluster::{Cluster, Ssh};
-use garland_sys::process;
+use garland_sys::{ownership, process};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -53,12 +52,11 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     let mut file = File::open(path).or_nothing(doing())?;
     let opened = file.metadata().or_nothing(doing())?;
     let folder = fs::metadata(".").or_nothing("cannot stat the working directory")?;
-    let user = process::user_id();
-    if link.uid() != user {
+    if link.uid() != process::user_id() {
         return Err(unused(path, &format!("it belongs to user {}", link.uid())));
     }
-    let [opened, folder] = [opened, folder].map(|meta| Rights::of(&meta));
-    if let Some(why) = opened.fault_of_file(user).or_else(|| folder.fault_of_folder(user)) {
+    let fault = ownership::fault_of_file(&opened).or_else(|| ownership::fault_of_folder(&folder));
+    if let Some(why) = fault {
         return Err(unused(path, &why));
     }
     let mut text = String::new();
@@ -75,62 +73,6 @@ fn unused(path: &Path, why: &str) -> Failure {
     Failure::usage(format!("./{shown} is not used: {why}")).hint(format!(
         "to use it all the same: --cluster {shown}, or move it to ~/.config/garland/cluster.toml"
     ))
-}
-
-/// The owner and mode of a file or directory.
-struct Rights {
-    user: u32,
-    mode: u32,
-    /// Whether the group may write and has no member other than the user.
-    alone_in_group: bool,
-}
-
-impl Rights {
-    fn of(meta: &Metadata) -> Self {
-        let mode = meta.mode();
-        let alone_in_group = mode & 0o020 != 0 && is_private_group(meta.gid());
-        Self { user: meta.uid(), mode, alone_in_group }
-    }
-
-    fn others_write(&self) -> bool {
-        self.mode & 0o002 != 0 || self.mode & 0o020 != 0 && !self.alone_in_group
-    }
-
-    fn fault_of_file(&self, user: u32) -> Option<String> {
-        if self.user != user {
-            return Some(format!("it belongs to user {}", self.user));
-        }
-        let mode = self.mode & 0o7777;
-        self.others_write().then(|| format!("other users may write to it (mode {mode:04o})"))
-    }
-
-    /// Returns why other users may replace files in a directory; none if they cannot. A sticky
-    /// directory, such as /tmp, protects the user's files.
-    fn fault_of_folder(&self, user: u32) -> Option<String> {
-        if self.user != user && self.user != 0 {
-            return Some(format!("its directory belongs to user {}", self.user));
-        }
-        let mode = self.mode & 0o7777;
-        let open = self.others_write() && self.mode & 0o1000 == 0;
-        open.then(|| format!("other users may replace it: its directory has mode {mode:04o}"))
-    }
-}
-
-/// Returns whether a group is the user's primary group, has the user's name, and has no other member.
-/// Many systems create such a group for each user.
-fn is_private_group(group: u32) -> bool {
-    let entry = |database: &str, key: u32| {
-        let output = Command::new("getent").args([database, &key.to_string()]).output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?;
-        let fields: Vec<String> = text.lines().next()?.split(':').map(str::to_owned).collect();
-        (fields.len() > 3).then_some(fields)
-    };
-    let (Some(user), Some(entry)) = (entry("passwd", process::user_id()), entry("group", group))
-    else {
-        return false;
-    };
-    let alone = entry[3].split(',').all(|member| member.is_empty() || member == user[0]);
-    user[3] == group.to_string() && entry[0] == user[0] && alone
 }
 
 /// Returns why the ssh options are refused; none if they neither run a program on this machine nor
@@ -291,28 +233,5 @@ mod tests {
         ] {
             assert_eq!(fault(options), None, "{options:?}");
         }
-    }
-
-    #[test]
-    fn files_that_others_may_write_or_replace_are_refused() {
-        let file = |user, mode| Rights { user, mode, alone_in_group: false }.fault_of_file(1000);
-        assert_eq!(file(1000, 0o100_644), None);
-        assert_eq!(file(0, 0o100_644).as_deref(), Some("it belongs to user 0"));
-        let written = "other users may write to it (mode 0664)";
-        assert_eq!(file(1000, 0o100_664).as_deref(), Some(written));
-        assert!(file(1000, 0o100_646).is_some());
-        let folder =
-            |user, mode| Rights { user, mode, alone_in_group: false }.fault_of_folder(1000);
-        assert_eq!((folder(1000, 0o040_755), folder(0, 0o040_755)), (None, None));
-        assert_eq!(folder(0, 0o041_777), None, "/tmp is sticky");
-        assert_eq!(folder(1000, 0o041_777), None, "the user's own directory is sticky, too");
-        assert!(folder(1000, 0o040_775).is_some_and(|why| why.contains("0775")));
-        assert!(folder(1000, 0o040_757).is_some());
-        assert!(folder(1001, 0o040_755).is_some(), "its owner may replace what is in it");
-        // Debian and others create a group for each user.
-        let own = Rights { user: 1000, mode: 0o040_775, alone_in_group: true };
-        assert_eq!((own.fault_of_folder(1000), own.fault_of_file(1000)), (None, None));
-        let open = Rights { mode: 0o040_777, ..own };
-        assert!(open.fault_of_folder(1000).is_some() && open.fault_of_file(1000).is_some());
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::threads::{self, JoinHandle};
-use garland_sys::{clock, private_file, random};
+use garland_sys::{clock, ownership, private_file, random};
 use serde::Serialize;
 
 use self::names::{LOCK, SECOND};
@@ -92,6 +92,36 @@ impl Run {
         Self::find_with(places, asked, &[needed], what)
     }
 
+    /// Finds a run as [`Run::find`] does, for a command that does what the run's files say. A run
+    /// that was named by a path must be this user's alone.
+    ///
+    /// # Errors
+    /// Those of [`Run::find`], and when another user may have written the run's files.
+    pub fn find_own(
+        places: &Places,
+        asked: &str,
+        needed: &str,
+        what: &str,
+    ) -> Result<Self, Failure> {
+        let run = Self::find(places, asked, needed, what)?;
+        if !is_path(asked) {
+            return Ok(run);
+        }
+        let shown = run.folder.display();
+        // A link on the way may lead elsewhere when the files are read.
+        let looking = || format!("cannot inspect {shown}");
+        let folder = run.folder.canonicalize().or_nothing(looking())?;
+        let file = std::fs::symlink_metadata(folder.join(needed)).or_nothing(looking())?;
+        let of_file = || Some(format!("{needed}: {}", ownership::fault_of_file(&file)?));
+        let fault = ownership::fault_of_own_folder(&folder).or_nothing(looking())?;
+        if let Some(why) = fault.or_else(of_file) {
+            return Err(Failure::usage(format!("the run {shown} is not used: {why}")).hint(
+                "its files say what is run on this machine: read them first, then start the command anew",
+            ));
+        }
+        Ok(Self { folder, ..run })
+    }
+
     /// Finds a run as [`Run::find`] does, but requires all files of `needed`.
     pub fn find_with(
         places: &Places,
@@ -114,8 +144,7 @@ impl Run {
             let last = having.next().map(named);
             return last.ok_or_else(|| kept(Failure::usage(format!("no run has {what}"))));
         }
-        let is_path = asked.contains('/') || asked.starts_with('.');
-        let folder = if is_path { PathBuf::from(asked) } else { runs.join(asked) };
+        let folder = if is_path(asked) { PathBuf::from(asked) } else { runs.join(asked) };
         if !folder.is_dir() {
             let kept = |failure: Failure| {
                 let (count, days) = (retention::KEPT, retention::AGE.as_secs() / 86400);
@@ -211,6 +240,11 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// Returns whether a run is named by the path of its directory.
+fn is_path(asked: &str) -> bool {
+    asked.contains('/') || asked.starts_with('.')
 }
 
 /// Takes the lock of the run whose directory is `folder`.

@@ -32,6 +32,7 @@ pub mod lock;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;
+pub mod ownership;
 pub mod packet;
 pub mod pages;
 pub mod pinning;

@@ -1,5 +1,9 @@
 //! Copies that go on where one before them was interrupted.
 
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
 use garland_testkit::{Scratch, Wire, random_file};
 
 use crate::{assert_same, at, await_middle, garland, sent, source};
@@ -57,6 +61,43 @@ fn what_cannot_be_resumed_is_refused() {
 }
 
 #[test]
+fn a_run_of_another_user_runs_nothing_here() {
+    let scratch = Scratch::new("again-foreign");
+    let _ = source(&scratch, 1000);
+    let text = "version = 1\nnodes = \"n1\"\n[ssh]\noptions = [\"-oProxyCommand=touch ran\"]\n";
+    fs::write(scratch.path("theirs.toml"), text).expect("it can be written");
+    let words = ["--cluster", "theirs.toml", "cp", "source.bin", "n1:/x"];
+    let _ = garland(&scratch).run(&words).with_code(3);
+    let forget = || fs::remove_file(scratch.path("ran"));
+    forget().expect("the copy's own command ran it");
+    let run = garland(&scratch).runs().pop().expect("the run of the copy");
+    let asked = run.to_str().expect("a path of text");
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    let refused = |why: &str| {
+        let said = garland(&scratch).run(&["cp", "--resume", asked]).with_code(2);
+        assert!(said.err.contains("is not used: ") && said.err.contains(why), "{}", said.err);
+        assert!(!scratch.path("ran").exists(), "{}", said.err);
+    };
+    // What another user may have written is what another user has written.
+    for (path, mode) in [(run.clone(), 0o757), (run.join("command.json"), 0o646)] {
+        let former = fs::metadata(&path).expect("it is there").permissions();
+        set(&path, mode).expect("it is this user's");
+        refused(&format!("(mode {mode:04o})"));
+        fs::set_permissions(&path, former).expect("it is this user's");
+    }
+    // Only root can give a file to another user.
+    if chown(&run, Some(65534), None).is_ok() {
+        refused("it belongs to user 65534");
+        // It may be read.
+        let _ = garland(&scratch).run(&["runs", "show", asked]).with_code(0);
+        chown(&run, Some(0), None).expect("this is root");
+    }
+    let _ = garland(&scratch).run(&["cp", "--resume", asked]).with_code(3);
+    forget().expect("one's own run is gone on with");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn what_killed_agents_and_a_killed_head_leave_is_gone_on_with() {
     let scratch = Scratch::new("again-killed");
     let _ = source(&scratch, LENGTH);
@@ -74,7 +115,7 @@ fn what_killed_agents_and_a_killed_head_leave_is_gone_on_with() {
     assert!(0 < late && late <= LENGTH - WRITTEN, "{late} bytes");
     assert_same(&scratch, &NODES);
     // Now the head itself.
-    NODES.iter().for_each(|node| std::fs::remove_file(at(&scratch, node)).unwrap());
+    NODES.iter().for_each(|node| fs::remove_file(at(&scratch, node)).unwrap());
     let copy = slow.start_cp(&WORDS);
     await_middle(&scratch, "local3", MIDDLE);
     copy.process().kill();
@@ -102,9 +143,9 @@ fn what_is_left_of_another_source_is_told_and_goes() {
     };
     interrupted(MIDDLE);
     // The same length and time, and nothing else.
-    let time = std::fs::metadata(&from).unwrap().modified().unwrap();
+    let time = fs::metadata(&from).unwrap().modified().unwrap();
     random_file(&from, LENGTH, 12);
-    std::fs::File::options().write(true).open(&from).unwrap().set_modified(time).unwrap();
+    fs::File::options().write(true).open(&from).unwrap().set_modified(time).unwrap();
     interrupted(WRITTEN);
     random_file(&from, LENGTH, 13);
     let said = garland(&scratch).cp(&WORDS[1..]).with_code(0).out;

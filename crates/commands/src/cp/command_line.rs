@@ -94,7 +94,7 @@ impl CommandLine {
             return Err(Failure::usage("--resume takes no SOURCE and no DESTINATION")
                 .hint("the copy goes on with those of its own command"));
         }
-        let run = Run::find(&Places::open()?, run, FILE, "a copy that can be resumed")?;
+        let run = Run::find_own(&Places::open()?, run, FILE, "a copy that can be resumed")?;
         if run.is_running() {
             return Err(Failure::usage(format!("{} is still running", run.name()))
                 .hint(format!("to add nodes to it: garland cp --join {} NODES", run.name())));

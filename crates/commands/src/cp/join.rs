@@ -67,7 +67,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let places = Places::open()?;
-    let copy = Run::find(&places, run, JOIN_DIR, "a copy that nodes can join")?;
+    let copy = Run::find_own(&places, run, JOIN_DIR, "a copy that nodes can join")?;
     if !join_listener::is_open(&copy) {
         return Err(over(&copy));
     }

@@ -119,7 +119,7 @@ impl Settings {
 
     /// Finds the run `name`, and reads its settings and jobs.
     pub fn find(places: &Places, name: &str) -> Result<(Run, Self, Vec<Job>), Failure> {
-        let run = Run::find(places, name, SETTINGS, "farm jobs")?;
+        let run = Run::find_own(places, name, SETTINGS, "farm jobs")?;
         let path = run.folder().join(SETTINGS);
         let reading = || format!("cannot read {}", path.display());
         let text = std::fs::read_to_string(&path).or_nothing(reading())?;

@@ -1,0 +1,143 @@
+//! Who may change a file. What decides which programs a command runs must be its user's: a file or
+//! directory that another user owns, may write to, or may replace says what that user wants.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::process;
+
+/// Returns why a file may hold what another user wrote; none if it is this user's alone.
+#[must_use]
+pub fn fault_of_file(file: &Metadata) -> Option<String> {
+    Rights::new(file).fault_of_file(process::user_id())
+}
+
+/// Returns why other users may replace files in a directory; none if they cannot.
+#[must_use]
+pub fn fault_of_folder(folder: &Metadata) -> Option<String> {
+    Rights::new(folder).fault_of_folder(process::user_id())
+}
+
+/// Returns why the directory `path`, an absolute path without symbolic links, may hold what another
+/// user wrote, or may be replaced by one that does; none if it is this user's alone.
+///
+/// # Errors
+/// When it, or a directory above it, cannot be inspected.
+pub fn fault_of_own_folder(path: &Path) -> io::Result<Option<String>> {
+    if let Some(why) = fault_of_file(&fs::symlink_metadata(path)?) {
+        return Ok(Some(why));
+    }
+    for folder in path.ancestors().skip(1) {
+        if let Some(why) = fault_of_folder(&fs::symlink_metadata(folder)?) {
+            return Ok(Some(format!("{why} ({})", folder.display())));
+        }
+    }
+    Ok(None)
+}
+
+/// The owner and mode of a file or directory.
+struct Rights {
+    user: u32,
+    mode: u32,
+    /// Whether the group may write and has no member other than the user.
+    alone_in_group: bool,
+}
+
+impl Rights {
+    fn new(meta: &Metadata) -> Self {
+        let mode = meta.mode();
+        let alone_in_group = mode & 0o020 != 0 && is_private_group(meta.gid());
+        Self { user: meta.uid(), mode, alone_in_group }
+    }
+
+    fn others_write(&self) -> bool {
+        self.mode & 0o002 != 0 || self.mode & 0o020 != 0 && !self.alone_in_group
+    }
+
+    fn fault_of_file(&self, user: u32) -> Option<String> {
+        if self.user != user {
+            return Some(format!("it belongs to user {}", self.user));
+        }
+        let mode = self.mode & 0o7777;
+        self.others_write().then(|| format!("other users may write to it (mode {mode:04o})"))
+    }
+
+    /// A sticky directory, such as /tmp, protects the user's files.
+    fn fault_of_folder(&self, user: u32) -> Option<String> {
+        if self.user != user && self.user != 0 {
+            return Some(format!("its directory belongs to user {}", self.user));
+        }
+        let mode = self.mode & 0o7777;
+        let open = self.others_write() && self.mode & 0o1000 == 0;
+        open.then(|| format!("other users may replace it: its directory has mode {mode:04o}"))
+    }
+}
+
+/// Returns whether a group is the user's primary group, has the user's name, and has no other member.
+/// Many systems create such a group for each user.
+fn is_private_group(group: u32) -> bool {
+    let entry = |database: &str, key: u32| {
+        let output = Command::new("getent").args([database, &key.to_string()]).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let fields: Vec<String> = text.lines().next()?.split(':').map(str::to_owned).collect();
+        (fields.len() > 3).then_some(fields)
+    };
+    let (Some(user), Some(entry)) = (entry("passwd", process::user_id()), entry("group", group))
+    else {
+        return false;
+    };
+    let alone = entry[3].split(',').all(|member| member.is_empty() || member == user[0]);
+    user[3] == group.to_string() && entry[0] == user[0] && alone
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn files_that_others_may_write_or_replace_are_refused() {
+        let file = |user, mode| Rights { user, mode, alone_in_group: false }.fault_of_file(1000);
+        assert_eq!(file(1000, 0o100_644), None);
+        assert_eq!(file(0, 0o100_644).as_deref(), Some("it belongs to user 0"));
+        let written = "other users may write to it (mode 0664)";
+        assert_eq!(file(1000, 0o100_664).as_deref(), Some(written));
+        assert!(file(1000, 0o100_646).is_some());
+        let folder =
+            |user, mode| Rights { user, mode, alone_in_group: false }.fault_of_folder(1000);
+        assert_eq!((folder(1000, 0o040_755), folder(0, 0o040_755)), (None, None));
+        assert_eq!(folder(0, 0o041_777), None, "/tmp is sticky");
+        assert_eq!(folder(1000, 0o041_777), None, "the user's own directory is sticky, too");
+        assert!(folder(1000, 0o040_775).is_some_and(|why| why.contains("0775")));
+        assert!(folder(1000, 0o040_757).is_some());
+        assert!(folder(1001, 0o040_755).is_some(), "its owner may replace what is in it");
+        // Debian and others create a group for each user.
+        let own = Rights { user: 1000, mode: 0o040_775, alone_in_group: true };
+        assert_eq!((own.fault_of_folder(1000), own.fault_of_file(1000)), (None, None));
+        let open = Rights { mode: 0o040_777, ..own };
+        assert!(open.fault_of_folder(1000).is_some() && open.fault_of_file(1000).is_some());
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_or_replace_is_not_ones_own() {
+        let base = std::env::temp_dir().join(format!("garland-own-{}", std::process::id()));
+        let folder = base.join("run");
+        fs::create_dir_all(&folder).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        let fault = || fault_of_own_folder(&folder).unwrap();
+        set(&base, 0o755).unwrap();
+        set(&folder, 0o755).unwrap();
+        assert_eq!(fault(), None);
+        set(&folder, 0o777).unwrap();
+        assert!(fault().is_some_and(|why| why.contains("0777")));
+        set(&folder, 0o755).unwrap();
+        set(&base, 0o777).unwrap();
+        assert!(fault().is_some_and(|why| why.contains("may replace it")), "{:?}", fault());
+        fs::remove_dir_all(&base).unwrap();
+    }
+}
