@@ -1,5 +1,6 @@
 //! Runs commands on a node. Their output is sent to the head, and they are killed when the head's
-//! session ends.
+//! session, or the agent, ends before them: with all that they have started, in whatever process
+//! group or session. What a command that has ended left running goes on, as daemons do.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,21 +8,35 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_protocol::FromAgent;
 use garland_sys::channel::channel;
+use garland_sys::mark::Mark;
 use garland_sys::threads::{self, Joined};
-use garland_sys::{event, limits, process};
+use garland_sys::{event, limits};
 
 use crate::controller::Controller;
-use crate::farm::Pipes;
+use crate::farm::{Guard, Pipes};
 use crate::session::Session;
 use garland_sys::error::reason;
 
 /// A running command, and the thread that waits for it.
 pub struct Running {
     group: Option<u32>,
+    mark: Mark,
+    /// Whether the command has ended by itself, after which nothing of it is killed.
+    over: Arc<AtomicBool>,
     waiting: Option<Joined>,
+}
+
+/// A command that was started, as its thread has it.
+struct Started {
+    child: Child,
+    pipes: Pipes,
+    mark: Mark,
+    guard: Guard,
+    over: Arc<AtomicBool>,
 }
 
 /// Starts `command`, whose first word is the program. Its output and exit code are sent to
@@ -30,8 +45,12 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
     let mut command = Command::new(&program);
-    // A process group of its own, so that all its processes can be killed together.
+    // A process group of its own, so that all its processes can be killed together. Those that leave
+    // it are found by the mark.
     command.args(words).stdin(Stdio::null()).process_group(0);
+    let mark = Mark::new();
+    mark.put_on(&mut command);
+    let over = Arc::new(AtomicBool::new(false));
     limits::restore_open_files_in(&mut command);
     if let Some(root) = &agent.config.root {
         command.current_dir(root);
@@ -40,20 +59,24 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
     let (give, given) = channel();
     let its = Arc::clone(session);
     let waiting = threads::spawn("exec", move || {
-        if let Ok((child, pipes)) = given.recv() {
-            wait(child, pipes, &its);
+        if let Ok(started) = given.recv() {
+            wait(started, &its);
         }
     });
     let started = waiting.and_then(|waiting| {
         let (pipes, [output, errors]) = Pipes::new()?;
-        Ok((command.stdout(output).stderr(errors).spawn()?, pipes, waiting))
+        let guard = Guard::start(&mark)?;
+        let child = command.stdout(output).stderr(errors).spawn()?;
+        guard.begun(child.id());
+        let started = Started { child, pipes, mark: mark.clone(), guard, over: Arc::clone(&over) };
+        Ok((started, waiting))
     });
     match started {
-        Ok((child, pipes, waiting)) => {
-            let group = Some(child.id());
-            // Cannot fail: the thread waits to receive them.
-            let _ = give.send((child, pipes));
-            Running { group, waiting: Some(waiting.into()) }
+        Ok((started, waiting)) => {
+            let group = Some(started.child.id());
+            // Cannot fail: the thread waits to receive it.
+            let _ = give.send(started);
+            Running { group, mark, over, waiting: Some(waiting.into()) }
         }
         Err(error) => {
             let program = program.to_string_lossy();
@@ -61,28 +84,31 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
             let hint = if is_line { "; -s passes it to a shell" } else { "" };
             let why = format!("cannot start {program}: {}{hint}", reason(&error));
             session.send(&FromAgent::ExecFailed(why));
-            Running { group: None, waiting: None }
+            Running { group: None, mark, over, waiting: None }
         }
     }
 }
 
 impl Running {
-    /// Kills the command's process group if the command still runs, and waits for the thread.
+    /// Kills the command with all that it has started, if it still runs, and waits for the thread.
     pub fn end(self) {
-        let over = self.waiting.as_ref().is_none_or(Joined::is_finished);
-        if let (Some(group), false) = (self.group, over) {
-            process::kill_group(group);
+        let is_over = self.over.load(Ordering::Acquire);
+        if let (Some(group), false) = (self.group, is_over) {
+            self.mark.kill_all(&[group]);
         }
+        // The thread sees the end of the output of all that was killed.
+        drop(self.waiting);
     }
 }
 
 /// Sends the output of a command as it arrives, then its exit code or the negated number of the
 /// signal that killed it.
-fn wait(mut child: Child, mut pipes: Pipes, session: &Session) {
+fn wait(started: Started, session: &Session) {
+    let Started { mut child, mut pipes, mark, guard, over } = started;
     while pipes.open().next().is_some() {
         let fds: Vec<BorrowedFd<'_>> = pipes.open().map(AsFd::as_fd).collect();
         if let Err(error) = event::wait_readable(&fds, None) {
-            process::kill_group(child.id());
+            mark.kill_all(&[child.id()]);
             // Returns at once, since the process was killed.
             let _ = child.wait();
             let why = format!("cannot read the command's output: {}", reason(&error));
@@ -90,7 +116,11 @@ fn wait(mut child: Child, mut pipes: Pipes, session: &Session) {
         }
         pipes.read(|is_error, bytes| session.send(&FromAgent::Output(is_error, bytes.to_vec())));
     }
-    session.send(&match child.wait() {
+    let ended = child.wait();
+    // What the command has left running goes on, also if the session or the agent ends from now on.
+    over.store(true, Ordering::Release);
+    drop(guard);
+    session.send(&match ended {
         Ok(status) => {
             let code = status.code().or_else(|| status.signal().map(|signal| -signal));
             FromAgent::Exited(code.unwrap_or(-1))

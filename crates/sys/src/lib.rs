@@ -29,6 +29,7 @@ pub mod limits;
 pub mod link_settings;
 pub mod local_socket;
 pub mod lock;
+pub mod mark;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use garland_core::farm::{Outcome, Text};
 use garland_protocol::FarmTask;
 use garland_sys::event::{self, Wake};
+use garland_sys::mark::Mark;
 use garland_sys::{child, clock, process};
 
 use super::guard::Guard;
@@ -23,6 +24,7 @@ pub struct Departure<'a> {
     task: &'a FarmTask,
     folder: Option<PathBuf>,
     guard: Option<&'a Guard>,
+    mark: &'a Mark,
     step: Step<'a>,
 }
 
@@ -49,11 +51,12 @@ impl<'a> Departure<'a> {
     pub fn new(
         task: &'a FarmTask,
         folder: Option<&Path>,
+        mark: &'a Mark,
         guard: Option<&'a Guard>,
         leave: Option<&'a Wake>,
     ) -> Self {
         let step = leave.map_or(Step::Stays, Step::Unasked);
-        Self { task, folder: folder.map(Path::to_owned), guard, step }
+        Self { task, folder: folder.map(Path::to_owned), guard, mark, step }
     }
 
     /// Returns the descriptor that becomes readable when the departure proceeds; `None` if there is
@@ -128,7 +131,7 @@ impl<'a> Departure<'a> {
     fn start(&self, command: &Text, leader: u32) -> io::Result<Checkpoint> {
         let mut shell = launch::shell(command);
         shell.stdout(Stdio::null()).stderr(Stdio::null());
-        launch::prepare(&mut shell, self.task.job, self.folder.as_deref(), self.guard);
+        launch::prepare(&mut shell, self.task.job, self.folder.as_deref(), self.mark);
         shell.env("GARLAND_JOB_PID", leader.to_string());
         let child = shell.spawn()?;
         if let Some(guard) = self.guard {

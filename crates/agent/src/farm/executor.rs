@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use garland_core::farm::Outcome;
 use garland_protocol::{FarmEvent, FarmTask, OUTPUT_FILES_MAX, TaskEnd};
 use garland_sys::event::Wake;
+use garland_sys::mark::Mark;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, threads};
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     place: Place,
     events: Arc<EventBatcher>,
     guard: Option<Guard>,
+    /// The mark of all jobs.
+    mark: Mark,
     /// Raised to kill all jobs.
     stop: Wake,
     state: Mutex<State>,
@@ -76,10 +79,12 @@ impl JobExecutor {
     /// # Errors
     /// When the system has no file descriptors or threads left.
     pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> io::Result<Self> {
+        let mark = Mark::new();
         let shared = Shared {
             place,
             events: EventBatcher::begin(tell)?,
-            guard: guarded.then(Guard::start).transpose()?,
+            guard: guarded.then(|| Guard::start(&mark)).transpose()?,
+            mark,
             stop: Wake::new()?,
             state: Mutex::new(State { free: slots, ..State::default() }),
             changed: Condvar::new(),
@@ -146,7 +151,7 @@ impl JobExecutor {
 }
 
 impl Drop for JobExecutor {
-    /// Kills all jobs.
+    /// Kills all jobs, and the processes that left their groups.
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.over = true;
@@ -158,6 +163,8 @@ impl Drop for JobExecutor {
             // A panic has been printed already.
             let _ = thread.join();
         }
+        // Jobs that ended may have left processes behind, too.
+        self.shared.mark.kill_all(&[]);
         self.shared.events.end();
     }
 }
@@ -220,6 +227,7 @@ impl Shared {
             let task = &job.task;
             let supervision = Supervision {
                 guard: self.guard.as_ref(),
+                mark: &self.mark,
                 stop: &self.stop,
                 leave: job.leave.as_ref(),
                 leader: &|leader| job.leader.store(leader.unwrap_or(0), Ordering::Relaxed),

@@ -1,15 +1,15 @@
-//! The guard: a process that kills an agent's jobs if the agent itself is killed. Over a pipe, the
-//! agent reports the start and the end of each job. The pipe closes when the agent ends.
+//! The guard: a process that kills an agent's jobs, or the command of `garland exec`, if the agent
+//! itself is killed. Over a pipe, the agent reports the start and the end of each job. The pipe closes
+//! when the agent ends.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+use garland_sys::mark::Mark;
 use garland_sys::sync::Mutex;
-use garland_sys::{process, random};
 
 /// The running program; the guard is one of its hidden commands.
 const PROGRAM: &str = "/proc/self/exe";
@@ -19,32 +19,27 @@ const PROGRAM: &str = "/proc/self/exe";
 /// process group, in native byte order.
 const WORD: usize = 5;
 
-/// The variable in the environment of all jobs of an executor. By its value the guard finds jobs
-/// whose start was not reported, because the agent was killed while it started them.
-pub const MARK: &str = "GARLAND_BENCH";
-
 /// The time allowed between fork(2) and execve(2) of a job's process. Until then the process has
-/// the agent's environment, without [`MARK`].
+/// the agent's environment, without the mark.
 const STARTING: Duration = Duration::from_millis(200);
 
-/// The guard of an executor, as the agent controls it. Dropping this makes the guard exit.
+/// The guard of jobs, as the agent controls it. Dropping this makes the guard exit.
 pub struct Guard {
     child: Child,
     input: Mutex<Option<ChildStdin>>,
-    /// The value of [`MARK`] in the environment of the jobs.
-    pub mark: String,
 }
 
 impl Guard {
-    /// Starts the guard.
-    pub fn start() -> io::Result<Self> {
+    /// Starts the guard of jobs with this mark. By it the guard finds jobs whose start was not
+    /// reported, because the agent was killed while it started them, and processes that left the
+    /// groups of their jobs.
+    pub fn start(mark: &Mark) -> io::Result<Self> {
         let mut command = Command::new(PROGRAM);
-        let mark: String = random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat();
-        command.args(["farm", "guard", &mark]).process_group(0);
+        command.args(["farm", "guard", mark.value()]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let input = Mutex::new(child.stdin.take());
-        Ok(Self { child, input, mark })
+        Ok(Self { child, input })
     }
 
     /// Reports that a job with this process group has begun.
@@ -70,7 +65,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The executor has killed its jobs.
+        // The agent has killed its jobs, or they have ended.
         self.say(2, 0);
         let _ = self.child.wait();
     }
@@ -90,22 +85,10 @@ pub fn guard(mut input: impl Read, mark: &str) {
             _ => return,
         };
     }
-    running.into_iter().for_each(process::kill_group);
-    sweep(mark);
+    let mark = Mark::from_value(mark);
+    mark.kill_all(&running.into_iter().collect::<Vec<_>>());
     garland_sys::threads::sleep(STARTING);
-    sweep(mark);
-}
-
-/// Kills the process groups whose leaders have this mark in their environment.
-fn sweep(mark: &str) {
-    let wanted = format!("{MARK}={mark}").into_bytes();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
-        // Empty for processes that have ended, and for those of other users.
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        let has_mark = environment.split(|&byte| byte == 0).any(|variable| variable == wanted);
-        number.filter(|_| has_mark).into_iter().for_each(process::kill_group);
-    }
+    mark.kill_all(&[]);
 }
 
 #[cfg(test)]
@@ -120,9 +103,11 @@ mod tests {
         let (mut one, mut other) = (sleep(), sleep());
         let word = |what: u8, child: &Child| [&[what], &child.id().to_ne_bytes()[..]].concat();
         let words = [word(1, &one), word(1, &other), word(0, &one), vec![1, 0]].concat();
-        let mut third = Command::new("sleep");
-        let mut third = third.arg("30").process_group(0).env(MARK, "own").spawn().unwrap();
-        guard(&words[..], "own");
+        let mark = Mark::new();
+        let mut third = Command::new("setsid");
+        mark.put_on(third.args(["sleep", "30"]));
+        let mut third = third.spawn().unwrap();
+        guard(&words[..], mark.value());
         assert_eq!(third.wait().unwrap().signal(), Some(9), "it has the mark");
         assert_eq!(other.wait().unwrap().signal(), Some(9));
         assert!(one.try_wait().unwrap().is_none());

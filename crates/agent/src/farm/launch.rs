@@ -8,8 +8,10 @@ use std::process::{Command, Stdio};
 
 use garland_core::farm::Text;
 use garland_sys::limits;
+use garland_sys::mark::Mark;
 
-use super::guard::{Guard, MARK};
+/// The variable in the environment of a job that has its number.
+pub const JOB: &str = "GARLAND_JOB";
 
 /// Returns a shell that runs this line.
 pub fn shell(line: &Text) -> Command {
@@ -19,12 +21,11 @@ pub fn shell(line: &Text) -> Command {
 }
 
 /// Prepares `command` as a process of the job with this number, in the directory `folder`.
-pub fn prepare(command: &mut Command, job: u32, folder: Option<&Path>, guard: Option<&Guard>) {
-    // A process group of its own, so that all its processes can be killed together.
-    command.stdin(Stdio::null()).process_group(0).env("GARLAND_JOB", job.to_string());
-    if let Some(guard) = guard {
-        command.env(MARK, &guard.mark);
-    }
+pub fn prepare(command: &mut Command, job: u32, folder: Option<&Path>, mark: &Mark) {
+    // A process group of its own, so that all its processes can be killed together. Those that leave
+    // it are found by the mark.
+    command.stdin(Stdio::null()).process_group(0).env(JOB, job.to_string());
+    mark.put_on(command);
     if let Some(folder) = folder {
         command.current_dir(folder);
     }

@@ -16,7 +16,7 @@ mod window;
 
 pub use executor::JobExecutor;
 pub use facts::facts;
-pub use guard::guard;
+pub use guard::{Guard, guard};
 pub use output::Pipes;
 pub use run::Place;
 pub use service::JobService;

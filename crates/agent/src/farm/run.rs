@@ -13,6 +13,7 @@ use std::time::Duration;
 use garland_core::farm::{self, Outcome, Text};
 use garland_protocol::{FarmTask, OutputFile, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
+use garland_sys::mark::Mark;
 use garland_sys::{child, clock, process};
 
 use super::departure::Departure;
@@ -44,6 +45,8 @@ impl Place {
 pub struct Supervision<'a> {
     /// Kills the job if this process is killed.
     pub guard: Option<&'a Guard>,
+    /// The mark of the job.
+    pub mark: &'a Mark,
     /// Raised when all jobs are to be killed.
     pub stop: &'a Wake,
     /// Raised when the job is to leave the node; `None` if it cannot leave.
@@ -74,9 +77,9 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
     let folder = place.of(task);
     let started_ns = clock::now_ns();
     let mut output = JobOutput::default();
-    let Supervision { guard, leave, .. } = supervision;
-    let departure = Departure::new(task, folder.as_deref(), *guard, *leave);
-    let result = start(task, folder.as_deref(), *guard)
+    let Supervision { guard, mark, leave, .. } = supervision;
+    let departure = Departure::new(task, folder.as_deref(), mark, *guard, *leave);
+    let result = start(task, folder.as_deref(), mark)
         .map_err(cannot("start its command"))
         .and_then(|started| {
             let group = started.0.id();
@@ -106,11 +109,7 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
     JobEnd { end, said: output.all.into_bytes(), files, has_left }
 }
 
-fn start(
-    task: &FarmTask,
-    folder: Option<&Path>,
-    guard: Option<&Guard>,
-) -> io::Result<(Child, Pipes)> {
+fn start(task: &FarmTask, folder: Option<&Path>, mark: &Mark) -> io::Result<(Child, Pipes)> {
     let (pipes, [to_output, to_errors]) = Pipes::new()?;
     let mut command = match &task.command {
         farm::Command::Words(words) => {
@@ -122,7 +121,7 @@ fn start(
         farm::Command::Line(line) => launch::shell(line),
     };
     command.stdout(to_output).stderr(to_errors);
-    launch::prepare(&mut command, task.job, folder, guard);
+    launch::prepare(&mut command, task.job, folder, mark);
     Ok((command.spawn()?, pipes))
 }
 
@@ -138,6 +137,7 @@ fn watch(
     let stop = supervision.stop;
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
     let (mut late, mut stopped) = (false, false);
+    let mut is_leaving = false;
     let mut add = |is_error, bytes: &[u8]| {
         output.add(is_error, bytes);
         (supervision.wrote)(is_error, bytes);
@@ -176,13 +176,22 @@ fn watch(
         }
         match departure.proceed(job.id()) {
             Ok(false) => {}
-            Ok(true) => break,
+            Ok(true) => {
+                is_leaving = true;
+                break;
+            }
             Err(error) => (supervision.stays)(error.to_string()),
         }
     }
     // Kill the whole group, since no job may leave processes behind. The number of the group is not
     // reused before its leader is reaped.
-    process::kill_group(job.id());
+    match late || is_leaving {
+        // It has not ended by itself: processes that left the group would go on with its work.
+        true => supervision.mark.kill_those_with(job.id(), launch::JOB, &task.job.to_string()),
+        // To look for such processes after each job would take longer than short jobs do. They end
+        // with the run.
+        false => process::kill_group(job.id()),
+    }
     (supervision.leader)(None);
     supervision.guard.iter().for_each(|guard| guard.ended(job.id()));
     let ended = child::reap(&job)?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use garland_testkit::{Garland, Scratch, until};
 
-use super::{garland, list, only_run, records};
+use super::{garland, list, only_run, outcomes, records};
 
 /// Jobs that note each time that they end, and take so many seconds.
 fn noted(scratch: &Scratch, count: u32, seconds: &str) {
@@ -154,5 +154,75 @@ fn a_killed_agents_jobs_are_killed_too() {
     assert!(said.err.contains("lost    local1"), "{}", said.err);
     let process = format!("/proc/{}", number().unwrap().trim());
     until("the job of the killed agent is gone", || !std::path::Path::new(&process).exists());
+    scratch.assert_nothing_left();
+}
+
+/// A line of a job that starts a process in a session of its own, whose parent has ended. It notes
+/// its number in the file `name` and starts `then` in its place.
+fn in_another_session(scratch: &Scratch, name: &str, then: &str) -> String {
+    let path = scratch.path(name);
+    format!(
+        "(setsid sh -c '(sh -c \"echo \\$\\$ >{}; exec {then}\") &' >/dev/null 2>&1 &)",
+        path.display()
+    )
+}
+
+fn await_note(scratch: &Scratch, name: &str) {
+    let noted = || fs::read_to_string(scratch.path(name)).is_ok_and(|text| text.ends_with('\n'));
+    until(&format!("{name} is noted"), noted);
+}
+
+#[test]
+fn processes_of_jobs_in_other_sessions_end_with_the_run() {
+    let scratch = Scratch::new("farm-sessions");
+    let garland = garland(&scratch);
+    let left = |name: &str| in_another_session(&scratch, name, "sleep 1000");
+    // One job ends before its process does, one does not.
+    let until_noted = format!("until [ -s {} ]; do sleep 0.1; done", scratch.path("two").display());
+    let lines = format!("{}; sleep 1000\n{}; {until_noted}\n", left("one"), left("two"));
+    list(&scratch, "jobs", &lines);
+    let roots = scratch.path("roots");
+    let nodes = ["local[1-2]", "--local-root", roots.to_str().unwrap()];
+    for nodes in [&nodes[..], &[]] {
+        let running = garland.start(&[&["farm", "run", "jobs"], nodes].concat());
+        await_note(&scratch, "one");
+        await_note(&scratch, "two");
+        running.process().interrupt();
+        let _ = running.end().with_code(130);
+        scratch.assert_nobody_left();
+        fs::remove_file(scratch.path("one")).unwrap();
+        fs::remove_file(scratch.path("two")).unwrap();
+    }
+    // A killed agent. The second try finds the note of the first.
+    let line =
+        format!("[ -e {} ] || {{ {}; sleep 1000; }}\n", scratch.path("one").display(), left("one"));
+    list(&scratch, "jobs", &line);
+    let running = garland.start(&[&["farm", "run", "jobs"], &nodes[..]].concat());
+    await_note(&scratch, "one");
+    garland.agent("local1").kill();
+    let said = running.end().with_code(0);
+    assert!(said.err.contains("lost    local1"), "{}", said.err);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn processes_of_a_job_in_other_sessions_end_when_its_time_is_over() {
+    let scratch = Scratch::new("farm-late");
+    let garland = garland(&scratch);
+    let left = in_another_session(&scratch, "late", "sleep 1000");
+    let note = scratch.path("late");
+    // The other job ends when the process of the first one is gone, or waits for its parent.
+    let runs = format!("grep -qs ^State:.[^Z] /proc/$(cat {})/status", note.display());
+    let gone = format!(
+        "until [ -s {} ]; do sleep 0.1; done; while {runs}; do sleep 0.1; done",
+        note.display()
+    );
+    let jobs = format!(
+        "[[job]]\ncommand = \"\"\"{}; sleep 1000\"\"\"\ntimeout = \"3s\"\n[[job]]\ncommand = '{gone}'\n",
+        left.replace('\\', "\\\\")
+    );
+    list(&scratch, "jobs.toml", &jobs);
+    let said = garland.run(&["farm", "run", "jobs.toml", "--slots", "2", "--json"]).with_code(1);
+    assert_eq!(outcomes(&said), ["\"timeout\"", "{\"exit\":0}"]);
     scratch.assert_nothing_left();
 }

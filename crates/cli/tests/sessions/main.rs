@@ -1,6 +1,7 @@
 //! What people see: help, errors with hints, tables. Times and rates are replaced by signs. Standing
 //! agents, also of other releases.
 
+mod exec_ends;
 mod names;
 mod outputs;
 mod releases;

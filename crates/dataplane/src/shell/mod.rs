@@ -6,7 +6,8 @@
 //! holds the write end of the command's input open and waits for a line from the agent. If the
 //! agent is killed, the line never arrives; the guard then kills the group, before the command can
 //! take the closed pipe for the end of its input. The guard also keeps the ID of the group from
-//! being reused.
+//! being reused. Processes that have left the group are found by a mark and killed as well, unless
+//! the agent is killed.
 
 mod stderr;
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_sys::channel::channel;
+use garland_sys::mark::Mark;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{limits, process, threads};
 
@@ -39,6 +41,7 @@ pub type Watcher = Box<dyn FnOnce(String) + Send>;
 pub struct Shell {
     line: String,
     group: u32,
+    mark: Mark,
     guard: Mutex<Guard>,
     ending: Arc<Ending>,
 }
@@ -101,6 +104,8 @@ impl Shell {
         command.arg("-c").arg(OsStr::from_bytes(line));
         command.stdin(input).stdout(output).stderr(Stdio::piped()).process_group(0);
         limits::restore_open_files_in(&mut command);
+        let mark = Mark::new();
+        mark.put_on(&mut command);
         if let Some(folder) = folder {
             command.current_dir(folder);
         }
@@ -130,7 +135,7 @@ impl Shell {
         };
         // Cannot fail: the thread waits for it.
         let _ = give.send((child, stderr));
-        Ok(Self { line, group, guard: Mutex::new(guard), ending })
+        Ok(Self { line, group, mark, guard: Mutex::new(guard), ending })
     }
 
     /// Returns the command line for messages: printable, and shortened.
@@ -190,7 +195,7 @@ impl Shell {
         state.watcher = None;
         // Processes which a successful command left running are not killed.
         if !matches!(state.verdict, Some(Ok(()))) && !guard.over {
-            process::kill_group(self.group);
+            self.mark.kill_all(&[self.group]);
         }
         let lives = |state: &mut State| state.verdict.is_none();
         let _ = self.ending.ended.wait_while_for(&mut state, lives, DYING);

@@ -1,0 +1,73 @@
+//! What becomes of the processes of `garland exec` when it is interrupted, its agent is killed, or its
+//! command has ended.
+
+use garland_testkit::{Garland, Running, Scratch, until};
+
+use super::garland;
+
+/// A line for the shell that starts processes in sessions of their own, one of them with a parent
+/// that has ended, and waits. Each of the two makes a file in the scratch directory.
+fn line(scratch: &Scratch) -> String {
+    let folder = scratch.folder().display();
+    format!(
+        "setsid sh -c 'echo >{folder}/one; sleep 1000; echo >{folder}/after' & \
+         (setsid sh -c '(echo >{folder}/two; exec sleep 1000) &' >{folder}/output 2>&1 &); wait"
+    )
+}
+
+fn start(garland: &Garland<'_>, scratch: &Scratch, line: &str) -> Running {
+    let roots = scratch.path("roots");
+    let words = ["exec", "--local-root", roots.to_str().expect("a path of text")];
+    garland.start(&[&words[..], &["-s", "local1", line]].concat())
+}
+
+fn await_files(scratch: &Scratch, names: &[&str]) {
+    for name in names {
+        until(&format!("{name} is there"), || scratch.path(name).exists());
+    }
+}
+
+#[test]
+fn an_interrupted_command_ends_with_what_it_started_in_other_sessions() {
+    let scratch = Scratch::new("exec-interrupted");
+    let garland = garland(&scratch);
+    let exec = start(&garland, &scratch, &line(&scratch));
+    await_files(&scratch, &["one", "two"]);
+    exec.process().interrupt();
+    let _ = exec.end().with_code(130);
+    scratch.assert_nothing_left();
+    assert!(!scratch.path("after").exists(), "a shell went on when its child was killed");
+}
+
+#[test]
+fn a_command_whose_agent_is_killed_ends_with_what_it_started_in_other_sessions() {
+    let scratch = Scratch::new("exec-orphans");
+    let garland = garland(&scratch);
+    let exec = start(&garland, &scratch, &line(&scratch));
+    await_files(&scratch, &["one", "two"]);
+    garland.agent("local1").kill();
+    let _ = exec.end().with_code(3);
+    scratch.assert_nothing_left();
+    assert!(!scratch.path("after").exists(), "a shell went on when its child was killed");
+}
+
+#[test]
+fn what_a_command_leaves_running_goes_on_when_it_has_ended() {
+    let scratch = Scratch::new("exec-daemon");
+    let garland = garland(&scratch);
+    let one = scratch.path("one");
+    let line = format!(
+        "setsid sh -c 'echo >{0}; exec sleep 1000' >/dev/null 2>&1 & \
+         until test -e {0}; do sleep 0.02; done",
+        one.display()
+    );
+    let _ = start(&garland, &scratch, &line).end().with_code(0);
+    let mut left = Vec::new();
+    until("the agent and its guard end", || {
+        left = scratch.processes();
+        left.len() <= 1
+    });
+    assert!(left.len() == 1 && left[0].command == "sleep 1000", "{left:?}");
+    left[0].kill();
+    scratch.assert_nothing_left();
+}
