@@ -171,7 +171,7 @@ impl Agent {
     }
 
     /// Returns when the agent has had no session for the configured time, or for 60 seconds if none
-    /// is configured.
+    /// is configured; or when it is too old and its sessions have ended, or have had an hour for that.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);

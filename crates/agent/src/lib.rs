@@ -22,6 +22,7 @@ mod files;
 mod giving;
 mod known_members;
 mod listener;
+mod listening;
 mod names;
 mod orders;
 mod part_reader;
@@ -37,5 +38,6 @@ mod waiter;
 
 pub use agent::{AgentConfig, AgentError};
 pub use farm::{JobExecutor, Place, facts, guard};
+pub use listening::ListenError;
 pub use names::NameStore;
 pub use run::{run_agent, serve};

@@ -30,8 +30,8 @@ use garland_transport::{
 const NODE_SESSIONS_MAX: usize = 512;
 
 /// Accepts connections until the process exits.
-pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
-    let ended = agent.greeters.run(listener, &Port(Arc::clone(agent)));
+pub fn listen(agent: &Arc<Agent>, listeners: &[TcpListener]) {
+    let ended = agent.greeters.run(listeners, &Port(Arc::clone(agent)));
     if let Err(error) = ended {
         log(&format!("no connections are accepted any more: {}", reason(&error)));
     }

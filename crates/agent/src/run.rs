@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use garland_protocol::ReadyLine;
 use garland_sys::socket::TcpListener;
-use garland_sys::{dumpable, limits, tcp, threads};
+use garland_sys::{dumpable, limits, threads};
 
 use crate::agent::{Agent, AgentConfig, AgentError};
 use crate::listener;
+use crate::listening::OpenPort;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
@@ -40,18 +41,17 @@ pub fn serve(
     config: AgentConfig,
     tell: impl FnOnce(&ReadyLine) -> io::Result<()>,
 ) -> Result<(), AgentError> {
-    let (port, stays) = (config.port, config.stay.is_some());
-    let transport = config.transport;
+    let stays = config.stay.is_some();
+    let open = OpenPort::open(&config)?;
     let agent = Arc::new(Agent::new(config)?);
-    let listener = tcp::listen(port, transport).map_err(|error| AgentError::Listen(port, error))?;
-    let address = listener.local_addr().map_err(|error| AgentError::Listen(port, error))?;
     let line = ReadyLine {
-        port: address.port(),
+        port: open.number,
+        at: open.addresses,
         key: agent.keys.public,
         release: env!("CARGO_PKG_VERSION").to_owned(),
         log: None,
     };
-    start_threads(&agent, listener, stays).map_err(AgentError::Thread)?;
+    start_threads(&agent, open.listeners, stays).map_err(AgentError::Thread)?;
     tell(&line).map_err(AgentError::Ready)?;
     match agent.config.controllers.is_empty() {
         true => agent.end_with_launcher(),
@@ -61,7 +61,7 @@ pub fn serve(
 }
 
 /// Starts the threads that run as long as the agent. `stays` is set for a standing agent.
-fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::Result<()> {
+fn start_threads(agent: &Arc<Agent>, listeners: Vec<TcpListener>, stays: bool) -> io::Result<()> {
     let its = Arc::clone(agent);
     if !stays && !agent.config.controllers.is_empty() {
         threads::spawn("launcher", move || its.end_with_launcher())?;
@@ -69,6 +69,6 @@ fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::
         threads::spawn("parking", move || listener::attend_parked(&its))?;
     }
     let agent = Arc::clone(agent);
-    threads::spawn("listener", move || listener::listen(&agent, &listener))?;
+    threads::spawn("listener", move || listener::listen(&agent, &listeners))?;
     Ok(())
 }

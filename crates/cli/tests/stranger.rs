@@ -566,8 +566,12 @@ fn a_port_in_use_is_said_plainly() {
     let port = agent.hand.port().to_string();
     let arguments = ["agent", "--controller", &hex(&[1; 32]), "--port", &port];
     let said = garland.run(&arguments).with_code(3);
-    let wanted = format!("error: cannot listen on port {port}: address already in use\n");
-    assert_eq!(said.err.to_lowercase().replace(" (os error 98)", ""), wanted);
+    let holder = agent.hand.process().pid;
+    let wanted = format!(
+        "error: cannot listen at 127.0.0.1: port {port} is taken: {port} by garland (process {holder}); \
+         free one, or choose other ports: --port LOW-HIGH\n"
+    );
+    assert_eq!(said.err, wanted);
     agent.assert_unharmed();
 }
 

@@ -194,6 +194,7 @@ impl FleetBuilder<'_> {
         let orders = Orders {
             serves: Serves::Controller(keys.public),
             mptcp: self.launch.takes_mptcp(self.lab),
+            listening: self.launch.listening(),
             stay: self.stay,
             cancellation: cancellation.clone(),
             ..Orders::default()
@@ -285,7 +286,10 @@ impl FleetBuilder<'_> {
         let stay = settings.as_ref().map(|settings| settings.idle);
         let mptcp = settings.as_ref().map_or(orders.mptcp, |settings| settings.mptcp);
         let root = settings.as_ref().and_then(|settings| settings.root.clone());
-        let orders = Orders { clock, stay, mptcp, ..orders.clone() };
+        let kept = settings.as_ref().map(|settings| settings.listening.clone());
+        let listening =
+            kept.map_or_else(|| orders.listening.clone(), |kept| orders.listening.or(&kept));
+        let orders = Orders { clock, stay, mptcp, listening, ..orders.clone() };
         let launched = self.start(node, &orders, root, launchers)?;
         let is_standing = settings.is_some();
         let standing = Standing::of((node, self.lab), &launched, settings.unwrap_or_default());
@@ -359,7 +363,8 @@ impl FleetBuilder<'_> {
     /// Returns the settings of a standing agent that this command starts.
     fn settings(&self, node: &Node, idle: u64, orders: &Orders) -> Result<Settings, LaunchError> {
         let root = inventory::is_local(&node.name).then(|| self.root(node)).transpose()?;
-        Ok(Settings { idle, mptcp: orders.mptcp, root })
+        let listening = orders.listening.clone();
+        Ok(Settings { idle, mptcp: orders.mptcp, root, listening })
     }
 }
 

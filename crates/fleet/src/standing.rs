@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use garland_control::Agent;
 use garland_core::cluster::Node;
+use garland_core::cluster::listen::Listening;
 use garland_lab::Lab;
 use garland_protocol::{ClusterAgent, KeyPair, PublicKey, RetireReply, RetireRequest};
 use garland_sys::error::reason;
@@ -62,11 +63,14 @@ pub struct Settings {
     pub mptcp: bool,
     /// The root directory of a local agent; none for others.
     pub root: Option<PathBuf>,
+    /// What the options of its start said about where it listens.
+    #[serde(default)]
+    pub listening: Listening,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { idle: IDLE, mptcp: false, root: None }
+        Self { idle: IDLE, mptcp: false, root: None, listening: Listening::default() }
     }
 }
 

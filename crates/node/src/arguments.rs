@@ -2,21 +2,25 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use garland_agent::AgentConfig;
+use garland_core::cluster::listen::Ports;
 use garland_dataplane::Records;
 use garland_protocol::{ClockFault, FarmAccess};
 use garland_sys::mptcp::Transport;
+use garland_sys::nic;
 use garland_terminal::failure::Failure;
 
 /// How an agent is to run.
 #[derive(Debug)]
 pub struct Arguments {
-    /// Keys, root (`--root`), port (`--port`), idle seconds (`--stay`), the rate of an emulated disk in bytes per
-    /// second (`--disk`), and whether links use MPTCP (`--mptcp`). There are no records and no names.
+    /// Keys, root (`--root`), addresses (`--listen`, `--reached`), ports (`--port`), idle seconds
+    /// (`--stay`), the rate of an emulated disk in bytes per second (`--disk`), and whether links use
+    /// MPTCP (`--mptcp`). There are no records and no names.
     pub config: AgentConfig,
     /// A fault of its clock, injected for tests (`--clock`).
     pub clock: Option<ClockFault>,
@@ -38,7 +42,9 @@ impl Arguments {
             root: None,
             controllers: Vec::new(),
             farm: FarmAccess::default(),
-            port: 0,
+            listen: Vec::new(),
+            reached: Vec::new(),
+            ports: Ports::ANY,
             keys: None,
             stay: None,
             disk: None,
@@ -61,7 +67,9 @@ impl Arguments {
                 Some("--controller") => config.controllers.push(key(value()?)?),
                 Some("--farm") => config.farm = farm(value()?)?,
                 Some("--root") => config.root = Some(value()?.into()),
-                Some("--port") => config.port = parsed(word, value()?)?,
+                Some("--listen") => config.listen.push(parsed(word, value()?)?),
+                Some("--reached") => config.reached.extend(reached(value()?)?),
+                Some("--port") => config.ports = parsed(word, value()?)?,
                 Some("--stay") => config.stay = Some(Duration::from_secs(parsed(word, value()?)?)),
                 Some("--disk") => config.disk = Some(parsed(word, value()?)?),
                 Some("--clock") => arguments.clock = Some(parsed(word, value()?)?),
@@ -92,6 +100,32 @@ fn farm(path: &OsStr) -> Result<FarmAccess, Failure> {
     farm.ok_or_else(|| Failure::usage(format!("{shown} does not say what a farm's nodes reach")))
 }
 
+/// Parses the addresses by which others reach the node. Of these words separated by commas, `ssh` and
+/// `slurm` stand for the address by which the launcher reached it, if that is known.
+fn reached(words: &OsStr) -> Result<Vec<IpAddr>, Failure> {
+    let mut addresses = Vec::new();
+    for word in words.to_string_lossy().split(',') {
+        match word {
+            "ssh" => addresses.extend(login_address(std::env::var("SSH_CONNECTION").ok())),
+            "slurm" => addresses.extend(step_address()),
+            _ => addresses.push(parsed(OsStr::new("--reached"), OsStr::new(word))?),
+        }
+    }
+    Ok(addresses)
+}
+
+/// Returns the server's address in `SSH_CONNECTION`, whose words are the client's address and port,
+/// and those of the server (ssh(1)). It has none if sshd serves no socket of the network.
+fn login_address(connection: Option<String>) -> Option<IpAddr> {
+    connection?.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// Returns the address of this node that faces the machine on which srun runs.
+fn step_address() -> Option<IpAddr> {
+    let head = std::env::var("SLURM_LAUNCH_NODE_IPADDR").ok()?;
+    nic::facing(head.parse().ok()?).ok()
+}
+
 fn key(text: &OsStr) -> Result<[u8; 32], Failure> {
     let text = text
         .to_str()
@@ -102,4 +136,39 @@ fn key(text: &OsStr) -> Result<[u8; 32], Failure> {
         *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(Failure::usage)?;
     }
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_login_is_that_of_the_server() {
+        let found = |text: &str| login_address(Some(text.to_owned()));
+        assert_eq!(found("10.0.0.1 50000 10.0.0.2 22"), "10.0.0.2".parse().ok());
+        assert_eq!(found("fd00::1 50000 fd00::2 22"), "fd00::2".parse().ok());
+        assert_eq!(found("UNKNOWN 65535 UNKNOWN 65535"), None);
+        assert_eq!((found("fe80::1%eth0 5 fe80::2%eth0 22"), login_address(None)), (None, None));
+    }
+
+    #[test]
+    fn addresses_nics_and_ports_are_parsed() {
+        let words = format!(
+            "--controller {} --listen 10.1.0.3 --listen ib0 --reached 10.2.0.3,fd00::3 --port 4100-4101",
+            "0a".repeat(32)
+        );
+        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        let config = Arguments::parse(&words).expect("good arguments").config;
+        let listen: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+        assert_eq!(listen, ["10.1.0.3", "ib0"]);
+        assert_eq!(config.reached.len(), 2);
+        assert_eq!(config.ports.to_string(), "4100-4101");
+        let wrong = |option: &str| {
+            let words = ["--controller", &"0a".repeat(32), option, "-"].map(OsString::from);
+            Arguments::parse(&words).map(drop).expect_err("it is invalid").to_string()
+        };
+        for option in ["--listen", "--reached", "--port"] {
+            assert!(wrong(option).contains(option), "{}", wrong(option));
+        }
+    }
 }

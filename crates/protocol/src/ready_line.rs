@@ -1,5 +1,6 @@
 //! The line with which an agent reports that it is ready.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use crate::PublicKey;
@@ -9,6 +10,9 @@ use crate::PublicKey;
 pub struct ReadyLine {
     /// The port that the agent listens on.
     pub port: u16,
+    /// The addresses that the agent listens at; an unspecified one stands for all. None if the line
+    /// does not tell.
+    pub at: Vec<IpAddr>,
     /// The public key of the agent.
     pub key: PublicKey,
     /// The release of the agent.
@@ -20,6 +24,9 @@ pub struct ReadyLine {
 
 impl ReadyLine {
     const WORD: &str = "garland-agent";
+
+    /// What precedes the addresses.
+    const AT: &str = "at=";
 
     /// Parses a line of an agent's output; `None` if the line is not a ready line.
     #[must_use]
@@ -39,9 +46,15 @@ impl ReadyLine {
             *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
         }
         // The rest of the line: a path may have spaces.
-        let rest = line.trim_end().split_once(hex).map_or("", |(_, rest)| rest.trim_start());
+        let mut rest = line.trim_end().split_once(hex).map_or("", |(_, rest)| rest.trim_start());
+        let mut at = Vec::new();
+        if let Some(addresses) = rest.strip_prefix(Self::AT) {
+            let (addresses, behind) = addresses.split_once(' ').unwrap_or((addresses, ""));
+            at = addresses.split(',').map_while(|address| address.parse().ok()).collect();
+            rest = behind.trim_start();
+        }
         let log = Some(rest).filter(|path| path.starts_with('/')).map(PathBuf::from);
-        Some(Self { port, key, release, log })
+        Some(Self { port, at, key, release, log })
     }
 }
 
@@ -49,6 +62,10 @@ impl std::fmt::Display for ReadyLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {} {} ", Self::WORD, self.release, self.port)?;
         self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        for (index, address) in self.at.iter().enumerate() {
+            let before = if index == 0 { format!(" {}", Self::AT) } else { ",".to_owned() };
+            write!(f, "{before}{address}")?;
+        }
         self.log.iter().try_for_each(|log| write!(f, " {}", log.display()))
     }
 }

@@ -32,9 +32,10 @@ proptest! {
         key in proptest::array::uniform32(any::<u8>()),
         release in "[0-9a-z.+-]{1,20}",
         log in proptest::option::of("/[a-z /]{0,20}[a-z]"),
+        at in proptest::collection::vec(any::<std::net::IpAddr>(), 0..4),
     ) {
         let log = log.map(std::path::PathBuf::from);
-        let line = ReadyLine { port, key, release, log: log.clone() };
+        let line = ReadyLine { port, at, key, release, log: log.clone() };
         prop_assert_eq!(ReadyLine::parse(&format!("{line}\n")), Some(line));
     }
 

@@ -37,6 +37,7 @@ pub mod ownership;
 pub mod packet;
 pub mod pages;
 pub mod pinning;
+pub mod ports;
 pub mod power;
 pub mod private_file;
 pub mod process;

@@ -31,6 +31,56 @@ pub fn with_address(address: IpAddr) -> Option<String> {
     found
 }
 
+/// Returns the IPv4 addresses of the interface `name`, then its IPv6 addresses but those that are
+/// valid on one link only.
+///
+/// # Errors
+/// When the system cannot list the interfaces, or there is none of this name (`NotFound`).
+pub fn addresses(name: &str) -> io::Result<Vec<IpAddr>> {
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: `list` is a valid place for the list's head, which freeifaddrs takes back below.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = None;
+    let mut at = list;
+    while !at.is_null() {
+        // SAFETY: `at` is an entry of the list, which lives until freeifaddrs; its name is a string
+        // that ends with a zero byte, and its address is null or a socket address.
+        let (is_named, own, next) = unsafe {
+            let entry = &*at;
+            let is_named = std::ffi::CStr::from_ptr(entry.ifa_name).to_bytes() == name.as_bytes();
+            (is_named, ip(entry.ifa_addr), entry.ifa_next)
+        };
+        if is_named {
+            found.get_or_insert_with(Vec::new).extend(own);
+        }
+        at = next;
+    }
+    // SAFETY: the list came from getifaddrs and is given back once.
+    unsafe { libc::freeifaddrs(list) };
+    let mut found: Vec<IpAddr> = found.ok_or(io::ErrorKind::NotFound)?;
+    found.retain(|address| !matches!(address, IpAddr::V6(six) if six.is_unicast_link_local()));
+    found.sort_by_key(IpAddr::is_ipv6);
+    Ok(found)
+}
+
+/// Returns the address of this host from which packets to `peer` leave.
+///
+/// # Errors
+/// When there is no route to it.
+pub fn facing(peer: IpAddr) -> io::Result<IpAddr> {
+    /// Any port: connecting a socket of UDP sends nothing.
+    const DISCARD: u16 = 9;
+    let any: IpAddr = match peer {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = std::net::UdpSocket::bind((any, 0))?;
+    socket.connect((peer, DISCARD))?;
+    Ok(socket.local_addr()?.ip())
+}
+
 /// An Ethernet interface of the calling process's network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nic {
@@ -172,5 +222,9 @@ mod tests {
         assert_eq!(loopback, "lo");
         assert_eq!(speed(&loopback), None);
         assert_eq!(with_address(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))), None);
+        assert_eq!(addresses("lo").unwrap().first(), Some(&IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        assert_eq!(addresses("nosuch").unwrap_err().kind(), io::ErrorKind::NotFound);
+        let local = facing(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9)));
+        assert_eq!(local.unwrap(), IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
 }

@@ -94,6 +94,17 @@ pub fn listen(port: u16, transport: Transport) -> io::Result<TcpListener> {
     }
 }
 
+/// Listens on `address` only; port 0 means any free one. An MPTCP listener accepts plain TCP, too.
+///
+/// # Errors
+/// When the port is in use, or the address is none of this host.
+pub fn listen_at(address: SocketAddr, transport: Transport) -> io::Result<TcpListener> {
+    if let Some(listening) = world::listen(address.port()) {
+        return listening.map(TcpListener::simulated);
+    }
+    bind(transport.socket(Domain::for_address(address))?, address)
+}
+
 fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
     /// The maximum number of connections that wait to be accepted. The kernel allows no more than
     /// `net.core.somaxconn`, 4096 on most systems.
@@ -318,6 +329,22 @@ mod tests {
         assert_eq!(first.port(), speaks.local_addr().unwrap().port());
         let (_, second) = listener.accept().unwrap();
         assert_eq!(second.port(), silent.local_addr().unwrap().port());
+    }
+
+    #[test]
+    fn a_listener_at_an_address_is_not_reached_by_another_one() {
+        let own = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = listen_at(own, Transport::Tcp).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let reached = |address: [u8; 4]| {
+            let address = SocketAddr::from((address, port));
+            connect(address, Duration::from_secs(1), Transport::Tcp).map(drop)
+        };
+        assert!(reached([127, 0, 0, 1]).is_ok());
+        let refused = reached([127, 0, 0, 2]).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let foreign = listen_at(SocketAddr::from(([192, 0, 2, 1], 0)), Transport::Tcp);
+        assert_eq!(foreign.unwrap_err().kind(), io::ErrorKind::AddrNotAvailable);
     }
 
     #[test]

@@ -30,10 +30,9 @@ const POLL_IDLE: Duration = Duration::from_secs(60);
 /// The maximum number of connections that are accepted before others are served.
 const ACCEPTED_AT_ONCE: usize = 64;
 
-/// The numbers of the listener and of the wake flag among the watched descriptors; those of peers
-/// are larger.
-const LISTENER: u64 = 0;
-const WAKE: u64 = 1;
+/// The number of the wake flag among the watched descriptors. Those of the listeners follow, then
+/// those of peers.
+const WAKE: u64 = 0;
 
 /// The owner of a port: it knows the peers, and serves those whose greeting succeeded.
 pub trait Host {
@@ -83,20 +82,20 @@ impl Greeters {
     ///
     /// # Errors
     /// When the system cannot watch the connections.
-    pub fn run(&self, listener: &TcpListener, host: &impl Host) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        self.watch.add(listener, LISTENER)?;
+    pub fn run(&self, listeners: &[TcpListener], host: &impl Host) -> io::Result<()> {
         self.watch.add(&*self.wake, WAKE)?;
-        let mut table = Table::new(&self.watch, host);
+        let listeners: BTreeMap<u64, &TcpListener> = (WAKE + 1..).zip(listeners).collect();
+        for (number, listener) in &listeners {
+            listener.set_nonblocking(true)?;
+            self.watch.add(*listener, *number)?;
+        }
+        let next = WAKE + listeners.len() as u64;
+        let mut table = Table { next, ..Table::new(&self.watch, host) };
         let mut checked_ns = 0;
         loop {
             let patience = if table.peers.is_empty() { POLL_IDLE } else { POLL };
             for number in self.watch.wait(patience)? {
                 match number {
-                    LISTENER => {
-                        table.accept(listener);
-                        self.watch.rearm(listener, LISTENER)?;
-                    }
                     WAKE => {
                         self.wake.lower();
                         self.watch.rearm(&*self.wake, WAKE)?;
@@ -105,7 +104,13 @@ impl Greeters {
                         }
                         table.ask_again();
                     }
-                    number => table.advance(number),
+                    number => match listeners.get(&number) {
+                        Some(listener) => {
+                            table.accept(listener);
+                            self.watch.rearm(*listener, number)?;
+                        }
+                        None => table.advance(number),
+                    },
                 }
             }
             let now = clock::now_ns();

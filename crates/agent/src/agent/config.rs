@@ -1,13 +1,16 @@
 //! The configuration of an agent, and the errors of its start.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use garland_core::cluster::listen::{ListenAt, Ports};
 use garland_protocol::{FarmAccess, KeyPair, PublicKey};
 use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
+use crate::listening::ListenError;
 use garland_dataplane::block_index::Records;
 
 /// The configuration of an agent, which is fixed when the agent starts.
@@ -20,8 +23,13 @@ pub struct AgentConfig {
     pub controllers: Vec<PublicKey>,
     /// The nodes of a farm that the agent serves, and what they reach.
     pub farm: FarmAccess,
-    /// The port to listen on; 0 for any free port.
-    pub port: u16,
+    /// Where to listen; empty for the node's own addresses among `reached`.
+    pub listen: Vec<ListenAt>,
+    /// The addresses by which others reach the node, as far as they are known; if there are none
+    /// either, only this machine reaches the agent.
+    pub reached: Vec<IpAddr>,
+    /// The ports of which the first free one is taken.
+    pub ports: Ports,
     /// The key pair of the agent; `None` for a new one.
     pub keys: Option<KeyPair>,
     /// How long the agent keeps running without a session. By default it exits when its last
@@ -46,9 +54,9 @@ pub enum AgentError {
     /// The root directory with this path cannot be opened.
     #[error("cannot open the agent's root {0}: {1}")]
     Root(String, io::Error),
-    /// The agent cannot listen on this port.
-    #[error("cannot listen on port {0}: {1}")]
-    Listen(u16, io::Error),
+    /// The agent cannot listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// Connections cannot be watched.
     #[error("cannot watch connections: {0}")]
     Watch(io::Error),

@@ -2,6 +2,7 @@
 
 mod carried;
 mod fabric;
+mod listening;
 mod logins;
 mod reach;
 mod spread;

@@ -53,13 +53,7 @@ impl Site {
         let inventory = Inventory::open(context)?;
         let absolute = std::path::absolute(path)
             .or_nothing(format!("cannot find the directory of {}", path.display()))?;
-        let node = Node {
-            name: name.to_owned(),
-            host: name.to_owned(),
-            addresses: vec![name.to_owned()],
-            rack: None,
-            port: None,
-        };
+        let node = Node { addresses: vec![name.to_owned()], ..Node::named(name) };
         let (places, here) = (Places::open()?, Some(PathBuf::from("/")));
         let target = (vec![node], absolute.into_os_string().into_vec());
         Ok((Self { inventory, places, lab: None, here }, target))

@@ -4,6 +4,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::listen::Listening;
 use super::nodelist::fold;
 use crate::nearest::{hint, nearest};
 use crate::units::{Nanos, UnitError};
@@ -26,6 +27,9 @@ pub struct Cluster {
     pub launcher: Option<Launcher>,
     /// The silence after which a copy gives a node up; `None` for the default.
     pub dead_after: Option<Nanos>,
+    /// The time after which standing agents end by themselves; `None` if they never do.
+    #[serde(default)]
+    pub max_life: Option<Nanos>,
     /// The settings of the ssh launcher.
     pub ssh: Ssh,
 }
@@ -41,8 +45,9 @@ pub struct Node {
     pub addresses: Vec<String>,
     /// The name of the node's rack; `None` if the file has none.
     pub rack: Option<String>,
-    /// The TCP port of the node's agent, for firewalls; if `None`, the kernel picks a free port.
-    pub port: Option<u16>,
+    /// Where the node's agent listens, and on which TCP port, for firewalls.
+    #[serde(default)]
+    pub listening: Listening,
 }
 
 /// Parses the silence after which a copy gives a node up, such as `10s`: at least 2 s, so that the
@@ -53,6 +58,15 @@ pub struct Node {
 pub fn parse_dead_after(text: &str) -> Result<Nanos, String> {
     let time: Nanos = text.parse().map_err(|error: UnitError| error.to_string())?;
     if time < Nanos::from_secs(2) { Err("the minimum is 2s".to_owned()) } else { Ok(time) }
+}
+
+/// Parses the time after which a standing agent ends by itself, such as `12h`: at least 1 s.
+///
+/// # Errors
+/// When the text is not such a time.
+pub fn parse_max_life(text: &str) -> Result<Nanos, String> {
+    let time = Nanos::parse_or_seconds(text).map_err(|error| error.to_string())?;
+    if time < Nanos::from_secs(1) { Err("the minimum is 1s".to_owned()) } else { Ok(time) }
 }
 
 /// The way in which agents are started on the nodes.
@@ -163,7 +177,7 @@ impl Node {
             host: name.to_owned(),
             addresses: vec![address.to_owned()],
             rack: None,
-            port: None,
+            listening: Listening::default(),
         }
     }
 }

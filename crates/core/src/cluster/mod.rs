@@ -5,7 +5,10 @@
 
 pub mod file;
 mod inventory;
+pub mod listen;
 pub mod nodelist;
 pub mod target;
 
-pub use inventory::{Cluster, DEFAULT_FANOUT, Launcher, Node, Ssh, UnknownNode, parse_dead_after};
+pub use inventory::{
+    Cluster, DEFAULT_FANOUT, Launcher, Node, Ssh, UnknownNode, parse_dead_after, parse_max_life,
+};

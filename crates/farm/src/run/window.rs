@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use garland_control::Agent;
+use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
 use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
 use garland_sys::private_file;
@@ -54,7 +55,8 @@ impl Server {
             ..Orders::default()
         };
         let log = work.run.folder().join("files.log");
-        let launched = local::launch(SERVER, Path::new("/"), &orders, &log);
+        // Nodes connect to it at whichever address of this machine they see.
+        let launched = local::launch_at(ListenAt::ALL, SERVER, Path::new("/"), &orders, &log);
         let launched =
             launched.or_nothing("cannot start the process that serves this machine's files")?;
         let ready = &launched.ready;

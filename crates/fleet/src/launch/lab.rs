@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use garland_core::cluster::Node;
+use garland_core::cluster::listen::ListenAt;
 use garland_lab::{Lab, StateDir};
 use garland_sys::private_file;
 
@@ -120,5 +121,6 @@ pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> LaunchResul
     let command = lab.command(node, binary)?;
     let orders = Orders { disk: lab.disk(node)?, ..orders.clone() };
     let addresses = lab.rails(node)?.into_iter().map(IpAddr::V4).collect();
-    start_confined(command, name, &lab.root(node)?, addresses, &orders, log)
+    // The node's network is its own, and measurements beside its wires come over loopback.
+    start_confined(command, name, &lab.root(node)?, addresses, ListenAt::ALL, &orders, log)
 }

@@ -22,4 +22,4 @@ pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting};
 pub use error::{LaunchError, cannot};
 pub use garland_sys::clock::after;
 pub use launchers::Launchers;
-pub use orders::{LaunchResult, Launched, Orders, Serves};
+pub use orders::{Doors, LaunchResult, Launched, Orders, Serves};

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use garland_core::cluster::listen::{ListenAt, Listening};
 use garland_protocol::{ClockFault, ReadyLine};
 
 use super::binary::hexadecimal;
@@ -52,6 +53,8 @@ pub struct Orders {
     pub disk: Option<u64>,
     /// The fault to inject into the node's clock, if any.
     pub clock: Option<ClockFault>,
+    /// What the user says about where agents listen, for all nodes.
+    pub listening: Listening,
     /// The number of idle seconds after which a standing agent ends; none for other agents.
     pub stay: Option<u64>,
     /// Tells whether the start of the agents is cancelled, for example by an interrupt.
@@ -83,17 +86,69 @@ impl Orders {
     }
 }
 
+/// Where an agent listens, as its arguments say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doors {
+    /// The user's choice.
+    pub listening: Listening,
+    /// The words for the addresses of which each agent takes its own; unused if `listening` has
+    /// addresses or NICs.
+    pub reached: Vec<String>,
+    /// Whether the user chose these addresses.
+    pub is_chosen: bool,
+}
+
+impl Doors {
+    /// Returns the agent's arguments.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        for at in &self.listening.listen {
+            arguments.extend(["--listen".to_owned(), at.to_string()]);
+        }
+        if self.listening.listen.is_empty() && !self.reached.is_empty() {
+            arguments.extend(["--reached".to_owned(), self.reached.join(",")]);
+        }
+        if let Some(ports) = self.listening.port {
+            arguments.extend(["--port".to_owned(), ports.to_string()]);
+        }
+        arguments
+    }
+
+    /// Returns the addresses by which others connect to the agent, one for each of `found`, those of
+    /// the node's rails. Where the user chose other addresses or NICs, these replace them.
+    pub fn addresses(&self, found: Vec<IpAddr>, ready: &ReadyLine) -> Vec<IpAddr> {
+        let is_open = |address: &IpAddr| ready.at.contains(address);
+        let listens_at_all = ready.at.is_empty() || ready.at.iter().any(IpAddr::is_unspecified);
+        if !self.is_chosen || listens_at_all {
+            return found;
+        }
+        let mut spare = ready.at.iter().filter(|address| !found.contains(address)).copied().cycle();
+        let replaced = found.iter().map(|address| match is_open(address) {
+            true => *address,
+            false => spare.next().unwrap_or(*address),
+        });
+        replaced.collect()
+    }
+}
+
 /// Starts the agent of the node `name` with `command` on this machine, confined to the directory
-/// `root`; waits until it is ready at `addresses`.
+/// `root`; waits until it is ready at `addresses`. It listens at `listen`, whatever the user chose
+/// for other nodes.
 pub fn start_confined(
     mut command: Command,
     name: &str,
     root: &Path,
     addresses: Vec<IpAddr>,
+    listen: ListenAt,
     orders: &Orders,
     log: &Path,
 ) -> LaunchResult {
-    command.args(orders.arguments()).arg("--root").arg(root);
+    let doors = Doors {
+        listening: Listening { listen: vec![listen], port: orders.listening.port },
+        reached: Vec::new(),
+        is_chosen: false,
+    };
+    command.args(orders.arguments()).args(doors.arguments()).arg("--root").arg(root);
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use garland_core::cluster::Node;
+use garland_core::cluster::listen::{ListenAt, Listening};
 use garland_protocol::ReadyLine;
 use garland_sys::sync::Mutex;
 
@@ -17,7 +18,7 @@ use super::binary::Binary;
 use super::bootstrap::{self, BootstrapLine};
 use super::child::{LaunchedChild, Starting};
 use super::error::{LaunchError, cannot};
-use super::orders::{LaunchResult, Launched, Orders};
+use super::orders::{Doors, LaunchResult, Launched, Orders};
 use super::resolve::{Lookup, Unresolved};
 
 /// The agents started by one `srun`.
@@ -72,8 +73,13 @@ impl SlurmStep {
             .iter()
             .map(|node| node.addresses.iter().map(|name| Lookup::begin(name)).collect())
             .collect();
+        let found: Vec<Found> = lookups
+            .into_iter()
+            .map(|lookups| lookups.into_iter().map(Lookup::address).collect())
+            .collect();
+        let doors = doors(nodes, &found, orders)?;
         let mut starting =
-            Starting::start(command(nodes, binary, orders), log, &orders.cancellation)
+            Starting::start(command(nodes, binary, orders, &doors), log, &orders.cancellation)
                 .map_err(cannot("run srun", "; install Slurm's client commands"))?;
         let mut step = Step::new(nodes);
         let ended = loop {
@@ -101,15 +107,15 @@ impl SlurmStep {
             }
         };
         let mut launched = HashMap::new();
-        for (node, lookups) in nodes.iter().zip(lookups) {
+        for (node, found) in nodes.iter().zip(found) {
             let ready = match step.tasks.remove(&node.name) {
                 Some(Task::Settled(ready)) => ready,
                 _ => Err(ended.clone().unwrap_or_else(|| "srun started no task on it".into())),
             };
-            let addresses = lookups.into_iter().map(Lookup::address);
-            let addresses = addresses.collect::<Result<Vec<IpAddr>, Unresolved>>();
-            let made =
-                ready.and_then(|ready| Ok(Launched { ready, addresses: addresses?, child: None }));
+            let made = ready.and_then(|ready| {
+                let addresses = doors.addresses(found?, &ready);
+                Ok(Launched { ready, addresses, child: None })
+            });
             launched.insert(node.name.clone(), made);
         }
         Ok(Self { launched: Mutex::new(launched), child: Some(starting.keep()) })
@@ -195,7 +201,52 @@ fn labelled(line: &str) -> Option<(usize, &str)> {
     Some((label.trim().parse().ok()?, text))
 }
 
-fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
+/// The addresses of a node's rails.
+type Found = Result<Vec<IpAddr>, Unresolved>;
+
+/// Returns where the agents of the step listen. All tasks get the same arguments, so these name the
+/// addresses of all nodes, of which each agent takes its own.
+///
+/// # Errors
+/// When the agents are to listen on different NICs or ports.
+fn doors(nodes: &[Node], found: &[Found], orders: &Orders) -> Result<Doors, LaunchError> {
+    let chosen: Vec<Listening> =
+        nodes.iter().map(|node| orders.listening.or(&node.listening)).collect();
+    let first = chosen.first().cloned().unwrap_or_default();
+    if chosen.iter().all(|chosen| *chosen == first) {
+        let addresses = found.iter().flatten().flatten().map(ToString::to_string);
+        let is_chosen = !first.listen.is_empty();
+        return Ok(Doors { listening: first, reached: reached(addresses), is_chosen });
+    }
+    let places = chosen.iter().flat_map(|chosen| &chosen.listen);
+    let are_addresses = places.clone().all(|at| matches!(at, ListenAt::Address(_)));
+    let all_choose = chosen.iter().all(|chosen| !chosen.listen.is_empty());
+    if chosen.iter().any(|chosen| chosen.port != first.port) || !are_addresses || !all_choose {
+        return Err(
+            "the agents of one Slurm step listen on the same NICs and ports: set `listen` \
+                    and `port` in [agents] of the cluster file, or give --listen and --port"
+                .into(),
+        );
+    }
+    let listening = Listening { listen: Vec::new(), port: first.port };
+    let reached = places.map(ToString::to_string).collect();
+    Ok(Doors { listening, reached, is_chosen: true })
+}
+
+/// Returns the words for the addresses by which nodes are reached: those given, unless they are
+/// too many for an argument, and the one that faces this machine.
+fn reached(addresses: impl Iterator<Item = String>) -> Vec<String> {
+    /// Linux takes arguments of 128 KiB (`MAX_ARG_STRLEN`).
+    const MAX_LENGTH: usize = 100 << 10;
+    let mut words: Vec<String> = addresses.collect();
+    if words.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_LENGTH {
+        words.clear();
+    }
+    words.insert(0, "slurm".to_owned());
+    words
+}
+
+fn command(nodes: &[Node], binary: &Binary, orders: &Orders, doors: &Doors) -> Command {
     let count = nodes.len().to_string();
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut command = Command::new("srun");
@@ -212,12 +263,15 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
     command
         .args(["/bin/sh", "-c", &bootstrap::script(), "garland"])
         .args(bootstrap::arguments(binary, None, &[]))
-        .args(orders.arguments());
+        .args(orders.arguments())
+        .args(doors.arguments());
     command
 }
 
 #[cfg(test)]
 mod tests {
+    use garland_core::cluster::Cluster;
+
     use super::*;
 
     fn binary() -> Binary {
@@ -248,10 +302,39 @@ mod tests {
     }
 
     #[test]
+    fn all_tasks_get_the_addresses_of_all_nodes() {
+        let nodes = ["n1", "n2"].map(Node::named);
+        let found: Vec<Found> = ["10.0.0.1", "10.0.0.2"]
+            .map(|address| Ok(vec![address.parse().expect("an address")]))
+            .into();
+        let all = |nodes: &[Node], orders: &Orders| {
+            let doors = doors(nodes, &found, orders).map_err(|error| error.to_string())?;
+            Ok::<_, String>(doors.arguments().join(" "))
+        };
+        let reached = all(&nodes, &Orders::default());
+        assert_eq!(reached, Ok("--reached slurm,10.0.0.1,10.0.0.2".to_owned()));
+        let text =
+            "version = 1\n[[nodes]]\nnames = \"n[1-2]\"\nlisten = \"10.1.0.[1-2]\"\nport = 4100\n";
+        let file = Cluster::parse(text, "cluster.toml").expect("a cluster file");
+        let own = all(&file.nodes, &Orders::default());
+        assert_eq!(own, Ok("--reached 10.1.0.1,10.1.0.2 --port 4100".to_owned()));
+        let listen = vec!["ib0".parse().expect("a NIC")];
+        let listening = Listening { listen, port: "4200-4299".parse().ok() };
+        let orders = Orders { listening, ..Orders::default() };
+        let option = all(&file.nodes, &orders);
+        assert_eq!(option, Ok("--listen ib0 --port 4200-4299".to_owned()));
+        let text = text.replace("10.1.0.[1-2]", "eth[1-2]");
+        let file = Cluster::parse(&text, "cluster.toml").expect("a cluster file");
+        assert!(all(&file.nodes, &Orders::default()).is_err_and(|why| why.contains("same NICs")));
+    }
+
+    #[test]
     fn the_lines_of_an_only_task_have_no_label() {
         let nodes = [Node::named("n1")];
         let arguments = |nodes: &[Node]| {
-            let command = command(nodes, &binary(), &Orders::default());
+            let (listening, reached) = (Listening::default(), Vec::new());
+            let doors = Doors { listening, reached, is_chosen: false };
+            let command = command(nodes, &binary(), &Orders::default(), &doors);
             command.get_args().any(|argument| argument == "--label")
         };
         assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));

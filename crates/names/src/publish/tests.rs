@@ -6,7 +6,13 @@ use super::*;
 
 fn node(name: &str) -> Node {
     let name = name.to_owned();
-    Node { host: name.clone(), addresses: vec![name.clone()], name, rack: None, port: None }
+    Node {
+        host: name.clone(),
+        addresses: vec![name.clone()],
+        name,
+        rack: None,
+        listening: Default::default(),
+    }
 }
 
 /// Returns what a node tells of a file or directory.

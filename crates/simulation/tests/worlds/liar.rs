@@ -85,7 +85,7 @@ pub fn start(lie: Lie, seed: u64, agent: Victim) -> Process {
         let (known, wake) = (Mutex::default(), greeters.wake());
         let liar = Arc::new(Liar { lie, seed, agent, known, wake });
         let listener = tcp::listen(PORT, Transport::Tcp).expect("the port is free");
-        greeters.run(&listener, &Port(liar)).expect("connections come");
+        greeters.run(std::slice::from_ref(&listener), &Port(liar)).expect("connections come");
     };
     Process::start("liar", lies).expect("a process")
 }

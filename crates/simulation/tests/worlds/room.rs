@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use garland_agent::AgentConfig;
 use garland_control::{Agent, CopyJob, Ends, Outcome, Pipeline, Progress, run_copy};
+use garland_core::cluster::listen::{ListenAt, Ports};
 use garland_core::plan::{Layout, Manifest, NodeId, Plan, StripeServer, Stripes};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
@@ -479,7 +480,9 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         root: Some(folder.to_owned()),
         controllers: vec![head.public],
         farm: FarmAccess::default(),
-        port: PORT,
+        listen: vec![ListenAt::ALL],
+        reached: Vec::new(),
+        ports: Ports::from_bounds(PORT, PORT).expect("a port"),
         keys: Some(keys.clone()),
         stay: Some(Duration::from_secs(3000)),
         disk: None,

@@ -28,7 +28,7 @@ pub enum ClusterFileProblem {
         "`{key}` lists {found} addresses, but `names` lists {nodes} nodes: give one address for each node"
     )]
     Count {
-        /// The key with the addresses: `address`, or an element of `rails`.
+        /// The key with the addresses: `address`, `listen`, or an element of `rails`.
         key: String,
         /// The number of addresses.
         found: usize,

@@ -25,12 +25,18 @@
 //! [cluster]
 //! name = "den"                 # the file's name without .toml by default
 //!
+//! [agents]                     # of all nodes; [[nodes]] may say something else
+//! listen = "eth0"              # NICs or addresses; those by which nodes are reached by default
+//! port = "4100-4199"           # the first free one of these TCP ports; any free one by default
+//! max_life = "24h"             # standing agents end after this time; never by default
+//!
 //! [[nodes]]                    # once for each kind of node
 //! names = "n[01-20]"           # a node list; the order is kept
 //! address = "192.168.0.[1-20]" # login addresses, one per name; the names by default
 //! rails = ["10.1.0.[1-20]", "10.2.0.[1-20]"] # data addresses, one NIC each; the address by default
 //! rack = "r1"
-//! port = 4100                  # the agents' TCP port; any free one by default
+//! listen = "10.1.0.[1-20]"     # one for each name, or one for all
+//! port = 4100
 //!
 //! [[nodes]]
 //! names = "storage"

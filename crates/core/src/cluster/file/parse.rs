@@ -1,8 +1,12 @@
 use super::entries;
 use super::error::{ClusterFileError, ClusterFileProblem, Fault};
 use super::groups;
-use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh, parse_dead_after};
+use crate::cluster::inventory::{
+    Cluster, DEFAULT_FANOUT, Launcher, Ssh, parse_dead_after, parse_max_life,
+};
+use crate::cluster::listen::Listening;
 use crate::form::{Section, Text, document};
+use crate::units::Nanos;
 
 impl Cluster {
     /// Parses the text of a [cluster file](crate::cluster::file). `file_name` appears in messages;
@@ -17,16 +21,40 @@ impl Cluster {
 
 fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
     let document = document(text, "cluster file")?;
-    let keys = ["version", "launcher", "dead_after", "cluster", "nodes", "groups", "ssh"];
+    let keys = ["version", "launcher", "dead_after", "cluster", "agents", "nodes", "groups", "ssh"];
     let root = Section::new("the cluster file", 0..0, document.get_ref(), &keys)?;
-    let nodes = entries::nodes(text, &root)?;
+    let agents = agents(&root)?;
+    let nodes = entries::nodes(text, &root, &agents.listening)?;
     Ok(Cluster {
         name: name(&root, file_name)?,
         groups: groups::groups(text, &root, &nodes)?,
         nodes,
         launcher: root.word("launcher", &Launcher::ALL)?,
         dead_after: root.read("dead_after", parse_dead_after)?,
+        max_life: agents.max_life,
         ssh: ssh(&root)?,
+    })
+}
+
+/// What the section `[agents]` says about the agents of all nodes.
+#[derive(Default)]
+struct Agents {
+    listening: Listening,
+    max_life: Option<Nanos>,
+}
+
+fn agents(root: &Section<'_>) -> Result<Agents, Fault> {
+    let Some(section) = root.section("agents", "[agents]", &["listen", "port", "max_life"])? else {
+        return Ok(Agents::default());
+    };
+    let listen = section.one_or_more("listen")?;
+    let listen = listen.iter().map(|text| entries::listen_at(text, text.value));
+    Ok(Agents {
+        listening: Listening {
+            listen: listen.collect::<Result<_, _>>()?,
+            port: entries::ports(&section)?,
+        },
+        max_life: section.read("max_life", parse_max_life)?,
     })
 }
 

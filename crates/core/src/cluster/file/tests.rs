@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use crate::cluster::listen::{Listening, Ports};
 use crate::cluster::{Cluster, Launcher};
 use crate::units::Nanos;
 
@@ -54,12 +55,13 @@ fn reads_all_there_is() {
     assert_eq!(names, ["n01", "n02", "n03", "n04", "storage", "n06", "n05"]);
     let second = cluster.node("n02").expect("described");
     assert_eq!(
-        (second.host.as_str(), second.rack.as_deref(), second.port),
-        ("192.168.0.2", Some("r1"), Some(4100))
+        (second.host.as_str(), second.rack.as_deref(), second.listening.port),
+        ("192.168.0.2", Some("r1"), Ports::from_bounds(4100, 4100))
     );
     assert_eq!(second.addresses, ["10.1.0.2", "10.2.0.2"]);
     let storage = cluster.node("storage").expect("described");
-    assert_eq!((storage.host.as_str(), &storage.rack, storage.port), ("storage", &None, None));
+    assert_eq!((storage.host.as_str(), &storage.rack), ("storage", &None));
+    assert_eq!(storage.listening, Listening::default());
     assert_eq!(storage.addresses, ["storage"]);
     assert_eq!(cluster.groups["fast"], ["n01", "n02", "storage"]);
     assert_eq!(cluster.groups["rest"], ["n03", "n04", "n06", "n05"]);
@@ -89,6 +91,36 @@ fn an_address_alone_is_login_and_rail() {
         (cluster.nodes[1].host.as_str(), cluster.nodes[1].addresses[0].as_str()),
         ("10.0.0.2", "10.0.0.2")
     );
+}
+
+#[test]
+fn agents_listen_where_their_section_or_that_of_all_says() {
+    let text = "version = 1\n[agents]\nlisten = \"eth0\"\nport = \"4100-4199\"\nmax_life = \"24h\"\n\
+                [[nodes]]\nnames = \"n[1-2]\"\nlisten = [\"10.1.0.[1-2]\", \"ib0\"]\n\
+                [[nodes]]\nnames = \"n[3-4]\"\nport = 4200\n";
+    let cluster = Cluster::parse(text, "c.toml").expect("a good file");
+    assert_eq!(cluster.max_life, Some(Nanos::from_secs(86_400)));
+    let of = |name: &str| {
+        let Listening { listen, port } = &cluster.node(name).expect("described").listening;
+        let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
+        format!("{} {}", listen.join(","), port.map(|ports| ports.to_string()).unwrap_or_default())
+    };
+    assert_eq!(of("n2"), "10.1.0.2,ib0 4100-4199");
+    assert_eq!(of("n3"), "eth0 4200");
+    let lines = faults(&[
+        "nodes = \"n1\"\n[agents]\nlisten = \"10.1.0\"",
+        "nodes = \"n1\"\n[agents]\nport = \"9-1\"",
+        "nodes = \"n1\"\n[agents]\nport = 70000",
+        "nodes = \"n1\"\n[agents]\nmax_life = \"0s\"",
+        "[[nodes]]\nnames = \"n[1-3]\"\nlisten = \"10.1.0.[1-2]\"",
+    ]);
+    insta::assert_snapshot!(lines, @r#"
+    cluster.toml:4:10: `listen`: "10.1.0" is neither an address nor the name of a NIC: write 10.1.0.3 or eth0
+    cluster.toml:4:8: `port`: "9-1" is no TCP port and no range: write 4100 or 4100-4199
+    cluster.toml:4:8: `port` must be a whole number from 1 to 65535, not 70000
+    cluster.toml:4:12: `max_life`: the minimum is 1s
+    cluster.toml:4:10: `listen` lists 2 addresses, but `names` lists 3 nodes: give one address for each node
+    "#);
 }
 
 #[test]
@@ -139,10 +171,10 @@ fn unknown_keys_get_a_hint() {
         "nodes = \"n1\"\nlauncher = \"pdsh\"",
     ]);
     insta::assert_snapshot!(lines, @r#"
-    cluster.toml:2:1: unknown key `node` in the cluster file (did you mean nodes?); allowed: version, launcher, dead_after, cluster, nodes, groups, ssh
-    cluster.toml:3:1: unknown key `colour` in the cluster file; allowed: version, launcher, dead_after, cluster, nodes, groups, ssh
-    cluster.toml:3:1: unknown key `name` in [[nodes]] (did you mean names?); allowed: names, address, rails, rack, port
-    cluster.toml:4:1: unknown key `adress` in [[nodes]] (did you mean address?); allowed: names, address, rails, rack, port
+    cluster.toml:2:1: unknown key `node` in the cluster file (did you mean nodes?); allowed: version, launcher, dead_after, cluster, agents, nodes, groups, ssh
+    cluster.toml:3:1: unknown key `colour` in the cluster file; allowed: version, launcher, dead_after, cluster, agents, nodes, groups, ssh
+    cluster.toml:3:1: unknown key `name` in [[nodes]] (did you mean names?); allowed: names, address, rails, rack, listen, port
+    cluster.toml:4:1: unknown key `adress` in [[nodes]] (did you mean address?); allowed: names, address, rails, rack, listen, port
     cluster.toml:4:1: unknown key `fan-out` in [ssh] (did you mean fanout?); allowed: user, options, binary, sha256, fanout
     cluster.toml:4:1: unknown key `title` in [cluster]; allowed: name
     cluster.toml:3:14: `dead_after`: the minimum is 2s

@@ -15,7 +15,7 @@ use crate::launch::error::{LaunchError, cannot};
 use crate::launch::input::Input;
 use crate::launch::resolve::{Lookup, Unresolved};
 use crate::launch::spread::{ProgramSource, Spread};
-use crate::launch::{LaunchResult, Launched, Orders, Starting};
+use crate::launch::{Doors, LaunchResult, Launched, Orders, Starting};
 
 /// The default options for ssh, which the user's options override: no prompts, timeouts, and none
 /// of the forwardings of interactive logins.
@@ -54,7 +54,16 @@ impl Logins {
         spread: &Spread,
     ) -> LaunchResult {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
-        let command = self.command(node, orders)?;
+        let found: Vec<Result<IpAddr, Unresolved>> =
+            lookups.into_iter().map(Lookup::address).collect();
+        let own = found.iter().flatten().map(ToString::to_string);
+        let listening = orders.listening.or(&node.listening);
+        let doors = Doors {
+            is_chosen: !listening.listen.is_empty(),
+            listening,
+            reached: std::iter::once("ssh".to_owned()).chain(own).collect(),
+        };
+        let command = self.command(node, orders, &doors)?;
         let starting = Starting::start(command, log, &orders.cancellation)
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
         let mut login_address = None;
@@ -82,22 +91,21 @@ impl Logins {
             error => error,
         })?;
         let alone = node.addresses.len() == 1;
-        let found = lookups.into_iter().map(|lookup| match (lookup.address(), login_address) {
+        let found = found.into_iter().map(|found| match (found, login_address) {
             // Only ssh can resolve host names that its configuration defines.
             (Err(_), Some(address)) if alone => Ok(address),
             (found, _) => found,
         });
         let addresses = found.collect::<Result<Vec<IpAddr>, Unresolved>>()?;
+        let addresses = doors.addresses(addresses, &ready);
         Ok(Launched { ready, addresses, child: Some(child) })
     }
 
-    fn command(&self, node: &Node, orders: &Orders) -> Result<Command, LaunchError> {
+    fn command(&self, node: &Node, orders: &Orders, doors: &Doors) -> Result<Command, LaunchError> {
         let mut arguments =
             bootstrap::arguments(&self.binary, self.ssh.binary.as_deref(), &self.ssh.sha256);
         arguments.extend(orders.arguments());
-        if let Some(port) = node.port {
-            arguments.extend(["--port".to_owned(), port.to_string()]);
-        }
+        arguments.extend(doors.arguments());
         let mut words = vec!["exec".to_owned(), "/bin/sh".to_owned(), "-c".to_owned()];
         words.push(bootstrap::quote(&bootstrap::script())?);
         words.push("garland".to_owned());
