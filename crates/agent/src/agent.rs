@@ -18,8 +18,10 @@ use garland_protocol::{Grant, KeyPair, PublicKey, SessionId};
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
+use garland_sys::syslog::Syslog;
 
 pub use self::config::{AgentConfig, AgentError};
+use crate::audit::Audit;
 use crate::expected::Expectations;
 use crate::files::JobFolders;
 use crate::giving::GivingRights;
@@ -86,6 +88,8 @@ pub struct Agent {
     pub holdings: Arc<Holdings>,
     /// The directories that a farm's nodes reach.
     pub job_folders: Arc<JobFolders>,
+    /// The lines in the node's log.
+    pub audit: Audit,
     started_ns: u64,
     /// The time at which the agent was started, the last session of a controller ended, or a node
     /// used it last, in monotonic nanoseconds.
@@ -134,6 +138,7 @@ impl Agent {
                 config.names.as_ref().map(|names| names.with_extension("held")),
             )),
             job_folders: Arc::new(JobFolders::new(&config.farm)),
+            audit: Audit::new(config.syslog.then(Syslog::new)),
             config,
         })
     }
@@ -150,6 +155,7 @@ impl Agent {
     /// Logs a refused connection, unless the agent has logged 100 of them already.
     pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
         const LINES: usize = 100;
+        self.audit.refused(peer, reason);
         let before = self.strangers.fetch_add(1, Ordering::Relaxed);
         if before < LINES {
             log(&format!("refused a connection from {peer}: {reason}"));

@@ -2,8 +2,8 @@
 
 mod ends;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use garland_core::plan::Layout;
@@ -16,6 +16,7 @@ use garland_sys::threads::{self, Joined};
 
 use self::ends::Ends;
 use crate::agent::Agent;
+use crate::audit::Direction;
 use crate::comparison::Comparison;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
@@ -57,6 +58,8 @@ struct Finishing {
     last: Mutex<Option<JoinHandle<()>>>,
     /// Whether the head has ordered to prepare the file.
     is_prepared: AtomicBool,
+    /// What became of the file, for the node's log; empty before its last step.
+    verdict: Arc<OnceLock<String>>,
 }
 
 impl CopyTask {
@@ -151,7 +154,7 @@ impl CopyTask {
     /// head's orders.
     pub fn prepare(&self, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(&self.controller.session));
-        let wanted = self.read_back;
+        let (wanted, verdict) = (self.read_back, Arc::clone(&self.finishing.verdict));
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
             let CopyConfig { copy, store, trace, faults, .. } = &member.config;
@@ -164,6 +167,7 @@ impl CopyTask {
                 Ok(()) => FromAgent::Prepared(*copy),
                 Err(_) if member.is_closing() => return,
                 Err(error) => {
+                    let _ = verdict.set(error.to_string());
                     store.abandon();
                     FromAgent::Failed(*copy, error.to_string())
                 }
@@ -179,6 +183,7 @@ impl CopyTask {
         let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
+        let verdict = Arc::clone(&self.finishing.verdict);
         self.finish(move || {
             let CopyConfig { copy, store, trace, faults, .. } = &member.config;
             let began = trace.now();
@@ -203,6 +208,10 @@ impl CopyTask {
                 Err(_) if member.is_closing() => return,
                 Err(error) => FromAgent::Failed(*copy, error.to_string()),
             };
+            let told =
+                result.as_ref().err().map_or_else(|| "committed".to_owned(), OrderError::to_string);
+            // Only one step is the last one.
+            let _ = verdict.set(told);
             controller.session.send_after(faults.control(), answer);
             match result {
                 Ok(()) => remember(&member, &controller.agent),
@@ -265,16 +274,19 @@ impl CopyTask {
         })
     }
 
-    fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
-        let CopyConfig { store, trace, .. } = &self.member.config;
+    fn clean_up(mut self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
+        let member = Arc::clone(&self.member);
+        let CopyConfig { store, trace, .. } = &member.config;
         let began = trace.now();
         let finishing = self.finishing.last.lock().take();
-        let threads = self.threads.into_iter().chain(finishing);
+        let threads = std::mem::take(&mut self.threads).into_iter().chain(finishing);
         let threads = threads.chain(self.member.take_side_threads());
         threads.for_each(|thread| drop(Joined::from(thread)));
         then(&self.member);
         let Layout { block_size, open, .. } = self.member.layout;
-        let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
+        let held = self.member.sink().held() * u64::from(block_size);
+        self.tell_log(held);
+        let worth = held >= LEFT && !open;
         if worth && store.leave() {
             remember(&self.member, &self.controller.agent);
         }
@@ -285,6 +297,20 @@ impl CopyTask {
         }
         let trace = trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
+    }
+}
+
+impl CopyTask {
+    /// Tells the node's log how the copy ended, of which this node has `held` bytes in whole blocks.
+    fn tell_log(&self, held: u64) {
+        let Controller { agent, session } = &self.controller;
+        let Layout { length, open, .. } = self.member.layout;
+        let bytes = if open { held } else { held.min(length) };
+        let direction = if self.source.is_some() { Direction::Out } else { Direction::In };
+        let verdict =
+            self.finishing.verdict.get().map_or("ended before its commit", String::as_str);
+        let name = self.name();
+        agent.audit.copy(&session.caller, direction, name.as_bytes(), bytes, verdict);
     }
 }
 

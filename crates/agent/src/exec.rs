@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -44,6 +44,7 @@ struct Started {
 pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) -> Running {
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
+    agent.audit.exec(&session.caller, program.as_bytes(), words.len());
     let mut command = Command::new(&program);
     // A process group of its own, so that all its processes can be killed together. Those that leave
     // it are found by the mark.

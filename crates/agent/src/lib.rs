@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod audit;
 mod balance;
 mod chain;
 mod comparison;

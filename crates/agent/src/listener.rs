@@ -12,6 +12,7 @@ use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 
 use crate::agent::{Agent, OpenSessions};
+use crate::audit::Caller;
 use crate::expected::Expected;
 use crate::giving;
 use crate::probe;
@@ -122,7 +123,10 @@ fn serve(
         Guest::Member(welcomed) => welcomed,
     };
     let to = match to {
-        Owner::Key(key, grant) => return attend(agent, key, grant, &first, stream, channel),
+        Owner::Key(key, grant) => {
+            let caller = Caller { peer, key, role: grant.role };
+            return attend(agent, caller, grant, &first, stream, channel);
+        }
         Owner::Retiring => return retirement::answer(agent, &first, stream, channel),
         Owner::Operation(expected) => expected,
     };
@@ -151,7 +155,7 @@ fn serve(
 /// When the first message asks for neither, the session is not known, or there are too many.
 fn attend(
     agent: &Arc<Agent>,
-    key: PublicKey,
+    caller: Caller,
     grant: Grant,
     first: &[u8],
     stream: TcpStream,
@@ -162,6 +166,7 @@ fn attend(
         Some(ToAgent::Session(SessionOrder::Resume(id, arrived))) => (id, Some(arrived)),
         _ => return Err(ChannelError::Garbage.into()),
     };
+    let key = caller.key;
     let mut open = agent.open.lock();
     match (open.get(&(key, id)), arrived) {
         (Some(session), Some(arrived)) if !session.is_over() => {
@@ -173,7 +178,7 @@ fn attend(
             let unacknowledged = Arc::clone(&agent.unacknowledged);
             let excess = excess(&open, &key, &grant);
             let is_controller = grant.role == Role::Controller;
-            let share = SessionShare { grant, slots, unacknowledged };
+            let share = SessionShare { caller, grant, slots, unacknowledged };
             let session = Arc::new(Session::new(stream, channel, share)?);
             if let Some(excess) = excess {
                 drop(open);
@@ -182,6 +187,7 @@ fn attend(
             }
             open.insert((key, id), Arc::clone(&session));
             drop(open);
+            agent.audit.session(&session.caller);
             if arrived.is_some() {
                 session.confirm(0);
             }

@@ -19,6 +19,7 @@ use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads::{self, Slots};
 use garland_sys::{clock, tcp};
 
+use crate::audit::Caller;
 use crate::conditions;
 use garland_dataplane::log::log;
 use garland_dataplane::tree::TreeSource;
@@ -81,10 +82,14 @@ pub struct Session {
     of_members: Option<Arc<AtomicUsize>>,
     /// The slots for threads that work for the other side's key; each thread occupies one.
     pub slots: Arc<Slots>,
+    /// Whose session this is, for the node's log.
+    pub caller: Caller,
 }
 
 /// What the session of a peer may use, and shares with others.
 pub struct SessionShare {
+    /// Who the peer is, for the node's log.
+    pub caller: Caller,
     /// What the peer may do.
     pub grant: Grant,
     /// The slots for threads of its key.
@@ -139,7 +144,7 @@ impl Session {
             next: further,
         };
         let patience_ms = u64::try_from(limits::RESUME.as_millis()).unwrap_or(u64::MAX);
-        let SessionShare { grant, slots, unacknowledged } = share;
+        let SessionShare { caller, grant, slots, unacknowledged } = share;
         let of_members = (grant.role != Role::Controller).then_some(unacknowledged);
         Ok(Self {
             sending: Mutex::new(sending),
@@ -157,6 +162,7 @@ impl Session {
             settled_ns: AtomicU64::new(clock::now_ns()),
             of_members,
             slots,
+            caller,
         })
     }
 

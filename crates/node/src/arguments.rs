@@ -20,7 +20,8 @@ use garland_terminal::failure::Failure;
 pub struct Arguments {
     /// Keys, root (`--root`), addresses (`--listen`, `--reached`), ports (`--port`), idle seconds
     /// (`--stay`), the rate of an emulated disk in bytes per second (`--disk`), and whether links use
-    /// MPTCP (`--mptcp`). There are no records and no names.
+    /// MPTCP (`--mptcp`) and nothing is told to the node's log (`--no-syslog`). There are no records
+    /// and no names.
     pub config: AgentConfig,
     /// A fault of its clock, injected for tests (`--clock`).
     pub clock: Option<ClockFault>,
@@ -51,6 +52,7 @@ impl Arguments {
             records: Records::default(),
             names: None,
             cluster_key: None,
+            syslog: true,
             transport: Transport::mptcp_if(false),
         };
         let mut arguments = Self { config, clock: None, detach: false, log: None };
@@ -64,6 +66,7 @@ impl Arguments {
             match word.to_str() {
                 Some("--mptcp") => config.transport = Transport::mptcp_if(true),
                 Some("--detach") => arguments.detach = true,
+                Some("--no-syslog") => config.syslog = false,
                 Some("--controller") => config.controllers.push(key(value()?)?),
                 Some("--farm") => config.farm = farm(value()?)?,
                 Some("--root") => config.root = Some(value()?.into()),

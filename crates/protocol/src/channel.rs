@@ -19,6 +19,14 @@ const LINK: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 /// A public key (Curve25519).
 pub type PublicKey = [u8; KEY_LEN];
 
+/// Returns the fingerprint by which logs and `garland key show` name a public key: the first 16
+/// hexadecimal digits of its BLAKE3 digest.
+#[must_use]
+pub fn fingerprint(key: &PublicKey) -> String {
+    let digest = blake3::hash(key);
+    digest.as_bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The key pair of an agent or a controller.
 #[derive(Clone)]
 pub struct KeyPair {

@@ -61,7 +61,7 @@ pub use begin::{
     BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, Origin, TRACE_MAX,
     TreeDestination, TreeLimits,
 };
-pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Side};
+pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Side, fingerprint};
 pub use cluster::{CLUSTER_NODES_MAX, ClusterAgent, ClusterKey, Roster};
 pub use compare::{
     BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,

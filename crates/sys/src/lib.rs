@@ -51,6 +51,7 @@ pub mod signal;
 pub mod socket;
 pub mod storage;
 pub mod sync;
+pub mod syslog;
 pub mod tcp;
 pub mod tcp_info;
 pub mod terminal;

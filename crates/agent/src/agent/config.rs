@@ -43,6 +43,8 @@ pub struct AgentConfig {
     pub names: Option<PathBuf>,
     /// The file of the cluster's key, by which commands on this node read names and contents; `None` if it gets none.
     pub cluster_key: Option<PathBuf>,
+    /// Whether sessions and what they do are told to the log of the node's system.
+    pub syslog: bool,
     /// The transport of the agent's port. Each copy chooses the transport of the links that it
     /// opens.
     pub transport: Transport,

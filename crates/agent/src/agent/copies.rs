@@ -11,6 +11,7 @@ use garland_protocol::{
 use garland_sys::channel::{Receiver, SyncSender};
 use garland_sys::sync::Mutex;
 
+use crate::audit::Direction;
 use crate::comparison::Comparison;
 use crate::controller::Controller;
 use crate::copy_task::CopyTask;
@@ -76,13 +77,23 @@ impl Copies {
         self.beginning.insert(copy, Vec::new());
         let (in_progress, tell) = (Arc::clone(&self.in_progress), self.tell.clone());
         let work = move |controller: &Controller| {
-            let path = path_of(&begin).into();
+            let path = path_of(&begin);
+            let is_source = matches!(begin.end, End::Source(_));
+            let direction = if is_source { Direction::Out } else { Direction::In };
+            let disk_path = path.clone().into();
             let calls = Arc::new(Calls::default());
             in_progress.opening.lock().push((copy, Arc::clone(&calls)));
-            let begun = calls.during(DiskCall::Open, &path, 0, || {
+            let begun = calls.during(DiskCall::Open, &disk_path, 0, || {
                 CopyTask::begin(controller, begin, share, compared.as_deref())
             });
             in_progress.opening.lock().retain(|(of, _)| *of != copy);
+            if let Err(error) = begun.as_ref()
+                && !matches!(error, OrderError::Busy(_))
+            {
+                let Controller { agent, session } = controller;
+                let verdict = error.to_string();
+                agent.audit.copy(&session.caller, direction, path.as_bytes(), 0, &verdict);
+            }
             // The controller is gone: end the copy.
             if let Err(lost) = tell.send(Event::Begun(Box::new((copy, begun))))
                 && let Event::Begun(begun) = lost.0

@@ -29,13 +29,15 @@ pub struct JobService {
     /// Removes these directories; `None` also if no thread could be started.
     remover: Option<Remover>,
     window: Option<Window>,
+    /// The number of jobs that this node was given.
+    given: u64,
 }
 
 impl JobService {
     /// Creates a service without an executor.
     pub fn new(controller: &Controller) -> Self {
-        let (executor, own, remover, window) = (None, None, None, None);
-        Self { controller: controller.clone(), executor, own, remover, window }
+        let controller = controller.clone();
+        Self { controller, executor: None, own: None, remover: None, window: None, given: 0 }
     }
 
     /// Executes an order.
@@ -46,6 +48,7 @@ impl JobService {
             }
             FarmOrder::Run(tasks) => {
                 if let Some(executor) = &mut self.executor {
+                    self.given += tasks.len() as u64;
                     executor.take(tasks);
                 }
             }
@@ -129,6 +132,10 @@ impl JobService {
 
 impl Drop for JobService {
     fn drop(&mut self) {
+        if self.given > 0 {
+            let Controller { agent, session } = &self.controller;
+            agent.audit.farm(&session.caller, self.given);
+        }
         // Jobs first: they use the mount.
         self.executor = None;
         self.window = None;

@@ -6,6 +6,7 @@ mod listening;
 mod logins;
 mod reach;
 mod spread;
+mod syslog;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -119,7 +119,8 @@ pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> LaunchResul
     let binary =
         std::fs::read_link(own_binary()).map_err(cannot("find the running program", ""))?;
     let command = lab.command(node, binary)?;
-    let orders = Orders { disk: lab.disk(node)?, ..orders.clone() };
+    // The log of this machine is not that of an emulated node.
+    let orders = Orders { disk: lab.disk(node)?, no_syslog: true, ..orders.clone() };
     let addresses = lab.rails(node)?.into_iter().map(IpAddr::V4).collect();
     // The node's network is its own, and measurements beside its wires come over loopback.
     start_confined(command, name, &lab.root(node)?, addresses, ListenAt::ALL, &orders, log)

@@ -51,6 +51,8 @@ pub struct Orders {
     pub mptcp: bool,
     /// The rate of the node's emulated disk in bytes per second; none if no disk is emulated.
     pub disk: Option<u64>,
+    /// Whether the agent tells the log of its node's system nothing.
+    pub no_syslog: bool,
     /// The fault to inject into the node's clock, if any.
     pub clock: Option<ClockFault>,
     /// What the user says about where agents listen, for all nodes.
@@ -74,6 +76,9 @@ impl Orders {
         }
         if let Some(rate) = self.disk {
             arguments.extend(["--disk".to_owned(), rate.to_string()]);
+        }
+        if self.no_syslog {
+            arguments.push("--no-syslog".to_owned());
         }
         if let Some(fault) = self.clock {
             arguments.extend(["--clock".to_owned(), fault.to_string()]);

@@ -489,6 +489,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         records: Records::default(),
         names: None,
         cluster_key: None,
+        syslog: false,
         transport: Transport::Tcp,
     };
     let serve = || garland_agent::serve(config, |_| Ok(())).expect("the agent serves");
