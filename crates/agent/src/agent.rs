@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{Grant, KeyPair, PublicKey, SessionId};
+use garland_protocol::{Grant, KeyPair, PublicKey, Role, SessionId};
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
@@ -41,8 +41,17 @@ use garland_transport::link_pool::LinkPool;
 /// The time without a session after which an agent exits, unless another time is configured.
 const LONELY: Duration = Duration::from_secs(60);
 
+/// How long the sessions of an agent that is too old may take to end.
+const LAST_WORK: Duration = Duration::from_secs(3600);
+
 /// The open sessions, by the key of the other side and the session's identity.
 pub type OpenSessions = HashMap<(PublicKey, SessionId), Arc<Session>>;
+
+/// Returns whether one of the sessions is that of a controller. Those of nodes may last as long as
+/// these like, and keep no agent from ending.
+pub fn serves_controller(open: &OpenSessions) -> bool {
+    open.values().any(|session| session.grant().role == Role::Controller)
+}
 
 /// A running agent: its configuration, and the state that all its sessions share.
 pub struct Agent {
@@ -176,6 +185,16 @@ impl Agent {
         }
     }
 
+    /// Returns whether the agent has reached its maximum age: it takes no new session.
+    pub fn is_too_old(&self) -> bool {
+        self.config.max_life.is_some_and(|max_life| self.age() >= max_life)
+    }
+
+    /// Returns the time since the agent was started.
+    pub fn age(&self) -> Duration {
+        Duration::from_nanos(clock::now_ns().saturating_sub(self.started_ns))
+    }
+
     /// Returns when the agent has had no session for the configured time, or for 60 seconds if none
     /// is configured; or when it is too old and its sessions have ended, or have had an hour for that.
     pub fn watch_idleness(&self) {
@@ -183,6 +202,15 @@ impl Agent {
         let patience = self.config.stay.unwrap_or(LONELY);
         loop {
             garland_sys::threads::sleep(POLL.min(patience));
+            if self.is_too_old() {
+                // No session begins once one was refused for the age: the lock orders them.
+                let has_ended = !serves_controller(&self.open.lock());
+                let is_late = self.config.max_life.is_some_and(|max| self.age() >= max + LAST_WORK);
+                if has_ended || is_late {
+                    log(&format!("exiting at the age of {} s", self.age().as_secs()));
+                    return;
+                }
+            }
             let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {

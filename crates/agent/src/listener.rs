@@ -172,6 +172,7 @@ fn attend(
         (Some(session), Some(arrived)) if !session.is_over() => {
             session.resume(stream, channel, arrived);
         }
+        (None, _) if agent.is_too_old() => return Err(ChannelError::Refused.into()),
         // A head of which nothing arrived may resume what never began here.
         (None, None | Some(0)) => {
             let slots = agent.threads.of_key(key, &grant);

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use garland_dataplane::log::log;
-use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, Role, spoken};
+use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, spoken};
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, threads};
 use garland_transport::{LinkError, limits};
 
-use crate::agent::{Agent, OpenSessions};
+use crate::agent::{Agent, serves_controller};
 
 /// How long sessions may take to end whose heads have just ended.
 const LEAVING: Duration = Duration::from_secs(1);
@@ -30,10 +30,8 @@ pub fn answer(
     let request = RetireRequest::parse(request).ok_or(ChannelError::Garbage)?;
     let until_ns = clock::after(LEAVING);
     // Those of nodes last as long as these like: they keep no agent from being replaced.
-    let has_controller =
-        |open: &OpenSessions| open.values().any(|session| session.grant().role == Role::Controller);
     let mut open = agent.open.lock();
-    while matches!(request, RetireRequest::Replace(_)) && has_controller(&open) {
+    while matches!(request, RetireRequest::Replace(_)) && serves_controller(&open) {
         drop(open);
         threads::sleep(POLL);
         open = agent.open.lock();
@@ -44,7 +42,7 @@ pub fn answer(
     // Locked until the end: no session begins that the end would cut.
     let reply = match request {
         RetireRequest::Replace(protocol) if protocol <= spoken() => RetireReply::NotOlder,
-        RetireRequest::Replace(_) if has_controller(&open) => RetireReply::Busy,
+        RetireRequest::Replace(_) if serves_controller(&open) => RetireReply::Busy,
         RetireRequest::Replace(_) | RetireRequest::End => RetireReply::Ends,
     };
     let mut frame = Vec::new();

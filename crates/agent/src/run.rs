@@ -57,6 +57,8 @@ pub fn serve(
         true => agent.end_with_launcher(),
         false => agent.watch_idleness(),
     }
+    // If the key cannot be removed, it is useless once the agents have ended.
+    let _ = agent.remove_cluster_key();
     Ok(())
 }
 

@@ -147,6 +147,7 @@ fn start(
     let Site { inventory, places, lab, .. } = site;
     let builder = FleetBuilder {
         stay: Some(up.idle_seconds()),
+        max_life: up.max_life_seconds(inventory.cluster()),
         interrupts: Some(Arc::clone(interrupts)),
         quiet,
         ..FleetBuilder::new(nodes, inventory, places, &up.launch, run, lab.as_ref())

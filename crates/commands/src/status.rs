@@ -41,7 +41,8 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
                 }
                 Err(error) => NodeState::but(node, NodeVerdict::Dead, error.to_string()),
             };
-            state.with_log(record.log)
+            let ends_in = record.ends_in();
+            state.with_log(record.log).with_life(ends_in)
         }
     });
     phases.end("ask");

@@ -31,6 +31,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "up")?;
     let builder = FleetBuilder {
         stay: Some(up.idle_seconds()),
+        max_life: up.max_life_seconds(inventory.cluster()),
         quiet: context.json,
         ..FleetBuilder::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };

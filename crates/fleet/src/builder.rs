@@ -51,6 +51,8 @@ pub struct FleetBuilder<'a> {
     pub lab: Option<&'a Lab>,
     /// The number of idle seconds after which agents end; none if they end with this command.
     pub stay: Option<u64>,
+    /// The age in seconds at which standing agents end; none for any.
+    pub max_life: Option<u64>,
     /// The user's interrupts; none if an interrupt ends the process.
     pub interrupts: Option<Arc<Interrupts>>,
     /// Whether to print no progress on the terminal.
@@ -135,6 +137,7 @@ impl<'a> FleetBuilder<'a> {
             logs: run.folder().to_owned(),
             lab,
             stay: None,
+            max_life: None,
             interrupts: None,
             quiet: false,
             out_of_band: false,
@@ -196,6 +199,7 @@ impl FleetBuilder<'_> {
             mptcp: self.launch.takes_mptcp(self.lab),
             listening: self.launch.listening(),
             stay: self.stay,
+            max_life: self.max_life,
             cancellation: cancellation.clone(),
             ..Orders::default()
         };
@@ -271,6 +275,8 @@ impl FleetBuilder<'_> {
                 Ok(agent) => return Ok((agent, None)),
                 // The agent ended after its idle time, or its machine was restarted.
                 Err(error) if error.is_refused() => standing.forget(records),
+                // It ends with the last of its sessions.
+                Err(_) if standing.is_over() => standing.forget(records),
                 Err(error) => match self.replace(node, &standing, &error, starter) {
                     Ok(kept) => {
                         standing.forget(records);
@@ -285,11 +291,12 @@ impl FleetBuilder<'_> {
         }
         let stay = settings.as_ref().map(|settings| settings.idle);
         let mptcp = settings.as_ref().map_or(orders.mptcp, |settings| settings.mptcp);
+        let max_life = settings.as_ref().and_then(|settings| settings.max_life);
         let root = settings.as_ref().and_then(|settings| settings.root.clone());
         let kept = settings.as_ref().map(|settings| settings.listening.clone());
         let listening =
             kept.map_or_else(|| orders.listening.clone(), |kept| orders.listening.or(&kept));
-        let orders = Orders { clock, stay, mptcp, listening, ..orders.clone() };
+        let orders = Orders { clock, stay, mptcp, listening, max_life, ..orders.clone() };
         let launched = self.start(node, &orders, root, launchers)?;
         let is_standing = settings.is_some();
         let standing = Standing::of((node, self.lab), &launched, settings.unwrap_or_default());
@@ -364,7 +371,8 @@ impl FleetBuilder<'_> {
     fn settings(&self, node: &Node, idle: u64, orders: &Orders) -> Result<Settings, LaunchError> {
         let root = inventory::is_local(&node.name).then(|| self.root(node)).transpose()?;
         let listening = orders.listening.clone();
-        Ok(Settings { idle, mptcp: orders.mptcp, root, listening })
+        let (mptcp, max_life) = (orders.mptcp, orders.max_life);
+        Ok(Settings { idle, mptcp, root, listening, max_life })
     }
 }
 

@@ -13,7 +13,7 @@ use garland_core::cluster::listen::Listening;
 use garland_lab::Lab;
 use garland_protocol::{ClusterAgent, KeyPair, PublicKey, RetireReply, RetireRequest};
 use garland_sys::error::reason;
-use garland_sys::private_file;
+use garland_sys::{clock, private_file};
 use garland_transport::{connect_agent, retire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -46,6 +46,9 @@ pub struct Standing {
     /// The path of the agent's log on the node, if known.
     #[serde(default)]
     pub log: Option<PathBuf>,
+    /// The time of the agent's start in seconds since 1970, if known.
+    #[serde(default)]
+    started: Option<u64>,
     /// The settings of the agent, which its successor keeps.
     #[serde(default)]
     pub settings: Settings,
@@ -66,12 +69,26 @@ pub struct Settings {
     /// What the options of its start said about where it listens.
     #[serde(default)]
     pub listening: Listening,
+    /// The age in seconds at which the agent ends; none for any.
+    #[serde(default)]
+    pub max_life: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { idle: IDLE, mptcp: false, root: None, listening: Listening::default() }
+        Self {
+            idle: IDLE,
+            mptcp: false,
+            root: None,
+            listening: Listening::default(),
+            max_life: None,
+        }
     }
+}
+
+/// Returns the seconds since 1970: records outlive the process, and the machine's boot.
+fn now_s() -> u64 {
+    clock::wall_ns() / 1_000_000_000
 }
 
 const SCHEMA: &str = "garland.standing/1";
@@ -129,6 +146,7 @@ impl Standing {
             port: launched.ready.port,
             key: launched.ready.key,
             log: launched.ready.log.clone(),
+            started: Some(now_s()),
             settings,
         }
     }
@@ -137,7 +155,7 @@ impl Standing {
     pub fn of_cluster(agent: ClusterAgent) -> Self {
         let ClusterAgent { name, addresses, port, key, rack, member: _ } = agent;
         let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
-        Self { schema, name, addresses, port, key, rack, log: None, settings }
+        Self { schema, name, addresses, port, key, rack, log: None, started: None, settings }
     }
 
     /// Returns what members of the cluster know of the agent; `member` is the key of its node, if it
@@ -221,6 +239,18 @@ impl Standing {
     pub fn retire(&self, keys: &KeyPair, request: RetireRequest) -> Result<RetireReply, Unreached> {
         let first = *self.sockets().first().ok_or(Unreached::NoAddress)?;
         Ok(retire(first, keys, &self.key, request, CONNECT)?)
+    }
+
+    /// Returns the seconds until the agent ends by its age, or 0 if it only finishes its sessions;
+    /// `None` if no age was set.
+    pub fn ends_in(&self) -> Option<u64> {
+        let end = self.started?.checked_add(self.settings.max_life?)?;
+        Some(end.saturating_sub(now_s()))
+    }
+
+    /// Returns whether the agent has reached its maximum age, and so takes no new session.
+    pub fn is_over(&self) -> bool {
+        self.ends_in() == Some(0)
     }
 
     /// Returns the record with `address` instead of the recorded addresses.

@@ -18,10 +18,8 @@ use garland_terminal::failure::Failure;
 /// How an agent is to run.
 #[derive(Debug)]
 pub struct Arguments {
-    /// Keys, root (`--root`), addresses (`--listen`, `--reached`), ports (`--port`), idle seconds
-    /// (`--stay`), the rate of an emulated disk in bytes per second (`--disk`), and whether links use
-    /// MPTCP (`--mptcp`) and nothing is told to the node's log (`--no-syslog`). There are no records
-    /// and no names.
+    /// Keys, root (`--root`), addresses (`--listen`, `--reached`), ports (`--port`), idle seconds (`--stay`), the maximum age in seconds (`--max-life`), the rate of an emulated disk in bytes per
+    /// second (`--disk`), and whether links use MPTCP (`--mptcp`) and nothing is told to the node's log (`--no-syslog`). There are no records and no names.
     pub config: AgentConfig,
     /// A fault of its clock, injected for tests (`--clock`).
     pub clock: Option<ClockFault>,
@@ -48,6 +46,7 @@ impl Arguments {
             ports: Ports::ANY,
             keys: None,
             stay: None,
+            max_life: None,
             disk: None,
             records: Records::default(),
             names: None,
@@ -74,6 +73,9 @@ impl Arguments {
                 Some("--reached") => config.reached.extend(reached(value()?)?),
                 Some("--port") => config.ports = parsed(word, value()?)?,
                 Some("--stay") => config.stay = Some(Duration::from_secs(parsed(word, value()?)?)),
+                Some("--max-life") => {
+                    config.max_life = Some(Duration::from_secs(parsed(word, value()?)?));
+                }
                 Some("--disk") => config.disk = Some(parsed(word, value()?)?),
                 Some("--clock") => arguments.clock = Some(parsed(word, value()?)?),
                 Some("--log") => arguments.log = Some(value()?.into()),

@@ -37,6 +37,9 @@ pub struct NodeState {
     /// The number of links to later nodes that the agent keeps open for future copies; `None` if
     /// unknown.
     links: Option<u32>,
+    /// The seconds after which the agent ends because of its age, 0 if it only finishes its work;
+    /// `None` if it has no maximum age.
+    ends_in_s: Option<u64>,
     /// For each link to a later node that could not be opened, the reason.
     unreachable: Vec<String>,
     /// The word that stands for the verdict in the table.
@@ -58,7 +61,8 @@ impl NodeState {
 
     fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>) -> Self {
         let (end, word) = (NodeEnd { verdict, reason }, verdict.as_str());
-        Self { name: node.name.clone(), end, log: None, links: None, unreachable: Vec::new(), word }
+        let name = node.name.clone();
+        Self { name, end, log: None, links: None, ends_in_s: None, unreachable: Vec::new(), word }
     }
 
     /// Sets the path of the agent's log.
@@ -70,6 +74,12 @@ impl NodeState {
     /// Sets the number of the agent's open links, and the errors of links that were not opened.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
+        self
+    }
+
+    /// Sets the seconds after which the agent ends because of its age, if it has a maximum.
+    pub fn with_life(mut self, ends_in_s: Option<u64>) -> Self {
+        self.ends_in_s = ends_in_s;
         self
     }
 
@@ -97,12 +107,27 @@ impl StandingResult {
         if links > 0 {
             output::print(format_args!("links   {links} between neighbours\n"))?;
         }
+        if let Some(text) = self.lives() {
+            output::print(format_args!("life    {text}\n"))?;
+        }
         for node in &self.nodes {
             node.unreachable
                 .iter()
                 .for_each(|why| garland_terminal::errln!("no link from {}: {why}", node.name));
         }
         Ok(())
+    }
+
+    /// Says when agents end because of their age: the first one, and the last one if it differs.
+    fn lives(&self) -> Option<String> {
+        let ends = || self.nodes.iter().filter(|node| node.is(NodeVerdict::Ok));
+        let ends = || ends().filter_map(|node| node.ends_in_s);
+        let first = rounded(ends().min()?);
+        let last = rounded(ends().max()?);
+        Some(match first == last {
+            true => format!("agents end in {first}"),
+            false => format!("agents end in {first} to {last}"),
+        })
     }
 
     /// Prints the directories that contain the agents' logs, each once.
@@ -126,5 +151,34 @@ impl StandingResult {
     pub fn exit(&self, fine: impl Fn(&NodeState) -> bool) -> Exit {
         let fine = self.nodes.iter().filter(|node| fine(node)).count();
         Exit::of_work(fine == self.nodes.len(), fine > 0, false)
+    }
+}
+
+/// Formats a time in the largest unit of which it has two or more.
+fn rounded(seconds: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(86_400, "d"), (3600, "h"), (60, "min")];
+    let unit = UNITS.iter().find(|(length, _)| seconds >= 2 * length);
+    unit.map_or_else(
+        || format!("{seconds} s"),
+        |(length, name)| format!("{} {name}", seconds / length),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ages_of_agents_are_told_in_one_line() {
+        let node = |ends_in_s| NodeState::ok(&Node::named("n1"), "up").with_life(ends_in_s);
+        let lives = |ends: &[Option<u64>]| {
+            let nodes = ends.iter().map(|ends| node(*ends)).collect();
+            let head = Head::new("garland.status/2", None, crate::head::Phases::since_now());
+            StandingResult { head, nodes, spools: Vec::new() }.lives()
+        };
+        assert_eq!(lives(&[None, None]), None);
+        assert_eq!(lives(&[Some(7300), None]).as_deref(), Some("agents end in 2 h"));
+        let both = lives(&[Some(200_000), Some(0)]);
+        assert_eq!(both.as_deref(), Some("agents end in 0 s to 2 d"));
     }
 }

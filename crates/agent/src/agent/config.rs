@@ -35,6 +35,8 @@ pub struct AgentConfig {
     /// How long the agent keeps running without a session. By default it exits when its last
     /// session ends, or when its standard input ends while no session is open.
     pub stay: Option<Duration>,
+    /// The age at which a standing agent takes no new sessions and ends; `None` for any.
+    pub max_life: Option<Duration>,
     /// The rate of the node's emulated disk in bytes per second; `None` if no disk is emulated.
     pub disk: Option<u64>,
     /// The stored digests of the blocks of files that were written or read on this node.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_protocol::{ClusterKey, FromAgent, Role, Roster, ToAgent};
-use garland_sys::{clock, private_file};
+use garland_sys::private_file;
 
 use super::Agent;
 use super::copies::InProgress;
@@ -86,7 +86,7 @@ impl Agent {
         let controller = Controller { agent: Arc::clone(self), session: Arc::clone(session) };
         let in_progress: Arc<InProgress> = Arc::default();
         let Some((heart, (_tell, given))) = attend(&controller, in_progress) else { return };
-        let age_ns = clock::now_ns() - self.started_ns;
+        let age_ns = self.age().as_nanos() as u64;
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: 0 });
         let mut names = NamesService::new(&controller);
         let mut mounts = files::Mounts::new(self);

@@ -38,7 +38,7 @@ impl Agent {
         let attended = attend(&controller, Arc::clone(&in_progress));
         let Some((heart, (tell, given))) = attended else { return };
         self.sessions.fetch_add(1, Ordering::AcqRel);
-        let age_ns = clock::now_ns() - self.started_ns;
+        let age_ns = self.age().as_nanos() as u64;
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(&controller), files::Mounts::new(self));

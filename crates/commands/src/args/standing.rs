@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use garland_core::cluster::{Cluster, parse_max_life};
 use garland_core::units::Nanos;
 
 use garland_fleet::args::{LAB_VARIABLE, Launch};
@@ -28,6 +29,10 @@ pub struct Up {
     /// End an agent when it has been idle for this time, such as 30min.
     #[arg(long, default_value = "1h", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
     pub idle: Nanos,
+    /// End an agent at this age, such as 24h: it takes no new work then, and ends with what it does,
+    /// an hour later at the latest [default: as in the cluster file, else never].
+    #[arg(long, value_name = "TIME", value_parser = parse_max_life)]
+    pub max_life: Option<Nanos>,
     /// Have all nodes make new keys for reading names: the old ones are worth nothing then.
     ///
     /// Each node has a key of its own in its file cluster.key, by which `garland get NAME PATH` works there, once a name
@@ -43,6 +48,13 @@ impl Up {
     /// Returns the number of idle seconds after which agents end.
     pub fn idle_seconds(&self) -> u64 {
         self.idle.0.div_ceil(1_000_000_000)
+    }
+
+    /// Returns the age in seconds at which agents end; `None` for any. `cluster` is that of the
+    /// cluster file.
+    pub fn max_life_seconds(&self, cluster: Option<&Cluster>) -> Option<u64> {
+        let of_file = || cluster.and_then(|cluster| cluster.max_life);
+        self.max_life.or_else(of_file).map(|time| time.0.div_ceil(1_000_000_000))
     }
 }
 

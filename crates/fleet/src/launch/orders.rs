@@ -59,6 +59,8 @@ pub struct Orders {
     pub listening: Listening,
     /// The number of idle seconds after which a standing agent ends; none for other agents.
     pub stay: Option<u64>,
+    /// The age in seconds at which a standing agent ends; none for any.
+    pub max_life: Option<u64>,
     /// Tells whether the start of the agents is cancelled, for example by an interrupt.
     pub cancellation: Cancellation,
 }
@@ -86,6 +88,9 @@ impl Orders {
         if let Some(seconds) = self.stay {
             arguments.extend(["--stay".to_owned(), seconds.to_string()]);
             arguments.push("--detach".to_owned());
+            if let Some(seconds) = self.max_life {
+                arguments.extend(["--max-life".to_owned(), seconds.to_string()]);
+            }
         }
         arguments
     }

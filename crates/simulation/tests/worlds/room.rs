@@ -485,6 +485,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         ports: Ports::from_bounds(PORT, PORT).expect("a port"),
         keys: Some(keys.clone()),
         stay: Some(Duration::from_secs(3000)),
+        max_life: None,
         disk: None,
         records: Records::default(),
         names: None,
