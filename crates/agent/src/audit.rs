@@ -1,17 +1,18 @@
 //! What the agent tells the system's log of its node: sessions, commands, copies, jobs, and
 //! connections that it refused. docs/security-review.md describes each line.
 
+mod caller;
 mod line;
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_protocol::{PublicKey, Role};
 use garland_sys::clock;
 use garland_sys::sync::Mutex;
 use garland_sys::syslog::Syslog;
 
+pub use self::caller::Caller;
 use self::line::{Facility, Line, Severity};
 
 /// The number of refused connections that are told at once; further ones are told one by one, at
@@ -20,17 +21,6 @@ const MAX_BURST: u32 = 20;
 
 /// The interval at which another refused connection may be told.
 const PAUSE: Duration = Duration::from_secs(3);
-
-/// A peer that proved who it is.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// The address of its first connection.
-    pub peer: SocketAddr,
-    /// Its key.
-    pub key: PublicKey,
-    /// What it is.
-    pub role: Role,
-}
 
 /// The direction of a copy, as the node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

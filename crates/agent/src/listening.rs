@@ -14,8 +14,6 @@ use garland_sys::{nic, ports, tcp};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::agent::AgentConfig;
-
 /// How often a port is asked for that is free at all addresses, if the kernel chooses it.
 const MAX_CHOICES: u32 = 32;
 
@@ -60,24 +58,29 @@ pub struct OpenPort {
 }
 
 impl OpenPort {
-    /// Opens the port that `config` asks for.
+    /// Opens the first of `ports` that is free: at `listen`, or, if that is empty, at this node's own
+    /// addresses among `reached`. If that is empty, too, only this machine reaches the port.
     ///
     /// # Errors
     /// When an address that the user named is not one of this node's, when none of those by which
     /// the node is reached is, or when all ports are taken.
-    pub fn open(config: &AgentConfig) -> Result<Self, ListenError> {
-        let transport = config.transport;
-        if !config.listen.is_empty() {
-            return open_at(&named(&config.listen)?, config.ports, transport);
+    pub fn open(
+        listen: &[ListenAt],
+        reached: &[IpAddr],
+        ports: Ports,
+        transport: Transport,
+    ) -> Result<Self, ListenError> {
+        if !listen.is_empty() {
+            return open_at(&named(listen)?, ports, transport);
         }
-        if config.reached.is_empty() {
-            return open_at(&[Ipv4Addr::LOCALHOST.into()], config.ports, transport);
+        if reached.is_empty() {
+            return open_at(&[Ipv4Addr::LOCALHOST.into()], ports, transport);
         }
-        let own = own_of(&config.reached, transport)?;
+        let own = own_of(reached, transport)?;
         if own.is_empty() {
-            return Err(ListenError::Foreign(joined(&config.reached)));
+            return Err(ListenError::Foreign(joined(reached)));
         }
-        open_at(&own, config.ports, transport)
+        open_at(&own, ports, transport)
     }
 }
 

@@ -42,7 +42,8 @@ pub fn serve(
     tell: impl FnOnce(&ReadyLine) -> io::Result<()>,
 ) -> Result<(), AgentError> {
     let stays = config.stay.is_some();
-    let open = OpenPort::open(&config)?;
+    let AgentConfig { listen, reached, ports, transport, .. } = &config;
+    let open = OpenPort::open(listen, reached, *ports, *transport)?;
     let agent = Arc::new(Agent::new(config)?);
     let line = ReadyLine {
         port: open.number,

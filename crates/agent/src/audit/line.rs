@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use garland_core::printable;
 use garland_protocol::{Role, fingerprint};
 
-use super::Caller;
+use super::caller::Caller;
 
 /// The maximum length of a line in bytes: RFC 3164 allows receivers to cut longer ones.
 const MAX_LINE: usize = 1024;

@@ -1,7 +1,7 @@
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-use garland_protocol::fingerprint;
+use garland_protocol::{Role, fingerprint};
 
 use super::*;
 
