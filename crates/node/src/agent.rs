@@ -1,6 +1,7 @@
 //! `garland agent`: runs an agent in this process or in the background.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use garland_protocol::{ClockFault, ReadyLine, content_digest};
 use garland_results::background;
 use garland_results::places::Places;
 use garland_sys::clock::{self, Skew};
+use garland_sys::mptcp::Transport;
 use garland_terminal::failure::{Exit, Failure};
 
 use crate::arguments::Arguments;
@@ -47,7 +49,12 @@ pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
         (Some(_), Some(names)) => Some(names.with_extension("key")),
         _ => places.as_ref().map(Places::cluster_key),
     };
+    let mut reached = arguments.config.reached.clone();
+    if arguments.config.transport == Transport::Mptcp && !reached.is_empty() {
+        reached.extend(announced());
+    }
     let config = AgentConfig {
+        reached,
         records: places.as_ref().map_or_else(Records::default, Places::records),
         names,
         cluster_key,
@@ -55,6 +62,21 @@ pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
     };
     run_agent(config).map_err(Failure::nothing)?;
     Ok(Exit::Done)
+}
+
+/// Returns the addresses that this node announces to the peers of its MPTCP connections, which
+/// connect to them, too.
+fn announced() -> Vec<IpAddr> {
+    let output = Command::new("ip").args(["mptcp", "endpoint", "show"]).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    signalled(&text.unwrap_or_default())
+}
+
+/// Returns the addresses with the flag `signal` in the output of `ip mptcp endpoint show`.
+fn signalled(text: &str) -> Vec<IpAddr> {
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let announced = lines.filter(|words| words.contains(&"signal"));
+    announced.filter_map(|words| words.first()?.parse().ok()).collect()
 }
 
 /// Returns the directory of the names that the agent with this root keeps: agents of one machine have one each. A root
@@ -117,4 +139,19 @@ fn own_log() -> Result<PathBuf, Failure> {
         let _ = std::fs::remove_file(path);
     }
     Ok(directory.join(background::log_name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announced_addresses_are_those_with_the_flag() {
+        let text = "10.0.1.2 id 1 signal dev eth1 \n10.0.2.2 id 2 subflow dev eth2 \nfd00::2 id 3 subflow signal \n";
+        assert_eq!(
+            signalled(text),
+            ["10.0.1.2", "fd00::2"].map(|text| text.parse::<IpAddr>().unwrap())
+        );
+        assert!(signalled("Object \"mptcp\" is unknown").is_empty());
+    }
 }
