@@ -36,6 +36,10 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let records: Vec<Result<Option<Standing>, UnreadableRecord>> = nodes.iter().map(find).collect();
     let agents = at_once(&records, ASKED, |record| {
         let record = record.as_ref().ok()?.as_ref()?;
+        if record.is_over() {
+            // It takes no new session.
+            return Some(record.retire(&keys, RetireRequest::End).map(|_| None));
+        }
         Some(match record.connect(&keys).map(Some) {
             // An agent of another release understands only this.
             Err(error) if error.other_release().is_some() => {

@@ -13,6 +13,7 @@ pub mod down;
 pub mod exec;
 pub mod explain;
 pub mod forecast;
+pub mod key;
 mod known_wires;
 pub mod lab_command;
 pub mod lab_result;

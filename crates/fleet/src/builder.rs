@@ -266,7 +266,10 @@ impl FleetBuilder<'_> {
         let clock = clock.map(|(_, fault)| *fault);
         // Those of an agent that stays.
         let mut settings = self.stay.map(|idle| self.settings(node, idle, orders)).transpose()?;
-        if let Some(standing) = Standing::find(records, &node.name)? {
+        let found = Standing::find(records, &node.name)?;
+        // An agent that takes no new session ends with the last of those it has.
+        found.iter().filter(|standing| standing.is_over()).for_each(|over| over.forget(records));
+        if let Some(standing) = found.filter(|standing| !standing.is_over()) {
             if clock.is_some() {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.into());
@@ -275,8 +278,6 @@ impl FleetBuilder<'_> {
                 Ok(agent) => return Ok((agent, None)),
                 // The agent ended after its idle time, or its machine was restarted.
                 Err(error) if error.is_refused() => standing.forget(records),
-                // It ends with the last of its sessions.
-                Err(_) if standing.is_over() => standing.forget(records),
                 Err(error) => match self.replace(node, &standing, &error, starter) {
                     Ok(kept) => {
                         standing.forget(records);
@@ -300,6 +301,7 @@ impl FleetBuilder<'_> {
         let launched = self.start(node, &orders, root, launchers)?;
         let is_standing = settings.is_some();
         let standing = Standing::of((node, self.lab), &launched, settings.unwrap_or_default());
+        let standing = standing.obeying(keys.public);
         let agent =
             self.reach(node, &standing, |at| at.connect(keys)).map_err(|error| {
                 match self.is_real(node) {

@@ -15,6 +15,9 @@ pub enum Unreached {
     /// The agent's record has no address.
     #[error("the record of its agent has no address")]
     NoAddress,
+    /// The agent obeys another key of the user.
+    #[error("it obeys another key of this user; to end it: garland key rotate")]
+    OtherKey,
     /// The lab of the agent's node cannot be entered.
     #[error(transparent)]
     Lab(#[from] LabError),
@@ -91,6 +94,9 @@ impl Unreached {
                 "its standing agent is {other}, this is protocol {}: {advice}",
                 spoken()
             );
+        }
+        if matches!(self, Self::OtherKey) {
+            return format!("cannot use its standing agent: {self}");
         }
         format!(
             "cannot connect to its standing agent: {self}; try again, or, if the agent no longer \

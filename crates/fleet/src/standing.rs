@@ -40,6 +40,9 @@ pub struct Standing {
     pub port: u16,
     /// The agent's public key.
     pub key: [u8; 32],
+    /// The public key of the controller that the agent obeys, if known.
+    #[serde(default)]
+    controller: Option<PublicKey>,
     /// The name of the node's rack, if known.
     #[serde(default)]
     pub rack: Option<String>,
@@ -90,6 +93,9 @@ impl Default for Settings {
 fn now_s() -> u64 {
     clock::wall_ns() / 1_000_000_000
 }
+
+/// What precedes the name of a lab in that of the directory of its records.
+const LAB_RECORDS: &str = "standing-lab-";
 
 const SCHEMA: &str = "garland.standing/1";
 
@@ -145,17 +151,31 @@ impl Standing {
             addresses: launched.addresses.clone(),
             port: launched.ready.port,
             key: launched.ready.key,
+            controller: None,
             log: launched.ready.log.clone(),
             started: Some(now_s()),
             settings,
         }
     }
 
+    /// Returns the record of an agent that obeys the controller with this public key.
+    #[must_use]
+    pub fn obeying(self, controller: PublicKey) -> Self {
+        Self { controller: Some(controller), ..self }
+    }
+
+    /// Returns whether the agent obeys the controller with this public key; `None` if the record is
+    /// of a release that did not note that.
+    pub fn obeys(&self, controller: &PublicKey) -> Option<bool> {
+        self.controller.map(|own| own == *controller)
+    }
+
     /// Returns the record of another agent of the cluster, as members know it.
     pub fn of_cluster(agent: ClusterAgent) -> Self {
         let ClusterAgent { name, addresses, port, key, rack, member: _ } = agent;
         let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
-        Self { schema, name, addresses, port, key, rack, log: None, started: None, settings }
+        let (controller, log, started) = (None, None, None);
+        Self { schema, name, addresses, port, key, controller, rack, log, started, settings }
     }
 
     /// Returns what members of the cluster know of the agent; `member` is the key of its node, if it
@@ -226,6 +246,10 @@ impl Standing {
     /// # Errors
     /// When the agent does not answer, or another process listens at its address.
     pub fn connect(&self, keys: &KeyPair) -> Result<Agent, Unreached> {
+        // It would refuse the key, and count as one that may be busy.
+        if self.obeys(&keys.public) == Some(false) {
+            return Err(Unreached::OtherKey);
+        }
         let addresses = self.sockets();
         let first = *addresses.first().ok_or(Unreached::NoAddress)?;
         let connection = connect_agent(first, keys, &self.key, CONNECT)?;
@@ -273,8 +297,22 @@ impl RecordDir {
     /// Opens the directory of the records of real nodes, or of the nodes of `lab`. The directory is
     /// created if missing.
     pub fn open(places: &Places, lab: Option<&str>) -> Result<Self, Failure> {
-        let name = lab.map_or_else(|| "standing".to_owned(), |lab| format!("standing-lab-{lab}"));
+        let name = lab.map_or_else(|| "standing".to_owned(), |lab| format!("{LAB_RECORDS}{lab}"));
         Ok(Self { folder: places.folder(&name)? })
+    }
+
+    /// Returns which directories there are: `None` for that of real nodes, and the names of labs.
+    pub fn labs(places: &Places) -> Result<Vec<Option<String>>, Failure> {
+        let folder = places.folder("standing")?;
+        let state = folder.parent().unwrap_or(&folder);
+        let entries = fs::read_dir(state).or_nothing(format!("cannot list {}", state.display()))?;
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let labs =
+            names.filter_map(|name| Some(name.to_str()?.strip_prefix(LAB_RECORDS)?.to_owned()));
+        let mut all: Vec<Option<String>> = labs.map(Some).collect();
+        all.push(None);
+        all.sort();
+        Ok(all)
     }
 
     /// Removes all records, because the lab is down.

@@ -1,6 +1,8 @@
 //! The state directory. It has mode 0700 and a subdirectory for each host, since several hosts may
 //! share a home directory. Owner and mode are checked when the directory is opened.
 
+mod rotation;
+
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use garland_sys::{private_file, process};
 
 use garland_terminal::failure::{Failure, OrFailure};
 use serde::de::DeserializeOwned;
+
+pub use rotation::Rotation;
 
 /// The state directory of this host.
 #[derive(Clone, Debug)]
@@ -271,13 +275,6 @@ mod tests {
         fs::remove_file(&path).expect("it is this user's");
         fs::create_dir(&path).expect("it is this user's");
         assert!(places.controller_keys().is_err() && path.is_dir());
-        // The key of nodes is made anew on request only.
-        fs::write(places.state.join(MEMBER), "").expect("it is this user's");
-        set_mode(&places.state.join(MEMBER), 0o600);
-        let failure = places.member_keys().map(|keys| keys.public).expect_err("it is damaged");
-        assert!(failure.to_string().contains("--new-cluster-key"), "{failure}");
-        places.forget_member_keys().expect("it is this user's");
-        places.member_keys().expect("it is made");
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub struct NodeState {
     links: Option<u32>,
     /// The seconds after which the agent ends because of its age, 0 if it only finishes its work;
     /// `None` if it has no maximum age.
+    #[serde(skip_serializing_if = "Option::is_none")]
     ends_in_s: Option<u64>,
     /// For each link to a later node that could not be opened, the reason.
     unreachable: Vec<String>,

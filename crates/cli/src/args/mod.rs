@@ -125,6 +125,9 @@ pub enum Command {
     Down(Down),
     /// Show standing agents
     Status(Standing),
+    /// Show or replace the key that agents obey
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Show NICs, disks, copies and jobs of nodes, live: garland top 'n[01-20]'
     Top(Top),
     /// Mount the files of all nodes below one directory: garland mount DIR 'n[01-20]'

@@ -3,8 +3,8 @@
 use garland_commands::args::Cp;
 use garland_commands::cp::command_line::CommandLine;
 use garland_commands::{
-    cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, runs, status,
-    trace, up,
+    cp, down, exec, explain, forecast, key, lab_command, mount_command, net, plan, report, runs,
+    status, trace, up,
 };
 use garland_dataplane::carried;
 use garland_experiments::{command as scenario, demo};
@@ -52,6 +52,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             down::run(context, nodes)
         }
         Command::Status(status) => status::run(context, status),
+        Command::Key(asked) => key::run(context, asked),
         Command::Top(top) => top::run(context, top),
         Command::Mount(mount) => mount_command::run(context, mount),
         Command::Trace(trace) => trace::run(context, trace),

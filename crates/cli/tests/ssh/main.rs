@@ -1,6 +1,7 @@
 //! Copies over a real sshd to nodes with networks and files of their own.
 
 mod carried;
+mod ends;
 mod fabric;
 mod listening;
 mod logins;

@@ -22,7 +22,7 @@ pub use mount::Mount;
 pub use net::{NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use report::Report;
 pub use runs::{Runs, RunsCommand};
-pub use standing::{Down, Standing, Up};
+pub use standing::{Down, KeyCommand, KeyRotate, Standing, Up};
 pub use top::Top;
 pub use trace::{TraceCommand, TraceExport};
 

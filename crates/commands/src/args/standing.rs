@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 use garland_core::cluster::{Cluster, parse_max_life};
 use garland_core::units::Nanos;
 
@@ -79,4 +79,25 @@ pub struct Standing {
     /// The lab that lab:.. nodes belong to [default: lab].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
+}
+
+/// The subcommands of `garland key`.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Print the fingerprint of the key by which agents know this user's commands, as the logs of nodes have it.
+    Show,
+    /// Make another key, and end the standing agents that obey the old one.
+    ///
+    /// An agent that cannot be reached is named, and the old key stays until it was reached: run the command again, also
+    /// after it was interrupted. Names that were published before have to be published again.
+    Rotate(KeyRotate),
+}
+
+/// The arguments of `garland key rotate`.
+#[derive(Debug, ClapArgs)]
+pub struct KeyRotate {
+    /// Give up agents that cannot be reached, and remove the old key. An agent that still runs ends when its idle time or
+    /// its maximum age is over.
+    #[arg(long)]
+    pub forget: bool,
 }
