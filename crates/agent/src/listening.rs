@@ -113,8 +113,9 @@ fn of_nic(name: &str) -> Result<Vec<IpAddr>, ListenError> {
 /// Returns those of `reached` that are this node's own: a name may lead to the address of a router
 /// that forwards to the node, and the nodes of a Slurm step share one list.
 fn own_of(reached: &[IpAddr], transport: Transport) -> Result<Vec<IpAddr>, ListenError> {
+    let reached = distinct(reached.to_vec());
     let mut own = Vec::new();
-    for address in distinct(reached.to_vec()) {
+    for &address in &reached {
         // Any port: whether the address can be bound is what counts.
         match tcp::listen_at((address, 0).into(), transport) {
             Ok(_) => own.push(address),
@@ -123,7 +124,7 @@ fn own_of(reached: &[IpAddr], transport: Transport) -> Result<Vec<IpAddr>, Liste
         }
     }
     if own.len() < reached.len() && !own.is_empty() {
-        log(&format!("listening at {} of {}", joined(&own), joined(reached)));
+        log(&format!("listening at {} of {}", joined(&own), joined(&reached)));
     }
     Ok(own)
 }

@@ -124,7 +124,7 @@ mod tests {
             .number("arguments", 2);
         assert_eq!(
             sent(&line),
-            "exec program=\"a\\x0a<0>su: \\\"root\\\" \\\\ \\x1b[2J\u{fffd}\" arguments=2"
+            "exec program=\"a\\n<0>su: \\\"root\\\" \\\\ \\x1b[2J\u{fffd}\" arguments=2"
         );
     }
 
