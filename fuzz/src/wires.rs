@@ -249,8 +249,8 @@ pub(crate) mod preamble {
 /// can make those of a controller, and every one that he makes is believed.
 pub(crate) mod greeting {
     use garland_protocol::{
-        Agreement, CopyId, GreetingStamp, Hello, KeyPair, PREAMBLE_LEN, Preamble, Purpose, Role,
-        Secret, controller_hello, member_hello,
+        Agreement, CopyId, GreetingStamp, Hello, KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret,
+        Side, controller_hello, member_hello,
     };
 
     const ID: CopyId = CopyId([5; 16]);
@@ -285,7 +285,7 @@ pub(crate) mod greeting {
 
     fn keys() -> Agreement {
         let (ours, theirs) = (KeyPair { private: Secret([3; 32]), public: [7; 32] }, [9; 32]);
-        ours.agree(Role::Initiator, &theirs).expect("the key is valid")
+        ours.agree(Side::Initiator, &theirs).expect("the key is valid")
     }
 
     /// Returns a greeting of the controller, with some of these bytes as its message.

@@ -289,8 +289,9 @@ fn besieged_heads_are_served(name: &str, addresses: &[Ipv4Addr]) {
     let scratch = Scratch::new(name);
     let agent = Agent::start(&scratch);
     let own = Ipv4Addr::LOCALHOST;
-    let from =
-        |at: u16| if at % 2 == 0 { own } else { Ipv4Addr::from_bits(0x7f01_0000 + u32::from(at)) };
+    let from = |at: u16| {
+        if at.is_multiple_of(2) { own } else { Ipv4Addr::from_bits(0x7f01_0000 + u32::from(at)) }
+    };
     let mut strangers: Vec<Peer> =
         (0..STRANGERS).map(|at| Peer::connect_from(from(at), agent.hand.port())).collect();
     strangers.iter_mut().for_each(|peer| peer.say(&preamble(Purpose::Control)));

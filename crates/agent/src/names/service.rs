@@ -1,6 +1,8 @@
 //! The orders of a controller about names.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,8 +81,8 @@ fn execute(
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Manifest(name) => {
-            let read = store(agent)?.manifest(&name);
-            pieces(session, &read.map_err(cannot(format!("read the manifest of {name}")))?);
+            let sent = store(agent)?.open_manifest(&name).and_then(|it| send_file(session, it));
+            sent.map_err(cannot(format!("read the manifest of {name}")))?;
         }
         NamesOrder::Keep(entry, key) => {
             let valid = store(agent)?.keep(&entry, manifest, &key, clock::wall_ns())?;
@@ -130,16 +132,7 @@ fn execute(
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Fetch(name, root, holder) => {
-            holder.check()?;
-            is_node(&holder)?;
-            let record = store(agent)?.find_one(&name).map(|entry| entry.record);
-            let has_root =
-                |record: &NameRecord| record.content().is_some_and(|content| content.root == root);
-            // What no name stands for takes no memory.
-            if let Some(record) = record.filter(has_root) {
-                let holders = agent.fetchers.lock().note(root, &holder, clock::now_ns());
-                send(session, NamesEvent::Entry(Box::new(NameEntry { record, holders })));
-            }
+            fetch(agent, session, &name, root, &holder)?;
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Piece(..) => {}
@@ -163,6 +156,27 @@ fn register(
     Ok(agent.holdings.register(content.root, manifest, path)?)
 }
 
+/// Notes that a node fetches a content, and tells which ones began before it.
+fn fetch(
+    agent: &Agent,
+    session: &Session,
+    name: &str,
+    root: [u8; 32],
+    holder: &NameHolder,
+) -> Result<(), OrderError> {
+    holder.check()?;
+    is_node(holder)?;
+    let record = store(agent)?.find_one(name).map(|entry| entry.record);
+    let has_root =
+        |record: &NameRecord| record.content().is_some_and(|content| content.root == root);
+    // What no name stands for takes no memory.
+    if let Some(record) = record.filter(has_root) {
+        let holders = agent.fetchers.lock().note(root, holder, clock::now_ns());
+        send(session, NamesEvent::Entry(Box::new(NameEntry { record, holders })));
+    }
+    Ok(())
+}
+
 /// Returns an error unless the holder is a node. Others are recorded with the name, by those who publish it.
 fn is_node(holder: &NameHolder) -> Result<(), OrderError> {
     if holder.kind == HolderKind::Node {
@@ -174,6 +188,27 @@ fn is_node(holder: &NameHolder) -> Result<(), OrderError> {
 fn store(agent: &Agent) -> Result<NameStore, OrderError> {
     let path = agent.config.names.clone().ok_or("it has no state directory for names")?;
     Ok(NameStore::open(path))
+}
+
+/// Sends the manifest in a file in pieces. No more than two are in memory: many nodes may ask for it
+/// at the same time.
+fn send_file(session: &Session, file: File) -> io::Result<()> {
+    let mut rest = file.take(NAME_MANIFEST_MAX as u64);
+    let mut next = || -> io::Result<Vec<u8>> {
+        let mut piece = Vec::new();
+        rest.by_ref().take(MANIFEST_PIECE_MAX as u64).read_to_end(&mut piece)?;
+        Ok(piece)
+    };
+    let mut piece = next()?;
+    loop {
+        let following = next()?;
+        let is_last = following.is_empty();
+        send(session, NamesEvent::Piece(piece, !is_last));
+        if is_last {
+            return Ok(());
+        }
+        piece = following;
+    }
 }
 
 /// Sends a manifest in pieces.

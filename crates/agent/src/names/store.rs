@@ -69,13 +69,21 @@ impl NameStore {
         }))
     }
 
+    /// Opens the manifest of `name`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open_manifest(&self, name: &str) -> io::Result<File> {
+        File::open(self.path(name).with_extension(MANIFEST))
+    }
+
     /// Returns the manifest of `name`.
     ///
     /// # Errors
     /// When there is none.
     pub fn manifest(&self, name: &str) -> io::Result<Vec<u8>> {
-        let (file, mut bytes) = (File::open(self.path(name).with_extension(MANIFEST))?, Vec::new());
-        file.take(NAME_MANIFEST_MAX as u64).read_to_end(&mut bytes)?;
+        let mut bytes = Vec::new();
+        self.open_manifest(name)?.take(NAME_MANIFEST_MAX as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

@@ -226,8 +226,8 @@ fn the_home_directory_is_not_given_to_nodes() {
     assert_eq!(refused.code, 2);
     // What a job names by hand beside its own files is not there for it.
     fs::write(scratch.path("secret"), "a secret").unwrap();
-    let other = format!("cat \"${{0%/in/word}}/secret\" >\"$1\"");
-    let job = ["--tries", "1", "--", "sh", "-c", &other, "{in}", "{out}", ":::", "in/word"];
+    let other = "cat \"${0%/in/word}/secret\" >\"$1\"";
+    let job = ["--tries", "1", "--", "sh", "-c", other, "{in}", "{out}", ":::", "in/word"];
     let failed = garland(&scratch).run(&[&first[..], &job].concat()).with_code(3);
     assert!(!scratch.path("in/word.out").exists(), "{}", failed.out);
     scratch.assert_nothing_left();
