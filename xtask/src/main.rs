@@ -41,6 +41,8 @@ usage: cargo xtask <chore>
                       faults at random moments (default: 30 minutes); a round is repeated by its seed
   soak healthy [--copies N]  copies of all kinds at many rates, to which nothing is done: no node
                       may be called slow, detached or tried on the side (default: 200 copies)
+  soak hostile        ten minutes of random orders, requests and bytes by peers with keys of all roles,
+                      beside copies
   soak mount          test mounts for ten minutes and more while agents are killed
   truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
                       program: how many explanations name them (default: 60 runs)
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         "guard" if !rest.is_empty() => return exit(guard::run(rest).map(ExitCode::from)),
         guard::KEEPER => return exit(guard::keep(rest)),
         "soak" if rest == ["mount"] => guard::chore(|| ci::soak_mounts(root)),
+        "soak" if rest == ["hostile"] => guard::chore(|| ci::soak_hostile(root)),
         "soak" if rest.first().is_some_and(|word| word == "faults") => {
             guard::chore(|| ci::soak_faults(root, &rest[1..]))
         }

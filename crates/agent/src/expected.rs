@@ -42,7 +42,9 @@ impl Expected {
 
 /// The operations that expect connections, by the identity that a peer sends.
 pub struct Expectations {
-    expected: Mutex<HashMap<CopyId, Expected>>,
+    /// By the purpose of the connections, too: whoever orders a mount chooses its identity, and takes
+    /// the place of no copy by it.
+    expected: Mutex<HashMap<(Purpose, CopyId), Expected>>,
     /// Raised when an operation is added.
     added: Arc<Wake>,
 }
@@ -50,7 +52,7 @@ pub struct Expectations {
 /// An operation that expects connections, until this is dropped.
 pub struct Expectation {
     all: Arc<Expectations>,
-    id: CopyId,
+    key: (Purpose, CopyId),
 }
 
 impl Expectations {
@@ -59,9 +61,9 @@ impl Expectations {
         Arc::new(Self { expected: Mutex::default(), added })
     }
 
-    /// Returns the operation `id`, if it expects connections.
-    pub fn get(&self, id: CopyId) -> Option<Expected> {
-        self.expected.lock().get(&id).cloned()
+    /// Returns the operation `id`, if it expects connections for this purpose.
+    pub fn get(&self, purpose: Purpose, id: CopyId) -> Option<Expected> {
+        self.expected.lock().get(&(purpose, id)).cloned()
     }
 
     /// Accepts connections for the operation `id` from peers that know its secret.
@@ -70,20 +72,21 @@ impl Expectations {
     /// When there is an operation with this identity. Identities are seen on the network: nobody may
     /// take the place of another one's operation.
     pub fn add(self: &Arc<Self>, id: CopyId, what: Expected) -> Result<Expectation, OrderError> {
-        match self.expected.lock().entry(id) {
+        let key = (what.key().0, id);
+        match self.expected.lock().entry(key) {
             Entry::Occupied(_) => {
                 return Err("protocol error: another operation has this identity".into());
             }
             Entry::Vacant(place) => place.insert(what),
         };
         self.added.raise();
-        Ok(Expectation { all: Arc::clone(self), id })
+        Ok(Expectation { all: Arc::clone(self), key })
     }
 }
 
 impl Drop for Expectation {
     fn drop(&mut self) {
-        self.all.expected.lock().remove(&self.id);
+        self.all.expected.lock().remove(&self.key);
     }
 }
 
@@ -98,7 +101,7 @@ mod tests {
         let id = CopyId([7; 16]);
         let first = expected.add(id, Expected::Link(ours.clone())).ok();
         assert!(expected.add(id, Expected::Link(theirs.clone())).is_err());
-        let secret = || expected.get(id).map(|it| it.key().1.0);
+        let secret = || expected.get(Purpose::Link, id).map(|it| it.key().1.0);
         assert_eq!(secret(), Some(ours.0));
         drop(first);
         assert_eq!(secret(), None);

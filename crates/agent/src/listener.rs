@@ -79,11 +79,11 @@ impl Host for Port {
             }
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
             Claim::Ticket(_) => Found::Later(limits::TICKET),
-            Claim::Member(id) => match agent.expected.get(*id).map(|owner| (owner.key(), owner)) {
-                Some(((its, secret), owner)) if its == purpose => {
+            Claim::Member(id) => match agent.expected.get(purpose, *id) {
+                Some(owner) => {
+                    let secret = owner.key().1;
                     Found::Member(Credentials::Secret(*id, secret), Owner::Operation(owner))
                 }
-                Some(_) => Found::Nothing,
                 // The other agent of a meeting waits for the answer as long as this.
                 None if purpose == Purpose::Probe => Found::Later(probe::SILENCE),
                 None => Found::Later(limits::ORDER),
@@ -168,6 +168,11 @@ fn attend(
     };
     let key = caller.key;
     let mut open = agent.open.lock();
+    // The key may have been changed since the greeting began. Whoever changes keys looks at the open
+    // sessions afterwards, under this lock.
+    if agent.grant(&key).as_ref() != Some(&grant) {
+        return Err(ChannelError::Refused.into());
+    }
     match (open.get(&(key, id)), arrived) {
         (Some(session), Some(arrived)) if !session.is_over() => {
             session.resume(stream, channel, arrived);

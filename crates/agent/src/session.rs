@@ -46,7 +46,7 @@ const TREES_MAX: usize = 16;
 
 /// The bytes that the members of a cluster may leave unacknowledged in all of their sessions. Beyond
 /// it no session of theirs may have more than [`UNACKNOWLEDGED_LEAST`].
-const UNACKNOWLEDGED_OF_MEMBERS: usize = 4 << 20;
+const UNACKNOWLEDGED_OF_MEMBERS: usize = 16 << 20;
 
 /// The bytes that a session may always leave unacknowledged.
 const UNACKNOWLEDGED_LEAST: usize = 64 << 10;
@@ -222,10 +222,20 @@ impl Session {
 
     /// Tells the other side why the session ends, and ends it.
     pub fn refuse(&self, why: &str) {
-        // A thread that waits for the other side to read gives up when the session is over.
-        if self.over.swap(true, Ordering::Relaxed) {
-            return;
+        if self.condemn() {
+            self.dismiss(why);
         }
+    }
+
+    /// Marks the session as over, which makes threads that wait for the other side to read give up.
+    /// Returns whether it was not over before: whoever marks it dismisses it.
+    #[must_use]
+    pub fn condemn(&self) -> bool {
+        !self.over.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends a session that is marked as over, and tells the other side why.
+    pub fn dismiss(&self, why: &str) {
         log(&format!("ended the session of a {}: {why}", self.grant.role.words()));
         self.send_now(&mut self.sending.lock(), &FromAgent::Refused(why.to_owned()));
         self.close();
@@ -263,6 +273,20 @@ impl Session {
     /// Returns whether the session was marked as over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
+    }
+
+    /// Sends a heartbeat. To a node it is left out while another thread sends: a node that reads
+    /// nothing must not stop the thread that looks at the connection.
+    pub fn beat(&self, message: &FromAgent) {
+        match &self.of_members {
+            None => self.send(message),
+            Some(_) if self.is_over_budget() => {}
+            Some(_) => {
+                if let Some(mut sending) = self.sending.try_lock() {
+                    self.send_now(&mut sending, message);
+                }
+            }
+        }
     }
 
     /// Sends a message. Reports no error: if the head is gone, `receive` fails.

@@ -12,8 +12,8 @@ pub struct FarmAccess {
     pub nodes: Vec<FarmNode>,
     /// The directories that the nodes reach: absolute paths.
     pub folders: Vec<Text>,
-    /// The directories below these that they do not reach: absolute paths.
-    pub closed: Vec<Text>,
+    /// The directories of the jobs' files below these: absolute paths. Nodes do not change their names.
+    pub inner: Vec<Text>,
 }
 
 /// A node of a farm, which reads and writes the files of its jobs on the head.

@@ -34,6 +34,8 @@ pub struct Budget {
     pub threads: usize,
     /// The maximum number of mounts of one session, each of which has two connections for files.
     pub mounts: usize,
+    /// The maximum number of open files and directories of one mount.
+    pub open_files: usize,
     /// The maximum number of threads of one connection for files.
     pub threads_of_connection: usize,
     /// The bytes of messages of one session that it has not acknowledged. Beyond, the agent waits
@@ -231,6 +233,7 @@ impl Role {
                 sessions: 64,
                 threads: 256,
                 mounts: 8,
+                open_files: 16 << 10,
                 threads_of_connection: 8,
                 // A head that reads nothing stops its agent by its full socket.
                 unacknowledged_bytes: usize::MAX,
@@ -239,13 +242,15 @@ impl Role {
                 sessions: 8,
                 threads: 48,
                 mounts: 1,
+                open_files: 0,
                 threads_of_connection: 3,
-                unacknowledged_bytes: 1 << 20,
+                unacknowledged_bytes: 512 << 10,
             },
             Self::FarmNode => Budget {
                 sessions: 4,
                 threads: 48,
                 mounts: 2,
+                open_files: 1024,
                 threads_of_connection: 8,
                 unacknowledged_bytes: 1 << 20,
             },

@@ -32,7 +32,7 @@ const MAGIC: &[u8; 8] = b"GARLAND\n";
 const RELEASE_LEN: usize = PREAMBLE_LEN - 11;
 
 /// The purpose of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, TryFromBytes)]
 #[repr(u8)]
 pub enum Purpose {
     /// Orders of the head and messages of the agent.

@@ -159,6 +159,26 @@ impl HostileNode {
         }
     }
 
+    /// Opens a connection for files, if the agent lets it.
+    pub fn try_open_files(&mut self) -> Option<HostileFiles> {
+        let id = CopyId(random::bytes());
+        let secret = Secret(random::bytes());
+        self.order(&ToAgent::Files(FilesOrder { id, secret: secret.clone(), sealed: true }));
+        let until_ns = clock::after(TICK * 4);
+        loop {
+            match self.hear(clock::until(until_ns)) {
+                Heard::Message(FromAgent::FilesOpen(answered, None)) if answered == id => {
+                    return self.connect_files(id, secret).ok();
+                }
+                Heard::Message(FromAgent::FilesOpen(answered, Some(_))) if answered == id => {
+                    return None;
+                }
+                Heard::Message(_) => {}
+                Heard::End | Heard::Nothing => return None,
+            }
+        }
+    }
+
     /// Opens a connection for files.
     ///
     /// # Errors
@@ -171,9 +191,13 @@ impl HostileNode {
             FromAgent::FilesOpen(answered, refused) if answered == id => Some(refused),
             _ => None,
         });
-        if let Some(refused) = refused {
-            return Err(refused);
+        match refused {
+            Some(refused) => Err(refused),
+            None => self.connect_files(id, secret),
         }
+    }
+
+    fn connect_files(&self, id: CopyId, secret: Secret) -> Result<HostileFiles, String> {
         let told = |error: LinkError| error.to_string();
         let stream = tcp::connect(self.address, DEADLINE, Transport::Tcp);
         let stream = stream.map_err(|error| error.to_string())?;

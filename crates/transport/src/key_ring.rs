@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 
 use garland_protocol::{
-    Agreement, ChannelError, Freshness, GreetingStamp, Greetings, Hello, KeyPair, Mac, PublicKey,
-    Recent, Side,
+    Agreement, CLUSTER_NODES_MAX, ChannelError, Freshness, GreetingStamp, Greetings, Hello,
+    KeyPair, Mac, PublicKey, Recent, Side,
 };
 use garland_sys::clock;
 
-/// The maximum number of keys whose exchange is kept. Only keys that the agent knows take a place.
-const KEYS_MAX: usize = 1024;
+/// The maximum number of keys whose exchange is kept: all members of a cluster, and controllers. Only
+/// keys that the agent knows take a place.
+const KEYS_MAX: usize = CLUSTER_NODES_MAX + 1024;
 
 /// The maximum number of greetings of links, meetings and mounts that are kept: more than the agents
 /// of a copy open during it.

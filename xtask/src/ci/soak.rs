@@ -79,6 +79,17 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
     steps::tests(root, &which, &variables)
 }
 
+/// Has peers with keys of all roles send random orders, requests and bytes for ten minutes, while
+/// copies are made: no file that nobody was given is opened, and no agent grows.
+///
+/// # Errors
+/// If one of that was found.
+pub(crate) fn soak_hostile(root: &Path) -> Result<()> {
+    let mut command = printing(root, "garland", "sessions");
+    command.arg("hostile::").env("GARLAND_SOAK", seed().to_string());
+    steps::watched(&mut command)
+}
+
 /// Draws rounds of real commands in a lab with faults at random moments, for so many minutes, and prints a
 /// table of what was found: `soak faults [--minutes N] [--seed S] [--round R]`. With a round, only that
 /// round of the seed is run.

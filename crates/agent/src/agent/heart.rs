@@ -36,7 +36,7 @@ impl Heart {
                 session.look_at_connection();
                 let opening = in_progress.opening();
                 let begun = members.iter().map(|member| (member.config.copy, member.report()));
-                session.send(&FromAgent::Heartbeat(opening.into_iter().chain(begun).collect()));
+                session.beat(&FromAgent::Heartbeat(opening.into_iter().chain(begun).collect()));
                 for member in members {
                     stood.iter().for_each(|stood| stood.note(&member.config.trace));
                     member.sample();

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use garland_protocol::{ClusterKey, FromAgent, Role, Roster, ToAgent};
+use garland_protocol::{ClusterKey, FromAgent, PublicKey, Role, Roster, ToAgent};
 use garland_sys::private_file;
 
 use super::Agent;
@@ -73,11 +73,19 @@ impl Agent {
 
     /// Ends the sessions of former members, and with them their connections for files.
     fn end_sessions_of_strangers(&self) {
-        let open: Vec<_> = self.open.lock().iter().map(|(id, it)| (id.0, Arc::clone(it))).collect();
-        for (key, session) in open {
-            if session.grant().role == Role::Member && self.members.grant(&key).is_none() {
-                session.refuse("its key is no longer that of a member");
-            }
+        let is_stranger = |key: &PublicKey, session: &Session| {
+            session.grant().role == Role::Member && self.members.grant(key).is_none()
+        };
+        let open = self.open.lock();
+        let strangers = open.iter().filter(|((key, _), session)| is_stranger(key, session));
+        // All are marked before the first one is told: a peer that does not read holds up one second.
+        let condemned: Vec<Arc<Session>> = strangers
+            .filter(|(_, session)| session.condemn())
+            .map(|(_, session)| Arc::clone(session))
+            .collect();
+        drop(open);
+        for session in condemned {
+            session.dismiss("its key is no longer that of a member");
         }
     }
 

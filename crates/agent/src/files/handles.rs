@@ -11,9 +11,6 @@ use rustix::io::Errno;
 
 use super::listing::Listing;
 
-/// The maximum number of open files of one mount.
-const MOST: usize = 16 << 10;
-
 /// An open file or directory.
 pub enum Open {
     File(File),
@@ -21,17 +18,22 @@ pub enum Open {
 }
 
 /// The open files of a mount, by handle.
-#[derive(Default)]
 pub struct Handles {
     open: Mutex<HashMap<u64, Arc<Open>>>,
+    open_max: usize,
     last: AtomicU64,
 }
 
 impl Handles {
+    /// Creates an empty set of at most `open_max` files.
+    pub fn new(open_max: usize) -> Self {
+        Self { open: Mutex::default(), open_max, last: AtomicU64::new(0) }
+    }
+
     /// Adds an open file. Returns its handle, or `ENFILE` if the mount has too many open files.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
         let mut all = self.open.lock();
-        if all.len() >= MOST {
+        if all.len() >= self.open_max {
             return Err(Errno::NFILE);
         }
         let handle = self.last.fetch_add(1, Ordering::Relaxed) + 1;

@@ -4,17 +4,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::farm::Text;
-use garland_protocol::{Ask, AskKind, Changes, FarmAccess};
+use garland_protocol::{Ask, AskKind, Changes, FarmAccess, NewKind};
 
 /// The bits of a mode that give a program the rights of its file's owner or group.
 const SET_ID: u16 = 0o6000;
+
+/// The name of the cluster file, which commands on the head read in the working directory.
+const CLUSTER_FILE: &[u8] = b"cluster.toml";
 
 /// The directories of a farm's jobs. All paths are without a slash at the beginning (raw bytes).
 #[derive(Debug, Default)]
 pub struct JobFolders {
     folders: Vec<Vec<u8>>,
-    /// What the nodes do not reach, although it is below these.
-    closed: Vec<Vec<u8>>,
+    /// Those below these.
+    inner: Vec<Vec<u8>>,
 }
 
 impl JobFolders {
@@ -27,7 +30,7 @@ impl JobFolders {
         };
         Self {
             folders: farm.folders.iter().map(below).collect(),
-            closed: farm.closed.iter().map(below).collect(),
+            inner: farm.inner.iter().map(below).collect(),
         }
     }
 
@@ -37,22 +40,39 @@ impl JobFolders {
     #[must_use]
     pub fn admit(&self, ask: &Ask) -> bool {
         let may_pass = matches!(ask, Ask::Stat(_) | Ask::ReadLink(_) | Ask::Access(..));
-        let reaches = |path: &[u8]| {
-            self.has(path) || may_pass && ask.kind() == AskKind::Look && self.leads_there(path)
+        let reaches = |path: &[u8]| match ask.kind() {
+            AskKind::Write => self.has(path) && self.may_change(path) && !leads_out(ask),
+            AskKind::Read | AskKind::Look => self.has(path) || may_pass && self.leads_there(path),
+            AskKind::Block => false,
         };
         ask.paths().into_iter().flatten().all(reaches) && !changes_rights(ask)
     }
 
-    /// Returns whether `path` is one of the directories, or below one, and is not closed.
+    /// Returns whether `path` is one of the directories, or below one.
     fn has(&self, path: &[u8]) -> bool {
         self.folders.iter().any(|folder| is_below(path, folder))
-            && !self.closed.iter().any(|closed| is_below(path, closed))
+    }
+
+    /// Returns whether a name may be changed: it is none of the directories, in whose place a link to
+    /// elsewhere could be put, and not that of the file by which commands on the head find nodes.
+    fn may_change(&self, path: &[u8]) -> bool {
+        let is_above = |it: &Vec<u8>| is_below(it, path);
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        !self.folders.iter().chain(&self.inner).any(is_above)
+            && !name.eq_ignore_ascii_case(CLUSTER_FILE)
     }
 
     /// Returns whether one of the directories is below `path`.
     fn leads_there(&self, path: &[u8]) -> bool {
         self.folders.iter().any(|folder| is_below(folder, path))
     }
+}
+
+/// Returns whether a request makes a link to somewhere outside: other nodes, and the head's own
+/// commands, may follow it.
+fn leads_out(ask: &Ask) -> bool {
+    let Ask::Make(_, NewKind::Link(text), _) = ask else { return false };
+    text.starts_with(b"/") || text.split(|byte| *byte == b'/').any(|part| part == b"..")
 }
 
 fn is_below(path: &[u8], above: &[u8]) -> bool {
@@ -92,16 +112,16 @@ fn changes_rights(ask: &Ask) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::{FileRef, NewKind, OpenFlags};
+    use garland_protocol::{FileRef, OpenFlags};
 
     use super::*;
 
-    fn folders(folders: &[&str], closed: &[&str]) -> JobFolders {
+    fn folders(folders: &[&str], inner: &[&str]) -> JobFolders {
         let texts = |paths: &[&str]| paths.iter().map(|path| Text::from(*path)).collect();
         JobFolders::new(&FarmAccess {
             nodes: Vec::new(),
             folders: texts(folders),
-            closed: texts(closed),
+            inner: texts(inner),
         })
     }
 
@@ -111,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_node_reaches_the_directories_of_its_jobs_and_sees_what_leads_there() {
-        let folders = folders(&["/srv/jobs", "/data"], &["/data/.state"]);
+        let folders = folders(&["/srv/jobs", "/data"], &["/data/a/out"]);
         let read = OpenFlags { read: true, ..OpenFlags::default() };
         for path in ["srv/jobs/a", "srv/jobs", "data/b/c"] {
             assert!(folders.admit(&stat(path)), "{path}");
@@ -122,18 +142,20 @@ mod tests {
             assert!(folders.admit(&stat(path)), "{path}");
             assert!(!folders.admit(&Ask::List(path.into())), "{path}");
         }
-        for path in [
-            "data/.state",
-            "data/.state/key",
-            "etc/shadow",
-            "srv/jobs2",
-            "srv/other",
-            "database",
-            "root/.ssh",
-        ] {
+        for path in ["etc/shadow", "srv/jobs2", "srv/other", "database", "root/.ssh"] {
             assert!(!folders.admit(&stat(path)), "{path}");
             assert!(!folders.admit(&Ask::Open(path.into(), read)), "{path}");
         }
+        let removed = |path: &str| Ask::Remove(path.into());
+        for path in ["srv/jobs", "data", "data/a", "data/a/out", "srv", "data/cluster.toml"] {
+            assert!(!folders.admit(&removed(path)), "{path}");
+        }
+        let moved = |from: &str| Ask::Rename(from.into(), b"srv/jobs/a".into(), 0);
+        assert!(folders.admit(&moved("data/b")));
+        assert!(!folders.admit(&moved("data/a")), "a link could take its place");
+        let link = |text: &str| Ask::Make(b"data/l".into(), NewKind::Link(text.into()), 0o777);
+        assert!(folders.admit(&link("b/c")));
+        assert!(!folders.admit(&link("/root/.ssh")) && !folders.admit(&link("b/../../x")));
         let rename = Ask::Rename(b"srv/jobs/a".into(), b"root/.ssh/authorized_keys".into(), 0);
         assert!(!folders.admit(&rename));
         assert!(!folders.admit(&Ask::Link(b"etc/shadow".into(), b"srv/jobs/a".into())));

@@ -26,8 +26,15 @@ pub struct FileListener {
     sealed: bool,
     service: Arc<FileService>,
     threads: Threads,
-    /// The accepted connections, by number; `None` for those not accepted yet.
-    connections: Mutex<Vec<Option<TcpStream>>>,
+    connections: Mutex<Connections>,
+}
+
+/// The connections of a mount.
+struct Connections {
+    /// Those that were accepted, by number; `None` for those not accepted yet.
+    accepted: Vec<Option<TcpStream>>,
+    /// Whether the mount has ended: a greeting that began before opens nothing.
+    is_over: bool,
 }
 
 impl FileListener {
@@ -39,7 +46,8 @@ impl FileListener {
         service: FileService,
         session: &Session,
     ) -> Self {
-        let connections = Mutex::new((0..FILES_LINKS).map(|_| None).collect());
+        let accepted = (0..FILES_LINKS).map(|_| None).collect();
+        let connections = Mutex::new(Connections { accepted, is_over: false });
         let role = session.grant().role;
         let threads = Threads {
             slots: (role != Role::Controller).then(|| Arc::clone(&session.slots)),
@@ -71,17 +79,21 @@ impl FileListener {
         // Errors are ignored: the kernel's default works, too.
         let _ = tcp::choose_congestion(stream, &PREFERRED);
         let mut connections = self.connections.lock();
-        match connections.get_mut(usize::from(number)) {
+        if connections.is_over {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        match connections.accepted.get_mut(usize::from(number)) {
             Some(slot @ None) => *slot = Some(stream.try_clone()?),
             Some(Some(_)) | None => return Err(io::ErrorKind::AlreadyExists.into()),
         }
         stream.try_clone()
     }
 
-    /// Shuts all connections down.
+    /// Shuts all connections down, and accepts no more.
     pub(super) fn shut(&self) {
-        let connections = self.connections.lock();
-        for stream in connections.iter().flatten() {
+        let mut connections = self.connections.lock();
+        connections.is_over = true;
+        for stream in connections.accepted.iter().flatten() {
             // Fails for a connection that is closed already.
             let _ = stream.shutdown(Shutdown::Both);
         }

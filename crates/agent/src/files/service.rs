@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_protocol::{
-    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Role, Space,
+    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, PIECE, Role, Space,
 };
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
@@ -58,7 +58,8 @@ impl FileService {
     /// # Errors
     /// When the root cannot be opened.
     pub fn open(root: &Root, disk: Option<Arc<Pace>>, reach: Reach) -> std::io::Result<Self> {
-        Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk, reach })
+        let handles = Handles::new(reach.role.budget().open_files);
+        Ok(Self { places: Places::new(root)?, handles, disk, reach })
     }
 
     /// Executes a request. `payload` is the data to write, if any; data that was read is appended
@@ -69,10 +70,36 @@ impl FileService {
     /// otherwise why it cannot be executed.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         self.reach.admit(ask)?;
+        let outcome = self.obey_admitted(ask, payload, frame);
+        if outcome.is_ok() {
+            self.reach.active_ns.store(clock::now_ns(), Ordering::Relaxed);
+        }
+        match outcome {
+            // What lies in the place of a content is not a member's business.
+            Err(error)
+                if self.reach.role == Role::Member
+                    && !matches!(error, Errno::STALE | Errno::AGAIN | Errno::FBIG) =>
+            {
+                Err(Errno::NODATA)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn obey_admitted(
+        &self,
+        ask: &Ask,
+        payload: &[u8],
+        frame: &mut Vec<u8>,
+    ) -> Result<Answer, Errno> {
         match ask {
             Ask::Block { root, file, block, arriving } => {
                 let holding = self.reach.holdings.find(root).ok_or(Errno::NODATA)?;
                 let wanted = holding.block(*file, *block).ok_or(Errno::NODATA)?;
+                // An answer has no room for more.
+                if wanted.length > PIECE {
+                    return Err(Errno::FBIG);
+                }
                 let find = || self.places.find(&wanted.path);
                 verified::read(find, &wanted, *arriving, frame, |file, frame| {
                     self.read(file, wanted.offset, wanted.length, frame).map(drop)
@@ -257,7 +284,6 @@ impl Reach {
     /// # Errors
     /// `EACCES` if the peer's role does not admit it.
     fn admit(&self, ask: &Ask) -> Result<(), Errno> {
-        self.active_ns.store(clock::now_ns(), Ordering::Relaxed);
         let may = self.role.may_ask(ask.kind())
             && (self.role != Role::FarmNode || self.job_folders.admit(ask));
         if may { Ok(()) } else { Err(Errno::ACCESS) }

@@ -34,10 +34,11 @@ impl Fetchers {
         }
         let all = self.0.entry(root).or_default();
         let until_ns = now_ns.saturating_add(LEASE_NS);
-        let known = all.iter().position(|fetcher| fetcher.holder == *holder);
+        // One place for each node: what a node says of itself takes no more memory, however often.
+        let known = all.iter().position(|fetcher| fetcher.holder.node == holder.node);
         let at = known.unwrap_or(all.len());
         match all.get_mut(at) {
-            Some(fetcher) => fetcher.until_ns = until_ns,
+            Some(fetcher) => *fetcher = Fetcher { holder: holder.clone(), until_ns },
             None if at < FETCHERS_MAX => all.push(Fetcher { holder: holder.clone(), until_ns }),
             None => {}
         }
@@ -49,7 +50,7 @@ impl Fetchers {
     /// Notes that `holder` has fetched all.
     pub fn end(&mut self, root: [u8; 32], holder: &NameHolder) {
         if let Some(all) = self.0.get_mut(&root) {
-            all.retain(|fetcher| fetcher.holder != *holder);
+            all.retain(|fetcher| fetcher.holder.node != holder.node);
         }
     }
 }

@@ -20,7 +20,7 @@ use garland_sys::sync::Mutex;
 const HOLDINGS_MAX: usize = 10_000;
 
 /// The number of contents whose manifests are kept in memory.
-const IN_MEMORY: usize = 2;
+const IN_MEMORY: usize = 4;
 
 /// The maximum length of a path in bytes.
 const PATH_MAX: usize = 4096;
@@ -38,6 +38,8 @@ pub struct Holdings {
     folder: Option<PathBuf>,
     /// Those that were served last, the newest first.
     recent: Mutex<VecDeque<(Root, Arc<Holding>)>>,
+    /// Locked while a manifest is read: it may be long, and those in memory are served meanwhile.
+    reading: Mutex<()>,
 }
 
 /// A content that an agent serves.
@@ -65,7 +67,7 @@ pub struct HeldBlock {
 impl Holdings {
     /// Opens the contents in the directory `folder`, which is created when one is registered.
     pub fn open(folder: Option<PathBuf>) -> Self {
-        Self { folder, recent: Mutex::default() }
+        Self { folder, recent: Mutex::default(), reading: Mutex::default() }
     }
 
     /// Serves the content with this encoded manifest from `path` from now on.
@@ -97,16 +99,27 @@ impl Holdings {
 
     /// Returns the content `root`; `None` if it is not served.
     pub fn find(&self, root: &Root) -> Option<Arc<Holding>> {
-        let mut recent = self.recent.lock();
-        if let Some(at) = recent.iter().position(|(known, _)| known == root) {
-            let found = recent.remove(at)?;
-            let holding = Arc::clone(&found.1);
-            recent.push_front(found);
+        if let Some(holding) = self.in_memory(root) {
+            return Some(holding);
+        }
+        let _reading = self.reading.lock();
+        // Another thread may have read it meanwhile.
+        if let Some(holding) = self.in_memory(root) {
             return Some(holding);
         }
         let holding = Arc::new(read(&self.folder.as_ref()?.join(file_name(root)), root)?);
+        let mut recent = self.recent.lock();
         recent.push_front((*root, Arc::clone(&holding)));
         recent.truncate(IN_MEMORY);
+        Some(holding)
+    }
+
+    fn in_memory(&self, root: &Root) -> Option<Arc<Holding>> {
+        let mut recent = self.recent.lock();
+        let at = recent.iter().position(|(known, _)| known == root)?;
+        let found = recent.remove(at)?;
+        let holding = Arc::clone(&found.1);
+        recent.push_front(found);
         Some(holding)
     }
 }

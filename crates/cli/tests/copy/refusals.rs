@@ -120,7 +120,7 @@ fn a_cluster_file_that_is_wrong_says_where() {
     std::fs::write(scratch.path("c.toml"), text).expect("it can be written");
     let arguments = ["--cluster", "c.toml", "source.bin", "n1:/x"];
     let said = garland(&scratch).cp(&arguments).with_code(2);
-    insta::assert_snapshot!(said.err, @"error: c.toml:5:1: unknown key `rakc` in [[nodes]] (did you mean rack?); allowed: names, address, rails, rack, port");
+    insta::assert_snapshot!(said.err, @"error: c.toml:5:1: unknown key `rakc` in [[nodes]] (did you mean rack?); allowed: names, address, rails, rack, listen, port");
 }
 
 #[test]

@@ -17,8 +17,9 @@ fn commands_fold_and_a_killed_node_is_named() {
     let said = stage.garland.run(&["exec", &list, "--", "sh", "-c", on_one]).with_code(1);
     assert!(format!("{}{}", said.out, said.err).contains("lab:n2: exit code 1"), "{said:?}");
     let sleep = stage.garland.start(&["exec", "--json", &list, "--", "sleep", "3"]);
-    garland_testkit::until("the command on n3", || stage.agent("n3").len() == 2);
-    assert_eq!(fault::kill(&stage.lab, "n3").expect("it can be killed"), 2);
+    // The agent, the command, and the guard that ends it with the agent.
+    garland_testkit::until("the command on n3", || stage.agent("n3").len() == 3);
+    assert_eq!(fault::kill(&stage.lab, "n3").expect("it can be killed"), 3);
     let result = sleep.end().with_code(1).json();
     for node in stage.nodes() {
         let wanted = if node == "n3" { "failed" } else { "ok" };

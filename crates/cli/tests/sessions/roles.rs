@@ -23,14 +23,14 @@ const REFUSED: u16 = 13;
 const NOT_SERVED: u16 = 61;
 
 /// The standing agent of a node of this machine whose cluster uses names.
-struct Field<'a> {
+pub(super) struct Field<'a> {
     garland: &'a Garland<'a>,
     scratch: &'a Scratch,
 }
 
 impl<'a> Field<'a> {
     /// Starts agents, and publishes the file `/model` of `local1` as `m`.
-    fn up(garland: &'a Garland<'a>, scratch: &'a Scratch, nodes: &str) -> Self {
+    pub(super) fn up(garland: &'a Garland<'a>, scratch: &'a Scratch, nodes: &str) -> Self {
         let field = Self { garland, scratch };
         field.run(&["up", "--local-root", &field.roots(), nodes]);
         fs::write(scratch.root("local1").join("model"), "content").expect("it is written");
@@ -38,7 +38,7 @@ impl<'a> Field<'a> {
         field
     }
 
-    fn run(&self, words: &[&str]) {
+    pub(super) fn run(&self, words: &[&str]) {
         let _ = self.garland.run(words).with_code(0);
     }
 
@@ -46,7 +46,7 @@ impl<'a> Field<'a> {
         self.scratch.path("roots").to_str().expect("a path of text").to_owned()
     }
 
-    fn port(&self, node: &str) -> u16 {
+    pub(super) fn port(&self, node: &str) -> u16 {
         recorded_port(self.scratch, node).expect("a port")
     }
 
@@ -55,7 +55,7 @@ impl<'a> Field<'a> {
         serde_json::from_slice(&record).expect("it is JSON")
     }
 
-    fn agent_key(&self, node: &str) -> PublicKey {
+    pub(super) fn agent_key(&self, node: &str) -> PublicKey {
         serde_json::from_value(self.record(node)["key"].clone()).expect("a key")
     }
 
@@ -71,14 +71,14 @@ impl<'a> Field<'a> {
         record.ancestors().nth(2).expect("the state of the host").to_owned()
     }
 
-    fn controller(&self) -> KeyPair {
+    pub(super) fn controller(&self) -> KeyPair {
         let bytes = fs::read(self.state().join("controller.key")).expect("it is kept");
         let (private, public) = bytes.split_first_chunk::<32>().expect("two keys");
         KeyPair { private: Secret(*private), public: public.try_into().expect("two keys") }
     }
 
     /// Returns the key that the agent of a node keeps for the commands on it.
-    fn cluster_key(&self, node: &str) -> ClusterKey {
+    pub(super) fn cluster_key(&self, node: &str) -> ClusterKey {
         let files = fs::read_dir(self.state().join("names")).expect("agents keep names").flatten();
         let keys = files.filter(|file| file.path().extension().is_some_and(|end| end == "key"));
         let mut keys = keys.filter_map(|file| ClusterKey::parse(&fs::read(file.path()).ok()?));
@@ -86,19 +86,19 @@ impl<'a> Field<'a> {
     }
 
     /// Opens a session with the agent of `node` as the member `member`.
-    fn member(&self, node: &str, member: &str) -> HostileNode {
+    pub(super) fn member(&self, node: &str, member: &str) -> HostileNode {
         let keys = self.cluster_key(member).keys();
         HostileNode::open(self.port(node), &keys, &self.agent_key(node)).expect("it is a member")
     }
 
-    fn end(self) {
+    pub(super) fn end(self) {
         self.run(&["down"]);
         self.scratch.assert_nothing_left();
     }
 }
 
 /// Returns the root of the content of `m`, as any member learns it.
-fn root_of_content(member: &mut HostileNode) -> [u8; 32] {
+pub(super) fn root_of_content(member: &mut HostileNode) -> [u8; 32] {
     member.order(&ToAgent::Names(NamesOrder::Find(Some("m".to_owned()))));
     member.await_message(|message| match message {
         FromAgent::Names(NamesEvent::Entry(entry)) => Some(entry.record.content()?.root),
@@ -112,7 +112,7 @@ fn holder(node: &str, kind: HolderKind, path: &str) -> NameHolder {
 
 /// Returns an order of each kind. None does anything by itself at an agent that obeys it, except
 /// those that end the agent or the session.
-fn orders(node: &str) -> Vec<ToAgent> {
+pub(super) fn orders(node: &str) -> Vec<ToAgent> {
     let id = CopyId([7; 16]);
     let names = [
         NamesOrder::Find(None),
@@ -381,7 +381,8 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     assert!(opened.is_ok(), "{opened:?}");
     for ask in [
         Ask::Open(b"controller.key".to_vec(), read),
-        Ask::Open(b"jobs/state/controller.key".to_vec(), read),
+        Ask::Make(b"jobs/link".to_vec(), garland_protocol::NewKind::Link(b"/etc".to_vec()), 0o777),
+        Ask::Make(b"jobs/cluster.toml".to_vec(), garland_protocol::NewKind::File, 0o600),
         Ask::List(Vec::new()),
         Ask::Rename(b"jobs/in".to_vec(), b"controller.key".to_vec(), 0),
         Ask::Make(b"jobs/program".to_vec(), garland_protocol::NewKind::File, 0o4755),
@@ -398,15 +399,14 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
 }
 
 /// Starts an agent that serves a node of a farm, beside a controller that nobody is.
-fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent, KeyPair) {
+pub(super) fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent, KeyPair) {
     let (root, keys) = (scratch.path("root"), KeyPair::generate());
     write(&root, "jobs/in", "input");
-    write(&root, "jobs/state/controller.key", "a key");
     write(&root, "controller.key", "a key");
     let access = FarmAccess {
         nodes: vec![FarmNode { name: "n1".to_owned(), key: keys.public }],
         folders: vec![Text::from("/jobs")],
-        closed: vec![Text::from("/jobs/state")],
+        inner: Vec::new(),
     };
     let file = scratch.path("files.access");
     fs::write(&file, access.to_bytes()).expect("it is written");
@@ -421,6 +421,6 @@ fn write(root: &Path, path: &str, content: &str) {
     fs::write(path, content).expect("it is written");
 }
 
-fn ready(agent: &HandAgent) -> ReadyLine {
+pub(super) fn ready(agent: &HandAgent) -> ReadyLine {
     ReadyLine::parse(agent.ready_line()).expect("a ready line")
 }

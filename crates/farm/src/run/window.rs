@@ -14,6 +14,7 @@ use garland_control::Agent;
 use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
 use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
+use garland_results::places::Places;
 use garland_sys::private_file;
 
 use super::driver::Work;
@@ -41,11 +42,8 @@ impl Server {
         let keys: Vec<KeyPair> = names.iter().map(|_| KeyPair::generate()).collect();
         let nodes = names.iter().zip(&keys);
         let nodes = nodes.map(|(name, keys)| FarmNode { name: name.clone(), key: keys.public });
-        let farm = FarmAccess {
-            nodes: nodes.collect(),
-            folders: folders(jobs, &work.settings.folder)?,
-            closed: vec![text(work.places.base())],
-        };
+        let Folders { outer, inner } = Folders::open(jobs, &work.settings.folder, work.places)?;
+        let farm = FarmAccess { nodes: nodes.collect(), folders: outer, inner };
         let path = work.run.folder().join(ACCESS);
         let written = private_file::replace_unsynced(&path, &farm.to_bytes());
         written.or_nothing(format!("cannot write {}", path.display()))?;
@@ -77,29 +75,51 @@ impl Server {
     }
 }
 
-/// Returns the directories of the files of `jobs`, whose relative paths start at `here`.
-///
-/// # Errors
-/// When one of them has the user's keys and start-up files: the home directory, or one above it.
-fn folders(jobs: &[Job], here: &Path) -> Result<Vec<Text>, Failure> {
-    let files = jobs.iter().flat_map(|job| job.inputs.iter().chain(&job.outputs));
-    let mut folders: BTreeSet<PathBuf> = files.map(|file| folder_of(file, here)).collect();
-    // A node that follows a link in the path comes by the other way.
-    let real: Vec<PathBuf> = folders.iter().filter_map(|it| it.canonicalize().ok()).collect();
-    folders.extend(real);
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
-    if let Some(open) = folders.iter().find(|folder| home.starts_with(folder)) {
-        let open = open.display();
-        return Err(Failure::usage(format!(
-            "--data mount would give the nodes all of {open}, with your keys and start-up files"
-        ))
-        .hint("move the files into a directory of their own, or use --data stage"));
+/// The directories of the jobs' files.
+struct Folders {
+    outer: Vec<Text>,
+    /// Those below one of the others.
+    inner: Vec<Text>,
+}
+
+impl Folders {
+    /// Returns the directories of the files of `jobs`, whose relative paths start at `here`.
+    ///
+    /// # Errors
+    /// When one of them has the user's keys and start-up files, or Garland's: the home directory, a
+    /// hidden directory in it, the state directory, or one above these.
+    fn open(jobs: &[Job], here: &Path, places: &Places) -> Result<Self, Failure> {
+        let files = jobs.iter().flat_map(|job| job.inputs.iter().chain(&job.outputs));
+        let mut folders: BTreeSet<PathBuf> = files.map(|file| folder_of(file, here)).collect();
+        // A node that follows a link in the path comes by the other way.
+        folders.extend(real(folders.iter()));
+        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let mut private = vec![home, places.base().to_owned()];
+        private.extend(real(private.iter()));
+        let is_private = |folder: &Path| {
+            let hidden = |below: &Path| below.as_os_str().as_bytes().starts_with(b".");
+            private
+                .iter()
+                .any(|it| it.starts_with(folder) || folder.strip_prefix(it).is_ok_and(hidden))
+        };
+        if let Some(open) = folders.iter().find(|folder| is_private(folder)) {
+            let open = open.display();
+            return Err(Failure::usage(format!(
+                "--data mount would give the nodes all of {open}, with your keys and start-up files"
+            ))
+            .hint("move the files into a directory of their own, or use --data stage"));
+        }
+        let is_inner =
+            |folder: &Path| folder.ancestors().skip(1).any(|above| folders.contains(above));
+        let (inner, outer): (Vec<_>, Vec<_>) = folders.iter().partition(|it| is_inner(it));
+        let texts = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| text(path)).collect();
+        Ok(Self { outer: texts(outer), inner: texts(inner) })
     }
-    // What is below another one needs no mention.
-    let is_covered =
-        |folder: &Path| folder.ancestors().skip(1).any(|above| folders.contains(above));
-    let outer = folders.iter().filter(|folder| !is_covered(folder));
-    Ok(outer.map(|folder| text(folder)).collect())
+}
+
+/// Returns the paths without symbolic links of those that exist.
+fn real<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    paths.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 /// Returns the directory of a file, without `.` and `..`: a node that names the file as it is given

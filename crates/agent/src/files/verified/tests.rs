@@ -74,13 +74,13 @@ impl Drop for Folder {
 fn a_member_reads_what_it_knows_by_its_digest_and_nothing_else() {
     let folder = Folder::new("known");
     let (one, two) = (vec![1; BLOCK], vec![2; BLOCK]);
-    assert_eq!(folder.told(&two, false), Err(Errno::NOENT));
+    assert_eq!(folder.told(&two, false), Err(Errno::NODATA));
     fs::write(folder.0.join("x"), [one.as_slice(), &two].concat()).expect("it is written");
     assert_eq!(folder.told(&two, false), Ok(two.clone()));
     assert_eq!(folder.told(&one, false), Err(Errno::STALE));
     fs::rename(folder.0.join("x"), folder.0.join("y")).expect("it is renamed");
     std::os::unix::fs::symlink("y", folder.0.join("x")).expect("a link");
-    assert_eq!(folder.told(&two, false), Err(Errno::LOOP));
+    assert_eq!(folder.told(&two, false), Err(Errno::NODATA));
 }
 
 #[test]
@@ -137,9 +137,11 @@ fn what_is_no_regular_file_is_not_opened() {
     let (controller, _) = folder.service(Role::Controller, &[&block]);
     let ask = Ask::Block { root, file: 0, block: 0, arriving: false };
     let read = OpenFlags { read: true, ..OpenFlags::default() };
-    for (service, ask) in [(&member, ask), (&controller, Ask::Open(b"x".to_vec(), read))] {
+    let open = Ask::Open(b"x".to_vec(), read);
+    for (service, ask, refused) in [(&member, ask, Errno::NODATA), (&controller, open, Errno::NXIO)]
+    {
         let told = service.obey(&ask, &[], &mut Vec::new());
-        assert_eq!(told.err(), Some(Errno::NXIO), "{ask:?}");
+        assert_eq!(told.err(), Some(refused), "{ask:?}");
         assert_eq!(writer().err(), Some(Errno::NXIO), "nobody has opened it");
     }
 }
@@ -152,7 +154,7 @@ fn what_has_arrived_is_read_before_the_rest_and_the_name() {
     let file = File::create(folder.0.join(hidden)).expect("it is created");
     file.set_len(3 * BLOCK as u64).expect("it is longer");
     file.write_all_at(&one, 0).expect("it is written");
-    assert_eq!(folder.told(&two, false), Err(Errno::NOENT), "it is not asked to wait");
+    assert_eq!(folder.told(&two, false), Err(Errno::NODATA), "it is not asked to wait");
     assert_eq!(folder.told(&two, true), Err(Errno::AGAIN));
     std::thread::scope(|scope| {
         let told = scope.spawn(|| folder.told(&two, true));

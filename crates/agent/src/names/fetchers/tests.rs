@@ -36,3 +36,15 @@ fn one_learns_of_the_last_ones_only_and_their_number_is_bounded() {
     assert_eq!(names(&before).last(), Some(&format!("n{}", FETCHERS_MAX - 1).as_str()));
     assert_eq!(fetchers.0[&ROOT].len(), FETCHERS_MAX);
 }
+
+#[test]
+fn a_node_that_names_other_paths_again_and_again_has_one_place() {
+    let mut fetchers = Fetchers::default();
+    for number in 0..100_u32 {
+        let path = number.to_string().into_bytes();
+        assert!(fetchers.note(ROOT, &NameHolder { path, ..holder("a") }, 0).is_empty());
+    }
+    assert_eq!(fetchers.0[&ROOT].len(), 1);
+    let before = fetchers.note(ROOT, &holder("b"), 1);
+    assert_eq!(before[0].path, b"99", "the last one counts");
+}
