@@ -85,7 +85,7 @@ const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 const OF_ALL_COPIES: &str = "\
     whole no-fsync no-encrypt dry-run verbose save-plan rails buffers congestion bwlimit verify \
     digest no-trace progress launcher stuck-after dead-after keep-traces mptcp lab from local-root \
-    cluster";
+    cluster listen port";
 
 /// The rules of the options that are not in [`OF_ALL_COPIES`]. Conflicts that depend on values, on
 /// other options or on the type of a file are reported elsewhere: by the argument parser, or when
