@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_damaged_key_is_neither_used_nor_replaced() {
         let state = State::new("damaged");
-        fs::write(state.path(CURRENT), b"").expect("written");
+        private_file::replace(&state.path(CURRENT), b"").expect("written");
         let refused = state.1.rotate_controller_keys().map(drop).expect_err("it is damaged");
         assert!(refused.to_string().contains("it has 0 bytes"), "{refused}");
         assert!(state.1.existing_controller_keys().is_err());
