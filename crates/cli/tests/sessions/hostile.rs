@@ -25,7 +25,7 @@ const AGENT_MAX: u64 = 64 << 20;
 
 /// A key, and the agent that knows it.
 #[derive(Clone)]
-struct Door {
+struct Entry {
     port: u16,
     theirs: PublicKey,
     ours: KeyPair,
@@ -55,18 +55,23 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     }
     let opened = Opened::watch(&private);
     let root = root_of_content(&mut field.member("local1", "local2"));
-    let door = |node: &str, ours: KeyPair, is_controller: bool| Door {
+    let entry = |node: &str, ours: KeyPair, is_controller: bool| Entry {
         port: field.port(node),
         theirs: field.agent_key(node),
         ours,
         is_controller,
     };
     let farm_line = ready(&farm);
-    let doors = [
-        door("local1", field.controller(), true),
-        door("local1", field.cluster_key("local1").keys(), false),
-        door("local1", field.cluster_key("local2").keys(), false),
-        Door { port: farm_line.port, theirs: farm_line.key, ours: farm_keys, is_controller: false },
+    let entries = [
+        entry("local1", field.controller(), true),
+        entry("local1", field.cluster_key("local1").keys(), false),
+        entry("local1", field.cluster_key("local2").keys(), false),
+        Entry {
+            port: farm_line.port,
+            theirs: farm_line.key,
+            ours: farm_keys,
+            is_controller: false,
+        },
     ];
     let source = scratch.path("source");
     random_file(&source, 5_000_000, 3);
@@ -75,11 +80,11 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     let said = AtomicU64::new(0);
     let mut copies = 0;
     std::thread::scope(|scope| {
-        for (number, door) in (0..).zip(&doors) {
+        for (number, entry) in (0..).zip(&entries) {
             for peer in 0..PEERS {
                 let chance = Chance::new(seed(), number * PEERS + peer);
                 let (over, said) = (&over, &said);
-                scope.spawn(move || be_hostile(door, root, chance, over, said));
+                scope.spawn(move || be_hostile(entry, root, chance, over, said));
             }
         }
         let until_ns = clock::after(time());
@@ -111,17 +116,17 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
 
 /// Sends random orders, requests and bytes in random sequences of sessions until it is over.
 fn be_hostile(
-    door: &Door,
+    entry: &Entry,
     root: [u8; 32],
     mut chance: Chance,
     over: &AtomicBool,
     said: &AtomicU64,
 ) {
     let orders = orders("local1");
-    // All peers together, with as many threads as doors have peers.
+    // All peers together, with as many threads as entries have peers.
     let pause = Duration::from_micros(1_000_000 * 4 * PEERS / MESSAGES_PER_S);
     while !over.load(Ordering::Relaxed) {
-        let Ok(mut peer) = HostileNode::open(door.port, &door.ours, &door.theirs) else {
+        let Ok(mut peer) = HostileNode::open(entry.port, &entry.ours, &entry.theirs) else {
             std::thread::sleep(pause);
             continue;
         };
@@ -145,18 +150,18 @@ fn be_hostile(
                         }
                     }
                     // What a controller says may do what it says.
-                    if !door.is_controller {
+                    if !entry.is_controller {
                         peer.say(&bytes);
                     }
                 }
                 5 => {
                     let length = chance.below(60_000);
                     let bytes: Vec<u8> = (0..length).map(|_| chance.below(256) as u8).collect();
-                    if !door.is_controller {
+                    if !entry.is_controller {
                         peer.say(&bytes);
                     }
                 }
-                6 if files.is_none() && !door.is_controller => files = peer.try_open_files(),
+                6 if files.is_none() && !entry.is_controller => files = peer.try_open_files(),
                 6..=8 => {
                     if let Some(open) = &mut files {
                         let _ = open.ask(ask(root, &mut chance));
