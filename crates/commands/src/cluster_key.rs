@@ -3,6 +3,9 @@
 //!
 //! Agents are told of members only when names are used: from the first name that is published on.
 
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use garland_control::ask_names;
@@ -10,7 +13,7 @@ use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_protocol::{CLUSTER_NODES_MAX, KeyPair, NamesOrder, PublicKey, RecordKey, Roster};
 use garland_results::places::Places;
-use garland_sys::private_file;
+use garland_sys::{lock, private_file};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
@@ -48,7 +51,11 @@ fn marker(places: &Places, lab: Option<&str>) -> Result<PathBuf, Failure> {
 }
 
 /// Tells all standing agents of `records` who the members are. Prints which of those for which
-/// `must_know` is true cannot be told: they go on with the members that they know.
+/// `must_know` is true cannot be told: they go on with the members that they know. Returns whether
+/// all of these were told.
+///
+/// Only one command does so at a time: a list that was begun before another one must not come after
+/// it, with keys that are no longer valid.
 ///
 /// # Errors
 /// When the key of the controller cannot be read, or this host cannot wait for agents.
@@ -57,23 +64,44 @@ pub fn hand_out(
     records: &RecordDir,
     keys: MemberKeys,
     must_know: impl Fn(&str) -> bool,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
+    let path = places.folder("names-used")?.join("lock");
+    let waiting = || format!("cannot lock {}", path.display());
+    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.or_nothing(waiting())?;
+    let _locked = lock::lock(&file).or_nothing(waiting())?;
     let controller = places.controller_keys()?;
     let mut standing = Standing::all(records)?;
     standing.truncate(CLUSTER_NODES_MAX);
-    let of_nodes = member_keys(&standing, &controller, keys)?;
+    let of_nodes = without_repeated(member_keys(&standing, &controller, keys)?);
     let agents = standing.iter().zip(&of_nodes);
     let agents = agents.map(|(agent, key)| agent.for_cluster(key.as_ref().ok().copied()));
     let records = RecordKey::of(&controller.private);
     let roster = Roster { records, agents: agents.collect() }.to_bytes();
     let asked = ask(&standing, &controller, &NamesOrder::Members, &roster)?;
+    let mut are_told = true;
     for ((agent, key), told) in standing.iter().zip(of_nodes).zip(asked) {
         if let (Err(reason), true) = (key.map(drop).and(told), must_know(&agent.name)) {
+            are_told = false;
             let name = &agent.name;
             output::warn(format!("{name} does not know who the members are now: {reason}"));
         }
     }
-    Ok(())
+    Ok(are_told)
+}
+
+/// Takes away each key that several agents told: a node could pass for another one by its key, which
+/// all nodes see, and it is not known which of them has the private half.
+fn without_repeated(keys: Vec<Result<PublicKey, String>>) -> Vec<Result<PublicKey, String>> {
+    let mut counts: HashMap<PublicKey, usize> = HashMap::new();
+    keys.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
+    let is_repeated = |key: &PublicKey| counts.get(key).is_some_and(|count| *count > 1);
+    let why = || "its agent tells the same key as that of another node".to_owned();
+    let unique = keys.into_iter().map(|key| match key {
+        Ok(key) if is_repeated(&key) => Err(why()),
+        key => key,
+    });
+    unique.collect()
 }
 
 /// Returns the public key of each node, or why its agent did not tell it.
@@ -107,4 +135,18 @@ fn connected(
     controller: &KeyPair,
 ) -> Vec<Result<garland_control::Agent, String>> {
     at_once(standing, ASKED, |agent| agent.connect(controller).map_err(|error| error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_two_agents_tell_is_nobodys() {
+        let unknown = || Err("it does not answer".to_owned());
+        let told = vec![Ok([1; 32]), Ok([2; 32]), unknown(), Ok([1; 32])];
+        let keys = without_repeated(told);
+        assert!(keys[0].is_err() && keys[3].is_err());
+        assert_eq!((&keys[1], &keys[2]), (&Ok([2; 32]), &unknown()));
+    }
 }

@@ -160,7 +160,7 @@ fn hand_out_key(site: &Site) -> Result<(), Failure> {
     let records = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
     let keys = MemberKeys::Present;
     match cluster_key::names_are_used(&site.places, site.lab.as_ref().map(Lab::name))? {
-        true => cluster_key::hand_out(&site.places, &records, keys, |_| false),
+        true => cluster_key::hand_out(&site.places, &records, keys, |_| false).map(drop),
         false => Ok(()),
     }
 }

@@ -46,6 +46,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     }
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
     let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    let mut are_told = true;
     if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         let keys = if up.new_cluster_key { MemberKeys::Fresh } else { MemberKeys::Present };
         // An agent that keeps the old keys after a change matters, wherever it is.
@@ -53,7 +54,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
             let mut ours = nodes.iter().zip(&reasons);
             up.new_cluster_key || ours.any(|(node, reason)| node.name == name && reason.is_none())
         };
-        cluster_key::hand_out(&places, &shelf, keys, must_know)?;
+        are_told = cluster_key::hand_out(&places, &shelf, keys, must_know)?;
     }
     phases.end("link");
     let mut states = Vec::new();
@@ -74,5 +75,8 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     };
     run.keep("result.json", &result)?;
     result.print(context.json)?;
-    Ok(result.exit(|node| node.is(NodeVerdict::Ok)))
+    Ok(match result.exit(|node| node.is(NodeVerdict::Ok)) {
+        Exit::Done if !are_told => Exit::SomeFailed,
+        exit => exit,
+    })
 }

@@ -11,7 +11,8 @@ use garland_fleet::standing::Standing;
 use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{
-    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name, content_digest,
+    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name,
+    content_digest,
 };
 use garland_results::places::Places;
 use garland_sys::signal::Interrupts;
@@ -266,7 +267,11 @@ impl<'a> Keepers<'a> {
         let answers = self.ask(&NamesOrder::Fetch(name, content.root, holder.clone()), &[])?;
         let mut entries =
             answers.into_iter().flatten().flat_map(|answer| answer.entries.into_values());
-        Ok(entries.find(|it| it.record == entry.record).map(|it| it.holders).unwrap_or_default())
+        let found = entries.find(|it| it.record == entry.record);
+        let mut before = found.map(|it| it.holders).unwrap_or_default();
+        // A keeper may lie, and have this node read from anywhere else.
+        before.retain(|holder| holder.kind == HolderKind::Node);
+        Ok(before)
     }
 
     /// Sends an order to all keepers. Returns their answers, in order.

@@ -108,7 +108,8 @@ fn begin_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
     if !cluster_key::names_are_used(places, lab)? {
         let records = RecordDir::open(places, lab)?;
         cluster_key::use_names(places, lab)?;
-        cluster_key::hand_out(places, &records, MemberKeys::Present, |_| true)?;
+        // Who cannot be told is printed, and reads no names until the next `garland up`.
+        let _ = cluster_key::hand_out(places, &records, MemberKeys::Present, |_| true)?;
     }
     Ok(())
 }

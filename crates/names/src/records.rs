@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{NameEntry, NameRecord};
+use garland_protocol::{HOLDERS_MAX, NameEntry, NameHolder, NameRecord};
 
 /// The answer or error of a keeper.
 pub type Answer = Result<NamesAnswer, String>;
@@ -21,21 +21,31 @@ pub enum Keeping {
 
 /// Returns the newest entry of each name. Equal ones have the holders of all.
 pub fn newest<'a>(answers: impl Iterator<Item = &'a Answer>) -> BTreeMap<String, NameEntry> {
-    let mut found: BTreeMap<String, NameEntry> = BTreeMap::new();
+    let mut found: BTreeMap<&String, Vec<&NameEntry>> = BTreeMap::new();
     for (name, entry) in answers.flatten().flat_map(|answer| &answer.entries) {
         match found.get_mut(name) {
-            Some(known) if known.record == entry.record => {
-                for holder in &entry.holders {
-                    if !known.holders.contains(holder) {
-                        known.add(holder.clone());
-                    }
-                }
-            }
-            Some(known) if known.record.is_newer_than(&entry.record) => {}
-            _ => drop(found.insert(name.clone(), entry.clone())),
+            Some(equal) if equal[0].record == entry.record => equal.push(entry),
+            Some(known) if known[0].record.is_newer_than(&entry.record) => {}
+            _ => drop(found.insert(name, vec![entry])),
         }
     }
-    found
+    found.into_iter().map(|(name, equal)| (name.clone(), merged(&equal))).collect()
+}
+
+/// Returns the entry of equal records with the holders of all, in turns: they are not signed, and a
+/// keeper that tells many leaves room for those of the others.
+fn merged(equal: &[&NameEntry]) -> NameEntry {
+    let longest = equal.iter().map(|entry| entry.holders.len()).max().unwrap_or(0);
+    let in_turns = (0..longest)
+        .flat_map(|place| equal.iter().filter_map(move |entry| entry.holders.get(place)));
+    let mut holders: Vec<NameHolder> = Vec::new();
+    for holder in in_turns {
+        let is_same = |it: &NameHolder| (&it.node, it.kind) == (&holder.node, holder.kind);
+        if holders.len() < HOLDERS_MAX && !holders.iter().any(is_same) {
+            holders.push(holder.clone());
+        }
+    }
+    NameEntry { record: equal[0].record.clone(), holders }
 }
 
 /// Returns whether a keeper has answered and lacks the record of `entry`.

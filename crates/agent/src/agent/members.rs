@@ -18,21 +18,29 @@ use crate::names::NamesService;
 use crate::orders::Event;
 use crate::session::Session;
 
+/// The maximum length of the file of a node's key in bytes.
+const CLUSTER_KEY_MAX: u64 = 8 << 20;
+
 impl Agent {
     /// Keeps the list of members, and the key of this node in a private file, by which commands on
-    /// this node become a member. Ends the sessions of those that are members no longer.
+    /// this node become a member. Ends the sessions of those that are members no longer, also if the
+    /// file cannot be written: a full disk keeps no key valid.
     ///
     /// # Errors
-    /// When the agent has no state directory or no key, is not in the list, or the file cannot be
-    /// written.
+    /// When the agent has no state directory or no key, is not in the list or in it with another key,
+    /// or the file cannot be written.
     pub fn keep_members(&self, roster: Roster) -> io::Result<()> {
-        let path = self.config.cluster_key.as_ref();
-        let path = path.ok_or_else(|| io::Error::other("it has no state directory"))?;
         let listed = roster.agent(&self.keys.public);
         let listed = listed.ok_or_else(|| io::Error::other("it is not in the list of members"))?;
         let node = listed.name.clone();
         let own = self.members.own();
         let own = own.ok_or_else(|| io::Error::other("it was not asked for a key"))?;
+        // A list from before a change of keys.
+        if listed.member.is_some_and(|listed| listed != own.public) {
+            return Err(io::Error::other("the list has another key of this node"));
+        }
+        self.members.replace(&roster);
+        self.end_sessions_of_strangers();
         let root = self.config.root.as_deref().unwrap_or(Path::new("/"));
         let key = ClusterKey {
             member: own.private,
@@ -41,10 +49,9 @@ impl Agent {
             root: root.as_os_str().as_bytes().to_vec(),
             roster,
         };
-        private_file::replace(path, &key.to_bytes())?;
-        self.members.replace(&key.roster);
-        self.end_sessions_of_strangers();
-        Ok(())
+        let path = self.config.cluster_key.as_ref();
+        let path = path.ok_or_else(|| io::Error::other("it has no state directory"))?;
+        private_file::replace(path, &key.to_bytes())
     }
 
     /// Forgets all members, and removes the key of this node.
@@ -64,10 +71,16 @@ impl Agent {
     /// # Errors
     /// When the file cannot be removed.
     pub fn remove_cluster_key(&self) -> io::Result<()> {
-        let has_key = self.members.records().is_some();
-        match self.config.cluster_key.as_ref().filter(|_| has_key) {
-            Some(path) => private_file::remove(path),
-            None => Ok(()),
+        let (Some(path), Some(own)) = (self.config.cluster_key.as_ref(), self.members.own()) else {
+            return Ok(());
+        };
+        // Another agent of this node may have written its own one meanwhile.
+        let kept = private_file::read(path, CLUSTER_KEY_MAX)?;
+        let is_own =
+            |bytes: Vec<u8>| ClusterKey::parse(&bytes).is_some_and(|key| key.public == own.public);
+        match kept.is_some_and(is_own) {
+            true => private_file::remove(path),
+            false => Ok(()),
         }
     }
 

@@ -96,7 +96,9 @@ fn nodes_follow_each_other_and_one_that_comes_later_needs_no_particular_holder()
     assert_eq!(given(&late, "lab:n1"), 0, "{late}");
     // With another key, those that do not have it are strangers.
     let old = fs::read(key(&scratch, "n7")).expect("it has a key");
-    let _ = stage.garland.run(&["up", "--new-cluster-key", "lab:n[2-7]"]).with_code(0);
+    // Who is not told is named: n1 would accept the old keys.
+    let changed = stage.garland.run(&["up", "--new-cluster-key", "lab:n[2-7]"]).with_code(1);
+    assert!(changed.err.contains("lab:n1 does not know who the members are"), "{}", changed.err);
     assert_ne!(fs::read(key(&scratch, "n7")).expect("it has a key"), old);
     assert_eq!(start(&stage, &scratch, "n7", &["names"]).end().with_code(0).out.lines().count(), 1);
     fs::write(key(&scratch, "n7"), old).expect("it is written");

@@ -454,3 +454,23 @@ fn records_with_one_number_are_ordered_alike_everywhere() {
     }
     assert_eq!(lists.keep(Some(all[0]), all[2]), all[2], "the end of a name counts");
 }
+
+#[test]
+fn a_keeper_that_invents_holders_leaves_room_for_those_of_the_others() {
+    let content = NamedContent { root: content_digest(CONTENTS[0]), length: 1, files: 1 };
+    let record = NameRecord::new(NAME, 1, Some(content), &KEY);
+    let answer = |nodes: Vec<String>| -> Answer {
+        let holder = |node| NameHolder { node, kind: HolderKind::Node, path: Vec::new() };
+        let holders = nodes.into_iter().map(holder).collect();
+        let entry = NameEntry { record: record.clone(), holders };
+        let entries = BTreeMap::from([(NAME.to_owned(), entry)]);
+        Ok(NamesAnswer { entries, ..NamesAnswer::default() })
+    };
+    let lies = answer((0..HOLDERS_MAX).map(|number| format!("invented{number}")).collect());
+    let truth = answer(vec!["n1".to_owned(), "n2".to_owned()]);
+    let found = newest([lies, truth].iter()).remove(NAME).expect("it is told");
+    assert_eq!(found.holders.len(), HOLDERS_MAX);
+    for node in ["n1", "n2"] {
+        assert!(found.holders.iter().any(|holder| holder.node == node), "{node}");
+    }
+}
