@@ -84,11 +84,11 @@ pub fn listen(port: u16, transport: Transport) -> io::Result<TcpListener> {
     let both = || {
         let socket = transport.socket(Domain::IPV6)?;
         socket.set_only_v6(false)?;
-        bind(socket, any6)
+        bind(socket, any6, transport)
     };
     match both() {
         Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
-            bind(transport.socket(Domain::IPV4)?, any4)
+            bind(transport.socket(Domain::IPV4)?, any4, transport)
         }
         result => result,
     }
@@ -102,10 +102,10 @@ pub fn listen_at(address: SocketAddr, transport: Transport) -> io::Result<TcpLis
     if let Some(listening) = world::listen(address.port()) {
         return listening.map(TcpListener::simulated);
     }
-    bind(transport.socket(Domain::for_address(address))?, address)
+    bind(transport.socket(Domain::for_address(address))?, address, transport)
 }
 
-fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
+fn bind(socket: Socket, address: SocketAddr, transport: Transport) -> io::Result<TcpListener> {
     /// The maximum number of connections that wait to be accepted. The kernel allows no more than
     /// `net.core.somaxconn`, 4096 on most systems.
     const BACKLOG: i32 = 4096;
@@ -113,8 +113,11 @@ fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
     const SILENT_S: libc::c_int = 1;
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
-    // On failure silent peers are accepted at once.
-    let _ = defer_accept(&socket, SILENT_S);
+    // With MPTCP, further subflows of a connection would be silent peers: they could not join it.
+    if transport == Transport::Tcp {
+        // On failure silent peers are accepted at once.
+        let _ = defer_accept(&socket, SILENT_S);
+    }
     socket.listen(BACKLOG)?;
     Ok(std::net::TcpListener::from(socket).into())
 }
