@@ -221,13 +221,17 @@ impl HostileFiles {
     /// Sends a request, and returns the answer with the payload, or the error number of the node.
     ///
     /// # Errors
-    /// The error number; 0 if the agent has ended the connection.
+    /// The error number; 0 if the agent has ended the connection, or the request has no reply.
     pub fn ask(&mut self, ask: Ask) -> Result<(Answer, Vec<u8>), u16> {
         self.asked += 1;
+        let has_reply = ask.has_reply();
         let mut frame = vec![0; FRAME_HEAD];
         let request = FileRequest { number: self.asked, ask };
         seal_file_frame(&mut self.channel.sending, &mut frame, &request);
         self.stream.write_all(&frame).map_err(|_| 0_u16)?;
+        if !has_reply {
+            return Err(0);
+        }
         let mut head = [0; FRAME_HEAD];
         self.stream.read_exact(&mut head).map_err(|_| 0_u16)?;
         let mut body = vec![0; length_behind(head, FRAME_MAX).map_err(|_| 0_u16)?];
