@@ -56,9 +56,4 @@ impl KnownMembers {
         state.nodes = nodes;
         state.records = Some(roster.records);
     }
-
-    /// Forgets all members, and the key of this node.
-    pub fn forget(&self) {
-        *self.0.lock() = State::default();
-    }
 }

@@ -15,9 +15,6 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The environment variable with the path of the cluster's key, for agents that are confined to a directory.
 const KEY_VARIABLE: &str = "GARLAND_CLUSTER_KEY";
 
-/// The maximum length of the file of the cluster's key in bytes.
-const KEY_MAX: u64 = 16 << 20;
-
 /// The standing agents of a cluster, and the keys by which they and their names are recognised.
 pub struct Access {
     keys: KeyPair,
@@ -131,7 +128,8 @@ fn read_key(path: &Path) -> Result<Option<ClusterKey>, Failure> {
         failure.hint("`garland up NODES`, where the agents were started, gives them the key again")
     };
     let reading = format!("cannot read {}", path.display());
-    let bytes = private_file::read(path, KEY_MAX).or_nothing(&reading).map_err(hinted)?;
+    let bytes =
+        private_file::read(path, ClusterKey::FILE_MAX).or_nothing(&reading).map_err(hinted)?;
     let parse = |bytes: Vec<u8>| {
         let fault = || format!("{reading}: it is no key of a cluster, or one of another release");
         ClusterKey::parse(&bytes).ok_or_else(|| hinted(Failure::usage(fault())))

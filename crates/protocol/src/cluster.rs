@@ -110,6 +110,9 @@ impl Roster {
 }
 
 impl ClusterKey {
+    /// The maximum length of the file of a key in bytes.
+    pub const FILE_MAX: u64 = 16 << 20;
+
     /// Returns the key's bytes, which [`parse`](Self::parse) reads.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

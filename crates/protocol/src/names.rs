@@ -164,8 +164,6 @@ pub enum NamesOrder {
     /// the agent recognises members, and its node reads names and contents. Sessions of keys that are
     /// no longer in it end. Answered by `End`.
     Members,
-    /// Forget the list of members, and the node's own key. Answered by `End`.
-    NoMembers,
     /// Serve the content of this record, whose manifest was sent before, to members, from this path.
     /// Answered by `End`.
     Register {

@@ -177,7 +177,7 @@ impl NamesOrder {
             Self::Keep(..) => OrderKind::KeepName,
             Self::Digest(_) => OrderKind::DigestPath,
             Self::Locate { .. } => OrderKind::LocatePath,
-            Self::MemberKey { .. } | Self::Members | Self::NoMembers => OrderKind::Membership,
+            Self::MemberKey { .. } | Self::Members => OrderKind::Membership,
         }
     }
 }
@@ -382,8 +382,7 @@ impl Grant {
             | NamesOrder::Digest(_)
             | NamesOrder::Locate { .. }
             | NamesOrder::MemberKey { .. }
-            | NamesOrder::Members
-            | NamesOrder::NoMembers => true,
+            | NamesOrder::Members => true,
         };
         let elsewhere = || self.refused("speak of another node than its own".to_owned());
         if is_of_own_node { Ok(()) } else { Err(elsewhere()) }

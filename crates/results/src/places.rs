@@ -138,8 +138,7 @@ impl Places {
         let bytes = match read()? {
             Some(bytes) => bytes,
             None => {
-                let KeyPair { private, public } = KeyPair::generate();
-                private_file::create(&path, &[private.0, public].concat())
+                private_file::create(&path, &bytes_of(&KeyPair::generate()))
                     .or_nothing(format!("cannot write {shown}"))?;
                 // Another process may have been first: all use the pair in the file.
                 let removed = || Failure::nothing(format!("cannot read {shown}: it was removed"));
@@ -179,6 +178,11 @@ fn parse_keys(bytes: &[u8]) -> Result<KeyPair, String> {
         true => Ok(keys),
         false => Err("it is damaged: its public key is not that of its private key".to_owned()),
     }
+}
+
+/// Returns the bytes of the file of a key pair, which [`parse_keys`] reads.
+fn bytes_of(keys: &KeyPair) -> Vec<u8> {
+    [keys.private.0, keys.public].concat()
 }
 
 /// Creates the directory `path` if missing. Checks that it belongs to this user and that its mode

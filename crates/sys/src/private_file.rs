@@ -112,6 +112,16 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Gives the file `from`, which is on stable storage, the name `to` beside it, in place of a file of
+/// this name; after a failure of the power, too.
+///
+/// # Errors
+/// When the file cannot be renamed, or its directory cannot be synced.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_folder_of(to)
+}
+
 /// A file beside the one that it will become. It is removed when this is dropped.
 struct Temporary {
     path: PathBuf,

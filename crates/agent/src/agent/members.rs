@@ -18,9 +18,6 @@ use crate::names::NamesService;
 use crate::orders::Event;
 use crate::session::Session;
 
-/// The maximum length of the file of a node's key in bytes.
-const CLUSTER_KEY_MAX: u64 = 8 << 20;
-
 impl Agent {
     /// Keeps the list of members, and the key of this node in a private file, by which commands on
     /// this node become a member. Ends the sessions of those that are members no longer, also if the
@@ -54,17 +51,6 @@ impl Agent {
         private_file::replace(path, &key.to_bytes())
     }
 
-    /// Forgets all members, and removes the key of this node.
-    ///
-    /// # Errors
-    /// When the file of the key cannot be removed.
-    pub fn forget_members(&self) -> io::Result<()> {
-        let removed = self.remove_cluster_key();
-        self.members.forget();
-        self.end_sessions_of_strangers();
-        removed
-    }
-
     /// Removes the file with the key of this node, if the agent wrote one. An agent that ends leaves
     /// none.
     ///
@@ -75,7 +61,7 @@ impl Agent {
             return Ok(());
         };
         // Another agent of this node may have written its own one meanwhile.
-        let kept = private_file::read(path, CLUSTER_KEY_MAX)?;
+        let kept = private_file::read(path, ClusterKey::FILE_MAX)?;
         let is_own =
             |bytes: Vec<u8>| ClusterKey::parse(&bytes).is_some_and(|key| key.public == own.public);
         match kept.is_some_and(is_own) {

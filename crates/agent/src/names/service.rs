@@ -117,10 +117,6 @@ fn execute(
             agent.keep_members(roster).map_err(cannot("keep the list of members"))?;
             send(session, NamesEvent::End(Ok(())));
         }
-        NamesOrder::NoMembers => {
-            agent.forget_members().map_err(cannot("remove the key of this node"))?;
-            send(session, NamesEvent::End(Ok(())));
-        }
         NamesOrder::Register { record, path } => {
             register(agent, session, &record, manifest, &path)?;
             send(session, NamesEvent::End(Ok(())));

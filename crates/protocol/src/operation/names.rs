@@ -110,7 +110,6 @@ impl From<&NamesOrder> for Wanted {
             NamesOrder::MemberKey { .. } => Self::Key,
             NamesOrder::Piece(..)
             | NamesOrder::Members
-            | NamesOrder::NoMembers
             | NamesOrder::Register { .. }
             | NamesOrder::Hold(..) => Self::End,
         }

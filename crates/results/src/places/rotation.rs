@@ -4,7 +4,7 @@
 //! is stable before the old one gets its other name, by which all later steps are recognised, and the
 //! old one stays until the caller has ended the agents that obey it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use garland_protocol::KeyPair;
 use garland_sys::{lock, private_file};
 use garland_terminal::failure::{Failure, OrFailure};
 
-use super::{CONTROLLER as CURRENT, KEYS_LENGTH, Places, parse_keys};
+use super::{CONTROLLER as CURRENT, KEYS_LENGTH, Places, bytes_of, parse_keys};
 
 /// The file of the key pair before it, while agents may obey it.
 const OLD: &str = "controller.key.old";
@@ -74,11 +74,10 @@ impl Places {
             _ => write_next(&path(NEXT)).or_nothing("cannot write a new key")?,
         };
         if !was_begun {
-            let kept =
-                fs::hard_link(path(CURRENT), path(OLD)).and_then(|()| sync_folder(&self.state));
+            let kept = private_file::create(&path(OLD), &bytes_of(&current));
             kept.or_nothing(format!("cannot keep the old key as {}", path(OLD).display()))?;
         }
-        let renamed = fs::rename(path(NEXT), path(CURRENT)).and_then(|()| sync_folder(&self.state));
+        let renamed = private_file::rename(&path(NEXT), &path(CURRENT));
         renamed.or_nothing(format!("cannot replace {}", path(CURRENT).display()))?;
         Ok(rotation(current, new, was_begun))
     }
@@ -89,7 +88,7 @@ impl Places {
     /// When its file cannot be removed.
     pub fn finish_rotation(&self, rotation: Rotation) -> Result<(), Failure> {
         let path = self.state.join(OLD);
-        let removed = fs::remove_file(&path).and_then(|()| sync_folder(&self.state));
+        let removed = private_file::remove(&path);
         removed.or_nothing(format!("cannot remove {}", path.display()))?;
         drop(rotation);
         Ok(())
@@ -112,12 +111,8 @@ fn read(path: &Path) -> Result<Option<KeyPair>, Failure> {
 /// Writes a new key pair to `path`, stably.
 fn write_next(path: &Path) -> io::Result<KeyPair> {
     let keys = KeyPair::generate();
-    private_file::replace(path, &[keys.private.0, keys.public].concat())?;
+    private_file::replace(path, &bytes_of(&keys))?;
     Ok(keys)
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 fn take_lock(path: &Path) -> Result<File, Failure> {
@@ -134,6 +129,8 @@ fn take_lock(path: &Path) -> Result<File, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A state directory, removed at the end.
