@@ -1,9 +1,11 @@
 //! A pool of block buffers of bounded number: most of the memory that a copy uses on a node.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use garland_sys::clock;
+use garland_sys::pages::Pages;
 use garland_sys::sync::{Condvar, Mutex};
 
 /// A pool of buffers of one size, each for a whole block.
@@ -15,11 +17,11 @@ pub struct Pool {
 }
 
 /// The memory of a block. Its address is a multiple of [`ALIGNMENT`].
+///
+/// It is a mapping of its own, since an allocator may keep what is given back to it: each thread's
+/// arena that a copy used would stay as large as the copy, beside the next copy's.
 #[derive(Debug)]
-pub struct Buffer {
-    memory: Vec<u8>,
-    start: usize,
-}
+pub struct Buffer(Pages);
 
 #[derive(Debug, Default)]
 struct State {
@@ -54,10 +56,13 @@ pub fn count(size: usize, blocks: u64) -> usize {
 
 impl Buffer {
     fn new(size: usize) -> Self {
-        let memory = vec![0; size + ALIGNMENT];
-        // It is the largest number where a platform does not tell.
-        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        Self { memory, start }
+        match Pages::new(size) {
+            Ok(pages) => Self(pages),
+            // Ends the process, as where a `Vec` finds no memory.
+            Err(_) => handle_alloc_error(
+                Layout::from_size_align(size, ALIGNMENT).unwrap_or(Layout::new::<Self>()),
+            ),
+        }
     }
 }
 
@@ -65,13 +70,13 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.memory[self.start..]
+        &self.0
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..]
+        &mut self.0
     }
 }
 

@@ -1,10 +1,11 @@
-//! Page-aligned memory, which direct I/O requires.
+//! Page-aligned memory, which direct I/O requires, outside of the allocator.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// A page-aligned buffer, zeroed when it is created.
+/// A page-aligned buffer, zeroed when it is created, and given back to the system when it is dropped.
+#[derive(Debug)]
 pub struct Pages {
     start: NonNull<u8>,
     length: usize,

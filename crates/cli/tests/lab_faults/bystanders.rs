@@ -16,6 +16,8 @@ fn commands_fold_and_a_killed_node_is_named() {
     let on_one = "test $(hostname) != n2";
     let said = stage.garland.run(&["exec", &list, "--", "sh", "-c", on_one]).with_code(1);
     assert!(format!("{}{}", said.out, said.err).contains("lab:n2: exit code 1"), "{said:?}");
+    // What guarded the command before may be about to end.
+    garland_testkit::until("the agent alone on n3", || stage.agent("n3").len() == 1);
     let sleep = stage.garland.start(&["exec", "--json", &list, "--", "sleep", "3"]);
     // The agent, the command, and the guard that ends it with the agent.
     garland_testkit::until("the command on n3", || stage.agent("n3").len() == 3);

@@ -102,6 +102,22 @@ fn many_copies_in_all_orders_wait_for_each_other_and_all_succeed() {
     stage.end();
 }
 
+/// A slow disk leaves all buffers of a copy full. What an ended copy leaves to the allocator stays there
+/// beside the buffers of the next two.
+#[test]
+fn agents_keep_to_their_memory_while_slow_disks_fill_all_buffers() {
+    let scratch = Scratch::new("queue-slow");
+    let stage = Stage::of_slow_disks(&scratch, 7, "20MB/s");
+    let files = ["a", "b", "c", "d", "e", "f", "g"];
+    let copies: Vec<Running> =
+        files.iter().map(|name| start(&stage, name, &stage.list())).collect();
+    for copy in copies {
+        stage.assert_memory(&copy.end().with_code(0).json());
+    }
+    assert_files(&stage, &files);
+    stage.end();
+}
+
 #[test]
 fn waiting_heads_that_are_killed_or_interrupted_free_their_places() {
     let scratch = Scratch::new("queue-killed");

@@ -36,24 +36,42 @@ impl<'a> Stage<'a> {
     /// A lab for a test that leaves `copies` files on every node.
     #[track_caller]
     pub fn for_copies(scratch: &'a Scratch, copies: u64) -> Self {
-        let stage = Self::build(scratch, Scale::wanted(copies));
-        let _ = stage.garland.run(&["up", &stage.list()]).with_code(0);
-        stage
+        Self::build(scratch, Scale::wanted(copies), "").with_agents()
+    }
+
+    /// A lab for a test that leaves `copies` files on every node, whose disks write `rate` each.
+    #[track_caller]
+    pub fn of_slow_disks(scratch: &'a Scratch, copies: u64, rate: &str) -> Self {
+        let scale = Scale::wanted(copies);
+        let nodes = scale.nodes;
+        let disks = format!("[[topology.node]]\nnames = \"n[1-{nodes}]\"\ndisk = \"{rate}\"\n");
+        Self::build(scratch, scale, &disks).with_agents()
     }
 
     /// Builds the lab and makes the source.
     #[track_caller]
     pub fn without_agents(scratch: &'a Scratch) -> Self {
-        Self::build(scratch, Scale::wanted(1))
+        Self::build(scratch, Scale::wanted(1), "")
     }
 
-    fn build(scratch: &'a Scratch, scale: Scale) -> Self {
+    #[track_caller]
+    fn with_agents(self) -> Self {
+        let _ = self.garland.run(&["up", &self.list()]).with_code(0);
+        self
+    }
+
+    /// `disks` is what the topology says of the nodes besides their wires.
+    fn build(scratch: &'a Scratch, scale: Scale, disks: &str) -> Self {
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let roots = scale.roots(scratch);
         fs::create_dir_all(&roots).unwrap_or_else(|e| panic!("making {}: {e}", roots.display()));
-        let (nodes, rate) = (scale.nodes.to_string(), format!("{}mbit", scale.mbit));
-        let words = ["--nodes", &nodes, "--rate", &rate, "--roots"].map(Path::new);
-        let lab = TestLab::up(garland, scratch, &[&words[..], &[roots.as_path()]].concat());
+        let Scale { nodes, mbit, .. } = scale;
+        let topology = scratch.path("lab.toml");
+        let text = format!(
+            "version = 1\n[topology]\nshape = \"switch\"\nnodes = {nodes}\nrate = \"{mbit}mbit\"\n{disks}"
+        );
+        fs::write(&topology, text).expect("a topology file can be written");
+        let lab = TestLab::up(garland, scratch, &[&topology, Path::new("--roots"), &roots]);
         let source = scratch.path("source.bin");
         random_file(&source, scale.length, 1);
         Self { base: lab, source, scale, roots }
