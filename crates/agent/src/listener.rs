@@ -252,3 +252,6 @@ fn pass_on(member: &CopyContext, hop: Hop, stream: TcpStream) {
     }
     lane.post(LaneCommand::Link(side, hop.epoch, stream));
 }
+
+#[cfg(test)]
+mod revocation;

@@ -444,8 +444,11 @@ impl Session {
     /// Waits for another connection after one that ended, by an error or by the head's end.
     ///
     /// # Errors
-    /// When the head is gone.
+    /// When the head is gone, or the session was ended here.
     fn renew(&self, incoming: &mut Incoming, broken_by: Option<io::Error>) -> io::Result<()> {
+        if self.is_over() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         // A head whose kernel closed the connection has ended.
         let is_broken = self.is_broken.load(Ordering::SeqCst) || broken_by.is_some();
         let has_ended = TcpInfo::of(&incoming.stream).map_or(true, |info| info.peer_closed);

@@ -70,10 +70,12 @@ impl Agent {
         }
     }
 
-    /// Ends the sessions of former members, and with them their connections for files.
+    /// Ends the sessions of former members, and of those whose key is that of another node now, and
+    /// with them their connections for files.
     fn end_sessions_of_strangers(&self) {
         let is_stranger = |key: &PublicKey, session: &Session| {
-            session.grant().role == Role::Member && self.members.grant(key).is_none()
+            session.grant().role == Role::Member
+                && self.grant(key).as_ref() != Some(session.grant())
         };
         let open = self.open.lock();
         let strangers = open.iter().filter(|((key, _), session)| is_stranger(key, session));
@@ -98,6 +100,10 @@ impl Agent {
         let mut names = NamesService::new(&controller);
         let mut mounts = files::Mounts::new(self);
         while let Ok(Event::Order(order)) = given.recv() {
+            // The key may have been changed after the order was admitted.
+            if self.grant(&session.caller.key).as_ref() != Some(session.grant()) {
+                break;
+            }
             match order.into_order() {
                 ToAgent::Names(order) => names.obey(order),
                 ToAgent::Files(order) => mounts.open(session, order),
