@@ -14,6 +14,9 @@ use anyhow::{Context, Result, bail};
 /// installed.
 pub type Need = (&'static str, &'static str);
 
+/// What the soak with hostile peers needs besides: it names every file that a process opens.
+pub const HOSTILE: &[Need] = &[("fatrace", "fatrace")];
+
 /// The packages that the tests need: tools of labs, and launchers and tools that Garland works with.
 pub const TESTS: &[Need] = &[
     ("iproute2", "ip"),

@@ -80,11 +80,13 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
 }
 
 /// Has peers with keys of all roles send random orders, requests and bytes for ten minutes, while
-/// copies are made: no file that nobody was given is opened, and no agent grows.
+/// copies are made: no file that nobody was given is opened, neither agents nor heads grow, and copies take
+/// no longer. Nothing else should use the processors.
 ///
 /// # Errors
-/// If one of that was found.
+/// If one of that was found, or a package cannot be installed.
 pub(crate) fn soak_hostile(root: &Path) -> Result<()> {
+    packages::install(packages::HOSTILE)?;
     let mut command = printing(root, "garland", "sessions");
     command.arg("hostile::").env("GARLAND_SOAK", seed().to_string());
     steps::watched(&mut command)

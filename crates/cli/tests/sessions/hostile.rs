@@ -1,16 +1,21 @@
 //! Peers with real keys of all roles that keep to no rule, at random and all at once: no file outside
 //! of what is theirs is opened, agents stay small, and copies go on.
 
+mod opened;
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{Ask, Changes, FileRef, KeyPair, Message, NewKind, OpenFlags, PublicKey};
+use garland_protocol::{
+    Ask, Changes, FileRef, KeyPair, Message, NewKind, OpenFlags, PublicKey, ReadyLine,
+};
 use garland_sys::clock;
-use garland_testkit::{Chance, HostileFiles, HostileNode, Process, Scratch, random_file};
-use rustix::fs::inotify;
+use garland_testkit::{Chance, Garland, HostileFiles, HostileNode, Scratch, random_file};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
+use self::opened::{Opened, OpenedPaths};
 use super::garland;
 use super::roles::{Field, farm_agent, orders, ready, root_of_content};
 
@@ -23,6 +28,12 @@ const MESSAGES_PER_S: u64 = 2000;
 /// The most memory that an agent may have, without that of its program, in bytes.
 const AGENT_MAX: u64 = 64 << 20;
 
+/// The most memory that a head may have beside hostile peers, more than without, in bytes.
+const HEAD_MORE_MAX: u64 = 100 << 20;
+
+/// How much longer a copy at 200 Mbit/s may take beside hostile peers; only a soak looks at it.
+const LONGER_MAX: f64 = 1.1;
+
 /// A key, and the agent that knows it.
 #[derive(Clone)]
 struct Entry {
@@ -33,9 +44,18 @@ struct Entry {
     is_controller: bool,
 }
 
+fn is_soak() -> bool {
+    std::env::var_os("GARLAND_SOAK").is_some()
+}
+
 /// The time for which peers are hostile: a few seconds, ten minutes in a soak.
 fn time() -> Duration {
-    Duration::from_secs(if std::env::var_os("GARLAND_SOAK").is_some() { 600 } else { 6 })
+    Duration::from_secs(if is_soak() { 600 } else { 6 })
+}
+
+/// The bytes of a copied file: at 200 Mbit/s a fifth of a second, four seconds in a soak.
+fn file_length() -> u64 {
+    if is_soak() { 100_000_000 } else { 5_000_000 }
 }
 
 fn seed() -> u64 {
@@ -55,30 +75,16 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     }
     let opened = Opened::watch(&private);
     let root = root_of_content(&mut field.member("local1", "local2"));
-    let entry = |node: &str, ours: KeyPair, is_controller: bool| Entry {
-        port: field.port(node),
-        theirs: field.agent_key(node),
-        ours,
-        is_controller,
-    };
-    let farm_line = ready(&farm);
-    let entries = [
-        entry("local1", field.controller(), true),
-        entry("local1", field.cluster_key("local1").keys(), false),
-        entry("local1", field.cluster_key("local2").keys(), false),
-        Entry {
-            port: farm_line.port,
-            theirs: farm_line.key,
-            ours: farm_keys,
-            is_controller: false,
-        },
-    ];
+    let entries = entries(&field, &ready(&farm), farm_keys);
     let source = scratch.path("source");
-    random_file(&source, 5_000_000, 3);
+    random_file(&source, file_length(), 3);
+    let copy = |number: usize| copied(&garland, &source, number);
+    let in_peace: Vec<Copied> = (0..if is_soak() { 9 } else { 1 }).map(copy).collect();
     let agents = [garland.agent("local1"), farm.process()];
+    let all_opened = is_soak().then(|| OpenedPaths::of(&agents));
     let over = AtomicBool::new(false);
     let said = AtomicU64::new(0);
-    let mut copies = 0;
+    let mut copies = Vec::new();
     std::thread::scope(|scope| {
         for (number, entry) in (0..).zip(&entries) {
             for peer in 0..PEERS {
@@ -89,29 +95,101 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
         }
         let until_ns = clock::after(time());
         while !clock::until(until_ns).is_zero() {
-            let path = source.to_str().expect("a path of text");
-            let to = format!("local[1-2]:/copy{}", copies % 2);
-            field.run(&["cp", "--bwlimit", "25MB/s", "-q", path, &to]);
-            copies += 1;
+            copies.push(copy(copies.len()));
         }
         over.store(true, Ordering::Relaxed);
     });
+    let said = said.load(Ordering::Relaxed);
+    let before = Copied::of_all(&in_peace);
+    let beside = Copied::of_all(&copies);
+    println!("{said} messages in {:?} beside {} copies", time(), copies.len());
+    println!("one took {:.3} s, before {:.3} s", beside.seconds, before.seconds);
+    println!("memory of the head: {} bytes, before {}", beside.memory, before.memory);
+    assert!(beside.memory < before.memory + HEAD_MORE_MAX, "the head grows");
     for agent in &agents {
         let memory = agent.peak_memory().saturating_sub(agent.memory_of_files());
+        println!("memory of an agent: {memory} bytes");
         assert!(memory < AGENT_MAX, "{} has had {memory} bytes", agent.command);
     }
-    let said = said.load(Ordering::Relaxed);
-    println!(
-        "{said} messages beside {copies} copies; memory {:?}",
-        agents.each_ref().map(Process::peak_memory)
-    );
     assert_eq!(opened.count(), 0, "a file that nobody was given was opened");
+    if let Some(all_opened) = all_opened {
+        let strange = all_opened.end().into_iter().filter(|path| !is_given(path, &scratch));
+        let strange: Vec<String> = strange.collect();
+        assert!(strange.is_empty(), "opened: {strange:#?}");
+    }
     for node in ["local1", "local2"] {
         let copied = fs::read(scratch.root(node).join("copy0")).expect("it was copied");
         assert!(copied == fs::read(&source).expect("it is there"), "{node}");
     }
     drop(farm);
     field.end();
+    if is_soak() {
+        assert!(said >= time().as_secs() * MESSAGES_PER_S * 9 / 10, "the peers were too slow");
+        assert!(beside.seconds <= LONGER_MAX * before.seconds, "copies take longer");
+    }
+}
+
+/// Returns a key of each role, with the agents that know it.
+fn entries(field: &Field<'_>, farm: &ReadyLine, farm_keys: KeyPair) -> [Entry; 4] {
+    let entry = |ours: KeyPair, is_controller: bool| Entry {
+        port: field.port("local1"),
+        theirs: field.agent_key("local1"),
+        ours,
+        is_controller,
+    };
+    [
+        entry(field.controller(), true),
+        entry(field.cluster_key("local1").keys(), false),
+        entry(field.cluster_key("local2").keys(), false),
+        Entry { port: farm.port, theirs: farm.key, ours: farm_keys, is_controller: false },
+    ]
+}
+
+/// What a copy took.
+struct Copied {
+    seconds: f64,
+    /// The largest memory of the head that was seen, in bytes.
+    memory: u64,
+}
+
+impl Copied {
+    /// Returns the median of the times, and the largest memory.
+    fn of_all(copies: &[Self]) -> Self {
+        let mut seconds: Vec<f64> = copies.iter().map(|copy| copy.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        let memory = copies.iter().map(|copy| copy.memory).max().unwrap_or(0);
+        Self { seconds: seconds[seconds.len() / 2], memory }
+    }
+}
+
+/// Copies the source to both nodes at 200 Mbit/s.
+fn copied(garland: &Garland<'_>, source: &Path, number: usize) -> Copied {
+    let source = source.to_str().expect("a path of text");
+    let to = format!("local[1-2]:/copy{}", number % 2);
+    let began_ns = clock::now_ns();
+    let mut head = garland.start(&["cp", "--whole", "--bwlimit", "25MB/s", "-q", source, &to]);
+    let mut memory = 0;
+    while head.is_running() {
+        memory = memory.max(head.process().peak_memory());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let seconds = (clock::now_ns() - began_ns) as f64 / 1e9;
+    let _ = head.end().with_code(0);
+    Copied { seconds, memory }
+}
+
+/// Returns whether an agent may open a path while it serves these peers: what the system has for all, what
+/// was published, what is copied, the directories of the farm's jobs, and the agents' own state.
+fn is_given(path: &str, scratch: &Scratch) -> bool {
+    let Some(inside) = path.strip_prefix(scratch.folder().to_str().expect("a path of text")) else {
+        return path == "/"
+            || ["/proc/", "/sys/", "/dev/", "/etc/"].iter().any(|of| path.starts_with(of));
+    };
+    let of_controllers = ["/roots/local1/copy", "/roots/local1/.copy", "/roots/local1/.examined."];
+    let of_nodes = ["/roots/local1/model", "/root/jobs"];
+    [&of_controllers[..], &of_nodes].concat().iter().any(|of| inside.starts_with(of))
+        || ["/roots/local1", "/root"].contains(&inside)
+        || inside.starts_with("/state") && !inside.ends_with("controller.key")
 }
 
 /// Sends random orders, requests and bytes in random sequences of sessions until it is over.
@@ -123,8 +201,19 @@ fn be_hostile(
     said: &AtomicU64,
 ) {
     let orders = orders("local1");
+    // All on one processor: the other one is left to those who mean well.
+    let mut processor = CpuSet::new();
+    processor.set(0);
+    sched_setaffinity(None, &processor).expect("a thread may choose");
     // All peers together, with as many threads as entries have peers.
     let pause = Duration::from_micros(1_000_000 * 4 * PEERS / MESSAGES_PER_S);
+    // What a peer has waited for an answer it makes up for, up to a second.
+    let mut next_ns = clock::now_ns();
+    let mut pace = || {
+        let next = next_ns + pause.as_nanos() as u64;
+        next_ns = next.max(clock::now_ns().saturating_sub(1_000_000_000));
+        std::thread::sleep(clock::until(next_ns));
+    };
     while !over.load(Ordering::Relaxed) {
         let Ok(mut peer) = HostileNode::open(entry.port, &entry.ours, &entry.theirs) else {
             std::thread::sleep(pause);
@@ -136,7 +225,7 @@ fn be_hostile(
                 break;
             }
             said.fetch_add(1, Ordering::Relaxed);
-            std::thread::sleep(pause);
+            pace();
             match chance.below(10) {
                 0..=3 => peer.order(&orders[chance.below(orders.len() as u64) as usize]),
                 4 => {
@@ -209,34 +298,5 @@ fn ask(root: [u8; 32], chance: &mut Chance) -> Ask {
         9 => Ask::Change(FileRef::Path(path), Changes { mode: Some(0o666), ..Changes::default() }),
         10 => Ask::Remove(path),
         _ => Ask::Close(chance.below(9)),
-    }
-}
-
-/// What is opened in some directories.
-struct Opened(rustix::fd::OwnedFd);
-
-impl Opened {
-    fn watch(folders: &[impl AsRef<Path>]) -> Self {
-        let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-        let fd = inotify::init(flags).expect("an instance is left");
-        let events = inotify::WatchFlags::OPEN
-            | inotify::WatchFlags::MODIFY
-            | inotify::WatchFlags::ATTRIB
-            | inotify::WatchFlags::DELETE
-            | inotify::WatchFlags::CREATE
-            | inotify::WatchFlags::MOVE;
-        for folder in folders {
-            let _ = inotify::add_watch(&fd, folder.as_ref(), events).expect("it is there");
-        }
-        Self(fd)
-    }
-
-    /// Returns the number of events so far.
-    fn count(&self) -> usize {
-        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.0, &mut buffer);
-        std::iter::from_fn(|| reader.next().ok().map(|event| format!("{event:?}")))
-            .inspect(|event| println!("opened: {event}"))
-            .count()
     }
 }
