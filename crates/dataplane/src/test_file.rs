@@ -28,6 +28,9 @@ const NAME: &str = "garland-disk";
 const RESERVE_PART: u64 = 20;
 const RESERVE_MAX: u64 = 4 << 30;
 
+/// A file of up to this part of the free space does no harm, however little that is.
+const HARMLESS_PART: u64 = 100;
+
 /// A file for a test. It vanishes when it is dropped or the process exits.
 #[derive(Debug)]
 pub struct TestFile {
@@ -97,13 +100,15 @@ fn refuse_to_fill(
     free: u64,
     reserve: u64,
 ) -> Result<(), StoreError> {
-    if size.checked_add(reserve).is_some_and(|needed| needed <= free) {
+    let harmless = free / HARMLESS_PART;
+    if size <= harmless || size.checked_add(reserve).is_some_and(|needed| needed <= free) {
         return Ok(());
     }
+    let most = bytes::format(harmless.max(free.saturating_sub(reserve)));
     let [size, free, reserve] = [size, free, reserve].map(bytes::format);
     Err(StoreError::Failed(format!(
         "not enough space on {path}: the test needs {size} and leaves {reserve} free, but only \
-         {free} are free; use a smaller file"
+         {free} are free; use a file of up to {most}"
     )))
 }
 
@@ -179,5 +184,12 @@ mod tests {
         assert!(refuse_to_fill(&"/", 90, 100, 10).is_ok());
         assert!(refuse_to_fill(&"/", 91, 100, 10).is_err());
         assert!(refuse_to_fill(&"/", u64::MAX, 100, 10).is_err());
+    }
+
+    #[test]
+    fn a_full_disk_takes_a_small_file() {
+        assert!(refuse_to_fill(&"/", 40 << 10, 4 << 20, 8 << 20).is_ok());
+        let error = refuse_to_fill(&"/", 8 << 20, 400 << 20, 800 << 20).unwrap_err();
+        assert!(error.to_string().ends_with("use a file of up to 4.00 MiB"), "{error}");
     }
 }

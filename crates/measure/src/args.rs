@@ -186,7 +186,8 @@ pub struct Disk {
 
 const DISK_HELP: &str = "\
 The test writes only to a file of its own in PATH. The file has no name, so nothing is left behind,
-however the test ends. The test leaves 5 % of the file system free, or 4 GiB if that is less.
+however the test ends. The test leaves 5 % of the file system free, or 4 GiB if that is less;
+a file of a hundredth of what is free is always taken.
 
 Sequential operations are 1 MiB long, random operations 4 KiB. \"Cached\" operations use the page
 cache: reads start with none of the file in it (checked with cachestat or mincore), and writes

@@ -107,7 +107,7 @@ fn many_copies_in_all_orders_wait_for_each_other_and_all_succeed() {
 #[test]
 fn agents_keep_to_their_memory_while_slow_disks_fill_all_buffers() {
     let scratch = Scratch::new("queue-slow");
-    let stage = Stage::of_slow_disks(&scratch, 7, "20MB/s");
+    let stage = Stage::of_slow_disks(&scratch, 7, "12MB/s");
     let files = ["a", "b", "c", "d", "e", "f", "g"];
     let copies: Vec<Running> =
         files.iter().map(|name| start(&stage, name, &stage.list())).collect();

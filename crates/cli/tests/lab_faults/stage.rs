@@ -39,11 +39,11 @@ impl<'a> Stage<'a> {
         Self::build(scratch, Scale::wanted(copies), "").with_agents()
     }
 
-    /// A lab for a test that leaves `copies` files on every node, whose disks write `rate` each.
+    /// A lab of few nodes for a test that leaves `copies` files on each, whose disks write `rate`.
     #[track_caller]
     pub fn of_slow_disks(scratch: &'a Scratch, copies: u64, rate: &str) -> Self {
-        let scale = Scale::wanted(copies);
-        let nodes = scale.nodes;
+        let nodes = 3;
+        let scale = Scale { nodes, ..Scale::wanted(copies) };
         let disks = format!("[[topology.node]]\nnames = \"n[1-{nodes}]\"\ndisk = \"{rate}\"\n");
         Self::build(scratch, scale, &disks).with_agents()
     }
