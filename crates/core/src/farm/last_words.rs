@@ -33,6 +33,20 @@ pub fn last_words(said: &[u8]) -> Vec<Text> {
     lines
 }
 
+/// Returns the last ones of lines that another machine says are these: as many as
+/// [`last_words`] returns. One that is too long ends them.
+pub fn limited(lines: Vec<Text>) -> Vec<Text> {
+    let mut left = BYTES;
+    let fitting = |line: &Text| {
+        let fits = line.bytes().len() <= left;
+        left = left.saturating_sub(line.bytes().len());
+        fits
+    };
+    let mut last: Vec<Text> = lines.into_iter().rev().take(LINES).take_while(fitting).collect();
+    last.reverse();
+    last
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +64,15 @@ mod tests {
         let many: String = (0..100).map(|number| format!("line {number}\n")).collect();
         let kept = words(many.as_bytes());
         assert_eq!((kept.len(), kept[0].as_str(), kept[7].as_str()), (8, "line 92", "line 99"));
+    }
+
+    #[test]
+    fn what_another_machine_says_is_limited_likewise() {
+        let own = last_words(b"one\ntwo\n");
+        assert_eq!(limited(own.clone()), own);
+        assert_eq!(limited(vec![Text::from("x"); 70_000]).len(), LINES);
+        let long = Text::from("x".repeat(BYTES + 1).as_str());
+        assert_eq!(limited(vec![long, Text::from("end")]), [Text::from("end")]);
     }
 
     #[test]

@@ -17,6 +17,9 @@ use super::held::Held;
 /// itself.
 pub const OF_FILES: u64 = 1 << 62;
 
+/// The maximum length of a path in bytes: PATH_MAX of Linux.
+const PATH_MAX: usize = 4096;
+
 /// What identifies a file of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -78,13 +81,19 @@ impl Inode {
         Arc::new(Self { number, peer: key.peer, key: Some(key), flow, place })
     }
 
-    /// Returns the path relative to the node's root; `None` if no name is known.
+    /// Returns the path relative to the node's root; `None` if no name is known, or the path is too
+    /// long.
     pub fn path(self: &Arc<Self>) -> Option<Vec<u8>> {
         let mut names = Vec::new();
+        let mut length = 0;
         let mut at = Arc::clone(self);
         while at.key.is_some() {
             let place = at.place();
             let above = Arc::clone(place.above.as_ref()?);
+            length += place.name.len() + 1;
+            if length > PATH_MAX {
+                return None;
+            }
             names.push(place.name.clone());
             drop(place);
             at = above;
@@ -107,6 +116,20 @@ impl Inode {
     /// Locks and returns the data in transit.
     pub fn flow(&self) -> MutexGuard<'_, Flow> {
         self.flow.lock()
+    }
+
+    /// Returns whether this inode is `other`, or lies below it.
+    pub fn is_below(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let mut at = Some(Arc::clone(self));
+        // No more directories than a path can have.
+        for _ in 0..PATH_MAX {
+            match at {
+                Some(inode) if Arc::ptr_eq(&inode, other) => return true,
+                Some(inode) => at = inode.above(),
+                None => return false,
+            }
+        }
+        true
     }
 
     /// Returns the directory that contains the inode; `None` if no name is known.

@@ -53,8 +53,12 @@ impl Inodes {
             }
         };
         inode.look_up();
-        inode.set_name(above, name);
-        table.by_name.insert((above.number, name.to_vec()), Arc::clone(&inode));
+        // A node may show a directory within itself: one that is bound there, or none that there is. Its
+        // path stays the one that leads to it from outside.
+        if !above.is_below(&inode) {
+            inode.set_name(above, name);
+            table.by_name.insert((above.number, name.to_vec()), Arc::clone(&inode));
+        }
         inode
     }
 
@@ -163,6 +167,27 @@ mod tests {
         assert_eq!(inodes.tell(&root, b"a", &attr(5)).number, one.number, "the same as before");
         inodes.forget(16, 9);
         assert!(inodes.find(16).is_some(), "a node's root stays");
+    }
+
+    #[test]
+    fn a_directory_within_itself_keeps_its_path_from_outside() {
+        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        let folder = inodes.tell(&root, b"a", &attr(1));
+        let below = inodes.tell(&folder, b"b", &attr(2));
+        assert!(Arc::ptr_eq(&inodes.tell(&folder, b"b", &attr(1)), &folder));
+        assert!(Arc::ptr_eq(&inodes.tell(&below, b"c", &attr(1)), &folder));
+        assert_eq!((folder.path().unwrap(), below.path().unwrap()), (b"a".into(), b"a/b".into()));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_none() {
+        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        let mut folder = Arc::clone(&root);
+        for depth in 1..=17 {
+            assert!(folder.path().is_some());
+            folder = inodes.tell(&folder, &[b'x'; 255], &attr(depth));
+        }
+        assert_eq!(folder.path(), None);
     }
 
     #[test]

@@ -328,21 +328,28 @@ impl<'a> FarmHead<'a> {
                 self.farm.returned(node, &jobs);
             }
             FarmEvent::Results(number, files) => {
-                if let Some(live) = running(number).and_then(|job| self.live.get_mut(&job)) {
+                let Some(job) = running(number) else { return };
+                let wanted = self.farm.jobs()[job].outputs.len();
+                if let Some(live) = self.live.get_mut(&job) {
+                    // One more than can be right is enough to tell that they are wrong.
+                    let most = wanted.max(live.state.len()) + 1;
                     live.outputs.extend(files);
+                    live.outputs.truncate(most);
                 }
             }
             FarmEvent::Ended(ends) => {
                 ends.into_iter().for_each(|end| self.ended(node, end, now_ns));
             }
             FarmEvent::Used { at_ns, jobs } => {
+                // Measured only for moves.
+                let Some(mover) = &mut self.mover else { return };
+                mover.measured();
                 for (number, used_ns) in jobs {
                     let live = self.places.get(&number).and_then(|job| self.live.get_mut(job));
-                    live.filter(|live| live.node == node)
-                        .into_iter()
-                        .for_each(|live| live.cpu.note(at_ns, used_ns));
+                    if let Some(live) = live.filter(|live| live.node == node) {
+                        live.cpu.note(at_ns, used_ns);
+                    }
                 }
-                self.mover.iter_mut().for_each(Mover::measured);
             }
             FarmEvent::Left(end) => self.left(node, end, now_ns),
             FarmEvent::Stays(number, why) => {

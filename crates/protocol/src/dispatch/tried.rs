@@ -1,7 +1,10 @@
 //! The result of one attempt at a job.
 
 use crate::farm::TaskEnd;
-use garland_core::farm::{Engine, Job, Outcome, Record, Text};
+use garland_core::farm::{Engine, Job, Outcome, Record, Text, last_words};
+
+/// The most bytes of a node's reason why a job failed. A run keeps the reasons of all its jobs.
+const REASON_MAX: usize = 1024;
 
 /// The result of one attempt at a job. Times are in seconds since the run began; a value is `None`
 /// if the attempt ended before it was known.
@@ -46,8 +49,11 @@ impl Try {
             cpu: Some(end.cpu_ns as f64 / 1e9),
             memory: Some(end.memory),
             bytes_out: end.bytes_out,
-            last_words: end.last_words,
-            ..Self::failed(end.outcome)
+            last_words: last_words::limited(end.last_words),
+            ..Self::failed(match end.outcome {
+                Outcome::Failed(reason) => Outcome::Failed(shortened(reason)),
+                ended => ended,
+            })
         }
     }
 
@@ -82,4 +88,10 @@ impl Try {
             moves: Vec::new(),
         }
     }
+}
+
+/// Returns the beginning of a reason.
+fn shortened(mut reason: String) -> String {
+    reason.truncate(reason.floor_char_boundary(REASON_MAX));
+    reason
 }

@@ -9,6 +9,9 @@ const WINDOW_NS: u64 = 5_000_000_000;
 /// a limit of CPU time stops processes and lets them go on many times a second.
 const WINDOW_MIN_NS: u64 = 1_900_000_000;
 
+/// The most samples that are kept of a job: more than a node takes in [`WINDOW_NS`].
+const SAMPLES_MAX: usize = 32;
+
 /// The CPU time of a running job.
 #[derive(Clone, Debug, Default)]
 pub struct CpuUse {
@@ -25,10 +28,18 @@ impl CpuUse {
         Self { before, samples: VecDeque::new() }
     }
 
-    /// Notes the CPU time of the job on this node at a time of the node's clock, in nanoseconds.
+    /// Notes the CPU time of the job on this node at a time of the node's clock, in nanoseconds. A
+    /// time that is not later than the one before is ignored: no clock tells it.
     pub fn note(&mut self, at_ns: u64, used_ns: u64) {
+        if self.samples.back().is_some_and(|(last_ns, _)| at_ns <= *last_ns) {
+            return;
+        }
         self.samples.push_back((at_ns, used_ns));
-        self.samples.retain(|(then_ns, _)| at_ns.saturating_sub(*then_ns) <= WINDOW_NS);
+        while self.samples.len() > SAMPLES_MAX
+            || self.samples.front().is_some_and(|(then_ns, _)| at_ns - then_ns > WINDOW_NS)
+        {
+            let _ = self.samples.pop_front();
+        }
     }
 
     /// Returns the CPU time of the job's work so far, in seconds, and the number of processors that
