@@ -93,7 +93,7 @@ impl Run {
     }
 
     /// Finds a run as [`Run::find`] does, for a command that does what the run's files say. A run
-    /// that was named by a path must be this user's alone.
+    /// that was named by a path must be this user's alone, with all that is in its directory.
     ///
     /// # Errors
     /// Those of [`Run::find`], and when another user may have written the run's files.
@@ -111,10 +111,12 @@ impl Run {
         // A link on the way may lead elsewhere when the files are read.
         let looking = || format!("cannot inspect {shown}");
         let folder = run.folder.canonicalize().or_nothing(looking())?;
-        let file = std::fs::symlink_metadata(folder.join(needed)).or_nothing(looking())?;
-        let of_file = || Some(format!("{needed}: {}", ownership::fault_of_file(&file)?));
-        let fault = ownership::fault_of_own_folder(&folder).or_nothing(looking())?;
-        if let Some(why) = fault.or_else(of_file) {
+        // Each file that a command reads, or writes through, may say what is run.
+        let fault = match ownership::fault_of_own_folder(&folder).or_nothing(looking())? {
+            None => ownership::fault_of_contents(&folder).or_nothing(looking())?,
+            fault => fault,
+        };
+        if let Some(why) = fault {
             return Err(Failure::usage(format!("the run {shown} is not used: {why}")).hint(
                 "its files say what is run on this machine: read them first, then start the command anew",
             ));

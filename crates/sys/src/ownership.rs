@@ -2,7 +2,7 @@
 //! directory that another user owns, may write to, or may replace says what that user wants.
 
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
@@ -33,6 +33,41 @@ pub fn fault_of_own_folder(path: &Path) -> io::Result<Option<String>> {
     for folder in path.ancestors().skip(1) {
         if let Some(why) = fault_of_folder(&fs::symlink_metadata(folder)?) {
             return Ok(Some(format!("{why} ({})", folder.display())));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns why something in the directory `path`, or in one of its directories, may hold what another
+/// user wrote, or lead to it; none if all is this user's alone.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub fn fault_of_contents(path: &Path) -> io::Result<Option<String>> {
+    // What is missing was removed since it was listed.
+    let is_gone = |error: &io::Error| error.kind() == ErrorKind::NotFound;
+    let entries = match fs::read_dir(path) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let file = match fs::symlink_metadata(&path) {
+            Err(error) if is_gone(&error) => continue,
+            file => file?,
+        };
+        // A link is this user's and leads to what is not.
+        let fault = match file.is_symlink() {
+            true => Some("it is a symbolic link".to_owned()),
+            false => fault_of_file(&file),
+        };
+        if let Some(why) = fault {
+            return Ok(Some(format!("{}: {why}", path.display())));
+        }
+        if file.is_dir()
+            && let Some(why) = fault_of_contents(&path)?
+        {
+            return Ok(Some(why));
         }
     }
     Ok(None)
@@ -139,5 +174,31 @@ mod tests {
         set(&base, 0o777).unwrap();
         assert!(fault().is_some_and(|why| why.contains("may replace it")), "{:?}", fault());
         fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn what_others_wrote_in_a_folder_of_ones_own_is_named() {
+        let folder = std::env::temp_dir().join(format!("garland-contents-{}", std::process::id()));
+        let inner = folder.join("output");
+        let file = inner.join("1");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(&file, b"").unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        set(&inner, 0o755).unwrap();
+        set(&file, 0o644).unwrap();
+        let fault = || fault_of_contents(&folder).unwrap();
+        assert_eq!(fault(), None);
+        for path in [&file, &inner] {
+            let former = fs::metadata(path).unwrap().permissions();
+            set(path, 0o757).unwrap();
+            let why = fault().unwrap_or_default();
+            let named = format!("{}: other users may write to it (mode 0757)", path.display());
+            assert_eq!(why, named);
+            fs::set_permissions(path, former).unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", folder.join("result.json")).unwrap();
+        let why = fault().unwrap_or_default();
+        assert!(why.ends_with("result.json: it is a symbolic link"), "{why}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -2,9 +2,9 @@
 //! is either there as a whole or not at all, after a failure of the power, too. A file that cannot
 //! be read is never taken for one that is missing, since whoever did so would replace it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
@@ -14,6 +14,9 @@ use crate::{process, random};
 
 /// The mode of private files.
 const MODE: u32 = 0o600;
+
+/// The mode of directories that are created for them.
+const FOLDER_MODE: u32 = 0o700;
 
 /// The permissions that a private file gives to nobody but its owner.
 const OF_OTHERS: u32 = 0o077;
@@ -98,6 +101,15 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// When the file cannot be written.
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Temporary::write(path, bytes)?.rename(path)
+}
+
+/// Creates the directory `path`, and those above it, unless they exist. Only this user can enter what
+/// this creates.
+///
+/// # Errors
+/// When one of them can be neither created nor found.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
 }
 
 /// Removes a file, if there is one, for good: it does not come back after a failure of the power.

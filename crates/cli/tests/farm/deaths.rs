@@ -1,6 +1,8 @@
 //! Nodes and controllers that die in mid-run.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::PathBuf;
 
 use garland_testkit::{Garland, Scratch, until};
 
@@ -134,6 +136,50 @@ fn the_user_may_give_up_and_go_on() {
     let said = garland.run(&["farm", "run", "--resume"]).with_code(0);
     assert!(said.out.contains("8 of 8 jobs done"), "{}", said.out);
     scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_another_user_may_have_written_in_a_run_is_not_resumed() {
+    let scratch = Scratch::new("farm-foreign");
+    list(&scratch, "jobs", "echo out; touch ran; exit 1\n");
+    let garland = garland(&scratch);
+    let _ = garland.run(&["farm", "run", "jobs"]).with_code(3);
+    let forget = || fs::remove_file(scratch.path("ran"));
+    forget().expect("the job ran");
+    let run = only_run(&garland);
+    let asked = run.to_str().expect("a path of text");
+    let refused = |why: &str| {
+        let said = garland.run(&["farm", "run", "--resume", asked]).with_code(2);
+        assert!(said.err.contains("is not used: ") && said.err.contains(why), "{}", said.err);
+        assert!(!scratch.path("ran").exists(), "{why}: {}", said.err);
+    };
+    // Others read and write none of them, whatever the umask.
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&run).unwrap().map(|it| it.unwrap().path()).collect();
+    files.push(run.join("output/1"));
+    for file in &files {
+        let mode = fs::metadata(file).unwrap().mode();
+        assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", file.display());
+    }
+    for name in ["farm.json", "jobs.jsonl", "journal.jsonl", "output", "output/1"] {
+        let path = run.join(name);
+        let former = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o746)).unwrap();
+        refused(&format!("{name}: other users may write to it (mode 0746)"));
+        fs::set_permissions(&path, former).unwrap();
+        // Only root can give a file to another user.
+        if chown(&path, Some(65534), None).is_ok() {
+            refused(&format!("{name}: it belongs to user 65534"));
+            chown(&path, Some(0), None).unwrap();
+        }
+    }
+    let jobs = run.join("jobs.jsonl");
+    fs::rename(&jobs, scratch.path("theirs")).unwrap();
+    symlink(scratch.path("theirs"), &jobs).unwrap();
+    refused("jobs.jsonl: it is a symbolic link");
+    fs::rename(scratch.path("theirs"), &jobs).unwrap();
+    let _ = garland.run(&["farm", "run", "--resume", asked]).with_code(3);
+    forget().expect("one's own run is resumed");
 }
 
 #[test]

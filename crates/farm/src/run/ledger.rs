@@ -11,7 +11,7 @@ use garland_sys::channel::{Sender, channel};
 use garland_sys::lock::{self, Lock};
 use garland_sys::sync::Mutex;
 use garland_sys::threads::JoinHandle;
-use garland_sys::{clock, threads};
+use garland_sys::{clock, private_file, threads};
 
 use super::json_lines;
 use garland_results::run::Run;
@@ -176,10 +176,11 @@ impl Ledger {
         let folder = self.folder.join(OUTPUT);
         if !self.has_output {
             // If this fails, the write below reports it.
-            let _ = fs::create_dir_all(&folder);
+            let _ = private_file::create_folder(&folder);
             self.has_output = true;
         }
-        if let Err(error) = fs::write(folder.join(job.to_string()), output) {
+        let path = folder.join(job.to_string());
+        if let Err(error) = private_file::replace_unsynced(&path, output) {
             garland_terminal::errln!(
                 "cannot write the output of job {job}: {}",
                 garland_sys::error::reason(&error)

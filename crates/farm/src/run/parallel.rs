@@ -1,6 +1,5 @@
 //! The engine `parallel`: runs jobs with GNU parallel, which logs in over ssh for every job.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -13,7 +12,7 @@ use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
 use garland_protocol::dispatch::Round;
 use garland_sys::channel::{RecvTimeoutError, channel};
-use garland_sys::{process, signal, threads};
+use garland_sys::{private_file, process, signal, threads};
 
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
@@ -152,7 +151,8 @@ fn start(
         lines.push_str(&word_of(&JobFiles::There.task(job, round.tries, false))?);
         lines.push('\n');
     }
-    fs::write(&list, lines).or_nothing(format!("cannot write {}", list.display()))?;
+    let written = private_file::replace_unsynced(&list, lines.as_bytes());
+    written.or_nothing(format!("cannot write {}", list.display()))?;
     let mut command = Command::new("parallel");
     command.args(["--plain", "--will-cite"]).arg("--arg-file").arg(&list);
     let ssh = work.inventory.cluster().map(|cluster| &cluster.ssh);

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
 use garland_dataplane::Image;
 use garland_protocol::dispatch::Round;
-use garland_sys::clock;
+use garland_sys::{clock, private_file};
 
 use super::driver::{Driver, Ending, Work};
 use super::json_lines;
@@ -58,7 +58,8 @@ impl Driver for Slurm {
             None => work.run.folder().to_owned(),
         };
         let folder = shared.join(format!("{}-slurm", work.run.name()));
-        fs::create_dir_all(&folder).or_nothing(format!("cannot create {}", folder.display()))?;
+        private_file::create_folder(&folder)
+            .or_nothing(format!("cannot create {}", folder.display()))?;
         cancel_earlier(work);
         let program = folder.join("garland");
         write_program(&program).or_nothing(format!("cannot write {}", program.display()))?;
@@ -148,7 +149,7 @@ impl Array {
     ) -> Result<Self, Failure> {
         let parts = round.jobs.len().min(cores * PARTS).min(PARTS_MAX);
         let write = || -> io::Result<()> {
-            fs::create_dir_all(folder)?;
+            private_file::create_folder(folder)?;
             for part in 0..parts {
                 let jobs = round.jobs.iter().skip(part).step_by(parts);
                 let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries, false));
@@ -161,7 +162,8 @@ impl Array {
         let script = folder.join("script");
         let text =
             "#!/bin/sh\nexec \"$1\" farm work --folder \"$2\" --part \"$SLURM_ARRAY_TASK_ID\"\n";
-        fs::write(&script, text).or_nothing(format!("cannot write {}", script.display()))?;
+        let written = private_file::replace_unsynced(&script, text.as_bytes());
+        written.or_nothing(format!("cannot write {}", script.display()))?;
         let mut command = Command::new("sbatch");
         command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
@@ -180,11 +182,11 @@ impl Array {
                 command.arg(format!("--exclude={}", avoid.join(",")));
             }
         }
+        let arrays = work.run.folder().join(ARRAYS);
         let id = ask(command.arg(&script).arg(program).arg(folder))?;
         let id = id.trim().split(';').next().unwrap_or_default().to_owned();
-        let known = File::options().create(true).append(true).open(work.run.folder().join(ARRAYS));
-        known
-            .and_then(|mut file| writeln!(file, "{id}"))
+        let open = File::options().create(true).append(true).mode(0o600).open(arrays);
+        open.and_then(|mut file| writeln!(file, "{id}"))
             .or_nothing("cannot record the id of the job array")?;
         let jobs = round.jobs.iter().map(|job| job.number).collect();
         Ok(Self { id, folder: folder.to_owned(), parts, jobs })

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let mut output: Box<dyn Write> = match &asked.folder {
         Some(folder) => {
             let path = ended_file(folder, asked.part);
-            let file = OpenOptions::new().create(true).append(true).open(&path);
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
             Box::new(file.or_nothing(format!("cannot open {}", path.display()))?)
         }
         None => Box::new(std::io::stdout()),
