@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use garland_protocol::ReadyLine;
 use garland_sys::socket::TcpListener;
-use garland_sys::{dumpable, limits, threads};
+use garland_sys::{capabilities, dumpable, limits, threads};
 
 use crate::agent::{Agent, AgentConfig, AgentError};
 use crate::listener;
@@ -25,6 +25,12 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     }
     if let Err(error) = dumpable::hide() {
         log(&format!("cannot protect the agent's memory from debuggers: {}", reason(&error)));
+    }
+    // Only a farm's nodes come to it, which may not change programs that run as another user.
+    if config.controllers.is_empty()
+        && let Err(error) = capabilities::give_up_set_id()
+    {
+        log(&format!("cannot give up rights that root has: {}", reason(&error)));
     }
     serve(config, |line| {
         let mut output = io::stdout().lock();

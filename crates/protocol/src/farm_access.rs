@@ -10,10 +10,9 @@ use garland_core::farm::Text;
 pub struct FarmAccess {
     /// The nodes.
     pub nodes: Vec<FarmNode>,
-    /// The directories that the nodes reach: absolute paths.
+    /// The directories of the jobs' files: absolute paths. Nodes reach what is in them and below,
+    /// and do not change their own names.
     pub folders: Vec<Text>,
-    /// The directories of the jobs' files below these: absolute paths. Nodes do not change their names.
-    pub inner: Vec<Text>,
 }
 
 /// A node of a farm, which reads and writes the files of its jobs on the head.

@@ -134,21 +134,36 @@ impl Root {
     }
 }
 
-/// Opens the regular file or directory that `found` stands for (O_PATH) for reading. What else it may be, such as a
-/// pipe or a device, is not opened: that alone may wait for ever, take a message or start a watchdog.
+/// Opens the regular file or directory that `found` stands for (O_PATH) for reading.
 ///
 /// # Errors
-/// When it is something else (ELOOP for a symbolic link), or cannot be opened.
+/// Those of [`open_found_with`].
 pub fn open_found(found: &OwnedFd) -> io::Result<OwnedFd> {
+    open_found_with(found, OFlags::RDONLY)
+}
+
+/// Opens the regular file or directory that `found` stands for (O_PATH) with `flags`, which do not
+/// create it. What else it may be, such as a pipe or a device, is not opened: that alone may wait for
+/// ever, take a message or start a watchdog.
+///
+/// # Errors
+/// When it is something else (ELOOP for a symbolic link, no error of the system for the others), or
+/// cannot be opened.
+pub fn open_found_with(found: &OwnedFd, flags: OFlags) -> io::Result<OwnedFd> {
     match FileType::from_raw_mode(fstat(found)?.st_mode) {
         FileType::RegularFile | FileType::Directory => {}
         FileType::Symlink => return Err(Errno::LOOP.into()),
         _ => return Err(io::Error::other("it is neither a regular file nor a directory")),
     }
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    // The path leads to the very file that was looked at, whatever has its name by now.
-    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
-    Ok(openat(CWD, path, flags, Mode::empty())?)
+    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(openat(CWD, by_descriptor(found), flags, Mode::empty())?)
+}
+
+/// Returns a path to the very file of an O_PATH descriptor, whatever has its name by now, for system
+/// calls that do not accept such descriptors.
+#[must_use]
+pub fn by_descriptor(found: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", found.as_raw_fd())
 }
 
 /// Finds `path` in `folder` without opening it (O_PATH) and without following a symbolic link at its end.

@@ -8,6 +8,7 @@ mod answers;
 pub mod arrival;
 pub mod block_device;
 pub mod cache;
+pub mod capabilities;
 pub mod cgroup;
 pub mod channel;
 pub mod child;

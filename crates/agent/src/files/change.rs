@@ -34,7 +34,7 @@ pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
 /// symbolic link.
 pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
     if let Some(size) = changes.size {
-        ftruncate(place.open(OFlags::WRONLY, 0)?, size)?;
+        ftruncate(place.open_existing(OFlags::WRONLY)?, size)?;
     }
     if let Some((user, group)) = owner(changes) {
         chownat(&place.folder, place.name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;

@@ -1,13 +1,14 @@
 //! The directories that a farm's nodes reach on the head: those of their jobs, and what leads there.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use garland_core::farm::Text;
 use garland_protocol::{Ask, AskKind, Changes, FarmAccess, NewKind};
 
-/// The bits of a mode that give a program the rights of its file's owner or group.
-const SET_ID: u16 = 0o6000;
+use super::places::SET_ID;
 
 /// The name of the cluster file, which commands on the head read in the working directory.
 const CLUSTER_FILE: &[u8] = b"cluster.toml";
@@ -15,23 +16,20 @@ const CLUSTER_FILE: &[u8] = b"cluster.toml";
 /// The directories of a farm's jobs. All paths are without a slash at the beginning (raw bytes).
 #[derive(Debug, Default)]
 pub struct JobFolders {
-    folders: Vec<Vec<u8>>,
-    /// Those below these.
-    inner: Vec<Vec<u8>>,
+    /// Ordered: those below a path follow each other. A farm may have one for each job, and each
+    /// request asks for some.
+    folders: BTreeSet<PathBuf>,
 }
 
 impl JobFolders {
     /// Creates the set of the directories of a farm.
     #[must_use]
     pub fn new(farm: &FarmAccess) -> Self {
-        let below = |folder: &Text| {
+        let folders = farm.folders.iter().map(|folder| {
             let path = folder.bytes();
-            path.strip_prefix(b"/").unwrap_or(path).to_vec()
-        };
-        Self {
-            folders: farm.folders.iter().map(below).collect(),
-            inner: farm.inner.iter().map(below).collect(),
-        }
+            path_of(path.strip_prefix(b"/").unwrap_or(path)).to_owned()
+        });
+        Self { folders: folders.collect() }
     }
 
     /// Returns whether a node may send this request. It reaches what lies in the directories, and
@@ -50,21 +48,21 @@ impl JobFolders {
 
     /// Returns whether `path` is one of the directories, or below one.
     fn has(&self, path: &[u8]) -> bool {
-        self.folders.iter().any(|folder| is_below(path, folder))
+        path_of(path).ancestors().any(|above| self.folders.contains(above))
     }
 
     /// Returns whether a name may be changed: it is none of the directories, in whose place a link to
     /// elsewhere could be put, and not that of the file by which commands on the head find nodes.
     fn may_change(&self, path: &[u8]) -> bool {
-        let is_above = |it: &Vec<u8>| is_below(it, path);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        !self.folders.iter().chain(&self.inner).any(is_above)
-            && !name.eq_ignore_ascii_case(CLUSTER_FILE)
+        !self.leads_there(path) && !name.eq_ignore_ascii_case(CLUSTER_FILE)
     }
 
-    /// Returns whether one of the directories is below `path`.
+    /// Returns whether `path` is one of the directories, or one of them is below it.
     fn leads_there(&self, path: &[u8]) -> bool {
-        self.folders.iter().any(|folder| is_below(folder, path))
+        let path = path_of(path);
+        let mut from = self.folders.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        from.next().is_some_and(|next| next.starts_with(path))
     }
 }
 
@@ -75,9 +73,8 @@ fn leads_out(ask: &Ask) -> bool {
     text.starts_with(b"/") || text.split(|byte| *byte == b'/').any(|part| part == b"..")
 }
 
-fn is_below(path: &[u8], above: &[u8]) -> bool {
-    let [path, above] = [path, above].map(|bytes| Path::new(std::ffi::OsStr::from_bytes(bytes)));
-    path.starts_with(above)
+fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }
 
 /// Returns whether a request sets the bits of [`SET_ID`], or an owner.
@@ -112,17 +109,14 @@ fn changes_rights(ask: &Ask) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::farm::Text;
     use garland_protocol::{FileRef, OpenFlags};
 
     use super::*;
 
-    fn folders(folders: &[&str], inner: &[&str]) -> JobFolders {
-        let texts = |paths: &[&str]| paths.iter().map(|path| Text::from(*path)).collect();
-        JobFolders::new(&FarmAccess {
-            nodes: Vec::new(),
-            folders: texts(folders),
-            inner: texts(inner),
-        })
+    fn folders(folders: &[&str]) -> JobFolders {
+        let folders = folders.iter().map(|path| Text::from(*path)).collect();
+        JobFolders::new(&FarmAccess { nodes: Vec::new(), folders })
     }
 
     fn stat(path: &str) -> Ask {
@@ -131,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_node_reaches_the_directories_of_its_jobs_and_sees_what_leads_there() {
-        let folders = folders(&["/srv/jobs", "/data"], &["/data/a/out"]);
+        let folders = folders(&["/srv/jobs", "/data", "/data/a/out"]);
         let read = OpenFlags { read: true, ..OpenFlags::default() };
         for path in ["srv/jobs/a", "srv/jobs", "data/b/c"] {
             assert!(folders.admit(&stat(path)), "{path}");
@@ -164,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_node_makes_no_set_id_programs_and_gives_no_files_away() {
-        let folders = folders(&["/srv"], &[]);
+        let folders = folders(&["/srv"]);
         let change = |changes| Ask::Change(FileRef::Path(b"srv/a".into()), changes);
         let mode = |mode| change(Changes { mode: Some(mode), ..Changes::default() });
         assert!(folders.admit(&mode(0o1755)));
@@ -177,6 +171,19 @@ mod tests {
             Ask::Open(b"srv/a".into(), OpenFlags { create: Some(0o4755), ..OpenFlags::default() }),
         ] {
             assert!(!folders.admit(&wrong), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn as_many_directories_as_a_farm_has_jobs_are_told_apart() {
+        const JOBS: usize = 20_000;
+        let names: Vec<String> = (0..JOBS).map(|job| format!("/srv/{job}/out")).collect();
+        let folders = folders(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        for job in 0..JOBS {
+            assert!(folders.admit(&stat(&format!("srv/{job}/out/a"))), "{job}");
+            assert!(folders.admit(&stat(&format!("srv/{job}"))), "{job}");
+            assert!(!folders.admit(&stat(&format!("srv/{job}/out.b"))), "{job}");
+            assert!(!folders.admit(&Ask::Remove(format!("srv/{job}/out").into())), "{job}");
         }
     }
 }

@@ -6,25 +6,40 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+pub use garland_sys::confine::by_descriptor;
 use garland_sys::confine::{self, Root};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
+
+/// The bits of a mode that give a program the rights of its file's owner or group.
+pub const SET_ID: u16 = 0o6000;
 
 /// The root directory of a mount.
 pub struct Places {
     top: OwnedFd,
+    set_id: SetId,
+}
+
+/// Whether programs that run with the rights of their file's owner or group may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetId {
+    /// As the kernel permits it.
+    Writable,
+    /// Not at all: whoever writes such a file would run as another user here.
+    Refused,
 }
 
 /// A directory that is opened with O_PATH, and a name in it.
 pub struct Place<'a> {
     pub folder: OwnedFd,
     pub name: &'a OsStr,
+    set_id: SetId,
 }
 
 impl Places {
     /// Opens the agent's root, or the root of the file system if the agent has none.
-    pub fn new(root: &Root) -> std::io::Result<Self> {
-        Ok(Self { top: root.top()? })
+    pub fn new(root: &Root, set_id: SetId) -> std::io::Result<Self> {
+        Ok(Self { top: root.top()?, set_id })
     }
 
     /// Resolves `path`. The root itself is the name `.` in the root.
@@ -35,7 +50,7 @@ impl Places {
             None => (&[][..], path),
         };
         let folder = confine::beneath(&self.top, Path::new(OsStr::from_bytes(above)))?;
-        Ok(Place { folder, name: OsStr::from_bytes(name) })
+        Ok(Place { folder, name: OsStr::from_bytes(name), set_id: self.set_id })
     }
 }
 
@@ -46,34 +61,26 @@ impl Place<'_> {
         openat(&self.folder, self.name, flags, Mode::empty())
     }
 
-    /// Opens a regular file with `flags`, which do not create it. Looks at it first: to open a pipe
-    /// may take a message out of it, and to open a device may start it.
+    /// Opens an existing regular file or directory with `flags`; looks at it first.
     ///
     /// # Errors
-    /// `NXIO` if it is neither a regular file nor a directory or link, whose own errors they are.
-    pub fn open_regular(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
+    /// `NXIO` if it is something else than these or a link, `ACCESS` if it is refused.
+    pub fn open_existing(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
         let itself = self.itself()?;
-        match FileType::from_raw_mode(fstat(&itself)?.st_mode) {
-            FileType::RegularFile => {}
-            FileType::Directory => return Err(Errno::ISDIR),
-            FileType::Symlink => return Err(Errno::LOOP),
-            _ => return Err(Errno::NXIO),
+        let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
+        let is_refused = || Ok(fstat(&itself)?.st_mode & u32::from(SET_ID) != 0);
+        if writes && self.set_id == SetId::Refused && is_refused()? {
+            return Err(Errno::ACCESS);
         }
-        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        openat(ANYWHERE, by_descriptor(&itself), flags, Mode::empty())
+        let opened = confine::open_found_with(&itself, flags);
+        opened.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NXIO))
     }
 
-    /// Opens the file with `flags`; does not follow a symbolic link, and does not block.
+    /// Opens a directory, or a file that `flags` create; does not follow a symbolic link.
     pub fn open(&self, flags: OFlags, mode: u16) -> Result<OwnedFd, Errno> {
         let never = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         openat(&self.folder, self.name, flags | never, Mode::from_raw_mode(mode.into()))
     }
-}
-
-/// Returns a path to the file of an O_PATH descriptor, for system calls that do not accept such
-/// descriptors.
-pub fn by_descriptor(fd: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd))
 }
 
 /// The directory argument of system calls whose path argument is absolute.

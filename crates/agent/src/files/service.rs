@@ -23,7 +23,7 @@ use rustix::io::{Errno, pread, pwrite};
 use super::handles::{Handles, Open};
 use super::job_folders::JobFolders;
 use super::listing::Listing;
-use super::places::{ANYWHERE, Place, Places, by_descriptor};
+use super::places::{ANYWHERE, Place, Places, SetId, by_descriptor};
 use super::{attr, change, verified};
 use crate::names::Holdings;
 use garland_dataplane::pace::{self, Pace};
@@ -59,7 +59,11 @@ impl FileService {
     /// When the root cannot be opened.
     pub fn open(root: &Root, disk: Option<Arc<Pace>>, reach: Reach) -> std::io::Result<Self> {
         let handles = Handles::new(reach.role.budget().open_files);
-        Ok(Self { places: Places::new(root)?, handles, disk, reach })
+        let set_id = match reach.role {
+            Role::FarmNode => SetId::Refused,
+            Role::Controller | Role::Member => SetId::Writable,
+        };
+        Ok(Self { places: Places::new(root, set_id)?, handles, disk, reach })
     }
 
     /// Executes a request. `payload` is the data to write, if any; data that was read is appended
@@ -299,7 +303,7 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     };
     how.set(OFlags::APPEND, flags.append);
     how.set(OFlags::TRUNC, flags.truncate);
-    let Some(mode) = flags.create else { return Ok((place.open_regular(how)?.into(), false)) };
+    let Some(mode) = flags.create else { return Ok((place.open_existing(how)?.into(), false)) };
     // Several attempts: another process may create or remove the file between the two calls.
     for _ in 0..8 {
         match place.open(how | OFlags::CREATE | OFlags::EXCL, mode) {
@@ -307,7 +311,7 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
             Err(Errno::EXIST) if !flags.exclusive => {}
             Err(error) => return Err(error),
         }
-        match place.open_regular(how) {
+        match place.open_existing(how) {
             Ok(file) => return Ok((file.into(), false)),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error),

@@ -50,7 +50,7 @@ pub fn read<'a>(
         if look % LOOKS == 0 {
             // Its directory may be missing, too.
             let place = find();
-            let open = |place: &Place<'_>| place.open_regular(OFlags::RDONLY);
+            let open = |place: &Place<'_>| place.open_existing(OFlags::RDONLY);
             let whole = place.as_ref().map_err(|error| *error).and_then(open);
             match whole.and_then(|file| has(&file.into())) {
                 Ok(()) => return Ok(Answer::Done),

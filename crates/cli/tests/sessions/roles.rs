@@ -1,13 +1,14 @@
 //! What the owner of a key can have an agent do: peers with real keys that keep to no rule.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use garland_core::farm::Text;
 use garland_protocol::{
-    Ask, BalanceOrder, ClusterKey, CompareOrder, CopyId, DiskOnly, DiskOrder, FarmAccess, FarmNode,
-    FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind, KeyPair, Message, NameHolder,
+    Ask, BalanceOrder, Changes, ClusterKey, CompareOrder, CopyId, DiskOnly, DiskOrder, FarmAccess,
+    FarmNode, FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind, KeyPair, Message, NameHolder,
     NamesEvent, NamesOrder, OpenFlags, OrderKind, PublicKey, ReadyLine, Role, Secret, StatRequest,
     SurveyOrder, ToAgent,
 };
@@ -379,7 +380,19 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     let read = OpenFlags { read: true, ..OpenFlags::default() };
     let opened = files.ask(Ask::Open(b"jobs/in".to_vec(), read));
     assert!(opened.is_ok(), "{opened:?}");
+    // A program of the head that runs as its owner: another content would run as that one.
+    let tool = scratch.path("root/jobs/tool");
+    write(&scratch.path("root"), "jobs/tool", "a program");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o4755)).expect("it is this user's");
+    let to_tool = |flags| Ask::Open(b"jobs/tool".to_vec(), flags);
+    let create = Some(0o600);
+    assert!(files.ask(to_tool(read)).is_ok(), "it may be read");
+    let cut = Changes { size: Some(0), ..Changes::default() };
     for ask in [
+        to_tool(OpenFlags { write: true, ..OpenFlags::default() }),
+        to_tool(OpenFlags { write: true, append: true, create, ..read }),
+        to_tool(OpenFlags { truncate: true, ..read }),
+        Ask::Change(FileRef::Path(b"jobs/tool".to_vec()), cut),
         Ask::Open(b"controller.key".to_vec(), read),
         Ask::Make(b"jobs/link".to_vec(), garland_protocol::NewKind::Link(b"/etc".to_vec()), 0o777),
         Ask::Make(b"jobs/cluster.toml".to_vec(), garland_protocol::NewKind::File, 0o600),
@@ -391,6 +404,7 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
         assert_eq!(files.ask(ask).map(drop), Err(REFUSED), "{shown}");
     }
     drop(files);
+    assert_eq!(fs::read(&tool).expect("it is there"), b"a program");
     let marker = scratch.path("root/ran");
     node.order(&ToAgent::Exec(vec![b"touch".to_vec(), marker.to_str().expect("text").into()]));
     let why = node.await_end().unwrap_or_default();
@@ -406,7 +420,6 @@ pub(super) fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent
     let access = FarmAccess {
         nodes: vec![FarmNode { name: "n1".to_owned(), key: keys.public }],
         folders: vec![Text::from("/jobs")],
-        inner: Vec::new(),
     };
     let file = scratch.path("files.access");
     fs::write(&file, access.to_bytes()).expect("it is written");

@@ -42,8 +42,10 @@ impl Server {
         let keys: Vec<KeyPair> = names.iter().map(|_| KeyPair::generate()).collect();
         let nodes = names.iter().zip(&keys);
         let nodes = nodes.map(|(name, keys)| FarmNode { name: name.clone(), key: keys.public });
-        let Folders { outer, inner } = Folders::open(jobs, &work.settings.folder, work.places)?;
-        let farm = FarmAccess { nodes: nodes.collect(), folders: outer, inner };
+        let folders = folders_of(jobs, &work.settings.folder);
+        refuse_private(&folders, work.places)?;
+        let folders = folders.iter().map(|folder| text(folder)).collect();
+        let farm = FarmAccess { nodes: nodes.collect(), folders };
         let path = work.run.folder().join(ACCESS);
         let written = private_file::replace_unsynced(&path, &farm.to_bytes());
         written.or_nothing(format!("cannot write {}", path.display()))?;
@@ -75,46 +77,36 @@ impl Server {
     }
 }
 
-/// The directories of the jobs' files.
-struct Folders {
-    outer: Vec<Text>,
-    /// Those below one of the others.
-    inner: Vec<Text>,
+/// Returns the directories of the files of `jobs`, whose relative paths start at `here`.
+fn folders_of(jobs: &[Job], here: &Path) -> BTreeSet<PathBuf> {
+    let files = jobs.iter().flat_map(|job| job.inputs.iter().chain(&job.outputs));
+    let mut folders: BTreeSet<PathBuf> = files.map(|file| folder_of(file, here)).collect();
+    // A node that follows a link in the path comes by the other way.
+    folders.extend(real(folders.iter()));
+    folders
 }
 
-impl Folders {
-    /// Returns the directories of the files of `jobs`, whose relative paths start at `here`.
-    ///
-    /// # Errors
-    /// When one of them has the user's keys and start-up files, or Garland's: the home directory, a
-    /// hidden directory in it, the state directory, or one above these.
-    fn open(jobs: &[Job], here: &Path, places: &Places) -> Result<Self, Failure> {
-        let files = jobs.iter().flat_map(|job| job.inputs.iter().chain(&job.outputs));
-        let mut folders: BTreeSet<PathBuf> = files.map(|file| folder_of(file, here)).collect();
-        // A node that follows a link in the path comes by the other way.
-        folders.extend(real(folders.iter()));
-        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let mut private = vec![home, places.base().to_owned()];
-        private.extend(real(private.iter()));
-        let is_private = |folder: &Path| {
-            let hidden = |below: &Path| below.as_os_str().as_bytes().starts_with(b".");
-            private
-                .iter()
-                .any(|it| it.starts_with(folder) || folder.strip_prefix(it).is_ok_and(hidden))
-        };
-        if let Some(open) = folders.iter().find(|folder| is_private(folder)) {
-            let open = open.display();
-            return Err(Failure::usage(format!(
-                "--data mount would give the nodes all of {open}, with your keys and start-up files"
-            ))
-            .hint("move the files into a directory of their own, or use --data stage"));
-        }
-        let is_inner =
-            |folder: &Path| folder.ancestors().skip(1).any(|above| folders.contains(above));
-        let (inner, outer): (Vec<_>, Vec<_>) = folders.iter().partition(|it| is_inner(it));
-        let texts = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| text(path)).collect();
-        Ok(Self { outer: texts(outer), inner: texts(inner) })
-    }
+/// Refuses to give the nodes the user's keys and start-up files, or Garland's.
+///
+/// # Errors
+/// When one of the directories has them: the home directory, a hidden directory in it, the state
+/// directory, or one above these.
+fn refuse_private(folders: &BTreeSet<PathBuf>, places: &Places) -> Result<(), Failure> {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let mut private = vec![home, places.base().to_owned()];
+    private.extend(real(private.iter()));
+    let is_private = |folder: &Path| {
+        let is_hidden = |below: &Path| below.as_os_str().as_bytes().starts_with(b".");
+        private
+            .iter()
+            .any(|it| it.starts_with(folder) || folder.strip_prefix(it).is_ok_and(is_hidden))
+    };
+    let Some(open) = folders.iter().find(|folder| is_private(folder)) else { return Ok(()) };
+    let open = open.display();
+    Err(Failure::usage(format!(
+        "--data mount would give the nodes all of {open}, with your keys and start-up files"
+    ))
+    .hint("move the files into a directory of their own, or use --data stage"))
 }
 
 /// Returns the paths without symbolic links of those that exist.
