@@ -8,10 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_protocol::FromAgent;
 use garland_sys::channel::channel;
+use garland_sys::child::{self, Group};
 use garland_sys::mark::Mark;
 use garland_sys::threads::{self, Joined};
 use garland_sys::{event, limits};
@@ -23,10 +23,10 @@ use garland_sys::error::reason;
 
 /// A running command, and the thread that waits for it.
 pub struct Running {
-    group: Option<u32>,
+    /// Its process group, until the command has ended by itself, after which nothing of it is killed;
+    /// `None` if it was not started.
+    group: Option<Group>,
     mark: Mark,
-    /// Whether the command has ended by itself, after which nothing of it is killed.
-    over: Arc<AtomicBool>,
     waiting: Option<Joined>,
 }
 
@@ -36,7 +36,7 @@ struct Started {
     pipes: Pipes,
     mark: Mark,
     guard: Guard,
-    over: Arc<AtomicBool>,
+    group: Group,
 }
 
 /// Starts `command`, whose first word is the program. Its output and exit code are sent to
@@ -51,7 +51,6 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
     command.args(words).stdin(Stdio::null()).process_group(0);
     let mark = Mark::new();
     mark.put_on(&mut command);
-    let over = Arc::new(AtomicBool::new(false));
     limits::restore_open_files_in(&mut command);
     if let Some(root) = &agent.config.root {
         command.current_dir(root);
@@ -69,15 +68,16 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
         let guard = Guard::start(&mark)?;
         let child = command.stdout(output).stderr(errors).spawn()?;
         guard.begun(child.id());
-        let started = Started { child, pipes, mark: mark.clone(), guard, over: Arc::clone(&over) };
+        let group = Group::from_leader(&child);
+        let started = Started { child, pipes, mark: mark.clone(), guard, group };
         Ok((started, waiting))
     });
     match started {
         Ok((started, waiting)) => {
-            let group = Some(started.child.id());
+            let group = Some(started.group.clone());
             // Cannot fail: the thread waits to receive it.
             let _ = give.send(started);
-            Running { group, mark, over, waiting: Some(waiting.into()) }
+            Running { group, mark, waiting: Some(waiting.into()) }
         }
         Err(error) => {
             let program = program.to_string_lossy();
@@ -85,7 +85,7 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
             let hint = if is_line { "; -s passes it to a shell" } else { "" };
             let why = format!("cannot start {program}: {}{hint}", reason(&error));
             session.send(&FromAgent::ExecFailed(why));
-            Running { group: None, mark, over, waiting: None }
+            Running { group: None, mark, waiting: None }
         }
     }
 }
@@ -93,9 +93,8 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
 impl Running {
     /// Kills the command with all that it has started, if it still runs, and waits for the thread.
     pub fn end(self) {
-        let is_over = self.over.load(Ordering::Acquire);
-        if let (Some(group), false) = (self.group, is_over) {
-            self.mark.kill_all(&[group]);
+        if let Some(group) = &self.group {
+            group.signal(|leader| self.mark.kill_all(&[leader]));
         }
         // The thread sees the end of the output of all that was killed.
         drop(self.waiting);
@@ -105,11 +104,13 @@ impl Running {
 /// Sends the output of a command as it arrives, then its exit code or the negated number of the
 /// signal that killed it.
 fn wait(started: Started, session: &Session) {
-    let Started { mut child, mut pipes, mark, guard, over } = started;
+    let Started { mut child, mut pipes, mark, guard, group } = started;
     while pipes.open().next().is_some() {
         let fds: Vec<BorrowedFd<'_>> = pipes.open().map(AsFd::as_fd).collect();
         if let Err(error) = event::wait_readable(&fds, None) {
-            mark.kill_all(&[child.id()]);
+            group.signal(|leader| mark.kill_all(&[leader]));
+            group.release();
+            drop(guard);
             // Returns at once, since the process was killed.
             let _ = child.wait();
             let why = format!("cannot read the command's output: {}", reason(&error));
@@ -117,10 +118,12 @@ fn wait(started: Started, session: &Session) {
         }
         pipes.read(|is_error, bytes| session.send(&FromAgent::Output(is_error, bytes.to_vec())));
     }
-    let ended = child.wait();
+    let ended = child::await_end(&child);
     // What the command has left running goes on, also if the session or the agent ends from now on.
-    over.store(true, Ordering::Release);
+    // Once the command is reaped, its number may be that of a process which is none of theirs.
+    group.release();
     drop(guard);
+    let ended = ended.and_then(|()| child.wait());
     session.send(&match ended {
         Ok(status) => {
             let code = status.code().or_else(|| status.signal().map(|signal| -signal));

@@ -15,16 +15,15 @@ use std::process::ExitCode;
 use garland_terminal::failure::{Exit, Failure};
 
 /// Runs a hidden command if `words` (the program's name first) begin with one: `agent ARGUMENTS`,
-/// `farm guard MARK` or `farm window DIRECTORY`. Returns `None` for all other words.
+/// `farm guard` or `farm window DIRECTORY`. Returns `None` for all other words.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let words: Vec<OsString> = words.into_iter().skip(1).collect();
     let done = match words.split_first()? {
         (first, arguments) if first == "agent" => agent::run(arguments),
-        (first, [second, value]) if first == "farm" => match second.to_str()? {
-            "guard" => guard(value),
-            "window" => window::serve(Path::new(value)),
-            _ => return None,
-        },
+        (first, [second]) if first == "farm" && second == "guard" => guard(),
+        (first, [second, folder]) if first == "farm" && second == "window" => {
+            window::serve(Path::new(folder))
+        }
         _ => return None,
     };
     Some(match done {
@@ -36,9 +35,8 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     })
 }
 
-/// Kills the jobs with this `mark` when standard input ends.
-fn guard(mark: &OsString) -> Result<Exit, Failure> {
-    let mark = mark.to_str().ok_or_else(|| Failure::usage("the mark of a guard must be text"))?;
-    garland_agent::guard(std::io::stdin(), mark);
+/// Kills the jobs of an agent when standard input ends, from which it learns them.
+fn guard() -> Result<Exit, Failure> {
+    garland_agent::guard(std::io::stdin());
     Ok(Exit::Done)
 }

@@ -23,8 +23,9 @@ const VARIABLE: &str = "GARLAND_MARK";
 /// before have started until they were killed.
 const ROUNDS: usize = 100;
 
-/// A mark that no other programs have.
-#[derive(Clone, Debug)]
+/// A mark that no other programs have. It is a secret of its user: a program of another one that had
+/// it would be killed.
+#[derive(Clone)]
 pub struct Mark(String);
 
 impl Default for Mark {
@@ -34,10 +35,13 @@ impl Default for Mark {
 }
 
 impl Mark {
+    /// The length of the [`value`](Self::value) in bytes.
+    pub const LENGTH: usize = 16;
+
     /// Creates a mark.
     #[must_use]
     pub fn new() -> Self {
-        Self(random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat())
+        Self(random::bytes::<{ Self::LENGTH / 2 }>().map(|byte| format!("{byte:02x}")).concat())
     }
 
     /// Returns the mark with this [`value`](Self::value).
@@ -117,7 +121,9 @@ fn find(wanted: &[Vec<u8>]) -> Vec<Running> {
         // Empty for processes that have ended, and for those of other users.
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let has = |one: &Vec<u8>| environment.split(|&byte| byte == 0).any(|other| other == one);
-        found.extend(wanted.iter().all(has).then_some(process));
+        // A program with set-user-ID has the environment of whoever started it.
+        let is_meant = wanted.iter().all(has) && is_own(number);
+        found.extend(is_meant.then_some(process));
     }
     let mut seen: HashSet<Running> = found.iter().copied().collect();
     let mut next = 0;
@@ -163,6 +169,15 @@ impl Stat {
             Self { parent: fields.get(1)?.parse().ok()?, start: fields.get(19)?.parse().ok()? };
         runs.then_some(stat)
     }
+}
+
+/// Returns whether the process `number` of `/proc` was started by this process's user, and runs with
+/// the rights of no other one.
+fn is_own(number: u32) -> bool {
+    let own = process::user_id().to_string();
+    let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 /// Returns the number of this process in `/proc`.
@@ -245,6 +260,20 @@ mod tests {
         children[2].wait().unwrap();
         await_end_of_all(&mark);
         await_end_of_all(&other);
+    }
+
+    #[test]
+    fn a_process_of_another_user_with_the_mark_goes_on() {
+        let mark = Mark::new();
+        let mut command = Command::new("sleep");
+        mark.put_on(command.arg("600").uid(65534));
+        // Only root can start one.
+        let Ok(mut child) = command.spawn() else { return };
+        mark.kill_all(&[]);
+        let ended = child.try_wait().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(ended.is_none(), "{ended:?}");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The guard: a process that kills an agent's jobs, or the command of `garland exec`, if the agent
-//! itself is killed. Over a pipe, the agent reports the start and the end of each job. The pipe closes
-//! when the agent ends.
+//! itself is killed. Over a pipe, the agent gives it the mark of the jobs, and reports the start and the
+//! end of each. The pipe closes when the agent ends.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+use garland_sys::child::ForeignGroup;
 use garland_sys::mark::Mark;
 use garland_sys::sync::Mutex;
 
@@ -35,11 +36,16 @@ impl Guard {
     /// groups of their jobs.
     pub fn start(mark: &Mark) -> io::Result<Self> {
         let mut command = Command::new(PROGRAM);
-        command.args(["farm", "guard", mark.value()]).process_group(0);
+        command.args(["farm", "guard"]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
-        let input = Mutex::new(child.stdin.take());
-        Ok(Self { child, input })
+        let mut input = child.stdin.take();
+        // Not as an argument, which all users of the machine see. A guard that has ended is found
+        // out later, too.
+        if let Some(input) = &mut input {
+            let _ = input.write_all(mark.value().as_bytes());
+        }
+        Ok(Self { child, input: Mutex::new(input) })
     }
 
     /// Reports that a job with this process group has begun.
@@ -71,22 +77,29 @@ impl Drop for Guard {
     }
 }
 
-/// The body of the guard: reads messages until `input` ends, then kills the running jobs and all
-/// other jobs with this `mark`. Kills nothing if the agent orders the guard to exit.
-pub fn guard(mut input: impl Read, mark: &str) {
-    let mut running = HashSet::new();
+/// The body of the guard: reads the mark and messages until `input` ends, then kills the running jobs
+/// and all other jobs with the mark. Kills nothing if the agent orders the guard to exit.
+pub fn guard(mut input: impl Read) {
+    let mut mark = [0; Mark::LENGTH];
+    if input.read_exact(&mut mark).is_err() {
+        // The agent has ended before its first job began.
+        return;
+    }
+    let mark = Mark::from_value(&String::from_utf8_lossy(&mark));
+    let mut running = HashMap::new();
     let mut word = [0; WORD];
     while input.read_exact(&mut word).is_ok() {
         let [what, group @ ..] = word;
         let group = u32::from_ne_bytes(group);
         match what {
             0 => running.remove(&group),
-            1 => running.insert(group),
+            1 => running.insert(group, ForeignGroup::watch(group)),
             _ => return,
         };
     }
-    let mark = Mark::from_value(mark);
-    mark.kill_all(&running.into_iter().collect::<Vec<_>>());
+    // Whoever inherits the agent's jobs reaps them: their numbers may be given to others then.
+    let groups: Vec<u32> = running.values().filter_map(ForeignGroup::number).collect();
+    mark.kill_all(&groups);
     garland_sys::threads::sleep(STARTING);
     mark.kill_all(&[]);
 }
@@ -102,12 +115,13 @@ mod tests {
         let sleep = || Command::new("sleep").arg("30").process_group(0).spawn().unwrap();
         let (mut one, mut other) = (sleep(), sleep());
         let word = |what: u8, child: &Child| [&[what], &child.id().to_ne_bytes()[..]].concat();
-        let words = [word(1, &one), word(1, &other), word(0, &one), vec![1, 0]].concat();
         let mark = Mark::new();
+        let value = mark.value().as_bytes().to_vec();
+        let words = [value, word(1, &one), word(1, &other), word(0, &one), vec![1, 0]].concat();
         let mut third = Command::new("setsid");
         mark.put_on(third.args(["sleep", "30"]));
         let mut third = third.spawn().unwrap();
-        guard(&words[..], mark.value());
+        guard(&words[..]);
         assert_eq!(third.wait().unwrap().signal(), Some(9), "it has the mark");
         assert_eq!(other.wait().unwrap().signal(), Some(9));
         assert!(one.try_wait().unwrap().is_none());

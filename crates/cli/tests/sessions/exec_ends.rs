@@ -71,3 +71,26 @@ fn what_a_command_leaves_running_goes_on_when_it_has_ended() {
     left[0].kill();
     scratch.assert_nothing_left();
 }
+
+/// Every user of a machine sees the command lines of all processes.
+#[test]
+fn the_mark_of_a_command_is_on_no_command_line() {
+    let scratch = Scratch::new("exec-mark");
+    let garland = garland(&scratch);
+    let mark = scratch.path("mark");
+    let line = format!(
+        "printf %s \"$GARLAND_MARK\" >{0}.part; mv {0}.part {0}; exec sleep 1000",
+        mark.display()
+    );
+    let exec = start(&garland, &scratch, &line);
+    await_files(&scratch, &["mark"]);
+    let mark = std::fs::read_to_string(mark).expect("it was written");
+    let processes = scratch.processes();
+    let guards = processes.iter().filter(|process| process.command.contains("farm guard"));
+    assert_eq!((guards.count(), mark.len()), (1, 16), "{processes:?}");
+    let with = processes.iter().find(|process| process.command.contains(&mark));
+    assert!(with.is_none(), "{with:?}");
+    exec.process().interrupt();
+    let _ = exec.end().with_code(130);
+    scratch.assert_nothing_left();
+}
