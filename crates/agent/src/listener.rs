@@ -69,13 +69,19 @@ impl Host for Port {
         let agent = &self.0;
         match claim {
             Claim::Controller(key) => {
-                let owner = match agent.grant(key) {
+                let grant = agent.grant(key);
+                let rate = grant.as_ref().and_then(|grant| grant.role.budget().greetings);
+                let owner = match grant {
                     None => return Found::Nothing,
                     Some(grant) if purpose != Purpose::Retire => Owner::Key(*key, grant),
                     Some(grant) if grant.role == Role::Controller => Owner::Retiring,
                     Some(_) => return Found::Nothing,
                 };
-                Found::Member(Credentials::Keys(&agent.keys, *key), owner)
+                let credentials = Credentials::Keys(&agent.keys, *key);
+                match rate {
+                    None => Found::Member(credentials, owner),
+                    Some(rate) => Found::Limited(credentials, owner, rate),
+                }
             }
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
             Claim::Ticket(_) => Found::Later(limits::TICKET),

@@ -28,6 +28,7 @@ mod farm_access;
 mod files;
 mod frame;
 mod freshness;
+mod greeting_rate;
 mod head;
 mod hello;
 mod injection;
@@ -92,6 +93,7 @@ pub use files::{
 };
 pub use frame::{Encoding, FRAME_LEN, Frame, FrameError, Kind};
 pub use freshness::{Freshness, Greetings, Recent};
+pub use greeting_rate::{GreetingRate, GreetingTimes};
 pub use head::{
     BadFrame, Fault, HEARTBEAT_NS, Head, HeadEvent, HeadOrder, Moments, NodeOutcome, NodeState,
     Policy, Slow, SlowNodes, Verdict,
@@ -123,7 +125,9 @@ pub use record_key::RecordKey;
 pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use retirement::{RetireReply, RetireRequest};
-pub use role::{Admitted, AskKind, Budget, Grant, OrderKind, Refused, Role, table as role_table};
+pub use role::{
+    Admitted, AskKind, Budget, Grant, OrderKind, Refused, Role, budget_table, table as role_table,
+};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use sink::{Landing, Sink, SinkError};

@@ -11,6 +11,7 @@
 use std::fmt;
 
 use super::files::Ask;
+use super::greeting_rate::GreetingRate;
 use super::message::ToAgent;
 use super::names::{HolderKind, NamesOrder};
 
@@ -28,6 +29,8 @@ pub enum Role {
 /// What one key may use at an agent at a time. The connection of whoever goes beyond is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
+    /// How often it may greet; `None` for as often as it likes.
+    pub greetings: Option<GreetingRate>,
     /// The maximum number of open sessions.
     pub sessions: usize,
     /// The maximum number of threads that execute its orders and requests for files.
@@ -42,6 +45,9 @@ pub struct Budget {
     /// before it sends more.
     pub unacknowledged_bytes: usize,
 }
+
+/// How often a node may greet: a `get` opens one session with each agent, and some again.
+const NODE_GREETINGS: Option<GreetingRate> = Some(GreetingRate { per_s: 10, at_once: 64 });
 
 /// What the owner of a key may do at an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,6 +236,8 @@ impl Role {
     pub const fn budget(self) -> Budget {
         match self {
             Self::Controller => Budget {
+                // It has its user's rights on the node, and scripts give many short commands.
+                greetings: None,
                 sessions: 64,
                 threads: 256,
                 mounts: 8,
@@ -239,6 +247,7 @@ impl Role {
                 unacknowledged_bytes: usize::MAX,
             },
             Self::Member => Budget {
+                greetings: NODE_GREETINGS,
                 sessions: 8,
                 threads: 48,
                 mounts: 1,
@@ -247,6 +256,7 @@ impl Role {
                 unacknowledged_bytes: 512 << 10,
             },
             Self::FarmNode => Budget {
+                greetings: NODE_GREETINGS,
                 sessions: 4,
                 threads: 48,
                 mounts: 2,
@@ -435,15 +445,42 @@ pub fn table() -> String {
     text
 }
 
+/// Returns the table of what each key may use, in Markdown, for `docs/security.md`.
+#[must_use]
+pub fn budget_table() -> String {
+    let mut text = String::from("| |");
+    Role::ALL.iter().for_each(|role| text += &format!(" {} |", role.words()));
+    text += "\n|---|";
+    text += &"--:|".repeat(Role::ALL.len());
+    let mut row = |words: &str, of_budget: &dyn Fn(Budget) -> String| {
+        text += &format!("\n| {words} |");
+        Role::ALL.iter().for_each(|role| text += &format!(" {} |", of_budget(role.budget())));
+    };
+    row("new sessions in a second (at once, after a pause)", &|budget| match budget.greetings {
+        None => "-".to_owned(),
+        Some(GreetingRate { per_s, at_once }) => format!("{per_s} ({at_once})"),
+    });
+    row("sessions", &|budget| budget.sessions.to_string());
+    row("threads for its orders and files", &|budget| budget.threads.to_string());
+    row("mounts of a session", &|budget| budget.mounts.to_string());
+    row("open files of a mount", &|budget| budget.open_files.to_string());
+    row("unacknowledged KiB of a session", &|budget| match budget.unacknowledged_bytes {
+        usize::MAX => "-".to_owned(),
+        bytes => (bytes >> 10).to_string(),
+    });
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_page_on_security_has_this_table() {
+    fn the_page_on_security_has_these_tables() {
         let page = include_str!("../../../docs/security.md");
-        let table = table();
-        assert!(page.contains(&table), "docs/security.md lacks this table:\n{table}");
+        for table in [table(), budget_table()] {
+            assert!(page.contains(&table), "docs/security.md lacks this table:\n{table}");
+        }
     }
 
     #[test]

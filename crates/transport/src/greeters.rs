@@ -279,7 +279,11 @@ impl<'a, H: Host> Table<'a, H> {
                 self.host.admit(peer.stream, peer.address, *guest);
             }
             Err(error) => {
-                if matches!(error, LinkError::Channel(ChannelError::Crowded)) {
+                let may_come_again = matches!(
+                    error,
+                    LinkError::Channel(ChannelError::Crowded | ChannelError::TooOften)
+                );
+                if may_come_again {
                     come_again(&peer.stream);
                 }
                 self.release(&peer);

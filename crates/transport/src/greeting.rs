@@ -11,9 +11,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, Claim, CopyId, FRAME_HEAD, FrameError, HANDSHAKE_MAX, Handshake, Hello,
-    HelloError, KeyPair, PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret, Side, TICKET_LEN,
-    VersionError, controller_hello, length_behind, member_hello, put_message,
+    Channel, ChannelError, Claim, CopyId, FRAME_HEAD, FrameError, GreetingRate, HANDSHAKE_MAX,
+    Handshake, Hello, HelloError, KeyPair, PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret,
+    Side, TICKET_LEN, VersionError, controller_hello, length_behind, member_hello, put_message,
 };
 use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;
@@ -72,6 +72,8 @@ pub enum Credentials<'a> {
 pub enum Found<'k, T> {
     /// The peer must prove that it has these credentials; then the connection belongs to `T`.
     Member(Credentials<'k>, T),
+    /// A peer as `Member` is, whose keys may greet only so often.
+    Limited(Credentials<'k>, T, GreetingRate),
     /// The ticket is valid.
     Ticket,
     /// Nothing yet: the order that announces the connection may still come, within this time.
@@ -236,15 +238,16 @@ impl<T> Greeting<T> {
             return Ok(Step::Done(Guest::Member(Welcomed { to, first, channel }).into()));
         }
         let hello = Hello::parse(&self.received)?;
-        let (credentials, to) = match (find(hello.purpose, &hello.claim), &hello.claim) {
-            (Found::Member(credentials, to), _) => (credentials, to),
+        let (credentials, to, rate) = match (find(hello.purpose, &hello.claim), &hello.claim) {
+            (Found::Member(credentials, to), _) => (credentials, to, None),
+            (Found::Limited(credentials, to, rate), _) => (credentials, to, Some(rate)),
             (Found::Ticket, Claim::Ticket(ticket)) => {
                 return Ok(Step::Done(Guest::Ticket(*ticket).into()));
             }
             (Found::Later(patience), _) => return Ok(Step::Wait(patience)),
             (Found::Ticket | Found::Nothing, _) => return Err(ChannelError::Refused.into()),
         };
-        let (mut shake, admission) = answer_to(&hello, &credentials, ring)?;
+        let (mut shake, admission) = answer_to(&hello, &credentials, rate, ring)?;
         let mut answer = Preamble::ours(hello.purpose).to_bytes().to_vec();
         put_message(&mut answer, &shake.write(&[])?);
         let (channel, claim) = (shake.into_channel()?, hello.claim);
@@ -254,16 +257,18 @@ impl<T> Greeting<T> {
     }
 }
 
-/// Begins the handshake with a peer that must have `credentials`. Whether it has them, and whether its
-/// greeting has come before, shows before any key exchange.
+/// Begins the handshake with a peer that must have `credentials`, and may greet at this `rate`. Whether
+/// it has them, greets too often, and whether its greeting has come before, shows before any key
+/// exchange.
 fn answer_to(
     hello: &Hello<'_>,
     credentials: &Credentials<'_>,
+    rate: Option<GreetingRate>,
     ring: &mut KeyRing,
 ) -> Result<(Handshake, Option<Admission>), ChannelError> {
     match credentials {
         Credentials::Keys(ours, theirs) => {
-            let (keys, admission) = ring.admit(ours, theirs, hello)?;
+            let (keys, admission) = ring.admit(ours, theirs, rate, hello)?;
             let mut shake = Handshake::control(Side::Responder, keys, hello.preamble)?;
             shake.read(hello.message)?;
             Ok((shake, Some(admission)))

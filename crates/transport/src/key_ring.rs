@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use garland_protocol::{
-    Agreement, CLUSTER_NODES_MAX, ChannelError, Freshness, GreetingStamp, Greetings, Hello,
-    KeyPair, Mac, PublicKey, Recent, Side,
+    Agreement, CLUSTER_NODES_MAX, ChannelError, Freshness, GreetingRate, GreetingStamp,
+    GreetingTimes, Greetings, Hello, KeyPair, Mac, PublicKey, Recent, Side,
 };
 use garland_sys::clock;
 
@@ -30,6 +30,8 @@ pub struct KeyRing {
 struct KnownKey {
     agreement: Agreement,
     greetings: Greetings,
+    /// When greetings were completed.
+    times: GreetingTimes,
     used: u64,
 }
 
@@ -38,25 +40,29 @@ pub struct Admission {
     key: PublicKey,
     stamp: GreetingStamp,
     freshness: Freshness,
+    rate: Option<GreetingRate>,
 }
 
 impl KeyRing {
-    /// Checks that a greeting is of the holder of the key `theirs`, and that it has not come before.
-    /// This takes a hash, except for the first greeting with that key.
+    /// Checks that a greeting is of the holder of the key `theirs`, who may greet at this `rate`, and
+    /// that it has not come before. This takes a hash, except for the first greeting with that key.
     ///
     /// # Errors
-    /// When the greeting has no valid MAC, has come before, or may have, as too many others.
+    /// When the greeting has no valid MAC, has come before, or may have, as too many others; and when
+    /// too many were completed in a short time.
     pub fn admit(
         &mut self,
         ours: &KeyPair,
         theirs: &PublicKey,
+        rate: Option<GreetingRate>,
         hello: &Hello<'_>,
     ) -> Result<(&Agreement, Admission), ChannelError> {
         let mark = hello.mark.as_ref().ok_or(ChannelError::Refused)?;
         if !self.keys.contains_key(theirs) {
             let agreement = ours.agree(Side::Responder, theirs)?;
             self.make_room();
-            let known = KnownKey { agreement, greetings: Greetings::default(), used: 0 };
+            let greetings = Greetings::default();
+            let known = KnownKey { agreement, greetings, times: GreetingTimes::default(), used: 0 };
             self.keys.insert(*theirs, known);
         }
         self.uses += 1;
@@ -65,10 +71,15 @@ impl KeyRing {
         if !mark.is_of(&known.agreement) {
             return Err(ChannelError::Refused);
         }
-        let freshness = known.greetings.judge(&mark.stamp, &mark.mac, clock::now_ns());
+        let now_ns = clock::now_ns();
+        // Not before the MAC: nobody else uses up what the owner of the key may do.
+        if rate.is_some_and(|rate| !known.times.has_room(rate, now_ns)) {
+            return Err(ChannelError::TooOften);
+        }
+        let freshness = known.greetings.judge(&mark.stamp, &mark.mac, now_ns);
         match freshness {
             Freshness::New | Freshness::Doubtful => {
-                let admission = Admission { key: *theirs, stamp: mark.stamp, freshness };
+                let admission = Admission { key: *theirs, stamp: mark.stamp, freshness, rate };
                 Ok((&known.agreement, admission))
             }
             Freshness::Repeated => Err(ChannelError::Repeated),
@@ -80,6 +91,9 @@ impl KeyRing {
     pub fn prove(&mut self, admission: &Admission) {
         if let Some(known) = self.keys.get_mut(&admission.key) {
             known.greetings.prove(&admission.stamp, admission.freshness);
+            if let Some(rate) = admission.rate {
+                known.times.count(rate, clock::now_ns());
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use garland_core::farm::Text;
@@ -12,6 +13,7 @@ use garland_protocol::{
     NamesEvent, NamesOrder, OpenFlags, OrderKind, PublicKey, ReadyLine, Role, Secret, StatRequest,
     SurveyOrder, ToAgent,
 };
+use garland_sys::clock;
 use garland_testkit::{Garland, HandAgent, Heard, HostileNode, Process, Scratch, until};
 use serde_json::Value;
 
@@ -367,6 +369,64 @@ fn agents_know_no_members_before_the_first_name() {
     let _ = garland.run(&["down"]).with_code(0);
     assert_eq!(keys(), 0, "an agent that ends takes its key back");
     scratch.assert_nothing_left();
+}
+
+/// A member may not have the agent greet it, begin threads and write to the node's log without end.
+#[test]
+fn a_member_that_greets_without_end_is_held_back_and_no_controller_waits() {
+    const PEERS: usize = 8;
+    const SESSIONS: u32 = 40;
+    const WAIT_MAX: Duration = Duration::from_secs(5);
+    let scratch = Scratch::new("roles-greetings");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local1");
+    let port = field.port("local1");
+    let theirs = field.agent_key("local1");
+    let member = field.cluster_key("local1").keys();
+    let controller = field.controller();
+    let rate = Role::Member.budget().greetings.expect("a member may greet so often only");
+    let over = AtomicBool::new(false);
+    let greeted = AtomicU64::new(0);
+    let refused = AtomicU64::new(0);
+    let began_ns = clock::now_ns();
+    let mut waits = std::thread::scope(|scope| {
+        for _ in 0..PEERS {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let count = match HostileNode::open(port, &member, &theirs) {
+                        Ok(_) => &greeted,
+                        Err(_) => &refused,
+                    };
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        // The first of these come while the member may still greet.
+        let waits: Vec<Duration> = (0..SESSIONS)
+            .map(|_| {
+                let since_ns = clock::now_ns();
+                let session = HostileNode::open(port, &controller, &theirs);
+                assert!(session.expect("it is the controller").is_served());
+                Duration::from_nanos(clock::now_ns() - since_ns)
+            })
+            .collect();
+        over.store(true, Ordering::Relaxed);
+        waits
+    });
+    let elapsed_s = (clock::now_ns() - began_ns).div_ceil(1_000_000_000);
+    waits.sort();
+    let [greeted, refused] = [greeted, refused].map(AtomicU64::into_inner);
+    let shown = format!(
+        "{greeted} greeted and {refused} refused in {elapsed_s} s; the controller waited {:?} (median) and {:?}",
+        waits[waits.len() / 2],
+        waits[waits.len() - 1]
+    );
+    println!("{shown}");
+    assert!(waits[waits.len() - 1] < WAIT_MAX, "{shown}");
+    // Those that had begun before the last one that was counted are served, too.
+    let most = u64::from(rate.at_once) + u64::from(rate.per_s) * elapsed_s + PEERS as u64;
+    assert!(greeted <= most && refused > 0, "{shown}");
+    field.end();
 }
 
 #[test]

@@ -21,6 +21,16 @@ fn welcome(far: &TcpStream, known: Credentials<'_>) -> Result<Welcomed<CopyId>, 
 /// Welcomes the peer as [`welcome`] does; `ring` remembers earlier ones.
 fn welcome_to(
     ring: &mut KeyRing,
+    far: &TcpStream,
+    known: Credentials<'_>,
+) -> Result<Welcomed<CopyId>, LinkError> {
+    welcome_at(None, ring, far, known)
+}
+
+/// Welcomes the peer as [`welcome_to`] does, if it greets no more often than at this rate.
+fn welcome_at(
+    rate: Option<GreetingRate>,
+    ring: &mut KeyRing,
     mut far: &TcpStream,
     known: Credentials<'_>,
 ) -> Result<Welcomed<CopyId>, LinkError> {
@@ -34,7 +44,10 @@ fn welcome_to(
         }
         let step = greeting.proceed(ring, |_, claim| match claim {
             Claim::Member(id) => Found::Member(known.clone(), *id),
-            Claim::Controller(_) => Found::Member(known.clone(), ID),
+            Claim::Controller(_) => match rate {
+                None => Found::Member(known.clone(), ID),
+                Some(rate) => Found::Limited(known.clone(), ID, rate),
+            },
             Claim::Ticket(_) => Found::Nothing,
         });
         match step? {
@@ -110,6 +123,45 @@ fn cost(ring: &mut KeyRing, hello: &[u8], known: &Credentials<'_>) -> (LinkError
     let before = exchanges_of_thread();
     let refused = welcome_to(ring, &far, known.clone()).map(drop).expect_err("it proves nothing");
     (refused, exchanges_of_thread() - before)
+}
+
+#[test]
+fn who_greets_too_often_is_to_come_again_and_costs_no_key_exchange() {
+    let head = KeyPair::generate();
+    let agent = KeyPair::generate();
+    let mut ring = KeyRing::default();
+    let rate = GreetingRate { per_s: 1, at_once: 2 };
+    let mut greet = |keys: &KeyPair, rate| {
+        let (near, far) = pair().unwrap();
+        let keys = keys.clone();
+        let theirs = agent.public;
+        let known = Credentials::Keys(&agent, keys.public);
+        let greeting = thread::spawn(move || {
+            let ours = Credentials::Keys(&keys, theirs);
+            introduce(&near, limits::ANSWER, Purpose::Control, &ours, b"7").map(drop)
+        });
+        let before = exchanges_of_thread();
+        let welcomed = welcome_at(rate, &mut ring, &far, known).map(drop);
+        let exchanges = exchanges_of_thread() - before;
+        drop(far);
+        let _ = greeting.join().expect("it ends");
+        (welcomed, exchanges)
+    };
+    for _ in 0..2 {
+        let (welcomed, exchanges) = greet(&head, Some(rate));
+        assert!(welcomed.is_ok() && exchanges > 0, "{welcomed:?}");
+    }
+    // On a busy machine one second, and so another greeting, may have come meanwhile.
+    let mut more = (0..100).map(|_| greet(&head, Some(rate)));
+    let refused = more.find(|(welcomed, _)| welcomed.is_err());
+    drop(more);
+    let (refused, exchanges) = refused.expect("it greets too often");
+    let is_too_often = matches!(refused, Err(LinkError::Channel(ChannelError::TooOften)));
+    assert!(is_too_often && exchanges == 0, "{refused:?}, {exchanges} exchanges");
+    let (other, _) = greet(&KeyPair::generate(), Some(rate));
+    assert!(other.is_ok(), "another key: {other:?}");
+    let (unlimited, _) = greet(&head, None);
+    assert!(unlimited.is_ok(), "{unlimited:?}");
 }
 
 const SHARED_PURPOSES: [Purpose; 3] = [Purpose::Link, Purpose::Probe, Purpose::Files];
