@@ -1,6 +1,8 @@
 //! The agent's side of a control session, which may continue over another connection if one breaks.
 //! An order is admitted by the role of the other side where it is read: see [`Grant::admit`].
 
+mod unacknowledged;
+
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::ops::RangeInclusive;
@@ -9,16 +11,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Admitted, Channel, Delivered, Delivery, FromAgent, Grant, HEARTBEAT_NS, Line, Message, Role,
+    Admitted, Channel, Delivered, Delivery, FromAgent, Grant, HEARTBEAT_NS, Line, Message,
     SessionOrder, ToAgent,
 };
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::tcp;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads::{self, Slots};
-use garland_sys::{clock, tcp};
 
+use self::unacknowledged::{UNSETTLED_MAX, Unacknowledged};
 use crate::audit::Caller;
 use crate::conditions;
 use garland_dataplane::log::log;
@@ -44,16 +47,6 @@ const HEARTBEAT_MS: RangeInclusive<u64> = HEARTBEAT_NS / 1_000_000..=1000;
 /// The maximum number of scanned trees of one head: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
-/// The bytes that the members of a cluster may leave unacknowledged in all of their sessions. Beyond
-/// it no session of theirs may have more than [`UNACKNOWLEDGED_LEAST`].
-const UNACKNOWLEDGED_OF_MEMBERS: usize = 16 << 20;
-
-/// The bytes that a session may always leave unacknowledged.
-const UNACKNOWLEDGED_LEAST: usize = 64 << 10;
-
-/// How long a node that is no controller may leave more than [`UNACKNOWLEDGED_LEAST`] as it is.
-const UNSETTLED: Duration = Duration::from_secs(10);
-
 /// A session with a head. Threads share it: any may send, one receives.
 pub struct Session {
     sending: Mutex<Outgoing>,
@@ -75,11 +68,7 @@ pub struct Session {
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
     grant: Grant,
-    /// The time of the last acknowledgement, in monotonic nanoseconds.
-    settled_ns: AtomicU64,
-    /// The bytes that all members have not acknowledged, with this one's among them; `None` if this
-    /// is a controller's session.
-    of_members: Option<Arc<AtomicUsize>>,
+    unacknowledged: Unacknowledged,
     /// The slots for threads that work for the other side's key; each thread occupies one.
     pub slots: Arc<Slots>,
     /// Whose session this is, for the node's log.
@@ -145,7 +134,7 @@ impl Session {
         };
         let patience_ms = u64::try_from(limits::RESUME.as_millis()).unwrap_or(u64::MAX);
         let SessionShare { caller, grant, slots, unacknowledged } = share;
-        let of_members = (grant.role != Role::Controller).then_some(unacknowledged);
+        let unacknowledged = Unacknowledged::new(grant.role, unacknowledged);
         Ok(Self {
             sending: Mutex::new(sending),
             continued: Condvar::default(),
@@ -159,8 +148,7 @@ impl Session {
             trees: Mutex::default(),
             over: AtomicBool::new(false),
             grant,
-            settled_ns: AtomicU64::new(clock::now_ns()),
-            of_members,
+            unacknowledged,
             slots,
             caller,
         })
@@ -244,13 +232,9 @@ impl Session {
     /// Breaks the connection if nothing comes back from the head's host. Ends the session of a node
     /// that takes messages and acknowledges none.
     pub fn look_at_connection(&self) {
-        if self.of_members.is_some() {
-            let settled = self.settled_ns.load(Ordering::Relaxed);
-            let since = Duration::from_nanos(clock::now_ns().saturating_sub(settled));
-            if since >= UNSETTLED && self.delivery.lock().kept_bytes() > UNACKNOWLEDGED_LEAST {
-                let seconds = UNSETTLED.as_secs();
-                self.refuse(&format!("it has acknowledged no message for {seconds} s"));
-            }
+        if self.unacknowledged.is_too_old(self.kept_bytes()) {
+            let seconds = UNSETTLED_MAX.as_secs();
+            self.refuse(&format!("it has acknowledged no message for {seconds} s"));
         }
         if self.is_dead() {
             self.is_broken.store(true, Ordering::SeqCst);
@@ -278,28 +262,27 @@ impl Session {
     /// Sends a heartbeat. To a node it is left out while another thread sends: a node that reads
     /// nothing must not stop the thread that looks at the connection.
     pub fn beat(&self, message: &FromAgent) {
-        match &self.of_members {
-            None => self.send(message),
-            Some(_) if self.is_over_budget() => {}
-            Some(_) => {
-                if let Some(mut sending) = self.sending.try_lock() {
-                    self.send_now(&mut sending, message);
-                }
-            }
+        if !self.unacknowledged.is_limited() {
+            return self.send(message);
+        }
+        if !self.is_over_budget()
+            && let Some(mut sending) = self.sending.try_lock()
+        {
+            self.send_now(&mut sending, message);
         }
     }
 
     /// Sends a message. Reports no error: if the head is gone, `receive` fails.
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
-        let is_over_budget = match self.of_members {
-            None => sending.is_broken && self.delivery.lock().kept_bytes() > KEPT_MAX,
-            Some(_) => self.is_over_budget(),
+        let must_wait = match self.unacknowledged.is_limited() {
+            false => sending.is_broken && self.kept_bytes() > KEPT_MAX,
+            true => self.is_over_budget(),
         };
-        if is_over_budget && !self.is_over() {
+        if must_wait && !self.is_over() {
             // Once only: the thread that receives orders may wait for this one.
             let _ = self.continued.wait_for(&mut sending, PATIENCE);
-            if self.of_members.is_some() && self.is_over_budget() {
+            if self.is_over_budget() {
                 drop(sending);
                 return self.refuse("it acknowledges fewer messages than it asks for");
             }
@@ -310,7 +293,7 @@ impl Session {
     /// Sends a short message from the thread that receives, which must not wait for the other side:
     /// only this thread hears of its acknowledgements.
     pub fn reply(&self, message: &FromAgent) {
-        if self.of_members.is_some() && self.is_over_budget() {
+        if self.is_over_budget() {
             return self.refuse("it acknowledges fewer messages than it asks for");
         }
         self.send_now(&mut self.sending.lock(), message);
@@ -318,19 +301,18 @@ impl Session {
 
     fn send_now(&self, sending: &mut Outgoing, message: &FromAgent) {
         let bytes = message.to_bytes();
-        if let Some(of_members) = &self.of_members {
-            of_members.fetch_add(bytes.len(), Ordering::Relaxed);
-        }
+        self.unacknowledged.sent(bytes.len());
         let frame = self.delivery.lock().send(bytes);
         self.write(sending, &frame);
     }
 
     /// Returns whether a node has left more unacknowledged than it may.
     fn is_over_budget(&self) -> bool {
-        let own = self.delivery.lock().kept_bytes();
-        let all = self.of_members.as_ref().map_or(0, |all| all.load(Ordering::Relaxed));
-        own > self.grant.role.budget().unacknowledged_bytes
-            || own > UNACKNOWLEDGED_LEAST && all > UNACKNOWLEDGED_OF_MEMBERS
+        self.unacknowledged.is_too_much(self.kept_bytes())
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.delivery.lock().kept_bytes()
     }
 
     fn write(&self, sending: &mut Outgoing, frame: &[u8]) {
@@ -433,10 +415,7 @@ impl Session {
     /// Notes that `bytes` of messages were acknowledged.
     fn settle(&self, bytes: usize) {
         if bytes > 0 {
-            self.settled_ns.store(clock::now_ns(), Ordering::Relaxed);
-            if let Some(of_members) = &self.of_members {
-                of_members.fetch_sub(bytes, Ordering::Relaxed);
-            }
+            self.unacknowledged.settled(bytes);
             self.continued.notify_all();
         }
     }
@@ -465,20 +444,21 @@ impl Session {
             next
         };
         let mut sending = self.sending.lock();
-        let (received, frames) = {
-            let mut delivery = self.delivery.lock();
-            let kept = delivery.kept_bytes();
-            let frames = delivery.resume(arrived).map_err(|_| io::ErrorKind::InvalidData);
-            self.settle(kept - delivery.kept_bytes());
-            (delivery.received(), frames?)
-        };
+        let mut delivery = self.delivery.lock();
+        let kept = delivery.kept_bytes();
+        let frames = delivery.resume(arrived).map_err(|_| io::ErrorKind::InvalidData);
+        self.settle(kept - delivery.kept_bytes());
+        let received = delivery.received();
+        drop(delivery);
+        let frames = frames?;
         let Channel { sending: line, receiving } = channel;
         *sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
         self.is_broken.store(false, Ordering::SeqCst);
         self.write(&mut sending, &FromAgent::Resumed(received).to_bytes());
         frames.iter().for_each(|frame| self.write(&mut sending, frame));
         self.continued.notify_all();
-        (incoming.stream, incoming.line) = (stream, receiving);
+        incoming.stream = stream;
+        incoming.line = receiving;
         incoming.received.clear();
         incoming.is_unused = true;
         Ok(())
@@ -487,8 +467,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let kept = self.delivery.lock().kept_bytes();
-        self.settle(kept);
+        self.settle(self.kept_bytes());
     }
 }
 
