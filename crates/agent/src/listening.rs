@@ -85,7 +85,7 @@ impl OpenPort {
 }
 
 /// Returns the addresses that `listen` stands for, each once.
-fn named(listen: &[ListenAt]) -> Result<Vec<IpAddr>, ListenError> {
+pub fn named(listen: &[ListenAt]) -> Result<Vec<IpAddr>, ListenError> {
     let mut addresses = Vec::new();
     for at in listen {
         match at {

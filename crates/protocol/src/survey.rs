@@ -1,6 +1,6 @@
 //! Orders of the head and replies of agents in a survey, which compares a network with its plan.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,9 @@ pub type Token = [u8; 16];
 /// An order of a survey. Each has one reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SurveyOrder {
-    /// Report the NICs, and answer the probes of other nodes until the channel ends.
-    Open,
+    /// Report the NICs, and answer the probes of other nodes at those of these addresses that are the
+    /// node's own, until the channel ends.
+    Open(Vec<Ipv4Addr>),
     /// Send frames with this token and the number of this node on every NIC, and listen on all of
     /// them.
     Frames(Token, u32),
@@ -60,8 +61,17 @@ pub struct MtuProbe {
 /// A reply to an order of a survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SurveyAnswer {
-    /// The NICs, and the ports at which the agent answers datagrams and accepts connections.
-    Open(Vec<NicFacts>, u16, u16),
+    /// The agent answers probes.
+    Open {
+        /// The NICs.
+        nics: Vec<NicFacts>,
+        /// The port at which it answers datagrams.
+        udp: u16,
+        /// The port at which it accepts connections.
+        tcp: u16,
+        /// Those of the addresses at which it may not listen (`--listen`).
+        withheld: Vec<Ipv4Addr>,
+    },
     /// The probes that arrived.
     Heard(Vec<Heard>),
     /// The agent is not permitted to send frames, and why.

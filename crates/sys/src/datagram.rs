@@ -35,13 +35,25 @@ impl DatagramSocket {
     /// # Errors
     /// When the port is in use, or the kernel refuses an option.
     pub fn open(port: u16, interface: Option<&str>) -> io::Result<Self> {
+        Self::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port), interface)
+    }
+
+    /// Opens a socket that listens at one address of this host; port 0 means any free one.
+    ///
+    /// # Errors
+    /// When the port is in use, the address is none of this host, or the kernel refuses an option.
+    pub fn open_at(address: SocketAddrV4) -> io::Result<Self> {
+        Self::bind(address, None)
+    }
+
+    fn bind(address: SocketAddrV4, interface: Option<&str>) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_nonblocking(true)?;
         socket.set_broadcast(true)?;
         if let Some(interface) = interface {
             socket.bind_device(Some(interface.as_bytes()))?;
         }
-        socket.bind(&SockAddr::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?;
+        socket.bind(&SockAddr::from(address))?;
         let socket = Self(socket);
         socket.set(libc::IP_PKTINFO, 1)?;
         Ok(socket)

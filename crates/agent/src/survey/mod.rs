@@ -9,12 +9,15 @@ mod rate;
 mod responder;
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use garland_core::cluster::listen::ListenAt;
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
 use garland_sys::sync::Mutex;
 
 use crate::controller::Controller;
+use crate::listening::named;
 use garland_sys::error::reason;
 use garland_sys::threads::Joined;
 use responder::Responder;
@@ -39,21 +42,29 @@ impl Surveyor {
         let responder = Arc::clone(&self.responder);
         let failed = |reason| FromAgent::Surveyed(SurveyAnswer::Failed(reason));
         let work = move |controller: &Controller| {
-            let answer = answer(order, &responder).map(FromAgent::Surveyed);
+            let listen = &controller.agent.config.listen;
+            let answer = answer(order, listen, &responder).map(FromAgent::Surveyed);
             controller.session.send(&answer.unwrap_or_else(|error| failed(reason(&error))));
         };
         self.working = self.controller.spawn("survey", work, failed).map(Joined::from);
     }
 }
 
-fn answer(order: SurveyOrder, responder: &Mutex<Option<Responder>>) -> io::Result<SurveyAnswer> {
+fn answer(
+    order: SurveyOrder,
+    listen: &[ListenAt],
+    responder: &Mutex<Option<Responder>>,
+) -> io::Result<SurveyAnswer> {
     let mut responder = responder.lock();
     match order {
-        SurveyOrder::Open => {
-            let opened = Responder::open()?;
+        SurveyOrder::Open(asked) => {
+            let permitted = named(listen).map_err(io::Error::other)?;
+            let may = |address: &Ipv4Addr| listen.is_empty() || permits(&permitted, *address);
+            let (at, withheld): (Vec<_>, Vec<_>) = asked.into_iter().partition(may);
+            let opened = Responder::open(&at)?;
             let (udp, tcp) = opened.ports;
             *responder = Some(opened);
-            Ok(SurveyAnswer::Open(nics::facts()?, udp, tcp))
+            Ok(SurveyAnswer::Open { nics: nics::facts()?, udp, tcp, withheld })
         }
         SurveyOrder::Frames(token, node) => probing::frames(token, node),
         SurveyOrder::Datagrams(token, node, port) => probing::datagrams(token, node, port),
@@ -67,4 +78,9 @@ fn answer(order: SurveyOrder, responder: &Mutex<Option<Responder>>) -> io::Resul
             Ok(SurveyAnswer::Counts(nics::sent()?, arrived))
         }
     }
+}
+
+/// Returns whether an agent whose user permits these addresses may listen at this one.
+fn permits(permitted: &[IpAddr], address: Ipv4Addr) -> bool {
+    permitted.iter().any(|it| it.is_unspecified() || *it == IpAddr::V4(address))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,9 @@ const CONNECTIONS: usize = 64;
 /// The maximum number of datagrams of a burst.
 const MOST: u32 = 10_000;
 
+/// How often a port is asked for that is free at all addresses.
+const CHOICES_MAX: u32 = 32;
+
 /// Ports that answer probes until this value is dropped.
 pub struct Responder {
     /// The UDP port for datagrams and the TCP port for connections.
@@ -42,19 +45,28 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Opens a free UDP port and a free TCP port, and starts the threads that answer on them.
-    pub fn open() -> io::Result<Self> {
-        let (datagrams, listener) =
-            (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);
-        listener.set_nonblocking(true)?;
-        let ports = (datagrams.port()?, listener.local_addr()?.port());
-        let (counts, end): (Arc<Mutex<_>>, _) = (Arc::default(), Arc::new(Wake::new()?));
+    /// Opens a free UDP port and a free TCP port at those of `addresses` that are this node's own, and
+    /// starts the threads that answer on them.
+    pub fn open(addresses: &[Ipv4Addr]) -> io::Result<Self> {
+        let datagrams = at_own(addresses, |at, port| {
+            let socket = DatagramSocket::open_at(SocketAddrV4::new(at, port))?;
+            Ok((socket.port()?, socket))
+        })?;
+        let listeners = at_own(addresses, |at, port| {
+            let listener = tcp::listen_at((at, port).into(), Transport::Tcp)?;
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?.port(), listener))
+        })?;
+        let ports = (datagrams.port, listeners.port);
+        let counts = Arc::default();
+        let end = Arc::new(Wake::new()?);
         let mut responder = Self { ports, counts, end, threads: Vec::new() };
-        let own = (Arc::clone(&responder.counts), Arc::clone(&responder.end));
-        let echo = threads::spawn("echo", move || answer(&datagrams, &own.0, &own.1))?;
+        let counts = Arc::clone(&responder.counts);
+        let end = Arc::clone(&responder.end);
+        let echo = threads::spawn("echo", move || answer(&datagrams.sockets, &counts, &end))?;
         responder.threads.push(echo.into());
-        let own = Arc::clone(&responder.end);
-        let sink = threads::spawn("sink", move || accept(&listener, &own))?;
+        let end = Arc::clone(&responder.end);
+        let sink = threads::spawn("sink", move || accept(&listeners.sockets, &end))?;
         responder.threads.push(sink.into());
         Ok(responder)
     }
@@ -71,6 +83,49 @@ impl Drop for Responder {
         self.end.raise();
         self.threads.clear();
     }
+}
+
+/// Sockets with one port at several addresses.
+struct AtOwn<S> {
+    /// The port; 0 without sockets.
+    port: u16,
+    sockets: Vec<S>,
+}
+
+/// Opens sockets with one port, any that is free, at those of `addresses` that are this node's own.
+/// `open` returns a socket at an address with its port; port 0 means any free one.
+fn at_own<S>(
+    addresses: &[Ipv4Addr],
+    open: impl Fn(Ipv4Addr, u16) -> io::Result<(u16, S)>,
+) -> io::Result<AtOwn<S>> {
+    let mut taken = None;
+    for _ in 0..CHOICES_MAX {
+        match open_all(addresses, &open) {
+            // At another address somebody else has the port.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => taken = Some(error),
+            opened => return opened,
+        }
+    }
+    Err(taken.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
+}
+
+fn open_all<S>(
+    addresses: &[Ipv4Addr],
+    open: impl Fn(Ipv4Addr, u16) -> io::Result<(u16, S)>,
+) -> io::Result<AtOwn<S>> {
+    let mut all = AtOwn { port: 0, sockets: Vec::new() };
+    for &address in addresses {
+        match open(address, all.port) {
+            Ok((port, socket)) => {
+                all.port = port;
+                all.sockets.push(socket);
+            }
+            // The plan is wrong here, which the head finds by the list of NICs.
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
 }
 
 /// Sends a burst of `count` small datagrams. Returns the number that this node's kernel accepted.
@@ -90,13 +145,23 @@ pub fn burst(to: SocketAddrV4, number: u32, count: u32) -> io::Result<u32> {
     Ok(sent)
 }
 
-fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wake) {
-    let mut buffer = vec![0; 65_536];
+/// Calls `serve` with each of `sockets` that has something, until `end` is raised.
+fn attend<S: AsFd>(sockets: &[S], end: &Wake, mut serve: impl FnMut(&S)) {
+    let fds: Vec<_> = std::iter::once(end.as_fd()).chain(sockets.iter().map(S::as_fd)).collect();
     loop {
-        let Ok(ready) = event::wait_readable(&[end.as_fd(), socket.as_fd()], None) else { return };
-        if ready[0] {
+        let Ok(ready) = event::wait_readable(&fds, None) else { return };
+        let [ended, ready @ ..] = &ready[..] else { return };
+        if *ended {
             return;
         }
+        let with = sockets.iter().zip(ready).filter(|(_, is_ready)| **is_ready);
+        with.for_each(|(socket, _)| serve(socket));
+    }
+}
+
+fn answer(sockets: &[DatagramSocket], counts: &Mutex<BTreeMap<u32, u32>>, end: &Wake) {
+    let mut buffer = vec![0; 65_536];
+    attend(sockets, end, |socket| {
         while let Ok(arrival) = socket.receive(&mut buffer) {
             let Some((&kind, rest)) = buffer[..arrival.length].split_first() else { continue };
             let Some(&number) = rest.first_chunk::<4>() else { continue };
@@ -116,25 +181,41 @@ fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wak
                 _ => {}
             }
         }
-    }
+    });
 }
 
-fn accept(listener: &TcpListener, end: &Wake) {
+fn accept(listeners: &[TcpListener], end: &Wake) {
     let slots = Slots::new(CONNECTIONS);
-    loop {
-        let Ok(ready) = event::wait_readable(&[end.as_fd(), listener.as_fd()], None) else {
-            return;
-        };
-        if ready[0] {
-            return;
-        }
-        let Ok((stream, _)) = listener.accept() else { continue };
-        let Some(slot) = slots.take() else { continue };
+    attend(listeners, end, |listener| {
+        let Ok((stream, _)) = listener.accept() else { return };
+        let Some(slot) = slots.take() else { return };
         // The thread ends by itself in a bounded time. Without a thread the connection is closed.
         let _ = threads::spawn("rate", move || {
             let _slot = slot;
             // Errors are ignored: a sender that is gone needs no rate.
             let _ = rate::receive(stream);
         });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn probes_are_answered_at_the_addresses_that_were_asked_for_and_no_others() {
+        let one = Ipv4Addr::new(127, 0, 0, 3);
+        let other = Ipv4Addr::new(127, 0, 0, 4);
+        let nobodys = Ipv4Addr::new(192, 0, 2, 1);
+        let responder = Responder::open(&[one, other, nobodys]).unwrap();
+        let (udp, tcp) = responder.ports;
+        for (address, is_served) in [(one, true), (other, true), (Ipv4Addr::LOCALHOST, false)] {
+            assert_eq!(TcpStream::connect((address, tcp)).is_ok(), is_served, "{address}");
+            // Whoever has the port at an address keeps others from it.
+            let taken = DatagramSocket::open_at(SocketAddrV4::new(address, udp)).is_err();
+            assert_eq!(taken, is_served, "{address}");
+        }
     }
 }

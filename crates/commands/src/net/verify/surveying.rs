@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use garland_control::Survey;
@@ -42,6 +42,8 @@ pub struct Surveying<'a> {
     screen: Screen,
     /// For each node that takes part, the UDP and TCP ports of its agent.
     ports: BTreeMap<NodeId, (u16, u16)>,
+    /// The addresses at which agents may not listen: nothing is measured towards them.
+    withheld: BTreeSet<Ipv4Addr>,
     seen: SurveyOutcome,
     cabling: Cabling,
 }
@@ -61,7 +63,8 @@ impl<'a> Surveying<'a> {
         let cabling = Cabling::of(topology, &observed);
         let seen = SurveyOutcome { observed, evidence: Evidence::Frames, reasons };
         let screen = Screen::new(quiet);
-        Self { topology, survey, screen, ports: BTreeMap::new(), seen, cabling }
+        let withheld = BTreeSet::new();
+        Self { topology, survey, screen, ports: BTreeMap::new(), withheld, seen, cabling }
     }
 
     /// Returns the observations and the cabling that they show.
@@ -84,7 +87,8 @@ impl<'a> Surveying<'a> {
         self.probe()?;
         self.cabling = Cabling::of(self.topology, &self.seen.observed);
         phases.end("probe");
-        let links = self.cabling.links(self.topology);
+        let mut links = self.cabling.links(self.topology);
+        links.retain(|link| !self.withheld.contains(&link.address));
         self.packets(&links)?;
         phases.end("packets");
         self.rates(&links)?;
@@ -114,11 +118,14 @@ impl<'a> Surveying<'a> {
 
     fn open(&mut self) -> io::Result<()> {
         let with = self.seen.reasons.iter().enumerate().filter(|(_, reason)| reason.is_none());
-        let orders = with.map(|(node, _)| (node, SurveyOrder::Open)).collect();
+        let orders = with.map(|(node, _)| (node, SurveyOrder::Open(self.addresses_of(node))));
+        let orders = orders.collect();
         for (node, answer) in self.survey.ask(orders, PATIENCE)? {
             match answer {
-                Ok(SurveyAnswer::Open(nics, udp, tcp)) => {
+                Ok(SurveyAnswer::Open { nics, udp, tcp, withheld }) => {
                     self.seen.observed.nodes[node] = Some(nics);
+                    self.tell_withheld(node, &withheld);
+                    self.withheld.extend(withheld);
                     self.ports.insert(node, (udp, tcp));
                 }
                 Ok(_) => self.seen.reasons[node] = Some(UNEXPECTED.to_owned()),
@@ -126,6 +133,26 @@ impl<'a> Surveying<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the addresses at which a node is probed: the planned ones.
+    fn addresses_of(&self, node: NodeId) -> Vec<Ipv4Addr> {
+        let nics = self.topology.nics_of(node).filter_map(|(_, nic)| nic.address);
+        let addresses: BTreeSet<Ipv4Addr> =
+            nics.chain([self.topology.nodes[node].address]).collect();
+        addresses.into_iter().collect()
+    }
+
+    fn tell_withheld(&self, node: NodeId, withheld: &[Ipv4Addr]) {
+        if withheld.is_empty() {
+            return;
+        }
+        let name = &self.topology.nodes[node].name;
+        let addresses: Vec<String> = withheld.iter().map(Ipv4Addr::to_string).collect();
+        let addresses = addresses.join(", ");
+        garland_terminal::errln!(
+            "{name}: nothing is measured towards {addresses}, where its agent may not listen (--listen)"
+        );
     }
 
     /// Finds out which NICs hear each other: by frames, and also by datagrams if an agent is not permitted to
@@ -300,8 +327,12 @@ impl<'a> Surveying<'a> {
     /// could not be sent.
     fn burst(&mut self, from: NodeId, to: NodeId, number: u32) -> io::Result<Option<BurstSeen>> {
         let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(None) };
+        let address = self.topology.nodes[to].address;
+        if self.withheld.contains(&address) {
+            return Ok(None);
+        }
         let before = self.counts(0)?.0;
-        let there = SocketAddrV4::new(self.topology.nodes[to].address, udp);
+        let there = SocketAddrV4::new(address, udp);
         let order = SurveyOrder::Burst { to: there, number, count: COUNT };
         let answer = self.survey.ask(vec![(from, order)], PATIENCE)?.remove(&from);
         let Some(Ok(SurveyAnswer::Sent(sent))) = answer else { return Ok(None) };
