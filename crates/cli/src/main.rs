@@ -30,6 +30,9 @@ fn main() -> ExitCode {
     if let Some(exit) = garland_node::main(std::env::args_os()) {
         return exit;
     }
+    if let Some(exit) = garland_names::reader_main(std::env::args_os()) {
+        return exit;
+    }
     let args = args::Args::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match command::run(&args) {
         Ok(exit) => exit.into(),

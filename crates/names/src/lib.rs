@@ -16,3 +16,5 @@ mod origin;
 pub mod publish;
 mod records;
 pub mod unpublish;
+
+pub use content::apart::main as reader_main;

@@ -31,6 +31,7 @@ pub mod link_settings;
 pub mod local_socket;
 pub mod lock;
 pub mod mark;
+pub mod mounts;
 pub mod mptcp;
 pub mod namespace;
 pub mod nic;

@@ -498,7 +498,6 @@ fn a_name_has_no_set_user_id_programs_and_the_base_that_the_user_wrote() {
 fn a_get_copies_and_says_all_whatever_its_holders_on_this_machine_are() {
     let scratch = Scratch::new("names-pipe");
     let garland = garland(&scratch);
-    // The kernel does not let a process go before the disk that it reads from: that is released first.
     let mut getting = Vec::new();
     let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
     let content = random_bytes(300_000, 4);
@@ -537,9 +536,10 @@ fn a_get_copies_and_says_all_whatever_its_holders_on_this_machine_are() {
     getting.push(get("local2:/z"));
     let said = getting[1].await_out("its result", |out| out.ends_with("}\n"));
     assert!(said.contains("nothing came from it within 40 s"), "{said}");
-    disk.release();
+    // The kernel keeps who reads from the disk: that is not the command.
     let codes: Vec<i32> = getting.into_iter().map(|getting| getting.end().code).collect();
     assert_eq!(codes, [0, 3]);
+    disk.release();
     drop(disk);
     nodes.end();
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -14,11 +13,11 @@ use garland_commands::cp::elsewhere;
 use garland_mount::{NodeFileError, NodeFiles, Reach, WantedBlock};
 use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
 use garland_remote::{Address, Object};
-use garland_sys::confine::{Root, find_itself, open_found};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
-use garland_sys::{clock, error, process};
+use garland_sys::{clock, error, mounts, process};
 
+use super::apart::{Apart, open_regular};
 use super::limits::{ANSWER_MAX, BLOCK_MAX, TICK};
 
 /// The maximum number of files that a holder has open.
@@ -62,6 +61,8 @@ pub struct Holder {
     open: Mutex<BTreeMap<usize, Slot>>,
     /// Wakes threads that wait for a file which another one opens.
     opened: Condvar,
+    /// The readers of files on FUSE file systems.
+    apart: Apart,
     relation: Relation,
 }
 
@@ -82,6 +83,8 @@ enum Access {
 
 enum OpenFile {
     Here(File),
+    /// On a file system of this machine which may keep whoever reads.
+    Apart(Vec<u8>),
     Origin(Object),
 }
 
@@ -100,7 +103,15 @@ impl Holder {
             HolderKind::Node => Access::Node(NodeFiles::new(record.node.clone(), reach)),
             HolderKind::Origin => Access::Origin(Arc::clone(interrupts)),
         };
-        Self { record, root, access, open: Mutex::default(), opened: Condvar::new(), relation }
+        Self {
+            record,
+            root,
+            access,
+            open: Mutex::default(),
+            opened: Condvar::new(),
+            apart: Apart::default(),
+            relation,
+        }
     }
 
     /// Whether it is a node, with a standing agent that reads for others.
@@ -181,6 +192,10 @@ impl Holder {
             OpenFile::Here(file) => {
                 file.read_exact_at(&mut bytes, offset).map_err(|error| error::reason(&error))
             }
+            OpenFile::Apart(path) => {
+                let read = self.apart.read(path, offset, &mut bytes);
+                read.map_err(|error| error::reason(&error))
+            }
             OpenFile::Origin(object) => {
                 object.fill(offset, &mut bytes).map_err(|trouble| trouble.message().to_owned())
             }
@@ -234,9 +249,15 @@ impl Holder {
                     let reason = error::reason(&error);
                     HolderFault::Differs(format!("cannot open {}: {reason}", self.shown(file)))
                 };
-                let file = open_regular(&self.path(file)).map_err(told)?;
-                let length = file.metadata().map_err(told)?.len();
-                (OpenFile::Here(file), length)
+                let path = self.path(file);
+                if mounts::is_fuse(&Path::new("/").join(OsStr::from_bytes(&path))) {
+                    let length = self.apart.length(&path).map_err(told)?;
+                    (OpenFile::Apart(path), length)
+                } else {
+                    let file = open_regular(&path).map_err(told)?;
+                    let length = file.metadata().map_err(told)?.len();
+                    (OpenFile::Here(file), length)
+                }
             }
             Access::Origin(interrupts) => {
                 let told = |reason: String| HolderFault::Unread(reason);
@@ -282,14 +303,4 @@ impl Holder {
             _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
         }
     }
-}
-
-/// Opens the regular file with this path below `/`; if it is something else, it is looked at only.
-fn open_regular(path: &[u8]) -> io::Result<File> {
-    let found = find_itself(Root::Free.top()?, Path::new(OsStr::from_bytes(path)))?;
-    let file = File::from(open_found(&found)?);
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(io::Error::other("it is no regular file"))
 }

@@ -1,6 +1,7 @@
 //! The content of a name as the source of a copy: blocks come from several holders at once, in threads, and each is
 //! verified by the manifest.
 
+pub mod apart;
 mod holder;
 mod limits;
 mod window;

@@ -1,0 +1,76 @@
+//! Which file system a path lies on, by the table of mounts. Nothing on it is touched: one that hangs
+//! would keep whoever asks.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not let a
+/// process go that waits for such a one, also if it is killed.
+#[must_use]
+pub fn is_fuse(path: &Path) -> bool {
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let kind = kind_at(&mounts, path);
+    kind.is_some_and(|kind| kind == b"fuse" || kind == b"fuseblk" || kind.starts_with(b"fuse."))
+}
+
+/// Returns the type of the file system at `path`; `mounts` is the text of `/proc/self/mountinfo`
+/// (proc(5)), whose fifth field is the mount point. The type follows a field `-`.
+fn kind_at<'a>(mounts: &'a [u8], path: &Path) -> Option<&'a [u8]> {
+    let mut found: Option<(usize, &[u8])> = None;
+    for line in mounts.split(|byte| *byte == b'\n') {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let Some(point) = fields.nth(4).map(unescaped) else { continue };
+        let Some(kind) = fields.skip_while(|field| *field != b"-").nth(1) else { continue };
+        let point = Path::new(OsStr::from_bytes(&point));
+        let depth = point.components().count();
+        // A later mount at the same point covers the earlier ones.
+        if path.starts_with(point) && found.is_none_or(|(deepest, _)| depth >= deepest) {
+            found = Some((depth, kind));
+        }
+    }
+    found.map(|(_, kind)| kind)
+}
+
+/// Returns a mount point whose blanks and backslashes the kernel has escaped in octal (`\040`).
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match escaped.filter(|_| byte == b'\\') {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_and_last_mount_of_a_path_counts() {
+        let mounts = b"22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n\
+            30 22 0:25 / /mnt/a\\040b rw - fuse.sshfs host: rw\n\
+            31 22 0:26 / /mnt rw shared:2 master:1 - nfs4 host:/ rw\n\
+            32 31 0:27 / /mnt/c rw - fuse x rw\n\
+            33 31 0:28 / /mnt/c rw - tmpfs y rw\n";
+        let kind = |path: &str| kind_at(mounts, Path::new(path)).map(String::from_utf8_lossy);
+        assert_eq!(kind("/srv/x").as_deref(), Some("ext4"));
+        assert_eq!(kind("/mnt/a b/x").as_deref(), Some("fuse.sshfs"));
+        assert_eq!(kind("/mnt/a").as_deref(), Some("nfs4"));
+        assert_eq!(kind("/mnt/c/d").as_deref(), Some("tmpfs"));
+        assert_eq!(kind_at(b"odd", Path::new("/")), None);
+        assert!(!is_fuse(Path::new("/proc/self")));
+    }
+}
