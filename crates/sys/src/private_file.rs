@@ -1,7 +1,13 @@
 //! Private files of one user: keys and records, which others can neither read nor change. A file
 //! is either there as a whole or not at all, after a failure of the power, too. A file that cannot
 //! be read is never taken for one that is missing, since whoever did so would replace it.
+//!
+//! A file is written under a temporary name, which its writer has locked. What a writer has left
+//! that ended before, with keys in it maybe, has no lock: each process removes that when it first
+//! writes into the directory.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -10,6 +16,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
+use crate::lock::{self, Lock};
+use crate::sync::Mutex;
 use crate::{process, random};
 
 /// The mode of private files.
@@ -17,6 +25,12 @@ const MODE: u32 = 0o600;
 
 /// The mode of directories that are created for them.
 const FOLDER_MODE: u32 = 0o700;
+
+/// The beginning of the ends of temporary names; 16 hexadecimal digits follow.
+const TEMPORARY: &str = "tmp";
+
+/// The number of directories that a process remembers to have swept.
+const SWEPT_MAX: usize = 4096;
 
 /// The permissions that a private file gives to nobody but its owner.
 const OF_OTHERS: u32 = 0o077;
@@ -28,9 +42,7 @@ const OF_OTHERS: u32 = 0o077;
 /// When the file is not a regular file of this user, others may read or write it, it is longer, or
 /// it cannot be read.
 pub fn read(path: &Path, max_length: u64) -> io::Result<Option<Vec<u8>>> {
-    // Opening a pipe would wait for its writer.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+    let file = match open_itself(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
@@ -134,20 +146,38 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_folder_of(to)
 }
 
+/// Opens a file. A link is not followed, and a pipe or a device does nothing.
+fn open_itself(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    // Opening a pipe would wait for its writer.
+    how.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
 /// A file beside the one that it will become. It is removed when this is dropped.
 struct Temporary {
     path: PathBuf,
+    /// Locked, as long as the file has this name.
     file: File,
 }
 
 impl Temporary {
     fn write(beside: &Path, bytes: &[u8]) -> io::Result<Self> {
+        sweep_once(folder_of(beside));
+        let mut temporary = Self::create(beside)?;
+        while temporary.file.metadata()?.nlink() == 0 {
+            // A sweep found it before it was locked.
+            temporary = Self::create(beside)?;
+        }
+        temporary.file.write_all(bytes)?;
+        Ok(temporary)
+    }
+
+    fn create(beside: &Path) -> io::Result<Self> {
         // Hosts and containers that share the directory may have equal process numbers.
         let number = u64::from_ne_bytes(random::bytes());
-        let path = beside.with_extension(format!("tmp{number:016x}"));
+        let path = beside.with_extension(format!("{TEMPORARY}{number:016x}"));
         let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path)?;
-        let mut temporary = Self { path, file };
-        temporary.file.write_all(bytes)?;
+        let temporary = Self { path, file };
+        lock::lock(&temporary.file)?;
         Ok(temporary)
     }
 
@@ -168,6 +198,56 @@ impl Drop for Temporary {
     }
 }
 
+/// Sweeps a directory, unless this process did so before.
+fn sweep_once(folder: &Path) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut swept = SWEPT.lock();
+    if swept.len() >= SWEPT_MAX {
+        swept.clear();
+    }
+    let is_new = swept.insert(folder.to_owned());
+    drop(swept);
+    if is_new {
+        sweep(folder);
+    }
+}
+
+/// Removes the temporary files of writers that have ended. What cannot be removed stays, and
+/// hinders nobody.
+fn sweep(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| is_temporary(path)) {
+        // A writer that has no lock yet waits for this one, and sees then that its file is gone.
+        if let Some(_locked) = abandoned(&path) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Returns whether a path has a name that [`Temporary`] gives.
+fn is_temporary(path: &Path) -> bool {
+    let number = path.extension().and_then(OsStr::to_str);
+    let number = number.and_then(|end| end.strip_prefix(TEMPORARY));
+    let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    number.is_some_and(|number| number.len() == 16 && number.bytes().all(is_digit))
+}
+
+/// Opens and locks a temporary file, if its writer has ended. Without locks nobody knows.
+fn abandoned(path: &Path) -> Option<File> {
+    // NFS locks only what is open for writing.
+    let file = open_itself(path, OpenOptions::new().read(true).write(true)).ok()?;
+    let stat = file.metadata().ok()?;
+    let is_own = stat.is_file() && stat.uid() == process::user_id();
+    let is_locked = is_own && lock::try_lock(&file).is_ok_and(|lock| lock == Lock::Held);
+    is_locked.then_some(file)
+}
+
+/// Returns the directory of a file.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// Returns whether an error of link(2) says that the file system has no hard links.
 fn has_no_links(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
@@ -176,8 +256,7 @@ fn has_no_links(error: &io::Error) -> bool {
 
 /// Waits until the names in the directory of `path` are on stable storage.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let synced = File::open(folder.unwrap_or(Path::new(".")))?.sync_all();
+    let synced = File::open(folder_of(path))?.sync_all();
     match synced.as_ref().map_err(Errno::from_io_error) {
         // Some network file systems cannot sync directories.
         Err(Some(Errno::INVAL | Errno::OPNOTSUPP)) => Ok(()),
@@ -293,5 +372,55 @@ mod tests {
         let mut names = folder.names();
         names.sort();
         assert_eq!(names, ["x.json", "y"]);
+    }
+
+    #[test]
+    fn what_writers_left_that_ended_goes_with_the_first_write_and_nothing_else_does() {
+        let folder = Folder::new("swept");
+        let left = ["controller.tmp0123456789abcdef", "x.tmpfedcba9876543210"];
+        for name in left {
+            fs::write(folder.0.join(name), "the key of a controller").unwrap();
+        }
+        let others = ["x.tmp1", "tmp0123456789abcdef", "x.tmp0123456789abcdeF", "y.tmp.json"];
+        for name in others {
+            fs::write(folder.0.join(name), "no temporary file").unwrap();
+        }
+        fs::create_dir(folder.0.join("z.tmp0123456789abcdef")).unwrap();
+        replace(&folder.0.join("x.json"), b"one").unwrap();
+        let names = folder.names();
+        assert!(left.iter().all(|name| !names.iter().any(|it| it == name)), "{names:?}");
+        assert_eq!(names.len(), others.len() + 2, "{names:?}");
+    }
+
+    #[test]
+    fn a_sweep_takes_no_file_from_a_writer() {
+        const WRITERS: usize = 3;
+        let folder = Folder::new("live");
+        let path = folder.0.join("live");
+        let writing = Temporary::write(&path, b"live").unwrap();
+        sweep(&folder.0);
+        writing.rename(&path).unwrap();
+        drop(writing);
+        assert_eq!(read(&path, 64).unwrap().unwrap(), b"live");
+        let write = |writer: usize| {
+            for round in 0..40 {
+                let bytes = format!("{writer} {round}");
+                let path = folder.0.join(format!("{writer}.json"));
+                replace_unsynced(&path, bytes.as_bytes()).unwrap();
+                assert_eq!(read(&path, 64).unwrap().unwrap(), bytes.as_bytes());
+                assert!(create(&folder.0.join(format!("{writer}-{round}")), b"new").unwrap());
+            }
+        };
+        let write = &write;
+        std::thread::scope(|scope| {
+            let threads = (0..WRITERS).map(|writer| scope.spawn(move || write(writer)));
+            let threads: Vec<_> = threads.collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                sweep(&folder.0);
+            }
+        });
+        let names = folder.names();
+        assert_eq!(names.len(), 1 + WRITERS * 41, "{names:?}");
+        assert!(!names.iter().any(|name| is_temporary(Path::new(name))));
     }
 }
