@@ -14,6 +14,7 @@ mod names;
 mod object;
 mod origin;
 mod profile;
+mod redirect;
 mod spool;
 mod store;
 mod transport;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use object_store::ClientOptions;
@@ -23,6 +23,7 @@ use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, BodyReader, Error};
 
 use crate::names::Names;
+use crate::redirect;
 use crate::trouble::Trouble;
 use crate::trust;
 
@@ -37,9 +38,17 @@ const RANGE_COMES: Duration = Duration::from_secs(90);
 /// The number of bytes that are passed on at a time.
 const SLICE: usize = 128 << 10;
 
+/// The maximum number of bytes of the body of a redirect that are read, so that its connection can
+/// be used again.
+const REDIRECT_BODY_MAX: u64 = 64 << 10;
+
 /// An HTTP client. Its connections are kept for the next requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Transport(Agent);
+pub(crate) struct Transport {
+    direct: Agent,
+    /// Asks the servers to which others redirect.
+    redirected: Agent,
+}
 
 impl Transport {
     /// Creates a client that resolves host names with `names`.
@@ -56,13 +65,49 @@ impl Transport {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .user_agent(concat!("garland/", env!("CARGO_PKG_VERSION")))
+            // They are followed below, by rules of this program.
+            .max_redirects(0)
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
             .max_idle_connections(crate::ahead::WIDTH as usize)
             .max_idle_connections_per_host(crate::ahead::WIDTH as usize)
             .tls_config(tls.build())
             .build();
-        Ok(Self(Agent::with_parts(config, DefaultConnector::default(), names)))
+        let (direct, redirected) = redirect::resolvers(names);
+        Ok(Self {
+            direct: Agent::with_parts(config.clone(), DefaultConnector::default(), direct),
+            redirected: Agent::with_parts(config, DefaultConnector::default(), redirected),
+        })
+    }
+
+    /// Sends a request, and follows redirects.
+    fn send(
+        &self,
+        request: Request<Vec<u8>>,
+        patience: Option<Duration>,
+    ) -> Result<Response<ureq::Body>, Error> {
+        let mut agent = &self.direct;
+        let mut request = request;
+        for _ in 0..=redirect::REDIRECTS_MAX {
+            let (parts, body) = request.into_parts();
+            let asked = Request::from_parts(parts.clone(), ());
+            let request_of_agent = agent
+                .configure_request(Request::from_parts(parts, body))
+                .timeout_recv_body(patience)
+                .build();
+            let response = agent.run(request_of_agent)?;
+            match redirect::follow(&asked, &response)? {
+                None => return Ok(response),
+                Some(next) => request = next,
+            }
+            if patience.is_some() {
+                let mut rest = response.into_body().into_reader().take(REDIRECT_BODY_MAX);
+                // Without it there is another connection.
+                let _ = io::copy(&mut rest, &mut io::sink());
+            }
+            agent = &self.redirected;
+        }
+        Err(Error::TooManyRedirects)
     }
 }
 
@@ -79,9 +124,8 @@ impl HttpService for Transport {
         let body = body.collect().await?.to_bytes();
         // A whole file has no timeout; the reader watches its progress.
         let patience = parts.headers.contains_key(RANGE).then_some(RANGE_COMES);
-        let request = http::Request::from_parts(parts, body.to_vec());
-        let request = self.0.configure_request(request).timeout_recv_body(patience).build();
-        let response = self.0.run(request).map_err(unsent)?;
+        let request = Request::from_parts(parts, body.to_vec());
+        let response = self.send(request, patience).map_err(unsent)?;
         let (mut parts, body) = response.into_parts();
         if patience.is_some() && parts.status == StatusCode::OK && is_part(&parts.headers) {
             // Servers that use gofakes3, such as rclone, return 200 for a range.

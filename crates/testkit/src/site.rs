@@ -31,6 +31,8 @@ pub enum Manner {
     Changes,
     /// Redirects to the same path below `/moved`.
     Moves,
+    /// Redirects to this address.
+    MovesTo(&'static str),
     /// Answers slowly: pauses for this time after every 64 KiB.
     Slowly(Duration),
 }
@@ -156,6 +158,11 @@ impl Shared {
             Manner::Moves if !asked.path.starts_with("/moved") => {
                 let path = &asked.path;
                 write!(stream, "HTTP/1.1 302 Found\r\nLocation: /moved{path}\r\n")?;
+                write!(stream, "Content-Length: 0\r\n\r\n")?;
+                return Ok(true);
+            }
+            Manner::MovesTo(address) => {
+                write!(stream, "HTTP/1.1 302 Found\r\nLocation: {address}\r\n")?;
                 write!(stream, "Content-Length: 0\r\n\r\n")?;
                 return Ok(true);
             }

@@ -80,6 +80,18 @@ fn one_that_moved_is_followed() {
 }
 
 #[test]
+fn one_that_leads_to_an_inner_address_or_to_another_scheme_is_not_followed() {
+    for (address, why) in [
+        ("http://169.254.169.254/latest/meta-data", "which has the inner address 169.254.169.254"),
+        ("http://10.1.2.3/internal/restart", "which has the inner address 10.1.2.3"),
+        ("ftp://127.0.0.1/x", "ftp although it was asked by another scheme"),
+    ] {
+        let said = fails("led", Manner::MovesTo(address));
+        assert!(said.contains(why) && said.contains("which is not followed"), "{said}");
+    }
+}
+
+#[test]
 fn one_without_ranges_is_read_as_a_whole_once() {
     let site = succeeds("whole", Manner::Whole);
     let whole = site.log().iter().filter(|asked| asked.sent == LENGTH as u64).count();

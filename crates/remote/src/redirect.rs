@@ -1,0 +1,273 @@
+//! Which redirects are followed. A server, or whoever chooses its address, would otherwise have
+//! this machine ask servers that only it can reach.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use garland_sys::sync::Mutex;
+use http::header::{ACCEPT, IF_MATCH, IF_NONE_MATCH, LOCATION, RANGE};
+use http::uri::{PathAndQuery, Scheme};
+use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
+use ureq::Error;
+use ureq::config::Config;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::NextTimeout;
+
+use crate::names::Names;
+
+/// The maximum number of redirects of a request.
+pub const REDIRECTS_MAX: usize = 10;
+
+/// The headers that the next server gets, too. Others may be credentials.
+const PASSED_ON: [HeaderName; 4] = [ACCEPT, IF_MATCH, IF_NONE_MATCH, RANGE];
+
+/// The kinds of addresses that are not everyone's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Inner {
+    Private,
+    LinkLocal,
+    Loopback,
+}
+
+/// The kinds of inner addresses at which a store was asked without a redirect.
+type InnerKinds = Arc<Mutex<BTreeSet<Inner>>>;
+
+/// Resolves the names of the servers of a store, and notes what addresses they have.
+#[derive(Clone, Debug)]
+pub struct DirectNames {
+    names: Names,
+    asked: InnerKinds,
+}
+
+/// Resolves the names of servers to which others redirect: addresses of another kind than those
+/// without redirects are refused.
+#[derive(Clone, Debug)]
+pub struct RedirectedNames {
+    names: Names,
+    asked: InnerKinds,
+}
+
+/// Returns the resolvers of one store.
+pub fn resolvers(names: Names) -> (DirectNames, RedirectedNames) {
+    let asked = InnerKinds::default();
+    let direct = DirectNames { names: names.clone(), asked: Arc::clone(&asked) };
+    (direct, RedirectedNames { names, asked })
+}
+
+impl Resolver for DirectNames {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let found = self.names.resolve(uri, config, timeout)?;
+        if !is_proxy(uri, config) {
+            self.asked.lock().extend(found.iter().filter_map(|address| inner(address.ip())));
+        }
+        Ok(found)
+    }
+}
+
+impl Resolver for RedirectedNames {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let found = self.names.resolve(uri, config, timeout)?;
+        let asked = self.asked.lock();
+        let is_allowed = |ip| inner(ip).is_none_or(|kind| asked.contains(&kind));
+        match found.iter().map(|address| address.ip()).find(|ip| !is_allowed(*ip)) {
+            Some(ip) if !is_proxy(uri, config) => {
+                let host = uri.host().unwrap_or_default();
+                Err(refused(&format!("{host}, which has the inner address {ip}")))
+            }
+            _ => Ok(found),
+        }
+    }
+}
+
+/// Returns the request that a redirect leads to; `None` if the response is none, or one that the
+/// library judges.
+///
+/// # Errors
+/// When the redirect is not to be followed.
+pub fn follow<T>(
+    asked: &Request<()>,
+    response: &Response<T>,
+) -> Result<Option<Request<Vec<u8>>>, Error> {
+    let is_redirect = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let is_read = matches!(*asked.method(), Method::GET | Method::HEAD);
+    let Some(location) = response.headers().get(LOCATION).filter(|_| is_redirect && is_read) else {
+        return Ok(None);
+    };
+    let to = location.to_str().ok().and_then(|location| joined(asked.uri(), location));
+    let to = to.ok_or_else(|| refused("what is no address"))?;
+    if to.scheme() != Some(&Scheme::HTTPS) && to.scheme() != asked.uri().scheme() {
+        let scheme = to.scheme_str().unwrap_or_default();
+        return Err(refused(&format!("{scheme} although it was asked by another scheme")));
+    }
+    let mut next = Request::builder().method(asked.method()).uri(to);
+    for name in PASSED_ON {
+        if let Some(value) = asked.headers().get(&name) {
+            next = next.header(name, value);
+        }
+    }
+    next.body(Vec::new()).map(Some).map_err(|_| refused("what is no address"))
+}
+
+/// Returns the address to which `location` leads from `from`.
+fn joined(from: &Uri, location: &str) -> Option<Uri> {
+    // Fragments are not sent.
+    let location = location.split('#').next()?;
+    if location.split(['/', '?']).next().is_some_and(|first| first.contains(':')) {
+        return location.parse().ok();
+    }
+    if location.starts_with("//") {
+        return format!("{}:{location}", from.scheme_str()?).parse().ok();
+    }
+    let path = from.path();
+    let path = match location.chars().next() {
+        Some('/') => location.to_owned(),
+        Some('?') => format!("{path}{location}"),
+        None => from.path_and_query()?.to_string(),
+        _ => format!("{}{location}", &path[..=path.rfind('/')?]),
+    };
+    let mut parts = from.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(path).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+fn refused(to: &str) -> Error {
+    Error::Other(format!("the server redirects to {to}, which is not followed").into())
+}
+
+/// Whether `uri` is that of the proxy which passes on the request.
+fn is_proxy(uri: &Uri, config: &Config) -> bool {
+    config.proxy().is_some_and(|proxy| {
+        uri.host() == Some(proxy.host()) && uri.port_u16() == Some(proxy.port())
+    })
+}
+
+/// Returns of which inner kind an address is; `None` if it is everyone's.
+fn inner(ip: IpAddr) -> Option<Inner> {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => inner_v4(ip),
+        IpAddr::V6(ip) => inner_v6(ip),
+    }
+}
+
+fn inner_v4(ip: Ipv4Addr) -> Option<Inner> {
+    match ip.octets() {
+        // The kernel takes 0.0.0.0 for this machine.
+        [0 | 127, ..] => Some(Inner::Loopback),
+        [169, 254, ..] => Some(Inner::LinkLocal),
+        // The second range is that of providers with shared addresses.
+        [10, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => {
+            Some(Inner::Private)
+        }
+        _ => None,
+    }
+}
+
+fn inner_v6(ip: Ipv6Addr) -> Option<Inner> {
+    let embedded =
+        |high: u16, low: u16| inner_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(Inner::Loopback),
+        // Addresses of IPv4 in other notations: compatible ones, those of NAT64, and of 6to4.
+        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            embedded(high, low)
+        }
+        [0x2002, high, low, ..] => embedded(high, low),
+        [0xfe80..=0xfebf, ..] => Some(Inner::LinkLocal),
+        // Unique local addresses, and those that were site-local.
+        [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Inner::Private),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(from: &str, location: &str) -> Result<Option<String>, String> {
+        let asked = Request::get(from).header(RANGE, "bytes=0-1").header("authorization", "x");
+        let asked = asked.body(()).expect("a request");
+        let response = Response::builder().status(302).header(LOCATION, location).body(());
+        let next = follow(&asked, &response.expect("a response"));
+        next.map_err(|error| error.to_string()).map(|next| {
+            next.map(|next| {
+                assert_eq!(next.headers().len(), 1, "only the range goes on: {next:?}");
+                next.uri().to_string()
+            })
+        })
+    }
+
+    #[test]
+    fn a_redirect_leads_to_the_same_scheme_or_a_better_one() {
+        for (from, location, wanted) in [
+            ("http://h/a/b?c", "d", "http://h/a/d"),
+            ("http://h/a/b?c", "/d?e#f", "http://h/d?e"),
+            ("http://h/a/b?c", "?d", "http://h/a/b?d"),
+            ("http://h/a", "//g:8/d", "http://g:8/d"),
+            ("http://h/a", "https://h/a", "https://h/a"),
+            ("https://h/a", "/x:y", "https://h/x:y"),
+            ("https://h/a", "https://g/d", "https://g/d"),
+        ] {
+            assert_eq!(to(from, location), Ok(Some(wanted.to_owned())), "{from} {location}");
+        }
+        for (from, location) in [
+            ("https://h/a", "http://h/a"),
+            ("http://h/a", "ftp://h/a"),
+            ("http://h/a", "file:///etc/passwd"),
+            ("http://h/a", "http://"),
+        ] {
+            assert!(to(from, location).is_err(), "{from} {location}");
+        }
+    }
+
+    #[test]
+    fn only_reading_requests_are_redirected() {
+        let response = Response::builder().status(307).header(LOCATION, "/x").body(());
+        let asked = Request::put("http://h/a").body(()).expect("a request");
+        let next = follow(&asked, &response.expect("a response"));
+        assert!(next.is_ok_and(|next| next.is_none()));
+    }
+
+    #[test]
+    fn inner_addresses_are_known_in_all_notations() {
+        for (address, kind) in [
+            ("127.0.0.1", Some(Inner::Loopback)),
+            ("0.0.0.0", Some(Inner::Loopback)),
+            ("::1", Some(Inner::Loopback)),
+            ("::", Some(Inner::Loopback)),
+            ("::ffff:127.8.8.8", Some(Inner::Loopback)),
+            ("::127.0.0.1", Some(Inner::Loopback)),
+            ("64:ff9b::7f00:1", Some(Inner::Loopback)),
+            ("2002:7f00:1::", Some(Inner::Loopback)),
+            ("169.254.169.254", Some(Inner::LinkLocal)),
+            ("fe80::1", Some(Inner::LinkLocal)),
+            ("10.1.2.3", Some(Inner::Private)),
+            ("172.31.0.1", Some(Inner::Private)),
+            ("192.168.0.1", Some(Inner::Private)),
+            ("100.64.0.1", Some(Inner::Private)),
+            ("fd00:ec2::254", Some(Inner::Private)),
+            ("172.32.0.1", None),
+            ("192.0.2.1", None),
+            ("2001:db8::1", None),
+        ] {
+            assert_eq!(inner(address.parse().expect("an address")), kind, "{address}");
+        }
+    }
+}
