@@ -26,7 +26,7 @@ use crate::expected::Expectations;
 use crate::files::JobFolders;
 use crate::giving::GivingRights;
 use crate::known_members::KnownMembers;
-use crate::names::{Fetchers, Holdings};
+use crate::names::{Fetchers, Holdings, NameStore};
 use crate::session::Session;
 use crate::threads_of_keys::KeyThreads;
 use crate::view::Activity;
@@ -93,6 +93,8 @@ pub struct Agent {
     pub fetchers: Mutex<Fetchers>,
     /// The members of the cluster.
     pub members: KnownMembers,
+    /// The names that the agent keeps; `None` without a state directory.
+    pub names: Option<NameStore>,
     /// The contents that the agent serves.
     pub holdings: Arc<Holdings>,
     /// The directories that a farm's nodes reach.
@@ -143,6 +145,7 @@ impl Agent {
             link_pool: link_pool.map(Arc::new),
             fetchers: Mutex::default(),
             members: KnownMembers::default(),
+            names: config.names.clone().map(NameStore::open),
             holdings: Arc::new(Holdings::open(
                 config.names.as_ref().map(|names| names.with_extension("held")),
             )),

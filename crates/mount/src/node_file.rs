@@ -64,12 +64,18 @@ impl NodeFiles {
     /// # Errors
     /// Why it cannot be had. The caller has to check the digest: the node may lie.
     pub fn read(&self, wanted: &WantedBlock) -> Result<Vec<u8>, NodeFileError> {
-        let WantedBlock { root, file, block, length, arriving } = *wanted;
-        if length > PIECE {
-            return Err(NodeFileError::Refused("its blocks are too long".to_owned()));
+        let mut bytes = self.read_piece(wanted, 0)?;
+        for piece in 1..wanted.length.div_ceil(PIECE) {
+            bytes.extend(self.read_piece(wanted, piece)?);
         }
+        Ok(bytes)
+    }
+
+    fn read_piece(&self, wanted: &WantedBlock, piece: u32) -> Result<Vec<u8>, NodeFileError> {
+        let WantedBlock { root, file, block, length, arriving } = *wanted;
+        let length = (length - piece * PIECE).min(PIECE);
         let (then, told) = awaited();
-        self.0.ask(Ask::Block { root, file, block, arriving }, Vec::new(), then);
+        self.0.ask(Ask::Block { root, file, block, piece, arriving }, Vec::new(), then);
         let reply = match told.recv_timeout(PATIENCE) {
             Ok(Ok(reply)) => reply,
             Ok(Err(Errno::STALE)) => return Err(NodeFileError::Differs),

@@ -129,7 +129,7 @@ pub use role::{
     Admitted, AskKind, Budget, Grant, OrderKind, Refused, Role, budget_table, table as role_table,
 };
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
-pub use seal::{SealError, Sealer, TAG_LEN, content_digest, root_digest};
+pub use seal::{ContentHasher, SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use sink::{Landing, Sink, SinkError};
 pub use stat::{
     Absence, Absent, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,

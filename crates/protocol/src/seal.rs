@@ -90,6 +90,23 @@ pub fn content_digest(block: &[u8]) -> [u8; 32] {
     *blake3::hash(block).as_bytes()
 }
 
+/// Digests the bytes of a block piece by piece.
+#[derive(Default)]
+pub struct ContentHasher(blake3::Hasher);
+
+impl ContentHasher {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the [`content_digest`] of all bytes.
+    #[must_use]
+    pub fn finish(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
 /// Returns the digest of a whole source: BLAKE3 of its blocks' digests, in order.
 #[must_use]
 pub fn root_digest(contents: &[[u8; 32]]) -> [u8; 32] {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_protocol::{
-    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, PIECE, Role, Space,
+    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Role, Space,
 };
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
@@ -24,6 +24,7 @@ use super::handles::{Handles, Open};
 use super::job_folders::JobFolders;
 use super::listing::Listing;
 use super::places::{ANYWHERE, Place, Places, SetId, by_descriptor};
+use super::verified::WantedPiece;
 use super::{attr, change, verified};
 use crate::names::Holdings;
 use garland_dataplane::pace::{self, Pace};
@@ -82,7 +83,7 @@ impl FileService {
             // What lies in the place of a content is not a member's business.
             Err(error)
                 if self.reach.role == Role::Member
-                    && !matches!(error, Errno::STALE | Errno::AGAIN | Errno::FBIG) =>
+                    && !matches!(error, Errno::STALE | Errno::AGAIN) =>
             {
                 Err(Errno::NODATA)
             }
@@ -97,17 +98,18 @@ impl FileService {
         frame: &mut Vec<u8>,
     ) -> Result<Answer, Errno> {
         match ask {
-            Ask::Block { root, file, block, arriving } => {
+            Ask::Block { root, file, block, piece, arriving } => {
                 let holding = self.reach.holdings.find(root).ok_or(Errno::NODATA)?;
                 let wanted = holding.block(*file, *block).ok_or(Errno::NODATA)?;
-                // An answer has no room for more.
-                if wanted.length > PIECE {
-                    return Err(Errno::FBIG);
+                if *piece > 0 && *piece >= wanted.pieces() {
+                    return Err(Errno::NODATA);
                 }
                 let find = || self.places.find(&wanted.path);
-                verified::read(find, &wanted, *arriving, frame, |file, frame| {
-                    self.read(file, wanted.offset, wanted.length, frame).map(drop)
-                })
+                let read = |file: &File, offset, length, bytes: &mut Vec<u8>| {
+                    self.read(file, offset, length, bytes).map(drop)
+                };
+                let wanted = WantedPiece { block: &wanted, piece: *piece, arriving: *arriving };
+                verified::read(find, &wanted, frame, read)
             }
             Ask::Holds { root, file } => {
                 let holding = self.reach.holdings.find(root).ok_or(Errno::NODATA)?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use garland_dataplane::store::left;
-use garland_protocol::{Answer, content_digest};
+use garland_protocol::{Answer, ContentHasher, PIECE};
 use garland_sys::{clock, threads};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
@@ -25,24 +25,61 @@ const LOOKS: u32 = 16;
 /// The longest pause after bytes were read in vain.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Appends the bytes of a block to `frame`, from the file that `find` finds; `read` reads them from
-/// an open file. If `arriving`, waits some seconds for what has not arrived.
+/// A piece of a block that a peer asked for.
+pub struct WantedPiece<'a> {
+    /// The block, all of which is verified.
+    pub block: &'a HeldBlock,
+    /// The number of the piece.
+    pub piece: u32,
+    /// Whether to wait some seconds for what has not arrived.
+    pub arriving: bool,
+}
+
+impl WantedPiece<'_> {
+    /// Appends the piece to `frame`. The other pieces of the block are read for its digest, one
+    /// after the other.
+    fn append(
+        &self,
+        frame: &mut Vec<u8>,
+        read: impl Fn(u64, u32, &mut Vec<u8>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let mut hasher = ContentHasher::default();
+        let mut other = Vec::new();
+        for piece in 0..self.block.pieces() {
+            let before = piece * PIECE;
+            let offset = self.block.offset + u64::from(before);
+            let length = (self.block.length - before).min(PIECE);
+            if piece == self.piece {
+                let start = frame.len();
+                read(offset, length, frame)?;
+                hasher.update(&frame[start..]);
+            } else {
+                other.clear();
+                read(offset, length, &mut other)?;
+                hasher.update(&other);
+            }
+        }
+        if hasher.finish() == self.block.digest { Ok(()) } else { Err(Errno::STALE) }
+    }
+}
+
+/// Appends the bytes of a piece to `frame`, from the file that `find` finds; `read` reads a length
+/// from an offset of an open file.
 ///
 /// # Errors
 /// `ESTALE` if the file has other bytes, `EAGAIN` if they did not arrive, otherwise why it cannot be
 /// read.
 pub fn read<'a>(
     find: impl Fn() -> Result<Place<'a>, Errno>,
-    wanted: &HeldBlock,
-    arriving: bool,
+    wanted: &WantedPiece<'_>,
     frame: &mut Vec<u8>,
-    read: impl Fn(&File, &mut Vec<u8>) -> Result<(), Errno>,
+    read: impl Fn(&File, u64, u32, &mut Vec<u8>) -> Result<(), Errno>,
 ) -> Result<Answer, Errno> {
+    let WantedPiece { block, arriving, .. } = *wanted;
     let (before, until_ns) = (frame.len(), clock::after(ARRIVAL));
     let mut has = |file: &File| -> Result<(), Errno> {
         frame.truncate(before);
-        read(file, frame)?;
-        if content_digest(&frame[before..]) == wanted.digest { Ok(()) } else { Err(Errno::STALE) }
+        wanted.append(frame, |offset, length, bytes| read(file, offset, length, bytes))
     };
     let (mut pause, mut partial) = (LOOK, Vec::new());
     for look in 0.. {
@@ -64,7 +101,7 @@ pub fn read<'a>(
                 let _ = fadvise(file, 0, None, Advice::Random);
             }
         }
-        for file in partial.iter().filter(|file| has_arrived(file, wanted)) {
+        for file in partial.iter().filter(|file| has_arrived(file, block)) {
             match has(file) {
                 Ok(()) => return Ok(Answer::Done),
                 Err(_) => pause = (pause * 2).min(PAUSE),

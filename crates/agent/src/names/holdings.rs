@@ -1,20 +1,23 @@
 //! The contents that an agent serves: which content lies at which path of its node. Members and
 //! heads name a content and a block of it, never a path: what nobody registered cannot be read.
 //!
-//! Each is one file with the path and the manifest, named by the digest of the manifest. Nothing is
-//! remembered of the files themselves: each block is hashed whenever it is served, so that it does
-//! not matter what lies at the path by then.
+//! Each is one file with the path, the names that stand for the content, and the manifest; it is
+//! named by the digest of the manifest. Nothing is remembered of the files themselves: each block
+//! is hashed whenever it is served, so that it does not matter what lies at the path by then. When
+//! all names have ended, the content is not served any more.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use garland_protocol::{NAME_MANIFEST_MAX, NameManifest, content_digest};
-use garland_sys::private_file;
+use garland_protocol::{
+    NAME_MANIFEST_MAX, NameManifest, NameRecord, PIECE, check_name, content_digest,
+};
 use garland_sys::sync::Mutex;
+use garland_sys::{clock, private_file};
 
 /// The maximum number of contents that an agent serves. The oldest one goes for another.
 const HOLDINGS_MAX: usize = 10_000;
@@ -25,8 +28,24 @@ const IN_MEMORY: usize = 4;
 /// The maximum length of a path in bytes.
 const PATH_MAX: usize = 4096;
 
-/// The length of the prefix of a file: the length of the path.
-const PREFIX: usize = 2;
+/// The maximum number of names of a content. One with more names does not end with them.
+const NAMES_OF_CONTENT_MAX: usize = 64;
+
+/// The maximum length of the names and numbers in a file in bytes.
+const NAMES_LENGTH_MAX: usize = NAMES_OF_CONTENT_MAX * 160;
+
+/// The length of the prefix of a file: the lengths of the path and of the names.
+const PREFIX: usize = 4;
+
+/// Stands for more names than a file has room for.
+const MORE_NAMES: &str = "*";
+
+/// For how long a content without names is served on to those who read it, after the last block, in
+/// nanoseconds.
+const IN_USE_NS: u64 = 15_000_000_000;
+
+/// The end of the names of the files.
+const HELD: &str = "held";
 
 /// The identity of a content: the digest of its encoded manifest.
 type Root = [u8; 32];
@@ -37,9 +56,22 @@ pub struct Holdings {
     /// The directory of their files; `None` if the agent has no state directory.
     folder: Option<PathBuf>,
     /// Those that were served last, the newest first.
-    recent: Mutex<VecDeque<(Root, Arc<Holding>)>>,
+    recent: Mutex<VecDeque<Recent>>,
     /// Locked while a manifest is read: it may be long, and those in memory are served meanwhile.
     reading: Mutex<()>,
+    /// Locked while files are changed.
+    changing: Mutex<()>,
+}
+
+/// A content that is served now.
+#[derive(Debug)]
+struct Recent {
+    root: Root,
+    holding: Arc<Holding>,
+    /// The time at which something of it was asked for, in monotonic nanoseconds.
+    used_ns: u64,
+    /// Whether its names have ended: it goes when nobody reads it any more.
+    has_ended: bool,
 }
 
 /// A content that an agent serves.
@@ -49,6 +81,23 @@ pub struct Holding {
     /// (raw bytes).
     path: Vec<u8>,
     manifest: NameManifest,
+}
+
+/// What precedes the manifest in the file of a content.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Header {
+    path: Vec<u8>,
+    /// The names that stand for the content.
+    names: Vec<HeldName>,
+    /// Whether there are more names.
+    has_more: bool,
+}
+
+/// A name, and the number of the record by which it stands for a content.
+#[derive(Debug, PartialEq, Eq)]
+struct HeldName {
+    name: String,
+    number: u64,
 }
 
 /// A block of a content.
@@ -67,16 +116,23 @@ pub struct HeldBlock {
 impl Holdings {
     /// Opens the contents in the directory `folder`, which is created when one is registered.
     pub fn open(folder: Option<PathBuf>) -> Self {
-        Self { folder, recent: Mutex::default(), reading: Mutex::default() }
+        Self { folder, ..Self::default() }
     }
 
-    /// Serves the content with this encoded manifest from `path` from now on.
+    /// Serves the content of `record` with this encoded manifest from `path` from now on.
     ///
     /// # Errors
-    /// When the manifest has another digest than `root` or is none, the path is none below a root,
-    /// or the file cannot be written.
-    pub fn register(&self, root: Root, manifest: &[u8], path: &[u8]) -> Result<(), String> {
+    /// When the record has ended or has no usual name, the manifest has another digest than that of
+    /// the record or is none, the path is none below a root, or the file cannot be written.
+    pub fn register(
+        &self,
+        record: &NameRecord,
+        manifest: &[u8],
+        path: &[u8],
+    ) -> Result<(), String> {
         let folder = self.folder.as_ref().ok_or("it has no state directory for names")?;
+        let root = record.content().ok_or("the record has no content")?.root;
+        check_name(record.name())?;
         if content_digest(manifest) != root {
             return Err("the manifest of the content did not arrive".to_owned());
         }
@@ -84,16 +140,55 @@ impl Holdings {
         if !is_below_root(path) {
             return Err("the path of the content is none below the agent's root".to_owned());
         }
-        let length = u16::try_from(path.len()).map_err(|_| "the path is too long".to_owned())?;
-        let bytes = [&length.to_le_bytes(), path, manifest].concat();
         let told = |error: io::Error| format!("cannot write below {}: {error}", folder.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
         let file = folder.join(file_name(&root));
-        if !file.exists() {
-            make_room(folder).map_err(told)?;
+        let _changing = self.changing.lock();
+        let mut header = match open(&file).map_err(told)? {
+            Some((header, _)) => header,
+            None => {
+                make_room(folder).map_err(told)?;
+                Header::default()
+            }
+        };
+        header.path = path.to_vec();
+        header.add(record.name(), record.number());
+        private_file::replace(&file, &header.with(manifest)).map_err(told)?;
+        self.recent.lock().retain(|it| it.root != root);
+        Ok(())
+    }
+
+    /// Ends the contents that are served for the name of `record`, which has ended, and for no
+    /// other one. Those that somebody reads are served until nobody does.
+    ///
+    /// # Errors
+    /// When a file can be neither read nor written.
+    pub fn end(&self, record: &NameRecord) -> Result<(), String> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let told = |error: io::Error| format!("cannot change {}: {error}", folder.display());
+        let _changing = self.changing.lock();
+        let files = match fs::read_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            files => files.map_err(told)?,
+        };
+        for entry in files {
+            let file = entry.map_err(told)?.path();
+            let Some(root) = root_of(&file) else { continue };
+            let Some((mut header, mut rest)) = open(&file).map_err(told)? else { continue };
+            if !header.end(record.name(), record.number()) {
+                continue;
+            }
+            if header.is_needed() {
+                let mut manifest = Vec::new();
+                rest.read_to_end(&mut manifest).map_err(told)?;
+                private_file::replace(&file, &header.with(&manifest)).map_err(told)?;
+            } else {
+                private_file::remove(&file).map_err(told)?;
+                for known in self.recent.lock().iter_mut().filter(|it| it.root == root) {
+                    known.has_ended = true;
+                }
+            }
         }
-        private_file::replace(&file, &bytes).map_err(told)?;
-        self.recent.lock().retain(|(known, _)| *known != root);
         Ok(())
     }
 
@@ -109,18 +204,107 @@ impl Holdings {
         }
         let holding = Arc::new(read(&self.folder.as_ref()?.join(file_name(root)), root)?);
         let mut recent = self.recent.lock();
-        recent.push_front((*root, Arc::clone(&holding)));
+        recent.push_front(Recent {
+            root: *root,
+            holding: Arc::clone(&holding),
+            used_ns: clock::now_ns(),
+            has_ended: false,
+        });
         recent.truncate(IN_MEMORY);
         Some(holding)
     }
 
     fn in_memory(&self, root: &Root) -> Option<Arc<Holding>> {
+        let now_ns = clock::now_ns();
         let mut recent = self.recent.lock();
-        let at = recent.iter().position(|(known, _)| known == root)?;
+        recent.retain(|it| !it.has_ended || now_ns.saturating_sub(it.used_ns) < IN_USE_NS);
+        let at = recent.iter().position(|it| it.root == *root)?;
         let found = recent.remove(at)?;
-        let holding = Arc::clone(&found.1);
-        recent.push_front(found);
+        let holding = Arc::clone(&found.holding);
+        recent.push_front(Recent { used_ns: now_ns, ..found });
         Some(holding)
+    }
+}
+
+impl Header {
+    /// Notes that a name stands for the content by a record with this number.
+    fn add(&mut self, name: &str, number: u64) {
+        if let Some(known) = self.names.iter_mut().find(|known| known.name == name) {
+            known.number = number.max(known.number);
+        } else if self.names.len() < NAMES_OF_CONTENT_MAX {
+            self.names.push(HeldName { name: name.to_owned(), number });
+        } else {
+            self.has_more = true;
+        }
+    }
+
+    /// Notes that a name ended by a record with this number. Returns whether it stood for the
+    /// content.
+    fn end(&mut self, name: &str, number: u64) -> bool {
+        let before = self.names.len();
+        self.names.retain(|known| known.name != name || known.number > number);
+        self.names.len() < before
+    }
+
+    /// Returns whether a name stands for the content.
+    fn is_needed(&self) -> bool {
+        self.has_more || !self.names.is_empty()
+    }
+
+    /// Returns the file of a content with this manifest.
+    fn with(&self, manifest: &[u8]) -> Vec<u8> {
+        let names = self.names.iter().map(|HeldName { name, number }| format!("{name} {number}\n"));
+        let mut names: String = names.collect();
+        if self.has_more {
+            names.push_str(MORE_NAMES);
+        }
+        // Both are bounded.
+        let length = |bytes: &[u8]| (bytes.len() as u16).to_le_bytes();
+        let prefix = [length(&self.path), length(names.as_bytes())].concat();
+        [&prefix, self.path.as_slice(), names.as_bytes(), manifest].concat()
+    }
+
+    /// Reads what precedes the manifest; `None` if it is damaged.
+    fn read(file: &mut impl Read) -> Option<Self> {
+        let mut lengths = [0; PREFIX];
+        file.read_exact(&mut lengths).ok()?;
+        let [path_length, names_length] =
+            [0, 2].map(|at| usize::from(u16::from_le_bytes([lengths[at], lengths[at + 1]])));
+        if names_length > NAMES_LENGTH_MAX {
+            return None;
+        }
+        let mut path = vec![0; path_length];
+        file.read_exact(&mut path).ok()?;
+        let mut names = vec![0; names_length];
+        file.read_exact(&mut names).ok()?;
+        let names = String::from_utf8(names).ok()?;
+        let mut header = Self { path, ..Self::default() };
+        for line in names.lines() {
+            match line.split_once(' ') {
+                Some((name, number)) => {
+                    let name = name.to_owned();
+                    header.names.push(HeldName { name, number: number.parse().ok()? });
+                }
+                None => header.has_more = true,
+            }
+        }
+        is_below_root(&header.path).then_some(header)
+    }
+}
+
+/// Opens the file of a content behind its header; `None` if there is none, or it is damaged.
+fn open(path: &Path) -> io::Result<Option<(Header, File)>> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    Ok(Header::read(&mut file).map(|header| (header, file)))
+}
+
+impl HeldBlock {
+    /// Returns the number of pieces in which it is served.
+    pub fn pieces(&self) -> u32 {
+        self.length.div_ceil(PIECE)
     }
 }
 
@@ -154,15 +338,13 @@ impl Holding {
 
 /// Reads the file of a content; `None` if it is missing or damaged.
 fn read(path: &Path, root: &Root) -> Option<Holding> {
-    let longest = (PREFIX + PATH_MAX + NAME_MANIFEST_MAX) as u64;
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(longest).read_to_end(&mut bytes).ok()?;
-    let (length, rest) = bytes.split_first_chunk::<PREFIX>()?;
-    let (path, manifest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-    if content_digest(manifest) != *root || !is_below_root(path) {
+    let (header, file) = open(path).ok()??;
+    let mut manifest = Vec::new();
+    file.take(NAME_MANIFEST_MAX as u64).read_to_end(&mut manifest).ok()?;
+    if content_digest(&manifest) != *root {
         return None;
     }
-    Some(Holding { path: path.to_vec(), manifest: NameManifest::parse(manifest).ok()? })
+    Some(Holding { path: header.path, manifest: NameManifest::parse(&manifest).ok()? })
 }
 
 /// Removes the oldest contents if there is no room for another one.
@@ -187,13 +369,23 @@ fn is_below_root(path: &[u8]) -> bool {
 /// Returns the name of the file of a content.
 fn file_name(root: &Root) -> String {
     let digest: String = root.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{digest}.held")
+    format!("{digest}.{HELD}")
+}
+
+/// Returns the content of a file; `None` if it has another name.
+fn root_of(path: &Path) -> Option<Root> {
+    let digest = path.file_stem()?.to_str()?;
+    let mut root = Root::default();
+    for (at, byte) in root.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digest.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    path.ends_with(file_name(&root)).then_some(root)
 }
 
 #[cfg(test)]
 mod tests {
     use garland_core::plan::Layout;
-    use garland_protocol::NamedFile;
+    use garland_protocol::{NamedContent, NamedFile, Secret};
 
     use super::*;
 
@@ -218,13 +410,21 @@ mod tests {
         NameManifest { base: b"model".to_vec(), is_tree: true, files: vec![file] }
     }
 
+    fn record(name: &str, number: u64, content: Option<NamedContent>) -> NameRecord {
+        NameRecord::new(name, number, content, &Secret([1; 32]))
+    }
+
+    fn published(content: NamedContent) -> NameRecord {
+        record("m", 5, Some(content))
+    }
+
     #[test]
     fn only_registered_contents_and_their_own_blocks_are_found() {
         let scratch = scratch("found");
         let (bytes, content) = manifest(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         assert!(holdings.find(&content.root).is_none());
-        holdings.register(content.root, &bytes, b"data/model").unwrap();
+        holdings.register(&published(content), &bytes, b"data/model").unwrap();
         // Those of an agent that was started again are found, too.
         for holdings in [&holdings, &Holdings::open(Some(scratch.0.clone()))] {
             let found = holdings.find(&content.root).unwrap();
@@ -242,10 +442,13 @@ mod tests {
         let (bytes, content) = manifest(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         for path in [&b""[..], b"/etc", b"a/../../etc", b"a//b", b"a\0b"] {
-            assert!(holdings.register(content.root, &bytes, path).is_err(), "{path:?}");
+            assert!(holdings.register(&published(content), &bytes, path).is_err(), "{path:?}");
         }
-        assert!(holdings.register([7; 32], &bytes, b"model").is_err());
-        assert!(holdings.register(content_digest(b"no"), b"no", b"model").is_err());
+        let other = |root| published(NamedContent { root, ..content });
+        assert!(holdings.register(&other([7; 32]), &bytes, b"model").is_err());
+        assert!(holdings.register(&other(content_digest(b"no")), b"no", b"model").is_err());
+        assert!(holdings.register(&record("m", 5, None), &bytes, b"model").is_err());
+        assert!(holdings.register(&record("a b", 5, Some(content)), &bytes, b"model").is_err());
         assert!(holdings.find(&content.root).is_none());
     }
 
@@ -254,12 +457,61 @@ mod tests {
         let scratch = scratch("damaged");
         let (bytes, content) = manifest(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
-        holdings.register(content.root, &bytes, b"model").unwrap();
+        holdings.register(&published(content), &bytes, b"model").unwrap();
         let file = scratch.0.join(file_name(&content.root));
         let whole = fs::read(&file).unwrap();
         for length in 0..whole.len() {
             fs::write(&file, &whole[..length]).unwrap();
             assert!(holdings.find(&content.root).is_none(), "{length} bytes");
         }
+    }
+
+    #[test]
+    fn a_content_is_served_until_its_last_name_has_ended() {
+        let scratch = scratch("ended");
+        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let holdings = Holdings::open(Some(scratch.0.clone()));
+        holdings.end(&record("m", 9, None)).unwrap();
+        holdings.register(&published(content), &bytes, b"model").unwrap();
+        holdings.register(&record("n", 7, Some(content)), &bytes, b"other").unwrap();
+        let is_served = || Holdings::open(Some(scratch.0.clone())).find(&content.root).is_some();
+        // An end from before the name was published, that of another name, and that of one of two.
+        for (name, number) in [("m", 4), ("o", 9), ("m", 6), ("n", 6)] {
+            holdings.end(&record(name, number, None)).unwrap();
+            assert!(is_served(), "{name} {number}");
+        }
+        holdings.end(&record("n", 8, None)).unwrap();
+        assert!(!is_served());
+        holdings.register(&record("m", 9, Some(content)), &bytes, b"model").unwrap();
+        assert!(is_served(), "it is published again");
+    }
+
+    #[test]
+    fn who_reads_a_content_that_ends_is_served_to_the_end() {
+        let scratch = scratch("in-use");
+        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let holdings = Holdings::open(Some(scratch.0.clone()));
+        holdings.register(&published(content), &bytes, b"model").unwrap();
+        assert!(holdings.find(&content.root).is_some());
+        holdings.end(&record("m", 6, None)).unwrap();
+        assert!(holdings.find(&content.root).is_some(), "a block was asked for just now");
+        holdings.recent.lock()[0].used_ns -= IN_USE_NS;
+        assert!(holdings.find(&content.root).is_none());
+    }
+
+    #[test]
+    fn a_content_with_too_many_names_to_list_does_not_end() {
+        let scratch = scratch("many");
+        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let holdings = Holdings::open(Some(scratch.0.clone()));
+        let name = |number: usize| format!("{}{number}", "n".repeat(120));
+        for number in 0..=NAMES_OF_CONTENT_MAX {
+            let record = record(&name(number), u64::MAX - 1, Some(content));
+            holdings.register(&record, &bytes, b"model").unwrap();
+        }
+        for number in 0..=NAMES_OF_CONTENT_MAX {
+            holdings.end(&record(&name(number), u64::MAX, None)).unwrap();
+        }
+        assert!(Holdings::open(Some(scratch.0.clone())).find(&content.root).is_some());
     }
 }

@@ -86,6 +86,9 @@ fn execute(
         }
         NamesOrder::Keep(entry, key) => {
             let valid = store(agent)?.keep(&entry, manifest, &key, clock::wall_ns())?;
+            if valid.content().is_none() {
+                agent.holdings.end(&valid)?;
+            }
             send(session, NamesEvent::Kept(Box::new(valid)));
         }
         NamesOrder::Digest(path) => {
@@ -136,7 +139,7 @@ fn execute(
     Ok(())
 }
 
-/// Serves a content from a path of this node from now on.
+/// Serves a content from a path of this node from now on, or no longer if its name has ended.
 fn register(
     agent: &Agent,
     session: &Session,
@@ -148,8 +151,11 @@ fn register(
     if session.grant().role != Role::Controller && !is_signed() {
         return Err("the record of the content is not one of this cluster".into());
     }
-    let content = record.content().ok_or("the record has no content")?;
-    Ok(agent.holdings.register(content.root, manifest, path)?)
+    match record.content() {
+        Some(_) => agent.holdings.register(record, manifest, path)?,
+        None => agent.holdings.end(record)?,
+    }
+    Ok(())
 }
 
 /// Notes that a node fetches a content, and tells which ones began before it.
@@ -181,9 +187,8 @@ fn is_node(holder: &NameHolder) -> Result<(), OrderError> {
     Err("only a node can say that it holds a content".into())
 }
 
-fn store(agent: &Agent) -> Result<NameStore, OrderError> {
-    let path = agent.config.names.clone().ok_or("it has no state directory for names")?;
-    Ok(NameStore::open(path))
+fn store(agent: &Agent) -> Result<&NameStore, OrderError> {
+    Ok(agent.names.as_ref().ok_or("it has no state directory for names")?)
 }
 
 /// Sends the manifest in a file in pieces. No more than two are in memory: many nodes may ask for it

@@ -1,6 +1,11 @@
 //! The names that an agent keeps, on disk only: for each an entry and a manifest. In memory is what an order
 //! needs, so that 10,000 names cost an agent nothing.
+//!
+//! The file of a manifest has the digest of that in its name. It is written before the entry that
+//! refers to it, and that of the entry before is removed afterwards: whenever the power fails, each
+//! entry has its own manifest.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
@@ -27,13 +32,40 @@ const ENDED_KEPT_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
 const HOLDERS_MEMORY_MAX: usize = NAMES_MEMORY_MAX / 2;
 
 /// The directory of the names that an agent keeps.
-#[derive(Clone, Debug)]
-pub struct NameStore(PathBuf);
+#[derive(Debug)]
+pub struct NameStore {
+    folder: PathBuf,
+    /// Whether there are no manifests to which no entry refers, since nothing has failed.
+    is_clean: Mutex<bool>,
+}
+
+/// What an order to keep an entry leads to.
+enum Plan<'a> {
+    /// These steps, in order.
+    Keep(Vec<Step<'a>>),
+    /// Nothing: this newer record is here.
+    Newer(NameRecord),
+}
+
+/// A step of a change. It is on stable storage before the next one begins.
+enum Step<'a> {
+    Write(PathBuf, Cow<'a, [u8]>),
+    Remove(PathBuf),
+}
+
+impl Step<'_> {
+    fn take(&self) -> io::Result<()> {
+        match self {
+            Self::Write(path, bytes) => private_file::replace(path, bytes),
+            Self::Remove(path) => private_file::remove(path),
+        }
+    }
+}
 
 impl NameStore {
-    /// Opens the directory `path`, which is created when a name is kept.
-    pub fn open(path: PathBuf) -> Self {
-        Self(path)
+    /// Opens the directory `folder`, which is created when a name is kept.
+    pub fn open(folder: PathBuf) -> Self {
+        Self { folder, is_clean: Mutex::new(false) }
     }
 
     /// Calls `each` with the entry of `name`, or with all entries, in no order. Damaged ones are left out, and
@@ -56,7 +88,7 @@ impl NameStore {
 
     /// Returns all entries that are not damaged.
     fn all(&self) -> io::Result<impl Iterator<Item = NameEntry>> {
-        let files = match fs::read_dir(&self.0) {
+        let files = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             files => Some(files?),
         };
@@ -74,7 +106,21 @@ impl NameStore {
     /// # Errors
     /// When there is none.
     pub fn open_manifest(&self, name: &str) -> io::Result<File> {
-        File::open(self.path(name).with_extension(MANIFEST))
+        let root = || Some(self.find_one(name)?.record.content()?.root);
+        let mut wanted = root();
+        loop {
+            let Some(found) = wanted else { return Err(io::ErrorKind::NotFound.into()) };
+            match File::open(self.manifest_path(name, &found)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    wanted = root();
+                    if wanted == Some(found) {
+                        return Err(error);
+                    }
+                    // Another content has taken its place meanwhile.
+                }
+                opened => return opened,
+            }
+        }
     }
 
     /// Returns the manifest of `name`.
@@ -133,51 +179,71 @@ impl NameStore {
         key: &RecordKey,
         wall_ns: u64,
     ) -> Result<NameRecord, String> {
-        let told = |error: io::Error| self.unwritten(&error);
+        let steps = match self.plan(entry, manifest, key, wall_ns)? {
+            Plan::Newer(newer) => return Ok(newer),
+            Plan::Keep(steps) => steps,
+        };
+        for step in steps {
+            step.take().map_err(|error| {
+                *self.is_clean.lock() = false;
+                self.unwritten(&error)
+            })?;
+        }
+        Ok(entry.record.clone())
+    }
+
+    /// Returns how to keep an entry.
+    fn plan<'a>(
+        &self,
+        entry: &NameEntry,
+        manifest: &'a [u8],
+        key: &RecordKey,
+        wall_ns: u64,
+    ) -> Result<Plan<'a>, String> {
         let record = &entry.record;
         let name = record.name();
         let path = self.path(name);
+        let before = self.find_one(name).map(|old| old.record);
         // A changed one, or one of an earlier key, would never be replaced if it had a high number.
-        let old = self.find_one(name).map(|old| old.record).filter(|old| old.is_signed_by(key));
-        if let Some(newer) = old.as_ref().filter(|old| old.is_newer_than(record)) {
-            return Ok(newer.clone());
+        let old = before.as_ref().filter(|old| old.is_signed_by(key));
+        if let Some(newer) = old.filter(|old| old.is_newer_than(record)) {
+            return Ok(Plan::Newer(newer.clone()));
         }
         // The clock of whoever published may be wrong, or that of this node: what is known already goes on.
-        let known_ns = old.as_ref().map_or(0, NameRecord::number).max(wall_ns);
+        let known_ns = old.map_or(0, NameRecord::number).max(wall_ns);
         if record.number() > known_ns.saturating_add(RECORD_AHEAD_MAX_NS) {
             let hours = (record.number() - wall_ns) / 3_600_000_000_000;
             return Err(format!("the record of {name} is {hours} h ahead of this node's clock"));
         }
+        let mut steps = Vec::new();
         if old.is_none() && !path.exists() {
-            self.make_room(record.number(), key)?;
+            steps = self.room(record.number(), key)?;
         }
-        let beside = path.with_extension(MANIFEST);
-        match record.content() {
-            Some(content) if content_digest(manifest) == content.root => {
-                private_file::replace(&beside, manifest).map_err(told)?;
+        if let Some(content) = record.content() {
+            if content_digest(manifest) == content.root {
+                let beside = self.manifest_path(name, &content.root);
+                steps.push(Step::Write(beside, manifest.into()));
+            } else if !self.manifest(name).is_ok_and(|it| content_digest(&it) == content.root) {
+                return Err(format!("the manifest of {name} did not arrive"));
             }
-            Some(content) => {
-                let has = self.manifest(name).is_ok_and(|it| content_digest(&it) == content.root);
-                if !has {
-                    return Err(format!("the manifest of {name} did not arrive"));
-                }
-            }
-            None => {}
         }
-        private_file::replace(&path, &entry.to_bytes()).map_err(told)?;
-        if record.content().is_none() {
-            // The record stays, and says that the name has ended.
-            let _ = fs::remove_file(beside);
+        steps.push(Step::Write(path, entry.to_bytes().into()));
+        let replaced = before.and_then(|before| before.content()).map(|content| content.root);
+        // The record of an ended name stays, and says that it has ended.
+        if let Some(replaced) = replaced
+            && record.content().is_none_or(|content| content.root != replaced)
+        {
+            steps.push(Step::Remove(self.manifest_path(name, &replaced)));
         }
-        Ok(record.clone())
+        Ok(Plan::Keep(steps))
     }
 
-    /// Makes room for one more name, with the record `number`. The place of an ended name is taken only if that was
-    /// long before: whatever agent was away would bring it back. That of a record which is none of `key` is taken
-    /// first.
-    fn make_room(&self, number: u64, key: &RecordKey) -> Result<(), String> {
+    /// Returns how to make room for one more name, with the record `number`. The place of an ended
+    /// name is taken only if that was long before: whatever agent was away would bring it back.
+    /// That of a record which is none of `key` is taken first.
+    fn room(&self, number: u64, key: &RecordKey) -> Result<Vec<Step<'static>>, String> {
         if self.count() < NAMES_MAX {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let all = self.all().map_err(|error| format!("cannot read the list of names: {error}"))?;
         let mut ended = Vec::new();
@@ -195,10 +261,10 @@ impl NameStore {
         let is_old = |record: &&NameRecord| number.saturating_sub(record.number()) > ENDED_KEPT_NS;
         match foreign.as_ref().or(first.filter(is_old)) {
             Some(old) => {
-                let path = self.path(old.name());
-                // An ended name has no manifest.
-                let _ = fs::remove_file(path.with_extension(MANIFEST));
-                fs::remove_file(path).map_err(|error| self.unwritten(&error))
+                let manifest = old.content().map(|content| content.root);
+                let manifest = manifest.map(|root| self.manifest_path(old.name(), &root));
+                let entry = self.path(old.name());
+                Ok([entry].into_iter().chain(manifest).map(Step::Remove).collect())
             }
             None if ended.is_empty() => Err(format!("it keeps {NAMES_MAX} names already")),
             None => {
@@ -212,14 +278,47 @@ impl NameStore {
     fn change(&self) -> Result<(MutexGuard<'static, ()>, File), String> {
         static CHANGING: Mutex<()> = Mutex::new(());
         let own = CHANGING.lock();
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
-        let folder = made.and_then(|()| File::open(&self.0));
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        let folder = made.and_then(|()| File::open(&self.folder));
         let locked = folder.and_then(|folder| lock::lock(&folder).map(|_| folder));
-        Ok((own, locked.map_err(|error| self.unwritten(&error))?))
+        let locked = locked.map_err(|error| self.unwritten(&error))?;
+        let mut is_clean = self.is_clean.lock();
+        if !*is_clean {
+            // What cannot be removed takes room, and is tried again with the next change.
+            *is_clean = self.clean().is_ok();
+        }
+        Ok((own, locked))
+    }
+
+    /// Removes the manifests to which no entry refers: an agent or the power failed in the middle
+    /// of a change.
+    fn clean(&self) -> io::Result<()> {
+        for file in fs::read_dir(&self.folder)? {
+            let path = file?.path();
+            if path.extension().is_some_and(|end| end == MANIFEST) && self.is_stray(&path)? {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether no entry refers to the manifest in the file `path`.
+    fn is_stray(&self, path: &Path) -> io::Result<bool> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let entry = self.folder.join(name.split(['-', '.']).next().unwrap_or_default());
+        let mut bytes = Vec::new();
+        match File::open(entry).and_then(|file| file.take(ENTRY_MAX).read_to_end(&mut bytes)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            read => drop(read?),
+        }
+        let record = NameEntry::parse(&bytes).map(|entry| entry.record);
+        let of =
+            |record: NameRecord| Some(self.manifest_path(record.name(), &record.content()?.root));
+        Ok(record.and_then(of).is_none_or(|wanted| wanted != path))
     }
 
     fn unwritten(&self, error: &io::Error) -> String {
-        format!("cannot write below {}: {error}", self.0.display())
+        format!("cannot write below {}: {error}", self.folder.display())
     }
 
     /// Returns the entry of `name`.
@@ -228,15 +327,25 @@ impl NameStore {
     }
 
     fn count(&self) -> usize {
-        let files = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         files.filter(|file| file.path().extension().is_none()).count()
     }
 
     /// Returns the path of the entry of `name`: names may have slashes.
     fn path(&self, name: &str) -> PathBuf {
-        let digest = content_digest(name.as_bytes());
-        self.0.join(digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        self.folder.join(hexadecimal(&content_digest(name.as_bytes())[..16]))
     }
+
+    /// Returns the path of the manifest of `name` with the digest `root`.
+    fn manifest_path(&self, name: &str, root: &[u8; 32]) -> PathBuf {
+        let mut path = self.path(name).into_os_string();
+        path.push(format!("-{}.{MANIFEST}", hexadecimal(root)));
+        path.into()
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read(path: &Path) -> Option<NameEntry> {

@@ -281,11 +281,12 @@ fn ask(root: [u8; 32], chance: &mut Chance) -> Ask {
     let inside = format!("jobs/{}", chance.below(9)).into_bytes();
     let read = OpenFlags { read: true, ..OpenFlags::default() };
     match chance.below(12) {
-        0 => Ask::Block { root, file: 0, block: 0, arriving: false },
+        0 => Ask::Block { root, file: 0, block: 0, piece: 0, arriving: false },
         1 => Ask::Block {
             root,
             file: chance.below(1 << 32) as u32,
             block: chance.below(u64::MAX),
+            piece: chance.below(1 << 32) as u32,
             arriving: chance.below(20) == 0,
         },
         2 => Ask::Open(path, read),

@@ -7,14 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use garland_core::farm::Text;
+use garland_core::plan::Layout;
 use garland_protocol::{
     Ask, BalanceOrder, Changes, ClusterKey, CompareOrder, CopyId, DiskOnly, DiskOrder, FarmAccess,
-    FarmNode, FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind, KeyPair, Message, NameHolder,
-    NamesEvent, NamesOrder, OpenFlags, OrderKind, PublicKey, ReadyLine, Role, Secret, StatRequest,
-    SurveyOrder, ToAgent,
+    FarmNode, FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind, KeyPair, Message, NameEntry,
+    NameHolder, NameManifest, NameRecord, NamedFile, NamesEvent, NamesOrder, OpenFlags, OrderKind,
+    PublicKey, ReadyLine, RecordKey, Role, Secret, StatRequest, SurveyOrder, ToAgent,
+    content_digest,
 };
 use garland_sys::clock;
-use garland_testkit::{Garland, HandAgent, Heard, HostileNode, Process, Scratch, until};
+use garland_testkit::{
+    Garland, HandAgent, Heard, HostileNode, Process, Scratch, random_bytes, until,
+};
 use serde_json::Value;
 
 use super::{garland, record_file, recorded_port};
@@ -102,7 +106,11 @@ impl<'a> Field<'a> {
 
 /// Returns the root of the content of `m`, as any member learns it.
 pub(super) fn root_of_content(member: &mut HostileNode) -> [u8; 32] {
-    member.order(&ToAgent::Names(NamesOrder::Find(Some("m".to_owned()))));
+    root_of(member, "m")
+}
+
+fn root_of(member: &mut HostileNode, name: &str) -> [u8; 32] {
+    member.order(&ToAgent::Names(NamesOrder::Find(Some(name.to_owned()))));
     member.await_message(|message| match message {
         FromAgent::Names(NamesEvent::Entry(entry)) => Some(entry.record.content()?.root),
         _ => None,
@@ -224,7 +232,7 @@ fn a_member_reads_blocks_of_registered_contents_and_no_path() {
     let mut member = field.member("local1", "local2");
     let root = root_of_content(&mut member);
     let mut files = member.open_files().expect("it may open files");
-    let block = |root, file, block| Ask::Block { root, file, block, arriving: false };
+    let block = |root, file, block| Ask::Block { root, file, block, piece: 0, arriving: false };
     let (_, bytes) = files.ask(block(root, 0, 0)).expect("it is published");
     assert_eq!(bytes, b"content");
     for ask in [block([1; 32], 0, 0), block(root, 1, 0), block(root, 0, 1)] {
@@ -244,6 +252,69 @@ fn a_member_reads_blocks_of_registered_contents_and_no_path() {
     // What lies at the path by now is not what was published.
     fs::write(scratch.root("local1").join("model"), "CONTENT").expect("it is written");
     assert!(files.ask(block(root, 0, 0)).is_err());
+    field.end();
+}
+
+#[test]
+fn a_content_is_served_no_more_when_its_last_name_has_ended() {
+    let scratch = Scratch::new("roles-ended");
+    let garland = garland(&scratch);
+    // The last node keeps no names.
+    let field = Field::up(&garland, &scratch, "local[1-4]");
+    for (file, names) in [("one", &["x", "y"][..]), ("two", &["z"])] {
+        fs::write(scratch.root("local4").join(file), file).expect("it is written");
+        for name in names {
+            field.run(&["publish", &format!("local4:/{file}"), "--as", name]);
+        }
+    }
+    let mut keeper = field.member("local1", "local2");
+    let [one, two] = ["x", "z"].map(|name| root_of(&mut keeper, name));
+    let mut member = field.member("local4", "local2");
+    let mut files = member.open_files().expect("it may open files");
+    let mut ask =
+        |root| files.ask(Ask::Block { root, file: 0, block: 0, piece: 0, arriving: false });
+    field.run(&["unpublish", "x"]);
+    field.run(&["unpublish", "z"]);
+    assert_eq!(ask(two), Err(NOT_SERVED));
+    let (_, bytes) = ask(one).expect("y stands for it, too");
+    assert_eq!(bytes, b"one");
+    field.run(&["publish", "local4:/two", "--as", "z"]);
+    assert!(ask(two).is_ok(), "it is published again");
+    field.end();
+}
+
+#[test]
+fn blocks_that_are_longer_than_a_message_are_read_from_nodes() {
+    let scratch = Scratch::new("roles-long");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local[1-2]");
+    let content = random_bytes((9 << 20) + 5, 6);
+    fs::write(scratch.root("local1").join("long"), &content).expect("it is written");
+    // As those of files of a TiB are.
+    let layout = Layout::new(content.len() as u64, 4 << 20).expect("it may be as long");
+    let digests = content.chunks(4 << 20).map(content_digest).collect();
+    let file = NamedFile { path: Vec::new(), mode: 0o644, modified: (7, 0), layout, digests };
+    let manifest = NameManifest { base: b"long".to_vec(), is_tree: false, files: vec![file] };
+    let (manifest, described) = manifest.encode().expect("it is short");
+    let signer = field.controller().private;
+    let record = NameRecord::new("long", clock::wall_ns(), Some(described), &signer);
+    let holders = vec![holder("local1", HolderKind::Node, "long")];
+    let entry = Box::new(NameEntry { record: record.clone(), holders });
+    let path = b"long".to_vec();
+    let register = NamesOrder::Register { record: Box::new(record), path };
+    let mut controller =
+        HostileNode::open(field.port("local1"), &field.controller(), &field.agent_key("local1"))
+            .expect("it is the controller");
+    for order in [register, NamesOrder::Keep(entry, RecordKey::of(&signer))] {
+        controller.order(&ToAgent::Names(NamesOrder::Piece(manifest.clone(), true)));
+        controller.order(&ToAgent::Names(order));
+        controller.await_message(|message| match message {
+            FromAgent::Names(NamesEvent::End(Ok(())) | NamesEvent::Kept(_)) => Some(()),
+            _ => None,
+        });
+    }
+    field.run(&["get", "--local-root", &field.roots(), "long", "local2:/long"]);
+    assert!(fs::read(scratch.root("local2").join("long")).expect("it came") == content);
     field.end();
 }
 
@@ -334,7 +405,7 @@ fn other_keys_end_the_sessions_and_connections_of_the_old_ones() {
     let mut member = field.member("local1", "local2");
     let root = root_of_content(&mut member);
     let mut files = member.open_files().expect("it may open files");
-    let block = || Ask::Block { root, file: 0, block: 0, arriving: false };
+    let block = || Ask::Block { root, file: 0, block: 0, piece: 0, arriving: false };
     assert!(files.ask(block()).is_ok());
     field.run(&["up", "--new-cluster-key", "--local-root", &field.roots(), "local[1-2]"]);
     let why = member.await_end().unwrap_or_default();

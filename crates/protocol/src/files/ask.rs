@@ -160,9 +160,11 @@ pub enum Ask {
     Close(u64),
     /// Return the size and the free space of the file system that this path is on.
     Space(Vec<u8>),
-    /// Read a block of a content that the agent was told to serve. The bytes are the payload of the
-    /// reply. A content that it does not serve is the error `ENODATA`; bytes with another digest than
-    /// that of the manifest are `ESTALE`, or `EAGAIN` if they did not arrive within some seconds.
+    /// Read a piece of a block of a content that the agent was told to serve: all of it, unless it
+    /// is longer than a payload. The whole block is verified. The bytes are the payload of the
+    /// reply. A content that it does not serve is the error `ENODATA`; bytes with another digest
+    /// than that of the manifest are `ESTALE`, or `EAGAIN` if they did not arrive within some
+    /// seconds.
     Block {
         /// The content: the digest of its manifest.
         root: [u8; 32],
@@ -170,6 +172,8 @@ pub enum Ask {
         file: u32,
         /// The number of the block in the file.
         block: u64,
+        /// The number of the piece in the block.
+        piece: u32,
         /// Whether the file may still be arriving.
         arriving: bool,
     },

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use garland_core::plan::Layout;
 use garland_protocol::{
-    Ask, Changes, FileRef, Hole, NameManifest, NamedFile, NewKind, OpenFlags, Role, content_digest,
+    Ask, Changes, FileRef, Hole, NameManifest, NameRecord, NamedFile, NewKind, OpenFlags, Role,
+    Secret, content_digest,
 };
 use garland_sys::confine::Root;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -32,17 +33,23 @@ impl Folder {
     fn service(&self, role: Role, blocks: &[&[u8]]) -> (FileService, [u8; 32]) {
         let size = blocks[0].len() as u32;
         let length = blocks.len() as u64 * u64::from(size);
-        let file = NamedFile {
-            path: Vec::new(),
-            mode: 0o644,
-            modified: (0, 0),
-            layout: Layout::new(length, size).expect("a layout"),
-            digests: blocks.iter().map(|block| content_digest(block)).collect(),
-        };
+        let layout = Layout::new(length, size).expect("a layout");
+        self.serving(role, layout, blocks.iter().map(|block| content_digest(block)).collect())
+    }
+
+    /// Returns what a peer with this role reaches, if the file `x` is served with these blocks.
+    fn serving(
+        &self,
+        role: Role,
+        layout: Layout,
+        digests: Vec<[u8; 32]>,
+    ) -> (FileService, [u8; 32]) {
+        let file = NamedFile { path: Vec::new(), mode: 0o644, modified: (0, 0), layout, digests };
         let manifest = NameManifest { base: b"x".into(), is_tree: false, files: vec![file] };
         let (bytes, content) = manifest.encode().expect("it is short");
         let holdings = Holdings::open(Some(self.0.join(".held")));
-        holdings.register(content.root, &bytes, b"x").expect("it is registered");
+        let record = NameRecord::new("x", 1, Some(content), &Secret([1; 32]));
+        holdings.register(&record, &bytes, b"x").expect("it is registered");
         let reach = Reach {
             role,
             holdings: Arc::new(holdings),
@@ -57,7 +64,7 @@ impl Folder {
     /// served.
     fn told(&self, content: &[u8], arriving: bool) -> Result<Vec<u8>, Errno> {
         let (service, root) = self.service(Role::Member, &[&vec![9; BLOCK], content]);
-        let ask = Ask::Block { root, file: 0, block: 1, arriving };
+        let ask = Ask::Block { root, file: 0, block: 1, piece: 0, arriving };
         let mut frame = vec![1, 2, 3];
         let told = service.obey(&ask, &[], &mut frame);
         told.map(|_| frame.split_off(3))
@@ -91,8 +98,10 @@ fn a_member_names_contents_and_never_paths_and_other_contents_are_not_read() {
     fs::write(folder.0.join("y"), &block).expect("it is written");
     let (service, root) = folder.service(Role::Member, &[&block]);
     let obey = |ask: &Ask| service.obey(ask, &[], &mut Vec::new()).map(drop);
-    let block = |root, file, block| Ask::Block { root, file, block, arriving: false };
+    let block = |root, file, block| Ask::Block { root, file, block, piece: 0, arriving: false };
     assert_eq!(obey(&block(root, 0, 0)), Ok(()));
+    let beyond = Ask::Block { root, file: 0, block: 0, piece: 1, arriving: false };
+    assert_eq!(obey(&beyond), Err(Errno::NODATA));
     assert_eq!(obey(&Ask::Holds { root, file: 0 }), Ok(()));
     for missing in [block([0; 32], 0, 0), block(root, 1, 0), block(root, 0, 1)] {
         assert_eq!(obey(&missing), Err(Errno::NODATA), "{missing:?}");
@@ -135,7 +144,7 @@ fn what_is_no_regular_file_is_not_opened() {
     let writer = || rustix::fs::open(&path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
     let (member, root) = folder.service(Role::Member, &[&block]);
     let (controller, _) = folder.service(Role::Controller, &[&block]);
-    let ask = Ask::Block { root, file: 0, block: 0, arriving: false };
+    let ask = Ask::Block { root, file: 0, block: 0, piece: 0, arriving: false };
     let read = OpenFlags { read: true, ..OpenFlags::default() };
     let open = Ask::Open(b"x".to_vec(), read);
     for (service, ask, refused) in [(&member, ask, Errno::NODATA), (&controller, open, Errno::NXIO)]
@@ -177,8 +186,38 @@ fn reading_what_has_arrived_makes_nothing_else_look_as_if_it_had() {
     // So that it is read from the disk.
     fadvise(&file, 0, None, Advice::DontNeed).expect("it is forgotten");
     let (service, root) = folder.service(Role::Member, &[&one]);
-    let ask = Ask::Block { root, file: 0, block: 0, arriving: true };
+    let ask = Ask::Block { root, file: 0, block: 0, piece: 0, arriving: true };
     let told = service.obey(&ask, &[], &mut Vec::new());
     assert!(told.is_ok(), "{told:?}");
     assert_eq!(seek(&file, SeekFrom::Hole(0)), Ok(u64::from(BLOCK)), "more was read ahead");
+}
+
+#[test]
+fn blocks_of_a_file_of_2_tib_are_served_in_pieces_and_verified_as_a_whole() {
+    const LENGTH: u64 = 2 << 40;
+    let folder = Folder::new("long");
+    let layout = Layout::fitting(LENGTH);
+    let size = layout.block_size as usize;
+    assert_eq!(size, 4 * PIECE as usize);
+    let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+    let mut digests = vec![content_digest(&vec![0; size]); layout.blocks() as usize];
+    *digests.last_mut().expect("it has blocks") = content_digest(&bytes);
+    let last = layout.blocks() - 1;
+    let file = File::create(folder.0.join("x")).expect("it is created");
+    file.set_len(LENGTH).expect("it has holes");
+    file.write_all_at(&bytes, layout.offset(last)).expect("it is written");
+    let (service, root) = folder.serving(Role::Member, layout, digests);
+    let told = |block, piece| {
+        let mut frame = vec![1, 2, 3];
+        let ask = Ask::Block { root, file: 0, block, piece, arriving: false };
+        service.obey(&ask, &[], &mut frame).map(|_| frame.split_off(3))
+    };
+    for (piece, wanted) in (0..).zip(bytes.chunks(PIECE as usize)) {
+        assert!(told(last, piece).is_ok_and(|told| told == wanted), "piece {piece}");
+    }
+    assert!(told(0, 3).is_ok_and(|told| told == vec![0; PIECE as usize]));
+    assert_eq!((told(last, 4), told(last + 1, 0)), (Err(Errno::NODATA), Err(Errno::NODATA)));
+    // Another byte in a piece that nobody asks for.
+    file.write_all_at(b"x", layout.offset(last) + 5).expect("it is written");
+    (0..4).for_each(|piece| assert_eq!(told(last, piece), Err(Errno::STALE)));
 }

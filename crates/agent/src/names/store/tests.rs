@@ -199,3 +199,72 @@ fn changes_at_the_same_time_lose_no_newer_record() {
     });
     assert_eq!(numbers(&store, None), [399]);
 }
+
+/// Returns the names of the files of a store, in order.
+fn files(scratch: &Scratch) -> Vec<String> {
+    let files = fs::read_dir(&scratch.0).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn each_entry_has_its_own_manifest_wherever_the_power_fails() {
+    let states = [Some(&b"one"[..]), Some(b"two"), None];
+    let mut cuts = 0;
+    for before in states.into_iter().map(Some).chain([None]) {
+        for after in states {
+            for taken in 0.. {
+                let (scratch, store) = store("power");
+                let manifest = |state: Option<&'static [u8]>| state.unwrap_or_default();
+                if let Some(before) = before {
+                    store.keep(&entry("a", 1, before), manifest(before), &key(), 9).unwrap();
+                }
+                fs::create_dir_all(&scratch.0).unwrap();
+                let new = entry("a", 2, after);
+                let plan = store.plan(&new, manifest(after), &key(), 9).unwrap();
+                let Plan::Keep(steps) = plan else { panic!("it is the newer one") };
+                if taken > steps.len() {
+                    break;
+                }
+                steps.iter().take(taken).for_each(|step| step.take().unwrap());
+                cuts += 1;
+                // The agent that starts again has one of both, as a whole.
+                let store = NameStore::open(scratch.0.clone());
+                let found = store.find_one("a").map(|entry| entry.record);
+                let of_before = before.map(|before| entry("a", 1, before).record);
+                assert!(found == of_before || found.as_ref() == Some(&new.record));
+                let content = found.as_ref().and_then(|record| record.content());
+                let read = store.manifest("a").ok().map(|manifest| content_digest(&manifest));
+                assert_eq!(read, content.map(|content| content.root), "{taken} steps");
+                // What is left over goes with the next change, whatever that is.
+                store.keep(&entry("b", 1, None), b"", &key(), 9).unwrap();
+                let mut wanted: Vec<PathBuf> = vec![store.path("b")];
+                wanted.extend(found.iter().map(|_| store.path("a")));
+                wanted.extend(content.map(|content| store.manifest_path("a", &content.root)));
+                assert_eq!(files(&scratch).len(), wanted.len(), "{taken}: {:?}", files(&scratch));
+                assert!(wanted.iter().all(|path| path.exists()));
+                // The change is made again, and is whole.
+                store.keep(&new, manifest(after), &key(), 9).unwrap();
+                let kept = store.manifest("a").ok().map(|manifest| content_digest(&manifest));
+                assert_eq!(kept, new.record.content().map(|content| content.root));
+                assert_eq!(files(&scratch).len(), 2 + usize::from(after.is_some()));
+            }
+        }
+    }
+    assert!(cuts > 30, "{cuts}");
+}
+
+#[test]
+fn what_a_failed_change_left_goes_with_the_next_one() {
+    let (scratch, store) = store("failed");
+    store.keep(&entry("a", 1, Some(b"one")), b"one", &key(), 9).unwrap();
+    // A directory lies where the entry goes.
+    fs::create_dir(store.path("b")).unwrap();
+    fs::write(store.path("b").join("x"), "").unwrap();
+    store.keep(&entry("b", 1, Some(b"two")), b"two", &key(), 9).unwrap_err();
+    fs::remove_dir_all(store.path("b")).unwrap();
+    store.keep(&entry("a", 2, Some(b"one")), b"one", &key(), 9).unwrap();
+    assert_eq!(files(&scratch).len(), 2, "{:?}", files(&scratch));
+}
