@@ -29,7 +29,7 @@ pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, Stager, StagerSession, run_farm};
 pub use garland_protocol::{Moments, NodeOutcome};
 pub use meeting::meet;
-pub use names::{NamesReply, ask_names, ask_records};
+pub use names::{KeeperReply, NamesReply, ask_names, ask_records};
 pub use outcome::Outcome;
 pub use session::Session;
 pub use stat::{Looked, examine, stat};

@@ -1,6 +1,7 @@
 //! By which right this machine reaches the agents that keep names: as the controller that started them, or as a
 //! member of the cluster, with the key that its own agent was given.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use garland_fleet::standing::{RecordDir, Standing};
 use garland_mount::Reach;
 use garland_protocol::{ClusterKey, KeyPair, RecordKey, Secret};
 use garland_results::places::Places;
+use garland_sys::sync::Mutex;
 use garland_sys::{private_file, process};
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -21,6 +23,8 @@ pub struct Access {
     records: RecordKey,
     standing: Vec<Standing>,
     member: Option<ClusterKey>,
+    /// The nodes whose agents this command asks nothing more about names, and why.
+    left_out: Mutex<BTreeMap<String, String>>,
 }
 
 impl Access {
@@ -48,13 +52,20 @@ impl Access {
             }
         }
         let keys = places.controller_keys()?;
-        Ok(Self { records: RecordKey::of(&keys.private), keys, standing, member: None })
+        let records = RecordKey::of(&keys.private);
+        Ok(Self { records, keys, standing, member: None, left_out: Mutex::default() })
     }
 
     fn of_member(key: ClusterKey) -> Self {
         let agents = key.roster.agents.iter().cloned();
         let standing = agents.map(Standing::of_cluster).collect();
-        Self { keys: key.keys(), records: key.roster.records, standing, member: Some(key) }
+        Self {
+            keys: key.keys(),
+            records: key.roster.records,
+            standing,
+            member: Some(key),
+            left_out: Mutex::default(),
+        }
     }
 
     /// Returns the keys by which agents recognise this machine.
@@ -70,6 +81,16 @@ impl Access {
     /// Returns the standing agents, in the order of their names.
     pub fn standing(&self) -> &[Standing] {
         &self.standing
+    }
+
+    /// Has this command ask a node's agent nothing more about names. Returns whether it did before.
+    pub fn leave_out(&self, node: &str, reason: &str) -> bool {
+        self.left_out.lock().insert(node.to_owned(), reason.to_owned()).is_none()
+    }
+
+    /// Returns why a node's agent is asked nothing more about names; `None` if it is.
+    pub fn why_left_out(&self, node: &str) -> Option<String> {
+        self.left_out.lock().get(node).cloned()
     }
 
     /// Returns the name of this machine in the cluster, and the directory below which its agent resolves paths; `None`

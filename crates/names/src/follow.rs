@@ -110,7 +110,7 @@ pub fn holders(
         let root = entry.record.content().map_or([0; 32], |content| content.root);
         Holder::new(record.clone(), root, (access.reach(&record.node), relation), interrupts)
     };
-    let whole = entry.holders.iter().filter(|it| !is_own(it));
+    let whole = entry.places().filter(|it| !is_own(it));
     let whole = whole.map(|it| match (is_member(it), is_near(it)) {
         (true, _) => (it, Relation::Member),
         (false, true) => (it, Relation::Near),

@@ -31,7 +31,7 @@ use crate::access::Access;
 use crate::args::Get;
 use crate::content::{Holder, HolderFault, NamedSource};
 use crate::follow::{self, Fetching};
-use crate::keepers::{self, Keepers, UnservedHolder, unknown};
+use crate::keepers::{self, Keepers, Kept, UnservedHolder, unknown};
 
 /// Copies the content of a name to nodes. Those that have it then are holders.
 pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
@@ -254,8 +254,10 @@ fn remember(
         return new.iter().try_for_each(|holder| keepers.hold(entry, holder));
     }
     let found = served(entry, manifest, &found, access, interrupts)?;
+    // The sources are what the record says, until it is published again.
     let differing = source.holders().into_iter().filter_map(|(holder, state)| {
-        matches!(state.fault, Some(HolderFault::Differs(_))).then_some(&holder.record)
+        let differs = matches!(state.fault, Some(HolderFault::Differs(_)));
+        (differs && holder.is_node()).then_some(&holder.record)
     });
     let differing: Vec<&NameHolder> = differing.collect();
     let has = |entry: &NameEntry, holder: &NameHolder| entry.holders.contains(holder);
@@ -271,6 +273,11 @@ fn remember(
             now.add(holder);
         }
     }
-    // If it has changed meanwhile, there is nothing to record.
-    keepers.keep(&now, &[]).map(drop)
+    match keepers.keep(&now, &[])? {
+        Kept::ByTooFew(few) if few.is_kept_nowhere() => {
+            Err(few.failure(now.record.name(), "get it again"))
+        }
+        // If it has changed meanwhile, there is nothing to record.
+        Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => Ok(()),
+    }
 }

@@ -1,9 +1,11 @@
-//! The standing agents that keep names: three of them have all names, and each of them is enough.
+//! The standing agents that keep names: three of them have all names, and each of them is enough to
+//! read them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use garland_control::{Agent, ask_names, ask_records};
-use garland_core::cluster::Node;
+use garland_control::{Agent, KeeperReply, ask_names, ask_records};
+use garland_core::cluster::{Node, nodelist};
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::launch::lab;
@@ -11,15 +13,15 @@ use garland_fleet::standing::Standing;
 use garland_lab::Lab;
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{
-    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name,
-    content_digest,
+    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name, content_digest,
 };
 use garland_results::places::Places;
+use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::access::Access;
-use crate::records::{self, Answer, Keeping};
+use crate::records::{self, Answer, Keeping, Keeps, Refusal};
 
 /// The number of agents that keep the names.
 const KEEPERS: usize = 3;
@@ -30,12 +32,84 @@ pub const ATTEMPTS_MAX: usize = 8;
 /// The maximum number of names of which a command says what is wrong with them.
 const TOLD_MAX: usize = 10;
 
+/// How long a command waits for one keeper, all its answers together.
+const WAITED_MAX: Duration = Duration::from_secs(30);
+
+/// The time of an answer that counts for nothing: a disk is slow, and there are many names.
+const PROMPT: Duration = Duration::from_millis(250);
+
+/// The rate in bytes per second at which a manifest comes and goes, if that counts for nothing.
+const MANIFEST_RATE: u64 = 1 << 20;
+
+/// How long a command gives names to keepers that lack them. Another one goes on with that.
+const REPAIR_MAX: Duration = Duration::from_secs(30);
+
 /// What became of an entry that the keepers were told to keep.
 pub enum Kept {
-    /// The nodes that keep it, at least one.
+    /// The nodes that keep it, as many as have to.
     By(Vec<String>),
+    /// Fewer nodes keep it.
+    ByTooFew(TooFew),
     /// One of them has this newer record of the name, which is valid instead.
     Newer(NameRecord),
+}
+
+/// What became of an entry that fewer agents keep than have to.
+pub struct TooFew {
+    /// How many have to keep it.
+    needed: usize,
+    /// The nodes that keep it.
+    kept: Vec<String>,
+    /// The nodes that do not keep it.
+    refused: Vec<NotKeeping>,
+    /// The nodes whose agents could not be reached.
+    unreached: Vec<NotKeeping>,
+}
+
+/// A node that does not keep an entry, and why.
+#[derive(Clone)]
+struct NotKeeping {
+    node: String,
+    reason: String,
+}
+
+impl TooFew {
+    /// Returns whether no agent keeps it.
+    pub fn is_kept_nowhere(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Returns the failure of a command that changes `name`; `again` says what to do when all
+    /// agents run.
+    pub fn failure(&self, name: &str, again: &str) -> Failure {
+        let missing = || self.refused.iter().chain(&self.unreached);
+        let mut reasons: Vec<String> = Vec::new();
+        for NotKeeping { node, reason } in missing().take(TOLD_MAX) {
+            reasons.push(format!("{node}: {reason}"));
+        }
+        if missing().count() > TOLD_MAX {
+            reasons.push(format!("likewise {} more", missing().count() - TOLD_MAX));
+        }
+        let reasons = reasons.join("; ");
+        let what = match self.kept.is_empty() {
+            true => format!("no agent keeps {name}"),
+            false => {
+                let needed = self.needed;
+                format!("cannot have {needed} agents keep {name}: {} does", folded(&self.kept))
+            }
+        };
+        let failure = Failure::nothing(format!("{what}; {reasons}"));
+        if self.unreached.is_empty() {
+            return failure;
+        }
+        let unreached: Vec<String> = self.unreached.iter().map(|it| it.node.clone()).collect();
+        let unreached = folded(&unreached);
+        failure.hint(format!("start their agents with `garland up {unreached}`, and {again}"))
+    }
+}
+
+fn folded(nodes: &[String]) -> String {
+    nodelist::fold(&nodes.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// The agents that keep names.
@@ -45,8 +119,13 @@ pub struct Keepers<'a> {
     standing: Vec<Standing>,
     /// The number of `standing` that were asked to be keepers.
     tried: usize,
+    /// Those of `standing` that could not be reached.
+    unreached: Vec<NotKeeping>,
     nodes: Vec<String>,
+    /// The agents of `nodes`; or why they are asked nothing more.
     agents: Vec<Result<Agent, String>>,
+    /// How long each of them was waited for.
+    waited: Vec<Duration>,
     interrupts: &'a Interrupts,
 }
 
@@ -78,8 +157,16 @@ impl<'a> Keepers<'a> {
         access: &'a Access,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Failure> {
-        let (nodes, agents) = (Vec::new(), Vec::new());
-        let mut keepers = Self { access, standing, tried: 0, nodes, agents, interrupts };
+        let mut keepers = Self {
+            access,
+            standing,
+            tried: 0,
+            unreached: Vec::new(),
+            nodes: Vec::new(),
+            agents: Vec::new(),
+            waited: Vec::new(),
+            interrupts,
+        };
         while keepers.agents.len() < KEEPERS && keepers.tried < keepers.standing.len() {
             keepers.connect(KEEPERS - keepers.agents.len());
         }
@@ -94,11 +181,20 @@ impl<'a> Keepers<'a> {
     fn connect(&mut self, count: usize) {
         let next = &self.standing[self.tried..];
         let next = &next[..count.min(next.len())];
-        let connected = at_once(next, ASKED, |record| record.connect(self.access.keys()));
+        let connected =
+            at_once(next, ASKED, |record| match self.access.why_left_out(&record.name) {
+                Some(reason) => Err(reason),
+                None => record.connect(self.access.keys()).map_err(|error| error.to_string()),
+            });
         for (record, agent) in next.iter().zip(connected) {
-            if let Ok(agent) = agent {
-                self.nodes.push(record.name.clone());
-                self.agents.push(Ok(agent));
+            let node = record.name.clone();
+            match agent {
+                Ok(agent) => {
+                    self.nodes.push(node);
+                    self.agents.push(Ok(agent));
+                    self.waited.push(Duration::ZERO);
+                }
+                Err(reason) => self.unreached.push(NotKeeping { node, reason }),
             }
         }
         self.tried += next.len();
@@ -136,16 +232,32 @@ impl<'a> Keepers<'a> {
         let found = records::newest(answers.iter());
         // Members change nothing.
         if self.access.member().is_none() {
+            let until_ns = clock::after(REPAIR_MAX);
             let mut untold = Vec::new();
+            let mut put_off = 0;
             for entry in found.values() {
-                let others = answers.iter().enumerate().take(KEEPERS);
-                let lacking = others.filter(|(_, answer)| records::lacks(answer, entry));
-                let lacking: Vec<usize> = lacking.map(|(keeper, _)| keeper).collect();
-                if !lacking.is_empty() {
+                let mut lacking = Vec::new();
+                for (keeper, answer) in answers.iter().enumerate().take(KEEPERS) {
+                    if self.agents[keeper].is_ok() && records::lacks(answer, entry) {
+                        lacking.push(keeper);
+                    }
+                }
+                if lacking.is_empty() {
+                    continue;
+                }
+                if clock::until(until_ns).is_zero() {
+                    put_off += 1;
+                } else {
                     untold.extend(self.repair(entry, &lacking)?);
                 }
             }
             tell(&untold);
+            if put_off > 0 {
+                garland_terminal::errln!(
+                    "names: {put_off} names are not with all agents that keep them: \
+                     `garland names` goes on with that"
+                );
+            }
         }
         Ok(found)
     }
@@ -162,11 +274,14 @@ impl<'a> Keepers<'a> {
         };
         let order = NamesOrder::Keep(Box::new(entry.clone()), *self.access.records());
         let answers = self.ask_some(|keeper| lacking.contains(&keeper), &order, &manifest)?;
-        let told = answers.iter().find_map(|(keeper, answer)| {
-            let reason = answer.as_ref().err()?;
-            Some(format!("{} does not keep {name}: {reason}", self.nodes[*keeper]))
-        });
-        Ok(told)
+        for (keeper, answer) in &answers {
+            // Those that are left out by now were named.
+            if let (Err(reason), Ok(_)) = (answer, &self.agents[*keeper]) {
+                let node = &self.nodes[*keeper];
+                return Ok(Some(format!("{node} does not keep {name}: {reason}")));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the manifest of an entry.
@@ -193,29 +308,46 @@ impl<'a> Keepers<'a> {
         Ok(sound.ok_or_else(|| format!("no agent has the manifest of {name} unchanged")))
     }
 
-    /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root. Those that refuse it
-    /// are told, if others keep it.
+    /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root.
+    /// Those that refuse it are told, if enough others keep it: a majority of those that should,
+    /// which are three if there are so many.
     ///
     /// # Errors
-    /// When nobody keeps it.
+    /// When the user interrupts it.
     pub fn keep(&mut self, entry: &NameEntry, manifest: &[u8]) -> Result<Kept, Failure> {
         let order = NamesOrder::Keep(Box::new(entry.clone()), *self.access.records());
         // Others would not be told of what is newer: what they kept would be old.
         let answers = self.ask_some(|keeper| keeper < KEEPERS, &order, manifest)?;
         let name = entry.record.name();
         let answers = answers.iter().map(|(keeper, answer)| (*keeper, answer));
-        match records::kept(&entry.record, answers) {
-            Keeping::Kept(keepers, refused) => {
-                for reason in refused {
-                    garland_terminal::errln!("names: an agent does not keep {name}: {reason}");
+        let needed = records::majority(self.standing.len().min(KEEPERS));
+        let names = |kept: &[usize]| -> Vec<String> {
+            kept.iter().map(|keeper| self.nodes[*keeper].clone()).collect()
+        };
+        match records::kept(&entry.record, needed, answers) {
+            Keeping::Kept(Keeps { kept, refused }) => {
+                for Refusal { keeper, reason } in refused {
+                    // Those that are left out by now were named.
+                    if self.agents[keeper].is_ok() {
+                        let node = &self.nodes[keeper];
+                        garland_terminal::errln!("names: {node} does not keep {name}: {reason}");
+                    }
                 }
-                Ok(Kept::By(keepers.iter().map(|keeper| self.nodes[*keeper].clone()).collect()))
+                Ok(Kept::By(names(&kept)))
+            }
+            Keeping::TooFew(Keeps { kept, refused }) => {
+                let refused = refused.into_iter().map(|Refusal { keeper, reason }| NotKeeping {
+                    node: self.nodes[keeper].clone(),
+                    reason,
+                });
+                Ok(Kept::ByTooFew(TooFew {
+                    needed,
+                    kept: names(&kept),
+                    refused: refused.collect(),
+                    unreached: self.unreached.clone(),
+                }))
             }
             Keeping::Superseded(newer) => Ok(Kept::Newer(newer)),
-            Keeping::Refused(reasons) => {
-                let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
-                Err(Failure::nothing(format!("no agent keeps {name}: {reasons}")))
-            }
         }
     }
 
@@ -226,14 +358,20 @@ impl<'a> Keepers<'a> {
         if !self.nodes.iter().any(|node| leaves(node)) {
             return Ok(());
         }
+        let found = self.all(None)?;
         let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
         let Ok(mut next) = Self::among(left.collect(), self.access, self.interrupts) else {
             return Ok(());
         };
         let mut untold = Vec::new();
-        for entry in self.all(None)?.into_values() {
+        for entry in found.into_values() {
             let given = match self.bytes_if_any(&entry)? {
-                Ok(manifest) => next.keep(&entry, &manifest).map(drop),
+                Ok(manifest) => match next.keep(&entry, &manifest)? {
+                    Kept::ByTooFew(few) if few.is_kept_nowhere() => {
+                        Err(few.failure(entry.record.name(), "publish it again"))
+                    }
+                    Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => Ok(()),
+                },
                 Err(reason) => Err(Failure::nothing(reason)),
             };
             if let Err(failure) = given {
@@ -268,10 +406,7 @@ impl<'a> Keepers<'a> {
         let mut entries =
             answers.into_iter().flatten().flat_map(|answer| answer.entries.into_values());
         let found = entries.find(|it| it.record == entry.record);
-        let mut before = found.map(|it| it.holders).unwrap_or_default();
-        // A keeper may lie, and have this node read from anywhere else.
-        before.retain(|holder| holder.kind == HolderKind::Node);
-        Ok(before)
+        Ok(found.map(|it| it.holders).unwrap_or_default())
     }
 
     /// Sends an order to all keepers. Returns their answers, in order.
@@ -289,10 +424,12 @@ impl<'a> Keepers<'a> {
     ) -> Result<Vec<(usize, Answer)>, Failure> {
         let mut numbers = Vec::new();
         let mut asked = Vec::new();
+        let mut was_open = Vec::new();
         let mut all = BTreeMap::new();
         for (number, agent) in std::mem::take(&mut self.agents).into_iter().enumerate() {
             if chosen(number) {
                 numbers.push(number);
+                was_open.push(agent.is_ok());
                 asked.push(agent);
             } else {
                 all.insert(number, agent);
@@ -302,15 +439,47 @@ impl<'a> Keepers<'a> {
         let answered = ask_records(asked, order, manifest, records, Some(self.interrupts));
         let answered = answered.or_nothing("asking the agents that keep names")?;
         let mut answers = Vec::new();
-        for (number, (agent, answer)) in numbers.into_iter().zip(answered) {
-            all.insert(number, agent);
-            answers.push((number, answer));
+        for (at, reply) in answered.into_iter().enumerate() {
+            let number = numbers[at];
+            let left_out = self.left_out(number, &reply, manifest.len());
+            if let (Some(reason), true) = (&left_out, was_open[at]) {
+                let node = &self.nodes[number];
+                if self.access.leave_out(node, reason) {
+                    garland_terminal::errln!("names: {node} is asked nothing more: {reason}");
+                }
+            }
+            all.insert(number, left_out.map_or(reply.agent, Err));
+            answers.push((number, reply.answer));
         }
         self.agents = all.into_values().collect();
         if self.interrupts.have_come() {
             return Err(Failure::interrupted("asking the agents that keep names"));
         }
         Ok(answers)
+    }
+
+    /// Returns why a keeper is asked nothing more after this reply; `None` if it is. One that is
+    /// late once is not waited for again, nor is one that takes its time with each answer.
+    fn left_out(&mut self, number: usize, reply: &KeeperReply, sent: usize) -> Option<String> {
+        if self.interrupts.have_come() {
+            return reply.agent.as_ref().err().cloned();
+        }
+        let received = reply.answer.as_ref().map_or(0, |answer| answer.manifest.len());
+        let moved = Duration::from_millis((sent + received) as u64 * 1000 / MANIFEST_RATE);
+        if reply.took > PROMPT + moved {
+            self.waited[number] += reply.took;
+        }
+        match (&reply.agent, &reply.answer) {
+            (Err(reason), _) => Some(reason.clone()),
+            (Ok(_), Err(reason)) if reply.is_gone || reply.took >= WAITED_MAX => {
+                Some(reason.clone())
+            }
+            (Ok(_), _) if self.waited[number] >= WAITED_MAX => {
+                let seconds = WAITED_MAX.as_secs();
+                Some(format!("its answers took more than {seconds} s together"))
+            }
+            (Ok(_), _) => None,
+        }
     }
 }
 
@@ -345,8 +514,9 @@ pub fn digest(
     Ok(asked.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// Has the agents of the nodes in `holders` serve the content of an entry from the paths there.
-/// Returns those that do, and the name and reason of each other one.
+/// Has the agents of the nodes in `holders` serve the content of an entry from the paths there, or
+/// end that if its name has ended. Returns those that do, and the name and reason of each other
+/// one.
 ///
 /// `manifest` is the encoded one of the entry.
 ///

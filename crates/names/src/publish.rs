@@ -17,7 +17,9 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
-use garland_protocol::{HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, check_name};
+use garland_protocol::{
+    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedContent, check_name,
+};
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, PublishResult, PublishedNode, ReplacedContent};
 use garland_results::places::Places;
@@ -37,7 +39,10 @@ use crate::records::Answer;
 /// The content that is published, and its holders.
 struct Content {
     manifest: NameManifest,
+    /// The nodes that have it.
     holders: Vec<NameHolder>,
+    /// The object or the host that has it.
+    source: Option<NameHolder>,
     /// What became of each node, or of this machine.
     nodes: Vec<PublishedNode>,
     /// The nodes that have other content there.
@@ -45,11 +50,16 @@ struct Content {
 }
 
 impl Content {
-    /// Creates the content that one holder has, which is no node.
-    fn of_one(manifest: NameManifest, node: String, kind: HolderKind, path: Vec<u8>) -> Self {
-        let nodes = vec![PublishedNode::new(&node, None)];
-        let holders = vec![NameHolder { node, kind, path }];
-        Self { manifest, holders, nodes, differing: Vec::new() }
+    /// Creates the content that an object or a host has, which is no node.
+    fn from_source(manifest: NameManifest, source: NameHolder) -> Result<Self, Failure> {
+        source.check().map_err(Failure::usage)?;
+        Ok(Self {
+            manifest,
+            holders: Vec::new(),
+            nodes: vec![PublishedNode::new(&source.node, None)],
+            source: Some(source),
+            differing: Vec::new(),
+        })
     }
 }
 
@@ -80,7 +90,9 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
         None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
             Some(address) => {
                 let manifest = origin::manifest(&address, &publish.path, &interrupts)?;
-                Content::of_one(manifest, address.to_string(), HolderKind::Origin, Vec::new())
+                let kind = HolderKind::Origin;
+                let source = NameHolder { node: address.to_string(), kind, path: Vec::new() };
+                Content::from_source(manifest, source)?
             }
             None => here(&places, Path::new(&publish.path), &interrupts)?,
         },
@@ -182,7 +194,7 @@ fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, F
         let list = nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(",");
         return Err(Failure::nothing(format!("nothing can be published of {list}: {reason}")));
     };
-    Ok(Content { manifest, holders, nodes: ends, differing })
+    Ok(Content { manifest, holders, source: None, nodes: ends, differing })
 }
 
 /// Reads the content on this machine.
@@ -195,7 +207,8 @@ fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Co
     if interrupts.have_come() {
         return Err(Failure::interrupted("reading the content"));
     }
-    Ok(Content::of_one(manifest, process::host_name(), HolderKind::Head, path))
+    let source = NameHolder { node: process::host_name(), kind: HolderKind::Head, path };
+    Content::from_source(manifest, source)
 }
 
 /// A name that keepers keep.
@@ -223,19 +236,22 @@ fn keep(
         serve(access, &mut entry, &manifest, &mut content.nodes, interrupts)?;
         match keepers.keep(&entry, &manifest)? {
             Kept::By(kept) => {
-                let changed = old.filter(|old| old.record != entry.record);
+                let content = entry.record.content();
+                let changed = old.filter(|old| old.record.content() != content);
                 let replaced = changed.and_then(|old| ReplacedContent::of(&old.record));
                 return Ok(Published { entry, replaced, kept });
             }
+            Kept::ByTooFew(few) => return Err(few.failure(name, "publish it again")),
             Kept::Newer(record) => newest = Some(record),
         }
     }
     Err(contended(name))
 }
 
-/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content and modes already,
-/// the holders are added; otherwise it is a new record. `old` is the name's entry so far, also if it has ended, and
-/// `newer` a newer record that a keeper has.
+/// Returns the entry of the name, and its encoded manifest. If the name stands for the same content
+/// and modes already, the nodes are added; otherwise, or if there is another source, it is a new
+/// record. `old` is the name's entry so far, also if it has ended, and `newer` a newer record that
+/// a keeper has.
 fn entry(
     keepers: &mut Keepers<'_>,
     name: &str,
@@ -249,16 +265,30 @@ fn entry(
         (Some(known), Some(old), None) => same(known, old, content)?,
         _ => None,
     };
+    let signer = keepers.signer()?;
+    let last = newer.or(old.map(|old| &old.record));
+    let number = NameRecord::number_after(last, clock::wall_ns());
+    let record = |content, sources: &[NameHolder]| {
+        NameRecord::new(name, number, Some(content), signer).with_sources(sources, signer)
+    };
+    let added = content.source.as_slice();
     let (mut entry, bytes) = match same {
-        Some(same) => same,
+        Some((old, bytes, described)) => {
+            let sources = old.record.sources();
+            if added.iter().all(|source| sources.contains(source)) {
+                (old, bytes)
+            } else {
+                let is_other = |it: &&NameHolder| !added.iter().any(|new| is_same_place(it, new));
+                let kept = sources.iter().filter(is_other);
+                let sources: Vec<NameHolder> = kept.chain(added).cloned().collect();
+                (NameEntry { record: record(described, &sources), holders: old.holders }, bytes)
+            }
+        }
         None => {
             let manifest = content.manifest.clone();
             let manifest = known.iter().fold(manifest, NameManifest::following);
             let (bytes, described) = manifest.encode().map_err(Failure::nothing)?;
-            let last = newer.or(old.map(|old| &old.record));
-            let number = NameRecord::number_after(last, clock::wall_ns());
-            let record = NameRecord::new(name, number, Some(described), keepers.signer()?);
-            (NameEntry { record, holders: Vec::new() }, bytes)
+            (NameEntry { record: record(described, added), holders: Vec::new() }, bytes)
         }
     };
     entry.holders.retain(|holder| !content.differing.contains(&holder.node));
@@ -266,18 +296,24 @@ fn entry(
     Ok((entry, bytes))
 }
 
-/// Returns the entry `old` with its encoded manifest `known`, if that has this content and its modes.
+/// Returns whether two sources are one object, or one host.
+fn is_same_place(one: &NameHolder, other: &NameHolder) -> bool {
+    (&one.node, one.kind) == (&other.node, other.kind)
+}
+
+/// Returns the entry `old` with its encoded manifest `known` and what that describes, if it has
+/// this content and its modes.
 fn same(
     known: &NameManifest,
     old: &NameEntry,
     content: &Content,
-) -> Result<Option<(NameEntry, Vec<u8>)>, Failure> {
+) -> Result<Option<(NameEntry, Vec<u8>, NamedContent)>, Failure> {
     if !known.has_content_of(&content.manifest) || !known.has_modes_of(&content.manifest) {
         return Ok(None);
     }
     let (bytes, described) = known.encode().map_err(Failure::nothing)?;
     // One with modes that names may not have is not kept.
-    Ok((old.record.content() == Some(described)).then(|| (old.clone(), bytes)))
+    Ok((old.record.content() == Some(described)).then(|| (old.clone(), bytes, described)))
 }
 
 /// Returns the name at the end of a path on nodes, by which the content is copied: nodes do not choose it.

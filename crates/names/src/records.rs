@@ -1,6 +1,6 @@
 //! What the answers of several keepers say about records: values without channels and clocks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{HOLDERS_MAX, NameEntry, NameHolder, NameRecord};
@@ -11,12 +11,34 @@ pub type Answer = Result<NamesAnswer, String>;
 /// What became of a record that keepers were told to keep.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// These keepers have it, at least one, by their numbers; others refused it for these reasons.
-    Kept(Vec<usize>, BTreeSet<String>),
+    /// As many keepers have it as are needed.
+    Kept(Keeps),
+    /// Fewer keepers have it: those that were away may outvote them.
+    TooFew(Keeps),
     /// A keeper has a newer one: this one is not valid, whoever took it.
     Superseded(NameRecord),
-    /// Nobody has it, for these reasons.
-    Refused(BTreeSet<String>),
+}
+
+/// Which keepers have a record, by their numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Keeps {
+    /// Those that have it.
+    pub kept: Vec<usize>,
+    /// Those that do not have it.
+    pub refused: Vec<Refusal>,
+}
+
+/// A keeper that does not have a record, by its number, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub keeper: usize,
+    pub reason: String,
+}
+
+/// Returns how many of `count` keepers have to have a record so that it is kept: any two groups of
+/// so many have one in common, who knows the newer of two records.
+pub fn majority(count: usize) -> usize {
+    count / 2 + 1
 }
 
 /// Returns the newest entry of each name. Equal ones have the holders of all.
@@ -57,31 +79,33 @@ pub fn lacks(answer: &Answer, entry: &NameEntry) -> bool {
     answer.as_ref().is_ok_and(|answer| !has(answer))
 }
 
-/// Returns what became of `record`, by the answers of keepers with their numbers.
+/// Returns what became of `record`, which `needed` keepers have to have, by the answers of keepers
+/// with their numbers.
 pub fn kept<'a>(
     record: &NameRecord,
+    needed: usize,
     answers: impl Iterator<Item = (usize, &'a Answer)>,
 ) -> Keeping {
-    let mut kept = Vec::new();
-    let mut reasons = BTreeSet::new();
+    let mut keeps = Keeps::default();
     let mut newest: Option<&NameRecord> = None;
     for (keeper, answer) in answers {
         let valid = answer.as_ref().map(|answer| answer.kept.as_ref());
+        let refusal = |reason: &str| Refusal { keeper, reason: reason.to_owned() };
         match valid {
-            Ok(Some(valid)) if valid == record => kept.push(keeper),
+            Ok(Some(valid)) if valid == record => keeps.kept.push(keeper),
             Ok(Some(valid)) if valid.name() == record.name() && valid.is_newer_than(record) => {
                 if newest.is_none_or(|newest| valid.is_newer_than(newest)) {
                     newest = Some(valid);
                 }
             }
-            Ok(_) => drop(reasons.insert("it has another record".to_owned())),
-            Err(reason) => drop(reasons.insert(reason.clone())),
+            Ok(_) => keeps.refused.push(refusal("it has another record")),
+            Err(reason) => keeps.refused.push(refusal(reason)),
         }
     }
     match newest {
         Some(newest) => Keeping::Superseded(newest.clone()),
-        None if kept.is_empty() => Keeping::Refused(reasons),
-        None => Keeping::Kept(kept, reasons),
+        None if keeps.kept.len() < needed => Keeping::TooFew(keeps),
+        None => Keeping::Kept(keeps),
     }
 }
 

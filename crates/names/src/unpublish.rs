@@ -12,7 +12,9 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::access::Access;
 use crate::args::Unpublish;
-use crate::keepers::{ATTEMPTS_MAX, Keepers, Kept, contended, enter, unknown};
+use crate::keepers::{
+    self, ATTEMPTS_MAX, Keepers, Kept, UnservedHolder, contended, enter, unknown,
+};
 
 /// Ends a name.
 pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
@@ -26,25 +28,46 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     phases.end("set-up");
     let name = unpublish.name.as_str();
     let mut newest: Option<NameRecord> = None;
-    let mut kept = None;
+    let mut ended = None;
     for _ in 0..ATTEMPTS_MAX {
         let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
         let newer = newest.filter(|newest| newest.is_newer_than(&entry.record));
-        let old = newer.unwrap_or(entry.record);
+        let old = newer.as_ref().unwrap_or(&entry.record);
         // The record stays with the agents, so that one that was away does not bring the name back.
-        let number = NameRecord::number_after(Some(&old), clock::wall_ns());
+        let number = NameRecord::number_after(Some(old), clock::wall_ns());
         let record = NameRecord::new(name, number, None, signer);
-        match keepers.keep(&NameEntry { record, holders: Vec::new() }, &[])? {
+        let end = NameEntry { record, holders: Vec::new() };
+        match keepers.keep(&end, &[])? {
             Kept::By(nodes) => {
-                kept = Some(nodes);
+                ended = Some((nodes, NameEntry { holders: entry.holders, ..end }));
                 break;
+            }
+            Kept::ByTooFew(few) => {
+                return Err(few.failure(name, "give `garland names`, which tells them"));
             }
             Kept::Newer(record) => newest = Some(record),
         }
     }
-    let kept = kept.ok_or_else(|| contended(name))?;
+    let (kept, ended) = ended.ok_or_else(|| contended(name))?;
     phases.end("keep");
+    end_holders(&access, ended, &interrupts)?;
+    phases.end("end");
     let head = Head::new("garland.unpublish/1", None, phases);
     show(context.json, &UnpublishResult { head, name: name.to_owned(), keepers: kept })?;
     Ok(Exit::Done)
+}
+
+/// Tells the agents of the holders of a name that it has ended: they do not serve its content any
+/// more, unless for another name. Prints which ones cannot be told.
+fn end_holders(access: &Access, ended: NameEntry, interrupts: &Interrupts) -> Result<(), Failure> {
+    let mut holders = ended.holders;
+    // Where no agent runs nothing is served.
+    holders.retain(|it| access.standing().iter().any(|standing| standing.name == it.node));
+    let entry = NameEntry { record: ended.record, holders: Vec::new() };
+    let told = keepers::register(access, &entry, &[], &holders, interrupts)?;
+    for UnservedHolder { node, reason } in told.into_iter().filter_map(Result::err) {
+        let name = entry.record.name();
+        garland_terminal::errln!("names: {node} may go on serving the content of {name}: {reason}");
+    }
+    Ok(())
 }

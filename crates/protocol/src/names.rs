@@ -35,6 +35,12 @@ pub const NAMED_MODE: u32 = 0o777;
 /// The maximum number of holders of a name that are recorded.
 pub const HOLDERS_MAX: usize = 64;
 
+/// The maximum number of sources of a name.
+const SOURCES_MAX: usize = 4;
+
+/// The maximum number of bytes of memory that the sources of a name take. Each of them fits.
+const SOURCES_MEMORY_MAX: usize = 1 << 10;
+
 /// The maximum length of a holder's path in bytes: all holders of a name fit into a message.
 const PATH_MAX: usize = 640;
 
@@ -56,6 +62,7 @@ pub struct NameRecord {
     name: String,
     number: u64,
     content: Option<NamedContent>,
+    sources: Vec<NameHolder>,
     /// The Ed25519 signature of the rest, in two halves.
     signature: Signature,
 }
@@ -71,8 +78,11 @@ pub struct NamedContent {
     pub files: u32,
 }
 
-/// A place where the content of a name lies. It is not authenticated: what is read there is verified.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A place where the content of a name lies. What is read there is verified.
+///
+/// A node says of itself that it is one, and is asked by its name only. Hosts and objects are the
+/// sources of a record: where a head reads by itself, nobody but the controller says so.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NameHolder {
     /// The node's name, the name of a head's host, or the address of an object.
     pub node: String,
@@ -94,12 +104,12 @@ pub enum HolderKind {
     Origin,
 }
 
-/// A record, and the holders of its content.
+/// A record, and the nodes that hold its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameEntry {
     /// The record.
     pub record: NameRecord,
-    /// The holders, at most [`HOLDERS_MAX`].
+    /// The nodes, at most [`HOLDERS_MAX`]. They are not signed.
     pub holders: Vec<NameHolder>,
 }
 
@@ -164,8 +174,9 @@ pub enum NamesOrder {
     /// the agent recognises members, and its node reads names and contents. Sessions of keys that are
     /// no longer in it end. Answered by `End`.
     Members,
-    /// Serve the content of this record, whose manifest was sent before, to members, from this path.
-    /// Answered by `End`.
+    /// Serve the content of this record, whose manifest was sent before, to members, from this
+    /// path. A record without content says that its name has ended: what is served for no other
+    /// name is not served any more. Answered by `End`.
     Register {
         /// The record, which has the digest of the manifest.
         record: Box<NameRecord>,
@@ -173,7 +184,7 @@ pub enum NamesOrder {
         path: Vec<u8>,
     },
     /// Record that this node has the content of the name, if it stands for that still: its root. Other holders
-    /// than nodes are refused: those a controller records, by `Keep`. Answered by `End`.
+    /// than nodes are refused: those are in the record that a controller signs. Answered by `End`.
     Hold(String, [u8; 32], NameHolder),
     /// Note that this node fetches the content of the name, with this root, to this place; again before its lease of
     /// [`LEASE_NS`] ends. Answered by an `Entry` with those that began before as holders, and `End`.
@@ -202,9 +213,34 @@ impl NameRecord {
     /// valid ([`is_newer_than`](Self::is_newer_than)). `key` is the private key of the controller.
     #[must_use]
     pub fn new(name: &str, number: u64, content: Option<NamedContent>, key: &Secret) -> Self {
-        let record = Self { name: name.to_owned(), number, content, signature: [[0; 32]; 2] };
-        let signature = record_key::sign(key, &record.signed());
-        Self { signature, ..record }
+        let unsigned = Self {
+            name: name.to_owned(),
+            number,
+            content,
+            sources: Vec::new(),
+            signature: [[0; 32]; 2],
+        };
+        unsigned.signed_by(key)
+    }
+
+    /// Returns this record with these sources, of which the last ones count if there are too many:
+    /// objects, and hosts without an agent. Without content it has none.
+    #[must_use]
+    pub fn with_sources(self, sources: &[NameHolder], key: &Secret) -> Self {
+        let mut memory = 0;
+        let fits = |source: &&NameHolder| {
+            memory += source.memory();
+            memory <= SOURCES_MEMORY_MAX
+        };
+        let wanted = if self.content.is_some() { sources } else { &[] };
+        let fitting = wanted.iter().rev().take(SOURCES_MAX).take_while(fits).count();
+        let sources = wanted[wanted.len() - fitting..].to_vec();
+        Self { sources, ..self }.signed_by(key)
+    }
+
+    fn signed_by(self, key: &Secret) -> Self {
+        let signature = record_key::sign(key, &self.signed());
+        Self { signature, ..self }
     }
 
     /// Returns the name.
@@ -231,17 +267,25 @@ impl NameRecord {
     /// heads decide alike, also about two records with one number.
     #[must_use]
     pub fn is_newer_than(&self, other: &Self) -> bool {
-        let rank = |it: &Self| {
-            let content = it.content.map(|it| (it.root, it.length, it.files));
-            (it.number, content.is_none(), content)
-        };
-        rank(self) > rank(other)
+        self.rank() > other.rank()
+    }
+
+    /// Returns what orders the records of a name.
+    fn rank(&self) -> impl Ord {
+        let content = self.content.map(|it| (it.root, it.length, it.files));
+        (self.number, content.is_none(), content, &self.sources)
     }
 
     /// Returns what the name stands for; `None` if it has ended.
     #[must_use]
     pub fn content(&self) -> Option<NamedContent> {
         self.content
+    }
+
+    /// Returns the objects and the hosts without an agent that have the content.
+    #[must_use]
+    pub fn sources(&self) -> &[NameHolder] {
+        &self.sources
     }
 
     /// Returns whether the controller with this key made the record.
@@ -254,16 +298,33 @@ impl NameRecord {
     fn signed(&self) -> Vec<u8> {
         let content = self.content.map(|it| (it.root, it.length, it.files));
         let (root, length, files) = content.unwrap_or_default();
-        // All parts but the last have a fixed length.
+        let name_length = self.name.len() as u64;
+        // All parts before the name have a fixed length.
         [
             &self.number.to_le_bytes()[..],
             &[u8::from(content.is_some())],
             &root,
             &length.to_le_bytes(),
             &files.to_le_bytes(),
+            &name_length.to_le_bytes(),
             self.name.as_bytes(),
+            &encoded(&self.sources),
         ]
         .concat()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        within("sources", self.sources.len(), 0..=SOURCES_MAX)?;
+        let is_short = self.sources_memory() <= SOURCES_MEMORY_MAX;
+        ensure(is_short, || "the sources of a name are too long")?;
+        let is_none = self.sources.iter().any(|source| source.kind == HolderKind::Node);
+        ensure(!is_none, || "a node is a source of a name")?;
+        self.sources.iter().try_for_each(NameHolder::check)
+    }
+
+    fn sources_memory(&self) -> usize {
+        self.sources.iter().map(NameHolder::memory).sum()
     }
 }
 
@@ -306,16 +367,24 @@ impl NameEntry {
     /// # Errors
     /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        check_name(&self.record.name)?;
+        self.record.check()?;
         within("holders", self.holders.len(), 0..=HOLDERS_MAX)?;
+        let are_nodes = self.holders.iter().all(|holder| holder.kind == HolderKind::Node);
+        ensure(are_nodes, || "a holder is no node, and its name is not signed")?;
         self.holders.iter().try_for_each(NameHolder::check)
+    }
+
+    /// Returns all places where the content lies: the nodes, then the sources of the record.
+    pub fn places(&self) -> impl Iterator<Item = &NameHolder> {
+        self.holders.iter().chain(&self.record.sources)
     }
 
     /// Returns the number of bytes of memory that the entry takes.
     #[must_use]
     pub fn memory(&self) -> usize {
         let holders = self.holders.iter().map(NameHolder::memory);
-        size_of::<Self>() + self.record.name.len() + holders.sum::<usize>()
+        let record = self.record.name.len() + self.record.sources_memory();
+        size_of::<Self>() + record + holders.sum::<usize>()
     }
 
     /// Removes the last holders until all of them take at most `room` bytes of memory. Returns how much the
@@ -331,9 +400,10 @@ impl NameEntry {
         self.holders.iter().map(NameHolder::memory).sum()
     }
 
-    /// Adds a holder in place of one with the same node, unless there are too many, or its path is too long.
+    /// Adds a node in place of one with the same name, unless there are too many, or its path is
+    /// too long.
     pub fn add(&mut self, holder: NameHolder) {
-        self.holders.retain(|it| (&it.node, it.kind) != (&holder.node, holder.kind));
+        self.holders.retain(|it| it.node != holder.node);
         if self.holders.len() < HOLDERS_MAX && holder.path.len() <= PATH_MAX {
             self.holders.push(holder);
         }

@@ -118,7 +118,7 @@ impl NamedResult {
             bytes: content.map_or(0, |it| it.length),
             files: content.map_or(0, |it| it.files),
             published_ns: entry.record.number(),
-            holders: entry.holders.iter().map(holder).collect(),
+            holders: entry.places().map(holder).collect(),
         }
     }
 }

@@ -85,8 +85,12 @@ fn execute(
             sent.map_err(cannot(format!("read the manifest of {name}")))?;
         }
         NamesOrder::Keep(entry, key) => {
-            let valid = store(agent)?.keep(&entry, manifest, &key, clock::wall_ns())?;
-            if valid.content().is_none() {
+            let store = store(agent)?;
+            let before = store.find_one(entry.record.name());
+            let valid = store.keep(&entry, manifest, &key, clock::wall_ns())?;
+            // What had ended before is not looked for again: there may be many.
+            let had_content = before.is_some_and(|before| before.record.content().is_some());
+            if valid.content().is_none() && had_content {
                 agent.holdings.end(&valid)?;
             }
             send(session, NamesEvent::Kept(Box::new(valid)));

@@ -4,8 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use garland_protocol::{NameEntry, NameRecord, Secret, content_digest};
-use garland_testkit::{Garland, HangingDisk, HangsIn, RunOutput, Scratch, random_bytes, until};
+use garland_protocol::{HolderKind, NameEntry, NameHolder, NameRecord, Secret, content_digest};
+use garland_sys::clock;
+use garland_testkit::{
+    Garland, HangingDisk, HangsIn, Manner, RunOutput, Scratch, Site, random_bytes, until,
+};
 use serde_json::Value;
 
 use super::garland;
@@ -100,6 +103,18 @@ impl<'a> Nodes<'a> {
 fn entry_file(keeper: &Path, name: &str) -> PathBuf {
     let digest = content_digest(name.as_bytes());
     keeper.join(digest[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// Returns the file of the manifest of `name` in the directory of a keeper.
+fn manifest_file(keeper: &Path, name: &str) -> PathBuf {
+    let entry = entry_file(keeper, name).file_name().expect("it has one").to_owned();
+    let begin = format!("{}-", entry.to_str().expect("hexadecimal digits"));
+    let files = fs::read_dir(keeper).expect("it is read").flatten().map(|file| file.path());
+    let mut found = files.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with(&begin) && name.ends_with(".manifest")
+    });
+    found.next().expect("it has a manifest")
 }
 
 /// Returns what a holder gave, and why it was left alone.
@@ -377,7 +392,12 @@ fn fill(nodes: &Nodes<'_>, count: u64) {
             let path = paths.iter().find(|it| it.extension().unwrap_or_default() == end);
             fs::read(path.expect("one was published")).expect("it is read")
         };
-        let (published, manifest) = (NameEntry::parse(&of("")).expect("an entry"), of("manifest"));
+        let published = NameEntry::parse(&of("")).expect("an entry");
+        let manifest = of("manifest");
+        let manifest_end = manifest_file(&folder, published.record.name());
+        let manifest_end = manifest_end.file_name().and_then(|name| name.to_str());
+        let (_, manifest_end) = manifest_end.expect("text").split_once('-').expect("a digest");
+        let manifest_end = format!("-{manifest_end}");
         for number in 0..count {
             let name = format!("models/{number:05}");
             let (content, at) = (published.record.content(), published.record.number());
@@ -385,7 +405,9 @@ fn fill(nodes: &Nodes<'_>, count: u64) {
             let entry = NameEntry { record, holders: published.holders.clone() };
             let path = entry_file(&folder, &name);
             fs::write(&path, entry.to_bytes()).expect("it is written");
-            fs::write(path.with_extension("manifest"), &manifest).expect("it is written");
+            let mut path = path.into_os_string();
+            path.push(&manifest_end);
+            fs::write(path, &manifest).expect("it is written");
         }
     }
 }
@@ -423,7 +445,7 @@ fn a_name_that_ended_by_a_later_clock_is_published_above_that() {
     let _ = publish().with_code(0);
     let _ = nodes.run(&["unpublish", "m"]).with_code(0);
     // The machine that ended it was an hour ahead; its record is in all lists, or in one.
-    let later = garland_sys::clock::wall_ns() + 3_600_000_000_000;
+    let later = clock::wall_ns() + 3_600_000_000_000;
     for (kept_by, later) in [(3, later), (1, later + 3_600_000_000_000)] {
         let record = NameRecord::new("m", later, None, &nodes.signer());
         let entry = NameEntry { record, holders: Vec::new() };
@@ -451,11 +473,11 @@ fn a_damaged_manifest_is_named_and_the_other_names_work() {
     }
     // One keeper lost its disk, and the others have other bytes.
     for (at, keeper) in nodes.keepers().iter().enumerate() {
-        for file in ["cured", "ended"].map(|name| entry_file(keeper, name)) {
+        for name in ["cured", "ended"] {
             if at == 0 {
-                fs::remove_file(&file).expect("it was kept");
+                fs::remove_file(entry_file(keeper, name)).expect("it was kept");
             }
-            fs::write(file.with_extension("manifest"), "other").expect("it is written");
+            fs::write(manifest_file(keeper, name), "other").expect("it is written");
         }
     }
     let said = nodes.run(&["names"]).with_code(0);
@@ -541,5 +563,110 @@ fn a_get_copies_and_says_all_whatever_its_holders_on_this_machine_are() {
     assert_eq!(codes, [0, 3]);
     disk.release();
     drop(disk);
+    nodes.end();
+}
+
+#[test]
+fn a_keeper_chooses_no_address_and_no_path_that_the_head_reads() {
+    let scratch = Scratch::new("names-sources");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    let content = random_bytes(300_000, 5);
+    nodes.write(&["local1"], "model", &content);
+    let _ = nodes.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
+    fs::remove_file(nodes.path("local1", "model")).expect("it is removed");
+    let site = Site::start(content.clone(), Manner::Well);
+    let here = scratch.path("private");
+    fs::write(&here, &content).expect("it is written");
+    let here = here.to_str().expect("a path of text").trim_start_matches('/');
+    let source = |node: String, kind, path: &str| NameHolder { node, kind, path: path.into() };
+    let keeper = &nodes.keepers()[0];
+    let entry = fs::read(entry_file(keeper, "m")).expect("it is kept");
+    let mut entry = NameEntry::parse(&entry).expect("an entry");
+    entry.holders.push(source(format!("{}/internal/restart", site.url()), HolderKind::Origin, ""));
+    entry.holders.push(source(garland_sys::process::host_name(), HolderKind::Head, here));
+    fs::write(entry_file(keeper, "m"), entry.to_bytes()).expect("it is written");
+    let _ = nodes.get("m", "local2:/x").with_code(3);
+    assert_eq!(site.log(), [], "the head asked for what a keeper chose");
+    assert!(!nodes.path("local2", "x").exists(), "the head read a path that a keeper chose");
+    // What the controller names is signed, and stays beside a node that has the content.
+    let url = format!("{}/model", site.url());
+    let _ = nodes.run(&["publish", &url, "--as", "m"]).with_code(0);
+    let _ = nodes.get("m", "local2:/x").with_code(0);
+    assert!(!site.log().is_empty());
+    assert!(nodes.names()[0].contains(&format!("held by local2, {url}")), "{:?}", nodes.names());
+    nodes.end();
+}
+
+/// A command that waits for one keeper for 30 s takes less time than this, in nanoseconds.
+const ONCE_NS: u64 = 60_000_000_000;
+
+#[test]
+fn a_keeper_that_does_not_answer_is_waited_for_once_and_named_once() {
+    let scratch = Scratch::new("names-silent");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "model", b"content");
+    let names = ["a", "b", "c", "d"];
+    for name in names {
+        let _ = nodes.run(&["publish", "local1:/model", "--as", name]).with_code(0);
+    }
+    // It lacks all names, and what it is given is never kept: its agent says that it lives, and no
+    // more.
+    let keeper = nodes.keepers().remove(0);
+    for name in names {
+        fs::remove_file(entry_file(&keeper, name)).expect("it was kept");
+    }
+    let folder = fs::File::open(&keeper).expect("it is there");
+    let _ = garland_sys::lock::lock(&folder).expect("it is locked");
+    let began_ns = clock::now_ns();
+    let said = nodes.run(&["names"]).with_code(0);
+    assert_eq!(said.out.lines().count(), names.len(), "{}", said.out);
+    assert_eq!(said.err.matches("is asked nothing more").count(), 1, "{}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(clock::now_ns() - began_ns < ONCE_NS, "{}", said.err);
+    // An agent that ends hands all names over, for which that one is waited for once, too.
+    let keepers = ["local1", "local2", "local3"];
+    let silent = keepers.into_iter().find(|node| said.err.contains(node)).expect("it is named");
+    let leaving = if silent == "local3" { "local2" } else { "local3" };
+    let began_ns = clock::now_ns();
+    let said = nodes.run(&["down", leaving]).with_code(0);
+    assert_eq!(said.err.matches("is asked nothing more").count(), 1, "{}", said.err);
+    assert!(clock::now_ns() - began_ns < ONCE_NS, "{}", said.err);
+    drop(folder);
+    nodes.end();
+}
+
+#[test]
+fn what_fewer_than_two_of_three_agents_keep_is_no_success() {
+    let scratch = Scratch::new("names-majority");
+    let garland = garland(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local1"], "model", b"content");
+    let publish = |name: &str| nodes.run(&["publish", "local1:/model", "--as", name]);
+    let _ = publish("before").with_code(0);
+    for node in ["local2", "local3"] {
+        garland.agent(node).kill();
+    }
+    let said = publish("m").with_code(3);
+    for why in [
+        "error: cannot have 2 agents keep m: local1 does; local2: cannot connect",
+        "; local3: cannot connect",
+    ] {
+        assert!(said.err.contains(why), "{}", said.err);
+    }
+    let hint = "hint: start their agents with `garland up local[2-3]`, and publish it again";
+    assert!(said.err.contains(hint), "{}", said.err);
+    let said = nodes.run(&["unpublish", "before"]).with_code(3);
+    assert!(said.err.contains("cannot have 2 agents keep before: local1 does"), "{}", said.err);
+    nodes.start("local[2-3]");
+    let _ = publish("m").with_code(0);
+    assert_eq!(nodes.names(), ["m: 7 B in 1 file, held by local1"], "what was ended is so by all");
+    // One of two is no majority either.
+    let _ = nodes.run(&["down", "local3"]).with_code(0);
+    garland.agent("local2").kill();
+    let _ = publish("n").with_code(3);
+    let _ = nodes.run(&["down", "local2"]);
+    assert!(publish("n").with_code(0).out.contains("kept    local1\n"));
     nodes.end();
 }

@@ -265,7 +265,7 @@ impl Holder {
                 let address = Address::parse(&format!("{}{below}", self.record.node));
                 let address = address.ok_or_else(|| told("it has no address".to_owned()))?;
                 let address = address.map_err(|trouble| told(trouble.message().to_owned()))?;
-                // The list of holders is not signed: what `publish` refuses is not read either.
+                // What `publish` refuses is not read either.
                 let own = Address::parse(&self.record.node).and_then(Result::ok);
                 if own.is_none_or(|own| own.to_string() != self.record.node) {
                     return Err(told("its address has a user, a password or a query".to_owned()));

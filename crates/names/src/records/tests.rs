@@ -241,14 +241,15 @@ impl Command {
                 let answers: Vec<Answer> =
                     said.iter().map(|said| lists.answer(*said, true)).collect();
                 let record = lists.record(mark);
-                self.phase = match kept(&record, answers.iter().enumerate()) {
-                    Keeping::Kept(..) => Phase::Done(Outcome::Valid(mark)),
+                let needed = majority(answers.len());
+                self.phase = match kept(&record, needed, answers.iter().enumerate()) {
+                    Keeping::Kept(_) => Phase::Done(Outcome::Valid(mark)),
                     Keeping::Superseded(newer) if self.attempts > 1 && self.what != What::List => {
                         self.attempts -= 1;
                         self.newer = Some(Lists::mark(&newer));
                         Phase::Find
                     }
-                    Keeping::Superseded(_) | Keeping::Refused(_) => Phase::Done(Outcome::Other),
+                    Keeping::Superseded(_) | Keeping::TooFew(_) => Phase::Done(Outcome::Other),
                 };
             }
         }
@@ -329,7 +330,11 @@ impl World {
         let before = asked.said.clone();
         asked.go_on(lists);
         if let (Phase::Done(Outcome::Valid(mark)), true) = (asked.phase, asked.what != What::List) {
-            // It was kept by somebody, and nobody who was asked has a newer one.
+            // A majority keeps it or a newer one, so that nobody who asks a majority learns of an
+            // older one, and nobody who was asked has a newer one.
+            let all = self.keepers.iter().filter_map(|keeper| keeper.record);
+            let current = all.filter(|record| !lists.is_newer(mark, *record)).count();
+            assert!(current >= majority(self.keepers.len()), "{current}: {self:?}");
             let told: Vec<Mark> = before
                 .iter()
                 .filter_map(|said| if let Reply::Has(mark) = said { *mark } else { None })

@@ -1,6 +1,6 @@
 use super::super::interface::{AgentEvent, Operation, Orders};
 use super::*;
-use crate::names::{HOLDERS_MAX, HolderKind, NameHolder};
+use crate::names::{HOLDERS_MAX, HolderKind, NameHolder, NamedContent};
 use crate::{Message, Secret};
 
 static KEY: Secret = Secret([1; 32]);
@@ -51,6 +51,25 @@ fn an_answer_in_pieces_is_put_together_and_an_endless_one_is_refused() {
     let first = answers[0].as_ref().expect("its pieces are complete");
     assert_eq!((first.path.as_slice(), first.manifest.as_slice()), (&b"d/x"[..], &[1, 2, 3][..]));
     assert!(answers[1].as_ref().is_err_and(|reason| reason.contains("too long")));
+}
+
+#[test]
+fn hosts_and_addresses_that_a_keeper_adds_to_a_record_do_not_count() {
+    let content = NamedContent { root: [3; 32], length: 1, files: 1 };
+    let record = NameRecord::new("a", 1, Some(content), &KEY);
+    for (kind, counted) in [(HolderKind::Origin, 0), (HolderKind::Head, 0), (HolderKind::Node, 1)] {
+        let node = "http://127.0.0.1/internal/restart".to_owned();
+        let holders = vec![NameHolder { node, kind, path: Vec::new() }];
+        let entry = NameEntry { record: record.clone(), holders };
+        for order in [NamesOrder::Find(None), NamesOrder::Find(Some("a".to_owned()))] {
+            let mut asked = Request::new(1, &order);
+            asked.say(0, NamesEvent::Entry(Box::new(entry.clone())));
+            asked.say(0, NamesEvent::End(Ok(())));
+            let answers = asked.answers();
+            let answer = answers[0].as_ref().expect("it has answered");
+            assert_eq!(answer.entries.len(), counted, "{kind:?}");
+        }
+    }
 }
 
 #[test]
