@@ -5,15 +5,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// The longest name of a network interface in bytes (`IFNAMSIZ` without the zero byte).
 const MAX_NIC_NAME: usize = 15;
 
 /// An address of a node on which its agent listens, or a NIC of which it listens on all addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ListenAt {
     /// An address; `0.0.0.0` and `::` stand for all addresses.
     Address(IpAddr),
@@ -61,23 +61,8 @@ impl fmt::Display for ListenAt {
     }
 }
 
-impl From<ListenAt> for String {
-    fn from(at: ListenAt) -> Self {
-        at.to_string()
-    }
-}
-
-impl TryFrom<String> for ListenAt {
-    type Error = NotListened;
-
-    fn try_from(text: String) -> Result<Self, NotListened> {
-        text.parse()
-    }
-}
-
 /// The TCP ports on which an agent may listen; it takes the first one that is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
     first: u16,
     last: u16,
@@ -134,19 +119,25 @@ impl fmt::Display for Ports {
     }
 }
 
-impl From<Ports> for String {
-    fn from(ports: Ports) -> Self {
-        ports.to_string()
-    }
+/// Implements the serialisation of a type as the text that it is printed as and parsed from.
+macro_rules! serialise_as_text {
+    ($type:ty) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+    };
 }
 
-impl TryFrom<String> for Ports {
-    type Error = NoPorts;
-
-    fn try_from(text: String) -> Result<Self, NoPorts> {
-        text.parse()
-    }
-}
+serialise_as_text!(ListenAt);
+serialise_as_text!(Ports);
 
 /// What a user says about where an agent listens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
