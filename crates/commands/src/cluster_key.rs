@@ -4,8 +4,6 @@
 //! Agents are told of members only when names are used: from the first name that is published on.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use garland_control::ask_names;
@@ -67,8 +65,7 @@ pub fn hand_out(
 ) -> Result<bool, Failure> {
     let path = places.folder("names-used")?.join("lock");
     let waiting = || format!("cannot lock {}", path.display());
-    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let file = file.or_nothing(waiting())?;
+    let file = private_file::open_to_lock(&path).or_nothing(waiting())?;
     let _locked = lock::lock(&file).or_nothing(waiting())?;
     let controller = places.controller_keys()?;
     let mut standing = Standing::all(records)?;

@@ -1,6 +1,7 @@
 //! The state directory. It has mode 0700 and a subdirectory for each host, since several hosts may
 //! share a home directory. Owner and mode are checked when the directory is opened.
 
+mod key_lock;
 mod rotation;
 
 use std::fs::{self, DirBuilder};
@@ -15,6 +16,7 @@ use garland_sys::{private_file, process};
 use garland_terminal::failure::{Failure, OrFailure};
 use serde::de::DeserializeOwned;
 
+pub use key_lock::KeyLease;
 pub use rotation::Rotation;
 
 /// The state directory of this host.

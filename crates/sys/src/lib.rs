@@ -43,6 +43,7 @@ pub mod ports;
 pub mod power;
 pub mod private_file;
 pub mod process;
+pub mod process_table;
 pub mod processors;
 pub mod program;
 pub mod proxy;

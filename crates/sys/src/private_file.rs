@@ -146,6 +146,17 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_folder_of(to)
 }
 
+/// Opens the private file `path` for its lock; created, and empty then, if there is none. Who locks it
+/// neither reads nor writes it.
+///
+/// # Errors
+/// When the file is a symbolic link, or cannot be opened or created.
+pub fn open_to_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    // On NFS, an exclusive lock requires both ways of access.
+    open_itself(path, options.read(true).write(true).create(true).truncate(false).mode(MODE))
+}
+
 /// Opens a file. A link is not followed, and a pipe or a device does nothing.
 fn open_itself(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     // Opening a pipe would wait for its writer.

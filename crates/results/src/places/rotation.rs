@@ -4,13 +4,12 @@
 //! is stable before the old one gets its other name, by which all later steps are recognised, and the
 //! old one stays until the caller has ended the agents that obey it.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use garland_protocol::KeyPair;
-use garland_sys::{lock, private_file};
+use garland_sys::private_file;
 use garland_terminal::failure::{Failure, OrFailure};
 
 use super::{CONTROLLER as CURRENT, KEYS_LENGTH, Places, bytes_of, parse_keys};
@@ -20,9 +19,6 @@ const OLD: &str = "controller.key.old";
 
 /// The file of the next key pair, before it is the current one.
 const NEXT: &str = "controller.key.next";
-
-/// The file whose lock a replacement holds.
-const LOCK: &str = "controller.key.lock";
 
 /// A replacement of the controller's key pair. Dropping this leaves it unfinished.
 pub struct Rotation {
@@ -53,13 +49,13 @@ impl Places {
     }
 
     /// Replaces the controller's key pair, or goes on with a replacement that has not been finished;
-    /// `None` if there is no key pair to replace.
+    /// `None` if there is no key pair to replace. Waits for commands that start agents by the key.
     ///
     /// # Errors
     /// When another process does so at present, or a file cannot be read or written.
     pub fn rotate_controller_keys(&self) -> Result<Option<Rotation>, Failure> {
         let path = |name: &str| self.state.join(name);
-        let lock = take_lock(&path(LOCK))?;
+        let lock = self.lock_keys_alone()?;
         let Some(current) = read(&path(CURRENT))? else { return Ok(None) };
         let rotation =
             |old, new, is_continued| Some(Rotation { old, new, is_continued, _lock: lock });
@@ -113,18 +109,6 @@ fn write_next(path: &Path) -> io::Result<KeyPair> {
     let keys = KeyPair::generate();
     private_file::replace(path, &bytes_of(&keys))?;
     Ok(keys)
-}
-
-fn take_lock(path: &Path) -> Result<File, Failure> {
-    let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-    let file = open.or_nothing(format!("cannot open {}", path.display()))?;
-    match lock::try_lock(&file) {
-        Ok(_) => Ok(file),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            Err(Failure::nothing("cannot replace the key: another process does so at present"))
-        }
-        Err(error) => Err(error).or_nothing(format!("cannot lock {}", path.display())),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,105 @@
+//! The processes of this machine (`/proc`, proc(5)), found by a word among their arguments.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::identity::Identity;
+use crate::process;
+
+/// Returns the processes of this user that have `word` among their arguments.
+///
+/// # Errors
+/// When the processes cannot be listed, or those that hide their memory are not shown to this user.
+pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
+    let mounts = fs::read_to_string("/proc/mounts")?;
+    if process::user_id() != 0 && hides_processes(&mounts) {
+        return Err(io::Error::other("/proc does not show them (it is mounted with hidepid)"));
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid else { continue };
+        // Whoever has ended meanwhile has no arguments any more.
+        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if has_word(&arguments, word.as_bytes()) && is_own(&entry.path()) {
+            found.extend(Identity::of(pid).ok());
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the arguments of a process as one line, for messages; `None` if it has ended.
+#[must_use]
+pub fn command_line(pid: u32) -> Option<String> {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Returns whether `/proc` is mounted so that users see less than all processes. Those that hide
+/// their memory do not count as the user's own then.
+fn hides_processes(mounts: &str) -> bool {
+    let options = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let is_proc = words.nth(1) == Some("/proc");
+        words.nth(1).filter(|_| is_proc)
+    });
+    let mut options = options.flat_map(|options| options.split(','));
+    options.any(|option| {
+        option.strip_prefix("hidepid=").is_some_and(|value| !["0", "off"].contains(&value))
+    })
+}
+
+fn has_word(arguments: &[u8], word: &[u8]) -> bool {
+    arguments.split(|byte| *byte == 0).any(|argument| argument == word)
+}
+
+/// Returns whether a process is one of this user. The owner of its files is not: those of a process
+/// that hides its memory belong to root.
+fn is_own(process: &Path) -> bool {
+    let status = fs::read(process.join("status")).unwrap_or_default();
+    let lines = status.split(|byte| *byte == b'\n');
+    let mut users = lines.filter_map(|line| line.strip_prefix(b"Uid:"));
+    let user = users.next().map(|users| String::from_utf8_lossy(users).into_owned());
+    let real = user.and_then(|users| users.split_whitespace().next()?.parse().ok());
+    real == Some(process::user_id())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_found_by_an_argument_until_it_ends() {
+        let word = format!("word-of-{}", std::process::id());
+        let found = || -> Vec<u32> {
+            with_argument(&word).unwrap().into_iter().map(|process| process.pid).collect()
+        };
+        assert!(found().is_empty());
+        let mut command = Command::new("sh");
+        command.args(["-c", "read end", &word]);
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        assert_eq!(found(), [child.id()]);
+        assert!(command_line(child.id()).unwrap().ends_with(&word));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found().is_empty());
+    }
+
+    #[test]
+    fn a_proc_that_hides_processes_is_known_by_its_options() {
+        let proc =
+            |options: &str| format!("tmpfs /run tmpfs rw 0 0\nproc /proc proc {options} 0 0\n");
+        assert!(!hides_processes(&proc("rw,nosuid,noexec")));
+        assert!(
+            !hides_processes(&proc("rw,hidepid=0")) && !hides_processes(&proc("rw,hidepid=off"))
+        );
+        assert!(hides_processes(&proc("rw,gid=5,hidepid=2")));
+        assert!(hides_processes(&proc("rw,hidepid=invisible")));
+    }
+}
