@@ -199,12 +199,13 @@ impl Agent {
     }
 
     /// Returns when the agent has had no session for the configured time, or for 60 seconds if none
-    /// is configured; or when it is too old and its sessions have ended, or have had an hour for that.
+    /// is configured or nobody has used it yet: the command that started it may have been killed
+    /// before it knew of it. Also returns when it is too old and its sessions have ended, or have had an hour for that.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
-        let patience = self.config.stay.unwrap_or(LONELY);
+        let stay = self.config.stay.unwrap_or(LONELY);
         loop {
-            garland_sys::threads::sleep(POLL.min(patience));
+            garland_sys::threads::sleep(POLL.min(stay));
             if self.is_too_old() {
                 // No session begins once one was refused for the age: the lock orders them.
                 let has_ended = !serves_controller(&self.open.lock());
@@ -214,7 +215,10 @@ impl Agent {
                     return;
                 }
             }
-            let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
+            let active_ns = self.active_ns.load(Ordering::Acquire);
+            let is_unused = active_ns == self.started_ns;
+            let patience = if is_unused { stay.min(LONELY) } else { stay };
+            let idle = clock::now_ns().saturating_sub(active_ns);
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {
                 log(&format!("exiting after {} s without a session", patience.as_secs()));

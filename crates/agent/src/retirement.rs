@@ -50,7 +50,7 @@ pub fn answer(
     stream.set_write_timeout(Some(limits::GREETING))?;
     stream.write_all(&frame)?;
     if reply == RetireReply::Ends {
-        log("exiting at the request of a head of another release");
+        log("exiting at the request of a controller");
         // If the key cannot be removed, it is useless once the agents have ended.
         let _ = agent.remove_cluster_key();
         std::process::exit(0);

@@ -3,8 +3,10 @@
 use garland_core::cluster::Node;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
+use garland_fleet::ending::{self, AgentEnd};
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
-use garland_fleet::reach::Unreached;
+use garland_fleet::processes::Processes;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_lab::Lab;
 use garland_protocol::{KeyPair, RetireRequest, fingerprint};
@@ -88,7 +90,10 @@ fn replace(context: &Context, rotate: &KeyRotate) -> Result<Exit, Failure> {
     };
     phases.end("set-up");
     let agents = obeying(&places, &rotation)?;
-    let states = at_once(&agents, ASKED, |agent| end(agent, &rotation.old, rotate.forget));
+    let inventory = Inventory::open(context);
+    let processes = Processes::from_inventory(&inventory, &places);
+    let end = |agent: &Obeying| end(agent, &rotation.old, &processes, rotate.forget);
+    let states = at_once(&agents, ASKED, end);
     phases.end("end");
     let key = fingerprint(&rotation.new.public);
     let old = fingerprint(&rotation.old.public);
@@ -134,7 +139,7 @@ fn obeying(places: &Places, rotation: &Rotation) -> Result<Vec<Obeying>, Failure
     let mut agents = Vec::new();
     for name in RecordDir::labs(places)? {
         let records = RecordDir::open(places, name.as_deref())?;
-        for standing in Standing::all(&records)? {
+        for standing in Standing::all_begun(&records)? {
             if standing.obeys(&rotation.new.public) == Some(true) {
                 continue;
             }
@@ -149,29 +154,32 @@ fn obeying(places: &Places, rotation: &Rotation) -> Result<Vec<Obeying>, Failure
 
 /// Ends an agent by the old key, and removes its record; also that of one that cannot be reached, if
 /// it is to be forgotten.
-fn end(agent: &Obeying, old: &KeyPair, forget: bool) -> NodeState {
+fn end(agent: &Obeying, old: &KeyPair, processes: &Processes<'_>, forget: bool) -> NodeState {
     let Obeying { records, lab, standing } = agent;
     let node = Node::named(&standing.name);
-    let retire = |standing: &Standing| standing.retire(old, RetireRequest::End).map(drop);
-    let ended: Result<(), Unreached> = match lab {
-        Some(lab) => lab::out_of_band(lab, &standing.name, standing, retire),
+    let retire = |standing: &Standing| standing.retire(old, RetireRequest::End);
+    let ended = match lab {
+        Some(lab) => ending::end(standing, processes, |standing| {
+            lab::out_of_band(lab, &standing.name, standing, retire)
+        }),
         // It ended with its lab.
-        None if standing.name.starts_with(garland_fleet::inventory::LAB_PREFIX) => Ok(()),
-        None => retire(standing),
+        None if standing.name.starts_with(LAB_PREFIX) => Ok(AgentEnd::Before),
+        None => ending::end(standing, processes, retire),
     };
     match ended {
-        Ok(()) => {
+        Ok(_) => {
             standing.forget(records);
             NodeState::ok(&node, "retired")
         }
-        Err(error) if forget => {
+        Err(unended) if forget => {
             standing.forget(records);
-            let reason = format!("its record is removed: {error}");
+            let reason = format!("its record is removed: {}", unended.reason());
             NodeState::but(&node, NodeVerdict::Skipped, reason)
         }
-        Err(error) => {
-            let reason = format!("cannot end its standing agent, which obeys the old key: {error}");
-            NodeState::but(&node, NodeVerdict::Failed, reason)
+        Err(unended) => {
+            let reason = unended.reason();
+            let text = format!("cannot end its standing agent, which obeys the old key: {reason}");
+            NodeState::but(&node, NodeVerdict::Failed, text)
         }
     }
 }

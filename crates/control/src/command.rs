@@ -1,18 +1,13 @@
-//! The head's side of running a command on every node, and of shutting down agents.
+//! The head's side of running a command on every node.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
-use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
 use crate::session::Session;
 use garland_protocol::operation::Query;
-
-/// Timeout for standing agents to exit.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,24 +66,4 @@ pub fn run_command(
         None => CommandEnd::Interrupted,
     };
     Ok(ends.into_values().map(end).collect())
-}
-
-/// Shuts down standing agents. Returns the id and error of each node whose agent could not be
-/// reached or did not end.
-///
-/// # Errors
-/// When this host cannot wait for the agents.
-pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(NodeId, String)>> {
-    let failed: Vec<Option<String>> =
-        agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let seconds = PATIENCE.as_secs();
-    let late = format!("its agent did not end within {seconds} s");
-    // An agent that ends is lost, which ends its query; ignore its messages.
-    let orders = (0..agents.len()).map(|node| (node, ToAgent::Shutdown));
-    let query = Query::<()>::new(orders, Some((PATIENCE, late.clone())), |_, _| None);
-    let mut session = Session::new(agents, None);
-    session.run(query, &mut |_| {})?;
-    let stayed = session.closed().iter().map(|closed| closed.is_none().then(|| late.clone()));
-    let reasons = failed.into_iter().zip(stayed).map(|(failed, stayed)| failed.or(stayed));
-    Ok((1..).map(NodeId).zip(reasons).filter_map(|(id, reason)| Some((id, reason?))).collect())
 }

@@ -22,7 +22,7 @@ mod survey;
 
 pub use balance::{Exchange, RoundOutcome};
 pub use chain::{count_links, stand_chain};
-pub use command::{CommandEnd, CommandNews, run_command, shut_down};
+pub use command::{CommandEnd, CommandNews, run_command};
 pub use compare::{CompareRequest, CompareSource, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use fabric_helper::bring as bring_helper;

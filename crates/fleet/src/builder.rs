@@ -1,5 +1,6 @@
 //! Connects a command to the agents of its nodes; starts agents on nodes without a standing agent.
 
+mod beginning;
 mod late;
 mod notes;
 mod replacing;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use garland_control::Agent;
 use garland_core::cluster::{Cluster, Node};
 use garland_lab::Lab;
-use garland_protocol::{ClockFault, KeyPair, ToAgent};
+use garland_protocol::{ClockFault, KeyPair};
 use garland_sys::limits;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
@@ -21,11 +22,14 @@ use garland_sys::signal::Interrupts;
 use self::notes::Notes;
 use crate::args::Launch;
 use crate::at_once::at_once;
+use crate::claims::Claims;
+use crate::ending;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
     Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders, REAPING,
-    Serves, after, cannot, lab, local,
+    Serves, Trace, after, cannot, lab, local, log_name,
 };
+use crate::processes::Processes;
 use crate::reach::{self, Unreached};
 use crate::standing::{RecordDir, Settings, Standing};
 use garland_results::places::Places;
@@ -65,6 +69,8 @@ pub struct FleetBuilder<'a> {
     pub clocks: &'a [(String, ClockFault)],
     /// The root directory that all local agents of the command share; none if each has its own.
     pub here: Option<PathBuf>,
+    /// What nodes have said of their agents so far.
+    pub claims: Claims,
 }
 
 /// The parameters for all nodes of one call of [`FleetBuilder::start_all`].
@@ -143,6 +149,7 @@ impl<'a> FleetBuilder<'a> {
             out_of_band: false,
             clocks: &[],
             here: None,
+            claims: Claims::default(),
         }
     }
 }
@@ -193,7 +200,9 @@ impl FleetBuilder<'_> {
         ready: &AtomicUsize,
         notes: &Notes,
     ) -> Result<(Vec<Started>, Option<LaunchedChild>), Failure> {
-        let keys = self.places.controller_keys()?;
+        // Until the agents have records, by which those of this key are found.
+        let lease = self.places.lease_controller_keys(|| cancellation.is_cancelled())?;
+        let keys = &lease.keys;
         let orders = Orders {
             serves: Serves::Controller(keys.public),
             mptcp: self.launch.takes_mptcp(self.lab),
@@ -207,9 +216,8 @@ impl FleetBuilder<'_> {
         let asked = self.launch.launcher;
         let launchers =
             Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
-        let starter =
-            Starter { keys: &keys, orders: &orders, launchers: &launchers, records, notes };
-        let results = at_once(nodes, launchers.fanout(), |node| {
+        let starter = Starter { keys, orders: &orders, launchers: &launchers, records, notes };
+        let mut results = at_once(nodes, launchers.fanout(), |node| {
             let mut result = self.find_or_start(node, &starter);
             if self.is_real(node) {
                 launchers.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
@@ -217,6 +225,7 @@ impl FleetBuilder<'_> {
             ready.fetch_add(1, Ordering::Relaxed);
             result
         });
+        self.reject_rivals(nodes, &mut results, &starter);
         Ok((results, launchers.into_child()))
     }
 
@@ -247,10 +256,11 @@ impl FleetBuilder<'_> {
             let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
             if let Some(address) = own.filter(|_| self.is_real(node)) {
                 // Remove the record of a standing agent, or the next command would find it again.
-                // If the message cannot be sent, the record stays. Other agents end when their
-                // channels close.
-                if agent.connection.send(&ToAgent::Shutdown).is_ok()
-                    && let Ok(Some(standing)) = Standing::find(records, &node.name)
+                // If it does not end, the record stays. Other agents end when their channels close.
+                if let Ok(Some(standing)) = Standing::find(records, &node.name)
+                    && standing.key == agent.connection.key()
+                    && let Ok(keys) = self.places.controller_keys()
+                    && ending::end_by(&keys, &standing, &self.processes()).is_ok()
                 {
                     standing.forget(records);
                 }
@@ -275,13 +285,14 @@ impl FleetBuilder<'_> {
                 return Err(why.into());
             }
             match self.reach(node, &standing, |at| at.connect(keys)) {
-                Ok(agent) => return Ok((agent, None)),
-                // The agent ended after its idle time, or its machine was restarted.
-                Err(error) if error.is_refused() => standing.forget(records),
-                Err(error) => match self.replace(node, &standing, &error, starter) {
+                Ok(agent) => {
+                    self.claims.know(&standing);
+                    return Ok((agent, None));
+                }
+                Err(error) => match self.make_way(node, &standing, &error, starter) {
                     Ok(kept) => {
                         standing.forget(records);
-                        settings = Some(kept);
+                        settings = kept.or(settings);
                     }
                     // The agent may be stopped or busy: do not start a second standing agent.
                     Err(reason) if self.stay.is_some() => return Err(LaunchError::Refused(reason)),
@@ -297,22 +308,40 @@ impl FleetBuilder<'_> {
         let kept = settings.as_ref().map(|settings| settings.listening.clone());
         let listening =
             kept.map_or_else(|| orders.listening.clone(), |kept| orders.listening.or(&kept));
-        let orders = Orders { clock, stay, mptcp, listening, max_life, ..orders.clone() };
-        let launched = self.start(node, &orders, root, launchers)?;
-        let is_standing = settings.is_some();
-        let standing = Standing::of((node, self.lab), &launched, settings.unwrap_or_default());
-        let standing = standing.obeying(keys.public);
-        let agent =
-            self.reach(node, &standing, |at| at.connect(keys)).map_err(|error| {
-                match self.is_real(node) {
-                    true => LaunchError::Refused(error.after_login()),
-                    false => LaunchError::Refused(error.to_string()),
-                }
-            })?;
-        if is_standing {
-            standing.keep(records)?;
+        let stays = settings.is_some();
+        let record = Standing::new(node, self.lab, keys.public, settings.unwrap_or_default());
+        let record = record.map_err(cannot("read the identity of this process", ""))?;
+        let tag = record.tag().filter(|_| stays).map(str::to_owned);
+        let trace = Trace::default();
+        let orders =
+            Orders { clock, stay, mptcp, listening, max_life, tag, trace, ..orders.clone() };
+        if stays {
+            return self.start_standing(node, &orders, root, record, starter);
         }
+        let launched = self.start(node, &orders, root, launchers)?;
+        let record = record.ready(&launched);
+        self.claim(&record, records)?;
+        let agent = self.connect(node, &record, keys)?;
         Ok((agent, launched.child))
+    }
+
+    /// Connects to the agent of a node that has just been started.
+    fn connect(
+        &self,
+        node: &Node,
+        record: &Standing,
+        keys: &KeyPair,
+    ) -> Result<Agent, LaunchError> {
+        let connected = self.reach(node, record, |at| at.connect(keys));
+        connected.map_err(|error| match self.is_real(node) {
+            true => LaunchError::Refused(error.after_login()),
+            false => LaunchError::Refused(error.to_string()),
+        })
+    }
+
+    /// Returns what tells whether the processes of standing agents run.
+    fn processes(&self) -> Processes<'_> {
+        Processes::new(self.cluster, self.places)
     }
 
     /// Calls `reach` with the record by which this process reaches the agent of a node.
@@ -376,9 +405,4 @@ impl FleetBuilder<'_> {
         let (mptcp, max_life) = (orders.mptcp, orders.max_life);
         Ok(Settings { idle, mptcp, root, listening, max_life })
     }
-}
-
-/// Returns the file name of the log of a node's agent.
-pub fn log_name(node: &str) -> String {
-    format!("{}.log", node.replace(['/', ':'], "_"))
 }

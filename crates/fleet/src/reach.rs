@@ -15,6 +15,12 @@ pub enum Unreached {
     /// The agent's record has no address.
     #[error("the record of its agent has no address")]
     NoAddress,
+    /// Another command starts the agent: the number of its process.
+    #[error("another command (process {0}) starts it at present")]
+    Starting(u32),
+    /// The command that started the agent has ended before it knew of the agent.
+    #[error("its start was interrupted")]
+    Interrupted,
     /// The agent obeys another key of the user.
     #[error("it obeys another key of this user; to end it: garland key rotate")]
     OtherKey,
@@ -75,10 +81,12 @@ impl Unreached {
         }
     }
 
-    /// Returns whether the host refused the connection, which means that no process listens on the
-    /// agent's port. After any other error the agent may still exist: it may be stopped or busy, or
-    /// its host or network may be down.
-    pub fn is_refused(&self) -> bool {
+    /// Returns whether the connection was refused at all addresses. Probably no process listens on the
+    /// agent's port, since the agent has ended. But this is not confirmed: whoever is on the path can
+    /// say so by one segment, and a firewall that rejects connections does. Only the processes of the
+    /// node tell ([`Processes`](crate::processes::Processes)). After any other error the agent may be
+    /// stopped or busy, or its host or network may be down.
+    pub fn may_have_ended(&self) -> bool {
         matches!(self, Self::Connection(ConnectionError::Connect(_, error))
             if error.kind() == ErrorKind::ConnectionRefused)
     }
@@ -95,12 +103,22 @@ impl Unreached {
                 spoken()
             );
         }
-        if matches!(self, Self::OtherKey) {
+        if matches!(self, Self::OtherKey | Self::Starting(_) | Self::Interrupted) {
             return format!("cannot use its standing agent: {self}");
         }
         format!(
             "cannot connect to its standing agent: {self}; try again, or, if the agent no longer \
              exists, remove its record: garland down --forget NODE"
+        )
+    }
+
+    /// Returns the error's text for the standing agent of the node `name`, which may have ended.
+    /// `why` says why the node does not confirm it.
+    pub fn of_unconfirmed(&self, name: &str, why: &str) -> String {
+        format!(
+            "{self}; that its agent has ended is not confirmed: {why}; try again when the node can be \
+             logged in to, or, if the agent no longer exists, remove its record: \
+             garland down --forget '{name}'"
         )
     }
 
@@ -159,18 +177,18 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_gone_only_if_its_host_refuses_the_connection() {
-        let is_refused = |kind| {
+    fn an_agent_may_be_gone_only_if_its_host_refuses_the_connection() {
+        let may_have_ended = |kind| {
             let address = SocketAddr::from(([10, 0, 0, 7], 4100));
             let error = ConnectionError::Connect(address, io::Error::from(kind));
-            Unreached::from(error).is_refused()
+            Unreached::from(error).may_have_ended()
         };
-        assert!(is_refused(ErrorKind::ConnectionRefused));
-        assert!(!is_refused(ErrorKind::TimedOut));
+        assert!(may_have_ended(ErrorKind::ConnectionRefused));
+        assert!(!may_have_ended(ErrorKind::TimedOut));
         // An agent whose greeting limit is reached also closes the connection.
         let address = SocketAddr::from(([10, 0, 0, 7], 4100));
-        assert!(!Unreached::from(ConnectionError::WrongKey(address)).is_refused());
+        assert!(!Unreached::from(ConnectionError::WrongKey(address)).may_have_ended());
         let stopped = io::Error::from(ErrorKind::TimedOut);
-        assert!(!Unreached::from(ConnectionError::Io(stopped)).is_refused());
+        assert!(!Unreached::from(ConnectionError::Io(stopped)).may_have_ended());
     }
 }

@@ -1,5 +1,7 @@
 //! Standing agents (`garland up`), which outlive the command that starts them. Each has a record in
-//! the private state directory, with which later commands connect without starting an agent.
+//! the private state directory, with which later commands connect without starting an agent. The
+//! record is written before the agent is started, so that no agent runs without one, and completed
+//! as soon as the agent is ready.
 
 use std::fs;
 use std::io;
@@ -13,8 +15,9 @@ use garland_core::cluster::listen::Listening;
 use garland_lab::Lab;
 use garland_protocol::{ClusterAgent, KeyPair, PublicKey, RetireReply, RetireRequest};
 use garland_sys::error::reason;
-use garland_sys::{clock, private_file};
-use garland_transport::{connect_agent, retire};
+use garland_sys::identity::Identity;
+use garland_sys::{clock, private_file, random};
+use garland_transport::{ConnectionError, connect_agent, retire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -52,9 +55,35 @@ pub struct Standing {
     /// The time of the agent's start in seconds since 1970, if known.
     #[serde(default)]
     started: Option<u64>,
+    /// The word by which the agent's process is found among those of its node, if known.
+    #[serde(default)]
+    tag: Option<String>,
+    /// The command that starts the agent; `None` as soon as the agent is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    starting: Option<StartingCommand>,
     /// The settings of the agent, which its successor keeps.
     #[serde(default)]
     pub settings: Settings,
+}
+
+/// The process of a command that starts a standing agent (see [`Identity`]).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StartingCommand {
+    pid: u32,
+    start: u64,
+    boot: String,
+}
+
+/// How far the start of a standing agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The command with this process starts it.
+    Starting(u32),
+    /// The command that started it has ended before the agent was ready, or before it knew of that.
+    /// Nobody has used the agent, if there is one.
+    Interrupted,
+    /// It is ready.
+    Ready,
 }
 
 /// The number of idle seconds after which a standing agent ends by default.
@@ -142,26 +171,61 @@ impl From<UnreadableRecord> for LaunchError {
 }
 
 impl Standing {
-    /// Returns the record of an agent that has been started with `settings`.
-    pub fn of((node, lab): (&Node, Option<&Lab>), launched: &Launched, settings: Settings) -> Self {
-        Self {
+    /// Returns the record of an agent that this process is about to start with `settings` on a node,
+    /// perhaps of a lab, and that will obey the controller with this public key.
+    ///
+    /// # Errors
+    /// When this process cannot read its own identity.
+    pub fn new(
+        node: &Node,
+        lab: Option<&Lab>,
+        controller: PublicKey,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let Identity { pid, start, boot } = Identity::own()?;
+        Ok(Self {
             schema: SCHEMA.to_owned(),
             name: node.name.clone(),
             rack: inventory::rack(node, lab),
+            addresses: Vec::new(),
+            port: 0,
+            key: [0; 32],
+            controller: Some(controller),
+            log: None,
+            started: None,
+            tag: Some(random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat()),
+            starting: Some(StartingCommand { pid, start, boot }),
+            settings,
+        })
+    }
+
+    /// Returns the record of the agent that has been started.
+    #[must_use]
+    pub fn ready(self, launched: &Launched) -> Self {
+        Self {
             addresses: launched.addresses.clone(),
             port: launched.ready.port,
             key: launched.ready.key,
-            controller: None,
             log: launched.ready.log.clone(),
             started: Some(now_s()),
-            settings,
+            starting: None,
+            ..self
         }
     }
 
-    /// Returns the record of an agent that obeys the controller with this public key.
-    #[must_use]
-    pub fn obeying(self, controller: PublicKey) -> Self {
-        Self { controller: Some(controller), ..self }
+    /// Returns how far the agent's start is.
+    pub fn stage(&self) -> Stage {
+        let Some(StartingCommand { pid, start, boot }) = &self.starting else {
+            return Stage::Ready;
+        };
+        let command = Identity { pid: *pid, start: *start, boot: boot.clone() };
+        if command.is_alive() { Stage::Starting(*pid) } else { Stage::Interrupted }
+    }
+
+    /// Returns the word that the agent's process, and no other one, has among its arguments; `None` if
+    /// the record is of a release that did not note that.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
     }
 
     /// Returns whether the agent obeys the controller with this public key; `None` if the record is
@@ -174,8 +238,20 @@ impl Standing {
     pub fn of_cluster(agent: ClusterAgent) -> Self {
         let ClusterAgent { name, addresses, port, key, rack, member: _ } = agent;
         let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
-        let (controller, log, started) = (None, None, None);
-        Self { schema, name, addresses, port, key, controller, rack, log, started, settings }
+        Self {
+            schema,
+            name,
+            addresses,
+            port,
+            key,
+            controller: None,
+            rack,
+            log: None,
+            started: None,
+            tag: None,
+            starting: None,
+            settings,
+        }
     }
 
     /// Returns what members of the cluster know of the agent; `member` is the key of its node, if it
@@ -210,17 +286,42 @@ impl Standing {
         }
     }
 
-    /// Reads all records, ordered by name.
+    /// Reads the records of all agents that are ready, ordered by name.
     ///
     /// # Errors
     /// When the directory or a record cannot be read.
     pub fn all(records: &RecordDir) -> Result<Vec<Self>, Failure> {
+        let mut all = Self::all_begun(records)?;
+        all.retain(|record| record.starting.is_none());
+        Ok(all)
+    }
+
+    /// Reads all records, ordered by name, also those of agents that were not ready when they were
+    /// written.
+    ///
+    /// # Errors
+    /// When the directory or a record cannot be read.
+    pub fn all_begun(records: &RecordDir) -> Result<Vec<Self>, Failure> {
         let mut all = Vec::new();
         for name in records.names()? {
             // A record that another command has just removed is left out.
             all.extend(Self::find(records, &name)?);
         }
         Ok(all)
+    }
+
+    /// Writes the record of an agent that is about to be started, unless its node has one.
+    ///
+    /// # Errors
+    /// When the node has a record, or this one cannot be written: the agent must not be started.
+    pub fn begin(&self, records: &RecordDir) -> Result<(), LaunchError> {
+        let path = records.path(&self.name);
+        let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
+        let created = text.and_then(|text| private_file::create(&path, &text));
+        match created.map_err(cannot(format!("write {}", path.display()), ""))? {
+            true => Ok(()),
+            false => Err("another command has started a standing agent there meanwhile".into()),
+        }
     }
 
     /// Writes the agent's record to `records`.
@@ -235,7 +336,12 @@ impl Standing {
     /// meanwhile.
     pub fn forget(&self, records: &RecordDir) {
         let found = Self::find(records, &self.name).ok().flatten();
-        if found.is_some_and(|found| found.key == self.key) {
+        // The record of an agent that is not ready has no key yet, and those of others have no tag.
+        let is_same = |found: &Self| match &self.tag {
+            Some(tag) => found.tag.as_ref() == Some(tag),
+            None => found.key == self.key,
+        };
+        if found.as_ref().is_some_and(is_same) {
             // The file may have been removed already.
             let _ = fs::remove_file(records.path(&self.name));
         }
@@ -250,10 +356,9 @@ impl Standing {
         if self.obeys(&keys.public) == Some(false) {
             return Err(Unreached::OtherKey);
         }
-        let addresses = self.sockets();
-        let first = *addresses.first().ok_or(Unreached::NoAddress)?;
-        let connection = connect_agent(first, keys, &self.key, CONNECT)?;
-        Ok(Agent { connection, addresses })
+        let connect = |address| connect_agent(address, keys, &self.key, CONNECT);
+        let connection = self.at_any_address(connect)?;
+        Ok(Agent { connection, addresses: self.sockets() })
     }
 
     /// Asks the agent, which may be of another release, to end, and waits for its end.
@@ -261,8 +366,28 @@ impl Standing {
     /// # Errors
     /// Those of [`Standing::connect`], and when the agent does not end.
     pub fn retire(&self, keys: &KeyPair, request: RetireRequest) -> Result<RetireReply, Unreached> {
-        let first = *self.sockets().first().ok_or(Unreached::NoAddress)?;
-        Ok(retire(first, keys, &self.key, request, CONNECT)?)
+        self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT))
+    }
+
+    /// Calls `reach` with the agent's first address. As long as the connection is refused, which one
+    /// segment of anybody on the path does, calls it with the next one.
+    fn at_any_address<T>(
+        &self,
+        reach: impl Fn(SocketAddr) -> Result<T, ConnectionError>,
+    ) -> Result<T, Unreached> {
+        match self.stage() {
+            Stage::Starting(pid) => return Err(Unreached::Starting(pid)),
+            Stage::Interrupted => return Err(Unreached::Interrupted),
+            Stage::Ready => {}
+        }
+        let mut refused = Unreached::NoAddress;
+        for address in self.sockets() {
+            match reach(address).map_err(Unreached::from) {
+                Err(error) if error.may_have_ended() => refused = error,
+                reached => return reached,
+            }
+        }
+        Err(refused)
     }
 
     /// Returns the seconds until the agent ends by its age, or 0 if it only finishes its sessions;
@@ -282,7 +407,8 @@ impl Standing {
         Self { addresses: vec![address], ..self.clone() }
     }
 
-    fn sockets(&self) -> Vec<SocketAddr> {
+    /// Returns the addresses of the agent, one per rail.
+    pub fn sockets(&self) -> Vec<SocketAddr> {
         self.addresses.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
     }
 }
@@ -336,6 +462,14 @@ impl RecordDir {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// Returns the records of all agents that are ready, without those that cannot be read: whoever
+    /// needs them meets the error.
+    pub fn readable(&self) -> Vec<Standing> {
+        let names = self.names().unwrap_or_default();
+        let found = names.iter().filter_map(|name| Standing::find(self, name).ok().flatten());
+        found.filter(|record| record.starting.is_none()).collect()
     }
 
     /// Removes the record of the node `name`, also if it cannot be read.

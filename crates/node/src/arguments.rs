@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use garland_agent::AgentConfig;
 use garland_core::cluster::listen::Ports;
+use garland_core::cluster::peer_address;
 use garland_dataplane::Records;
 use garland_protocol::{ClockFault, FarmAccess};
 use garland_sys::mptcp::Transport;
@@ -77,6 +78,8 @@ impl Arguments {
                     config.max_life = Some(Duration::from_secs(parsed(word, value()?)?));
                 }
                 Some("--disk") => config.disk = Some(parsed(word, value()?)?),
+                // The head finds the process by it, if the agent does not answer.
+                Some("--tag") => drop(value()?),
                 Some("--clock") => arguments.clock = Some(parsed(word, value()?)?),
                 Some("--log") => arguments.log = Some(value()?.into()),
                 _ => return Err(Failure::usage(format!("unknown argument {}", word.display()))),
@@ -113,7 +116,13 @@ fn reached(words: &OsStr) -> Result<Vec<IpAddr>, Failure> {
         match word {
             "ssh" => addresses.extend(login_address(std::env::var("SSH_CONNECTION").ok())),
             "slurm" => addresses.extend(step_address()),
-            _ => addresses.push(parsed(OsStr::new("--reached"), OsStr::new(word))?),
+            _ => {
+                let address: IpAddr = parsed(OsStr::new("--reached"), OsStr::new(word))?;
+                if let Some(fault) = peer_address::fault_of(address) {
+                    return Err(Failure::usage(format!("invalid --reached {word}: {fault}")));
+                }
+                addresses.push(address);
+            }
         }
     }
     Ok(addresses)
@@ -122,7 +131,8 @@ fn reached(words: &OsStr) -> Result<Vec<IpAddr>, Failure> {
 /// Returns the server's address in `SSH_CONNECTION`, whose words are the client's address and port,
 /// and those of the server (ssh(1)). It has none if sshd serves no socket of the network.
 fn login_address(connection: Option<String>) -> Option<IpAddr> {
-    connection?.split_whitespace().nth(2)?.parse().ok()
+    let address: IpAddr = connection?.split_whitespace().nth(2)?.parse().ok()?;
+    peer_address::fault_of(address).is_none().then_some(address)
 }
 
 /// Returns the address of this node that faces the machine on which srun runs.
@@ -172,6 +182,9 @@ mod tests {
             let words = ["--controller", &"0a".repeat(32), option, "-"].map(OsString::from);
             Arguments::parse(&words).map(drop).expect_err("it is invalid").to_string()
         };
+        let all = reached(OsStr::new("10.2.0.3,0.0.0.0")).expect_err("no address of a node");
+        let fault = "invalid --reached 0.0.0.0: it stands for all addresses of a machine";
+        assert_eq!(all.message(), fault);
         for option in ["--listen", "--reached", "--port"] {
             assert!(wrong(option).contains(option), "{}", wrong(option));
         }

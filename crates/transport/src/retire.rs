@@ -19,13 +19,14 @@ use crate::timed::Timed;
 /// The time between attempts to connect to a port whose agent ends.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Asks the agent at `address`, which must have the public key `theirs`, to end, and waits until it
-/// has ended: nothing listens on its port then. It may have ended before. `timeout` applies to the
-/// connection, to the greeting, to the answer, and to the end.
+/// Asks the agent at `address`, which must have the public key `theirs`, to end. After its consent,
+/// which only the owner of that key can give, waits until nothing listens on its port. `timeout`
+/// applies to the connection, to the greeting, to the answer, and to the end.
 ///
 /// # Errors
 /// When nothing answers in time, the agent does not have that key or does not understand this, or
-/// it does not end.
+/// it does not end. The connection is refused if the agent had ended before, or ends at the request
+/// of another head at present; but also if somebody on the path says so. So this is no proof.
 pub fn retire(
     address: SocketAddr,
     ours: &KeyPair,
@@ -37,10 +38,10 @@ pub fn retire(
     let asked = greet(address, timeouts, Purpose::Retire, &keys, &request.to_bytes())
         .and_then(|(stream, channel)| await_reply(&stream, channel, timeout));
     match asked {
-        // A connection also breaks if another head has asked the agent to end: its port tells.
-        Ok(RetireReply::Ends) | Err(ConnectionError::Io(_) | ConnectionError::Connect(..)) => {
-            await_end(address, timeout).map(|()| RetireReply::Ends)
-        }
+        // What the port tells now is no more than a matter of time.
+        Ok(RetireReply::Ends) => await_end(address, timeout).map(|_| RetireReply::Ends),
+        // A connection also breaks if another head has asked the agent to end.
+        Err(ConnectionError::Io(_)) => Err(await_end(address, timeout)?),
         stays => stays,
     }
 }
@@ -61,13 +62,15 @@ fn await_reply(
     RetireReply::parse(&contents).ok_or(ConnectionError::Garbage)
 }
 
-/// Waits until nothing listens at `address`: the listening socket of a process that ends may be
-/// closed after its connections.
-fn await_end(address: SocketAddr, timeout: Duration) -> Result<(), ConnectionError> {
+/// Waits until connections to `address` are refused: the listening socket of a process that ends may
+/// be closed after its connections. Returns the refusal.
+fn await_end(address: SocketAddr, timeout: Duration) -> Result<ConnectionError, ConnectionError> {
     let until_ns = clock::after(timeout);
     loop {
         let error = match tcp::connect(address, timeout, Transport::Tcp) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                return Ok(ConnectionError::Connect(address, error));
+            }
             Err(error) => error,
             Ok(_) => io::ErrorKind::TimedOut.into(),
         };

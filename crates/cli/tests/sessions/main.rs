@@ -8,6 +8,7 @@ mod outputs;
 mod releases;
 mod roles;
 mod spool;
+mod standing;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -75,7 +75,7 @@ fn a_rotated_key_ends_all_agents_of_the_old_one_and_names_those_that_are_away() 
     let field = field(2);
     ends(&field, &["up", "n[1-2]"]);
     let first = shown_key(&field);
-    assert_eq!(key_files(&field), ["controller.key"]);
+    assert_eq!(key_files(&field), ["controller.key", "controller.key.lock"]);
     field.machines.shell(0, "ip link set v2 down").expect("n2 is away");
     let rotated = run(&field, &["key", "rotate"]);
     let text = said(&rotated);

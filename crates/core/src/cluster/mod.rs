@@ -7,6 +7,7 @@ pub mod file;
 mod inventory;
 pub mod listen;
 pub mod nodelist;
+pub mod peer_address;
 pub mod target;
 
 pub use inventory::{

@@ -7,7 +7,7 @@ use std::path::Path;
 use garland_core::farm::Text;
 use garland_core::farm::last_words::last_words;
 
-use garland_fleet::builder::log_name;
+use garland_fleet::launch::log_name;
 
 /// The number of bytes that are read at the end of the log.
 const TAIL: u64 = 4 << 10;

@@ -62,7 +62,12 @@ impl BootstrapLine {
 /// Returns the script as one line without comments. It has no characters that a shell treats
 /// specially inside single quotes.
 pub fn script() -> String {
-    let lines = SCRIPT.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    one_line(SCRIPT)
+}
+
+/// Returns a script as one line without comments.
+pub fn one_line(script: &str) -> String {
+    let lines = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.collect::<Vec<_>>().join(" ")
 }
 

@@ -38,6 +38,11 @@ const ERROR_LINES: usize = 5;
 /// The maximum number of bytes of standard error that are read for an error message.
 const ERROR_BYTES: u64 = 64 << 10;
 
+/// Returns the file name of the log of a node's agent.
+pub fn log_name(node: &str) -> String {
+    format!("{}.log", node.replace(['/', ':'], "_"))
+}
+
 /// A process that was started, and whose agent has not reported yet that it is ready.
 pub struct Starting {
     child: LaunchedChild,

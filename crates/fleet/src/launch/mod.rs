@@ -18,8 +18,9 @@ mod stdout;
 
 pub use binary::own_binary;
 pub use cancellation::Cancellation;
-pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting};
+pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting, log_name};
 pub use error::{LaunchError, cannot};
 pub use garland_sys::clock::after;
 pub use launchers::Launchers;
-pub use orders::{Doors, LaunchResult, Launched, Orders, Serves};
+pub use orders::{Doors, LaunchResult, Launched, Orders, Serves, Trace};
+pub use ssh::{FoundProcesses, ProcessAction, on_node};

@@ -3,8 +3,11 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::cluster::listen::{ListenAt, Listening};
+use garland_core::cluster::peer_address;
 use garland_protocol::{ClockFault, ReadyLine};
 
 use super::binary::hexadecimal;
@@ -42,6 +45,23 @@ impl Default for Serves {
     }
 }
 
+/// Whether something has been run on a node that may have become its agent, also if the start
+/// failed. All clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Trace(Arc<AtomicBool>);
+
+impl Trace {
+    /// Notes that something has been run.
+    pub fn leave(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether something has been run.
+    pub fn is_left(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The parameters of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
@@ -61,6 +81,10 @@ pub struct Orders {
     pub stay: Option<u64>,
     /// The age in seconds at which a standing agent ends; none for any.
     pub max_life: Option<u64>,
+    /// The word by which the processes of a standing agent are found; none for other agents.
+    pub tag: Option<String>,
+    /// Notes whether something has been run on the node.
+    pub trace: Trace,
     /// Tells whether the start of the agents is cancelled, for example by an interrupt.
     pub cancellation: Cancellation,
 }
@@ -90,6 +114,9 @@ impl Orders {
             arguments.push("--detach".to_owned());
             if let Some(seconds) = self.max_life {
                 arguments.extend(["--max-life".to_owned(), seconds.to_string()]);
+            }
+            if let Some(tag) = &self.tag {
+                arguments.extend(["--tag".to_owned(), tag.clone()]);
             }
         }
         arguments
@@ -125,19 +152,42 @@ impl Doors {
     }
 
     /// Returns the addresses by which others connect to the agent, one for each of `found`, those of
-    /// the node's rails. Where the user chose other addresses or NICs, these replace them.
-    pub fn addresses(&self, found: Vec<IpAddr>, ready: &ReadyLine) -> Vec<IpAddr> {
+    /// the node's rails. Where the user asked for other addresses or NICs of this node, these replace
+    /// them: `asked`.
+    ///
+    /// # Errors
+    /// When the agent says that it listens at an address that was not asked for.
+    pub fn addresses(
+        &self,
+        found: Vec<IpAddr>,
+        ready: &ReadyLine,
+        asked: &[ListenAt],
+    ) -> Result<Vec<IpAddr>, LaunchError> {
         let is_open = |address: &IpAddr| ready.at.contains(address);
         let listens_at_all = ready.at.is_empty() || ready.at.iter().any(IpAddr::is_unspecified);
         if !self.is_chosen || listens_at_all {
-            return found;
+            return Ok(found);
+        }
+        // Which addresses a NIC has, only the node knows.
+        let may_be = |address: &IpAddr, at: &ListenAt| match at {
+            ListenAt::Address(asked) => asked.to_canonical() == address.to_canonical(),
+            ListenAt::Nic(_) => peer_address::fault_of(*address).is_none(),
+        };
+        let is_asked = |address: &IpAddr| asked.iter().any(|at| may_be(address, at));
+        let foreign =
+            ready.at.iter().find(|address| !found.contains(address) && !is_asked(address));
+        if let Some(address) = foreign {
+            let places: Vec<String> = asked.iter().map(ToString::to_string).collect();
+            let places = places.join(", ");
+            let text = format!("its agent says that it listens at {address}, and not at {places}");
+            return Err(LaunchError::Refused(text));
         }
         let mut spare = ready.at.iter().filter(|address| !found.contains(address)).copied().cycle();
         let replaced = found.iter().map(|address| match is_open(address) {
             true => *address,
             false => spare.next().unwrap_or(*address),
         });
-        replaced.collect()
+        Ok(replaced.collect())
     }
 }
 
@@ -164,6 +214,49 @@ pub fn start_confined(
     }
     let starting = Starting::start(command, log, &orders.cancellation)
         .map_err(cannot(format!("start the agent of {name}"), ""))?;
+    orders.trace.leave();
     let (ready, child) = starting.ready_after(|_, _| Ok(()))?;
     Ok(Launched { ready, addresses, child: Some(child) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(text: &str) -> Vec<IpAddr> {
+        text.split_whitespace().map(|address| address.parse().expect("an address")).collect()
+    }
+
+    /// The addresses of a node whose rails are `found`, whose agent was asked to listen at `asked`
+    /// and says that it listens at `at`.
+    fn told(found: &str, asked: &str, at: &str) -> Result<Vec<IpAddr>, String> {
+        let listen: Vec<ListenAt> =
+            asked.split_whitespace().map(|text| text.parse().expect("a place")).collect();
+        let listening = Listening { listen: listen.clone(), port: None };
+        let doors = Doors { is_chosen: !listen.is_empty(), listening, reached: Vec::new() };
+        let release = "0.1.0".to_owned();
+        let ready = ReadyLine { port: 4100, at: addresses(at), key: [7; 32], release, log: None };
+        let told = doors.addresses(addresses(found), &ready, &listen);
+        told.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_agent_replaces_addresses_only_by_those_that_were_asked_for() {
+        let found = "10.0.0.3";
+        assert_eq!(told(found, "10.1.0.3", "10.1.0.3"), Ok(addresses("10.1.0.3")));
+        assert_eq!(told(found, "10.1.0.3", "::ffff:10.1.0.3"), Ok(addresses("::ffff:10.1.0.3")));
+        assert_eq!(told(found, "10.1.0.3", "10.0.0.3"), Ok(addresses("10.0.0.3")));
+        assert_eq!(told(found, "ib0", "10.2.0.3"), Ok(addresses("10.2.0.3")));
+        // Nothing was asked for, or all addresses: those that the head has found count.
+        for asked in ["", "::", "0.0.0.0"] {
+            let at = if asked.is_empty() { "10.0.0.1" } else { asked };
+            assert_eq!(told(found, asked, at), Ok(addresses(found)), "{asked}");
+        }
+        // n3 says that it is n1.
+        let lie = told(found, "10.1.0.3", "10.0.0.1").expect_err("it was not asked for");
+        assert_eq!(lie, "its agent says that it listens at 10.0.0.1, and not at 10.1.0.3");
+        for many in ["224.0.0.1", "255.255.255.255"] {
+            assert!(told(found, "ib0", many).is_err(), "{many}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::process::{Child, Command, Stdio};
 
+use garland_core::cluster::peer_address;
 use garland_sys::error::reason;
 use thiserror::Error;
 
@@ -22,6 +23,15 @@ pub struct Lookup {
 pub struct Unresolved {
     name: String,
     why: String,
+    /// Whether no address was found; otherwise one that no node has.
+    is_unknown: bool,
+}
+
+impl Unresolved {
+    /// Returns whether no address was found for the name. ssh may know one.
+    pub fn is_unknown(&self) -> bool {
+        self.is_unknown
+    }
 }
 
 enum State {
@@ -49,13 +59,29 @@ impl Lookup {
 
     /// Waits for the lookup. Returns an IPv4 address if the name has one, otherwise an IPv6
     /// address.
+    ///
+    /// # Errors
+    /// When the name has no address, or one that no node has.
     pub fn address(self) -> Result<IpAddr, Unresolved> {
-        let unresolved = |why: String| Unresolved { name: self.name, why };
-        let mut child = match self.state {
-            State::Known(address) => return Ok(address),
-            State::Asked(Ok(child)) => child,
-            State::Asked(Err(error)) => {
-                return Err(unresolved(format!("cannot run getent: {}", reason(&error))));
+        let Self { name, state } = self;
+        let found = state.address();
+        let is_unknown = found.is_err();
+        let checked = found.and_then(|address| match peer_address::fault_of(address) {
+            None => Ok(address),
+            Some(fault) => Err(format!("{address} is the address of no node, since {fault}")),
+        });
+        checked.map_err(|why| Unresolved { name, why, is_unknown })
+    }
+}
+
+impl State {
+    /// Waits for the address.
+    fn address(self) -> Result<IpAddr, String> {
+        let mut child = match self {
+            Self::Known(address) => return Ok(address),
+            Self::Asked(Ok(child)) => child,
+            Self::Asked(Err(error)) => {
+                return Err(format!("cannot run getent: {}", reason(&error)));
             }
         };
         let mut text = String::new();
@@ -64,7 +90,7 @@ impl Lookup {
         let _ = child.wait();
         match (read, prefer(&text)) {
             (Some(Ok(_)), Some(address)) => Ok(address),
-            _ => Err(unresolved("unknown host name".to_owned())),
+            _ => Err("unknown host name".to_owned()),
         }
     }
 }
@@ -95,6 +121,22 @@ mod tests {
         let impossible = "n".repeat(64);
         let error = Lookup::begin(&impossible).address().expect_err("no name");
         assert!(error.to_string().contains("nnn: unknown host name"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_leads_to_no_node_is_refused_with_the_reason() {
+        for (name, fault) in [
+            ("0.0.0.0", "it stands for all addresses of a machine"),
+            ("[::]", "it stands for all addresses of a machine"),
+            ("224.0.0.1", "it is a multicast address"),
+            ("255.255.255.255", "it is the broadcast address"),
+        ] {
+            let error = Lookup::begin(name).address().expect_err("no node");
+            assert!(
+                error.to_string().ends_with(&format!("is the address of no node, since {fault}"))
+            );
+            assert!(!error.is_unknown());
+        }
     }
 
     #[test]

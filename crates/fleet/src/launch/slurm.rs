@@ -113,7 +113,8 @@ impl SlurmStep {
                 _ => Err(ended.clone().unwrap_or_else(|| "srun started no task on it".into())),
             };
             let made = ready.and_then(|ready| {
-                let addresses = doors.addresses(found?, &ready);
+                let asked = orders.listening.or(&node.listening).listen;
+                let addresses = doors.addresses(found?, &ready, &asked)?;
                 Ok(Launched { ready, addresses, child: None })
             });
             launched.insert(node.name.clone(), made);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use garland_core::cluster::{Node, Ssh};
+use garland_core::cluster::{Node, Ssh, peer_address};
 
 use super::complaint;
 use crate::launch::binary::Binary;
@@ -56,6 +56,12 @@ impl Logins {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
         let found: Vec<Result<IpAddr, Unresolved>> =
             lookups.into_iter().map(Lookup::address).collect();
+        let alone = node.addresses.len() == 1;
+        // Nothing is started on a node that others could not reach.
+        let mut errors = found.iter().filter_map(|found| found.as_ref().err());
+        if let Some(error) = errors.find(|error| !alone || !error.is_unknown()) {
+            return Err(error.clone().into());
+        }
         let own = found.iter().flatten().map(ToString::to_string);
         let listening = orders.listening.or(&node.listening);
         let doors = Doors {
@@ -69,6 +75,7 @@ impl Logins {
         let mut login_address = None;
         let started = starting.ready_after(|line, input| match BootstrapLine::parse(line) {
             BootstrapLine::At(_, address) => {
+                orders.trace.leave();
                 login_address = address;
                 Ok(())
             }
@@ -87,17 +94,22 @@ impl Logins {
             BootstrapLine::Ended(_) | BootstrapLine::Other => Ok(()),
         });
         let (ready, child) = started.map_err(|error| match error {
+            // What the node did in silence is not known.
+            LaunchError::Stalled(..) => {
+                orders.trace.leave();
+                error
+            }
             LaunchError::Ended(words) => LaunchError::Ended(complaint::reason(&words, &node.host)),
             error => error,
         })?;
-        let alone = node.addresses.len() == 1;
+        let login_address = login_address.filter(|at| peer_address::fault_of(*at).is_none());
         let found = found.into_iter().map(|found| match (found, login_address) {
             // Only ssh can resolve host names that its configuration defines.
-            (Err(_), Some(address)) if alone => Ok(address),
+            (Err(_), Some(address)) => Ok(address),
             (found, _) => found,
         });
         let addresses = found.collect::<Result<Vec<IpAddr>, Unresolved>>()?;
-        let addresses = doors.addresses(addresses, &ready);
+        let addresses = doors.addresses(addresses, &ready, &doors.listening.listen)?;
         Ok(Launched { ready, addresses, child: Some(child) })
     }
 
@@ -112,14 +124,7 @@ impl Logins {
         for argument in &arguments {
             words.push(bootstrap::quote(argument)?);
         }
-        let mut command = Command::new("ssh");
-        // ssh uses the first value of an option, so the user's options come first.
-        command.args(&self.ssh.options).args(OPTIONS);
-        if let Some(user) = self.ssh.user.as_ref().filter(|_| !node.host.contains('@')) {
-            command.args(["-l", user]);
-        }
-        command.args(["--", &node.host, &words.join(" ")]);
-        Ok(command)
+        Ok(login(&self.ssh, node, &words.join(" ")))
     }
 
     /// Sends the program, or the instructions for fetching it from another node.
@@ -135,4 +140,16 @@ impl Logins {
             }
         }
     }
+}
+
+/// Returns the command that logs in to `node` and has its login shell run `line`.
+pub(super) fn login(ssh: &Ssh, node: &Node, line: &str) -> Command {
+    let mut command = Command::new("ssh");
+    // ssh uses the first value of an option, so the user's options come first.
+    command.args(&ssh.options).args(OPTIONS);
+    if let Some(user) = ssh.user.as_ref().filter(|_| !node.host.contains('@')) {
+        command.args(["-l", user]);
+    }
+    command.args(["--", &node.host, line]);
+    command
 }

@@ -2,5 +2,7 @@
 
 mod complaint;
 mod login;
+mod processes;
 
 pub use login::Logins;
+pub use processes::{FoundProcesses, ProcessAction, on_node};

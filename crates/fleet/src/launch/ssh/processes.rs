@@ -1,0 +1,125 @@
+//! Asks a node, by a login, for the processes of its standing agent, and ends them.
+
+use std::path::Path;
+
+use garland_core::cluster::{Node, Ssh};
+
+use super::complaint;
+use super::login::login;
+use crate::launch::bootstrap;
+use crate::launch::error::{LaunchError, cannot};
+use crate::launch::{Cancellation, Starting};
+
+/// The script that runs on the node, with its comments.
+const SCRIPT: &str = include_str!("processes.sh");
+
+/// What is done with the processes that are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessAction {
+    /// They go on.
+    Find,
+    /// They are ended, by SIGTERM or by SIGKILL.
+    End,
+}
+
+/// The numbers of an agent's processes on its node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundProcesses {
+    /// Those that were ended.
+    pub ended: Vec<u32>,
+    /// Those that run.
+    pub running: Vec<u32>,
+}
+
+/// Looks on `node` for the processes with `tag` among their arguments. Messages of ssh are appended
+/// to the file `log`.
+///
+/// # Errors
+/// When the node cannot be logged in to, or does not tell its processes.
+pub fn on_node(
+    ssh: &Ssh,
+    node: &Node,
+    tag: &str,
+    action: ProcessAction,
+    log: &Path,
+) -> Result<FoundProcesses, LaunchError> {
+    let word = match action {
+        ProcessAction::Find => "find",
+        ProcessAction::End => "end",
+    };
+    let script = bootstrap::quote(&bootstrap::one_line(SCRIPT))?;
+    let command = login(ssh, node, &format!("exec /bin/sh -c {script} garland {word}"));
+    let mut starting = Starting::start(command, log, &Cancellation::default())
+        .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
+    if let Some(input) = starting.input() {
+        input.write_all(format!("{tag}\n").as_bytes())?;
+    }
+    let mut found = FoundProcesses::default();
+    loop {
+        let line = starting.next_line().map_err(|error| match error {
+            LaunchError::Ended(words) => LaunchError::Ended(complaint::reason(&words, &node.host)),
+            error => error,
+        })?;
+        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        match word {
+            "ENDED" => found.ended = numbers(rest),
+            "PROCESSES" => {
+                found.running = numbers(rest);
+                return Ok(found);
+            }
+            "UNKNOWN" => return Err(LaunchError::Refused(rest.to_owned())),
+            // Login shells print other lines.
+            _ => {}
+        }
+    }
+}
+
+fn numbers(words: &str) -> Vec<u32> {
+    words.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Runs the script in a shell of this machine. Returns its output.
+    fn run(shell: &str, tag: &str, word: &str) -> String {
+        let mut command = Command::new(shell);
+        if shell == "busybox" {
+            command.arg("sh");
+        }
+        command.args(["-c", &bootstrap::one_line(SCRIPT), "garland", word]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(shell);
+        let mut input = child.stdin.take().expect("a pipe");
+        writeln!(input, "{tag}").expect("it reads a line");
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        String::from_utf8(output.stdout).expect("a text")
+    }
+
+    #[test]
+    fn a_shell_finds_the_processes_of_a_tag_and_ends_them() {
+        assert!(bootstrap::quote(&bootstrap::one_line(SCRIPT)).is_ok(), "it is quoted");
+        for shell in ["dash", "bash", "busybox"] {
+            if Command::new(shell).args(["-c", "true"]).output().is_err() {
+                continue;
+            }
+            let tag = format!("{:016x}", std::process::id());
+            assert_eq!(run(shell, &tag, "end"), "PROCESSES\n", "{shell}");
+            let mut agent = Command::new("sh");
+            agent.args(["-c", "read end", "agent", &tag]).stdin(Stdio::piped());
+            let mut agent = agent.spawn().expect("it starts");
+            let pid = agent.id();
+            assert_eq!(run(shell, &tag, "find"), format!("PROCESSES {pid}\n"), "{shell}");
+            // Nobody has waited for it yet: a zombie does not run.
+            let ended = run(shell, &tag, "end");
+            assert_eq!(ended, format!("ENDED {pid}\nPROCESSES\n"), "{shell}");
+            agent.wait().expect("it has ended");
+            assert_eq!(run(shell, &tag, "find"), "PROCESSES\n", "{shell}");
+            assert!(run(shell, "short", "find").starts_with("UNKNOWN"), "{shell}");
+        }
+    }
+}

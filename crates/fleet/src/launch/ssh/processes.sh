@@ -1,0 +1,33 @@
+# Runs on a node: looks for the processes of a standing agent, and ends them if $1 is end. The first line of
+# the input is the word that they have among their arguments: it is in no argument of this script. Prints
+# ENDED and the numbers of those that were ended, and PROCESSES and the numbers of those that run. The script
+# is sent as one line without these comments. It contains no single quote, backslash or exclamation mark, so
+# that every login shell passes it on.
+read -r w || exit 1;
+if [ ${#w} -ne 16 ]; then echo "UNKNOWN no word came"; exit 1; fi;
+u=$(id -u);
+# A process that hides its memory does not count as one of the user there.
+if [ "$u" -ne 0 ]; then
+  case $(grep " /proc proc " /proc/mounts) in
+    *hidepid=0* | *hidepid=off*) ;;
+    *hidepid=*) echo "UNKNOWN /proc does not show them (it is mounted with hidepid)"; exit;;
+  esac;
+fi;
+look() {
+  p=;
+  for f in $(echo "$w" | grep -lsF -f - /proc/[0-9]*/cmdline); do
+    f=${f%/cmdline};
+    # The files of such a process belong to root; its status tells its user.
+    while read -r k v o; do
+      if [ "$k" = Uid: ]; then if [ "$v" = "$u" ]; then p="$p ${f#/proc/}"; fi; break; fi;
+    done 2>/dev/null <"$f/status";
+  done;
+};
+look;
+if [ "$1" = end ] && [ "$p" ]; then
+  echo "ENDED$p"; kill $p 2>/dev/null; n=0;
+  while look; [ "$p" ] && [ $n -lt 30 ]; do
+    n=$((n + 1)); if [ $n -eq 20 ]; then kill -KILL $p 2>/dev/null; fi; sleep 0.1;
+  done;
+fi;
+echo "PROCESSES$p";
