@@ -200,7 +200,8 @@ impl Agent {
 
     /// Returns when the agent has had no session for the configured time, or for 60 seconds if none
     /// is configured or nobody has used it yet: the command that started it may have been killed
-    /// before it knew of it. Also returns when it is too old and its sessions have ended, or have had an hour for that.
+    /// before it knew of it. Also returns when it is too old and its sessions have ended, or have had
+    /// an hour for that.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let stay = self.config.stay.unwrap_or(LONELY);

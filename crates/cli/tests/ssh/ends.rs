@@ -114,3 +114,25 @@ fn a_rotated_key_ends_all_agents_of_the_old_one_and_names_those_that_are_away() 
     assert!(status.contains("up      n1") && !status.contains("n2"), "{status}");
     ends(&field, &["down"]);
 }
+
+#[test]
+fn a_rejected_connection_is_no_end_and_the_node_is_asked_by_a_login() {
+    let field = field(1);
+    ends(&field, &["up", "n1"]);
+    let wall = "nft add table inet wall; \
+                nft add chain inet wall in '{ type filter hook input priority 0; }'; \
+                nft add rule inet wall in tcp dport != 22 reject with tcp reset";
+    field.machines.shell(1, wall).expect("a firewall");
+    let up = said(&run(&field, &["up", "n1"]));
+    assert!(up.contains("although its standing agent runs (process "), "{up}");
+    assert_eq!(agents(&field), 1);
+    let rotated = ends(&field, &["key", "rotate"]);
+    assert!(rotated.contains("retired n1"), "{rotated}");
+    assert_eq!(agents(&field), 0, "an agent of the old key is left");
+    // One that cannot be connected to is not left either.
+    let up = said(&run(&field, &["up", "n1"]));
+    assert!(up.contains("or a firewall rejects the connection"), "{up}");
+    assert_eq!(agents(&field), 0, "an agent is left that nobody can use");
+    let status = said(&run(&field, &["status"]));
+    assert!(status.contains("no standing agents"), "{status}");
+}

@@ -1,8 +1,8 @@
-# Runs on a node: looks for the processes of a standing agent, and ends them if $1 is end. The first line of
-# the input is the word that they have among their arguments: it is in no argument of this script. Prints
-# ENDED and the numbers of those that were ended, and PROCESSES and the numbers of those that run. The script
-# is sent as one line without these comments. It contains no single quote, backslash or exclamation mark, so
-# that every login shell passes it on.
+# Runs on a node: looks for the processes of a standing agent, and ends them if $1 is end. The first
+# line of the input is the word that they have among their arguments: it is in no argument of this
+# script. Prints ENDED and the numbers of those that were ended, and PROCESSES and the numbers of those
+# that run. The script is sent as one line without these comments. It contains no single quote,
+# backslash or exclamation mark, so that every login shell passes it on.
 read -r w || exit 1;
 if [ ${#w} -ne 16 ]; then echo "UNKNOWN no word came"; exit 1; fi;
 u=$(id -u);
