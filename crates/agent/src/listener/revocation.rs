@@ -7,7 +7,6 @@
 //! interleavings are tried, each party with all steps of its script.
 
 use std::io::{ErrorKind, Read, Write};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_core::cluster::listen::Ports;
@@ -18,6 +17,7 @@ use garland_protocol::{
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket;
+use garland_sys::threads::JoinHandle;
 
 use super::*;
 use crate::agent::AgentConfig;
@@ -68,7 +68,7 @@ const SECOND: [Act; 3] = [Act::Greet, Act::Open, Act::Order];
 
 /// Whose step is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+enum Actor {
     Controller,
     First,
     Second,
@@ -89,14 +89,14 @@ fn every_order_of_changes_and_sessions_serves_members_and_nobody_else() {
 }
 
 fn each_interleaving(
-    turns: &mut Vec<Turn>,
+    turns: &mut Vec<Actor>,
     left: &mut [usize; 3],
-    visit: &mut impl FnMut(&[Turn]),
+    visit: &mut impl FnMut(&[Actor]),
 ) {
     if *left == [0; 3] {
         return visit(turns);
     }
-    for (party, turn) in [Turn::Controller, Turn::First, Turn::Second].into_iter().enumerate() {
+    for (party, turn) in [Actor::Controller, Actor::First, Actor::Second].into_iter().enumerate() {
         if left[party] > 0 {
             left[party] -= 1;
             turns.push(turn);
@@ -129,18 +129,18 @@ impl World {
         world
     }
 
-    fn play(mut self, script: &[List], turns: &[Turn]) {
+    fn play(mut self, script: &[List], turns: &[Actor]) {
         let mut lists = script.iter();
         let mut first = FIRST.iter();
         let mut second = SECOND.iter();
         for turn in turns {
             match turn {
-                Turn::Controller => self.tell(*lists.next().expect("a turn for each list")),
-                Turn::First => {
+                Actor::Controller => self.tell(*lists.next().expect("a turn for each list")),
+                Actor::First => {
                     let wanted = wanted(self.list, self.first.key);
                     self.first.act(&self.agent, *first.next().expect("a turn for each"), wanted);
                 }
-                Turn::Second => {
+                Actor::Second => {
                     let wanted = wanted(self.list, self.second.key);
                     self.second.act(&self.agent, *second.next().expect("a turn for each"), wanted);
                 }
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    fn assert_as_wanted(&self, turns: &[Turn]) {
+    fn assert_as_wanted(&self, turns: &[Actor]) {
         let open = self.agent.open.lock();
         for party in [&self.first, &self.second] {
             assert_eq!(self.agent.grant(&party.key), wanted(self.list, party.key), "{turns:?}");
@@ -293,7 +293,9 @@ impl PeerLink {
         let caller = Caller { peer: ([127, 0, 0, 1], 1).into(), key, role: grant.role };
         let first = ToAgent::Session(order).to_bytes();
         let agent = Arc::clone(agent);
-        let serving = std::thread::spawn(move || attend(&agent, caller, grant, &first, near, ours));
+        let serving =
+            threads::spawn("peer", move || attend(&agent, caller, grant, &first, near, ours));
+        let serving = serving.expect("a thread is left");
         Self { stream, channel, received: Vec::new(), sent: 0, serving }
     }
 

@@ -185,11 +185,12 @@ fn is_given(path: &str, scratch: &Scratch) -> bool {
         return path == "/"
             || ["/proc/", "/sys/", "/dev/", "/etc/"].iter().any(|of| path.starts_with(of));
     };
-    let of_controllers = ["/roots/local1/copy", "/roots/local1/.copy", "/roots/local1/.examined."];
-    let of_nodes = ["/roots/local1/model", "/root/jobs"];
+    let inside = inside.trim_start_matches('/');
+    let of_controllers = ["roots/local1/copy", "roots/local1/.copy", "roots/local1/.examined."];
+    let of_nodes = ["roots/local1/model", "root/jobs"];
     [&of_controllers[..], &of_nodes].concat().iter().any(|of| inside.starts_with(of))
-        || ["/roots/local1", "/root"].contains(&inside)
-        || inside.starts_with("/state") && !inside.ends_with("controller.key")
+        || ["roots/local1", "root"].contains(&inside)
+        || inside.starts_with("state") && !inside.ends_with("controller.key")
 }
 
 /// Sends random orders, requests and bytes in random sequences of sessions until it is over.
@@ -220,7 +221,7 @@ fn be_hostile(
             continue;
         };
         let mut files: Option<HostileFiles> = None;
-        for _ in 0..chance.below(60) {
+        for _ in 0..chance.below(400) {
             if over.load(Ordering::Relaxed) {
                 break;
             }
