@@ -28,6 +28,12 @@ use crate::page_cache::{DirectFile, WriteBack};
 use crate::recorder::Collector;
 use crate::source::is_hole;
 
+/// The bits of a mode that a single file may keep.
+const KEPT_BITS: u32 = 0o1777;
+
+/// The maximum number of nanoseconds in a time.
+const NANOS_MAX: u32 = 999_999_999;
+
 /// The length of a file, and the disk space that it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
@@ -83,11 +89,12 @@ pub struct FileStore {
 /// Mode, times and durability of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata {
-    /// The permission bits.
+    /// The permission bits. The file belongs to this process's user, whoever owns its source: it
+    /// never gets a set-user-ID or set-group-ID bit.
     pub mode: u32,
     /// The modification time, as seconds and nanoseconds since 1970. If given, the access time is
-    /// set to the same value, and the mode is set exactly. If none, the times are not set, and the
-    /// umask restricts the mode.
+    /// set to the same value, and the umask does not restrict the mode. If none, the times are not
+    /// set, and the umask restricts the mode.
     pub times: Option<(i64, u32)>,
     /// Whether the file is made stable before it is renamed.
     pub fsync: bool,
@@ -99,11 +106,13 @@ impl Metadata {
         let stat = fstat(file)?;
         let mode = match self.times {
             Some((seconds, nanos)) => {
+                // Larger numbers of a peer would mean the present time, or none (utimensat(2)).
+                let nanos = nanos.min(NANOS_MAX);
                 if (stat.st_mtime, stat.st_mtime_nsec) != (seconds, nanos.into()) {
                     let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
                     futimens(file, &Timestamps { last_access: time, last_modification: time })?;
                 }
-                self.mode & 0o7777
+                self.mode & KEPT_BITS
             }
             None => self.mode & 0o777 & !process::umask(),
         };
@@ -484,6 +493,23 @@ mod tests {
         drop(file);
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
         assert_eq!(names(&dir), ["x"]);
+    }
+
+    #[test]
+    fn a_file_gets_no_set_id_bits_and_a_time_that_exists() {
+        let dir = Scratch::new("file-bits");
+        let root = Root::confined(&dir).unwrap();
+        // The last two are UTIME_NOW and UTIME_OMIT, which would not set the given time.
+        for nanos in [5, u32::MAX, (1 << 30) - 1, (1 << 30) - 2] {
+            let file = FileStore::create(&root, b"/x", b"x", "", Size::whole(3), "t1").unwrap();
+            let metadata = Metadata { mode: 0o7751, times: Some((1_000, nanos)), fsync: false };
+            let file = file.with(metadata);
+            file.commit(&untraced()).unwrap();
+            let stat = fstat(File::open(dir.join("x")).unwrap()).unwrap();
+            assert_eq!(format!("{:o}", stat.st_mode & 0o7777), "1751");
+            let wanted = (1_000, i64::from(nanos.min(999_999_999)));
+            assert_eq!((stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap()), wanted);
+        }
     }
 
     #[test]
