@@ -33,13 +33,17 @@ pub struct Left {
 }
 
 impl Left {
-    /// Finds and locks the partial file of `name`. Returns none if this user has none there, if a
-    /// running copy holds it, or if the file system does not support locks.
+    /// Finds and locks the partial file of `name`. Returns none if this user has none there, if it
+    /// also has another name, if a running copy holds it, or if the file system does not support
+    /// locks.
     pub fn find(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
         let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
         names.map(OsString::from_vec).find_map(|name| {
             let (file, lock) = free(folder, &name)?;
-            let own = file.metadata().ok()?.uid() == process::user_id();
+            let stat = file.metadata().ok()?;
+            // Another user may give a file of this user the hidden name by link(2): the copy would
+            // overwrite it.
+            let own = stat.uid() == process::user_id() && stat.nlink() == 1;
             (own && lock == Lock::Held).then_some(Self { file, name })
         })
     }
@@ -197,6 +201,21 @@ pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Scratch;
+
+    #[test]
+    fn a_link_to_another_file_is_not_resumed() {
+        let dir = Scratch::new("left-link");
+        let other = dir.join("other");
+        std::fs::write(&other, "other").unwrap();
+        let hidden = dir.join(partial_name(OsStr::new("x"), "dead"));
+        std::fs::hard_link(&other, &hidden).unwrap();
+        let folder = OwnedFd::from(File::open(&dir).unwrap());
+        let find = || Left::find(&folder, OsStr::new("x"));
+        assert!(find().is_none());
+        std::fs::remove_file(&other).unwrap();
+        assert!(find().is_some(), "the hidden name is its only one");
+    }
 
     #[test]
     fn a_partial_file_belongs_to_one_name_only() {
