@@ -5,6 +5,7 @@ mod members;
 mod queue;
 pub mod record;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -58,6 +59,8 @@ struct Spool<'a> {
     interrupts: &'a Arc<Interrupts>,
     members: Members,
     queue: Queue,
+    /// The names of entries that were left out at the last look, and were printed.
+    left_out: HashSet<OsString>,
     /// What was last printed about entries that wait, which is not repeated.
     told: String,
 }
@@ -110,6 +113,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
             interrupts,
             members,
             queue,
+            left_out: HashSet::new(),
             told,
         }
         .serve()
@@ -206,8 +210,14 @@ impl Spool<'_> {
     fn look(&mut self) -> Result<(), Failure> {
         self.events.iter().for_each(FolderEvents::clear);
         let path = self.directory.path().display();
-        let entries = self.directory.entries().or_nothing(format!("reading {path}"))?;
-        if self.queue.see(&entries) { self.record() } else { Ok(()) }
+        let found = self.directory.entries().or_nothing(format!("reading {path}"))?;
+        for (name, reason) in &found.left_out {
+            if !self.left_out.contains(name) {
+                output::warn(format!("cannot copy {}: {reason}\n", name.display()));
+            }
+        }
+        self.left_out = found.left_out.into_iter().map(|(name, _)| name).collect();
+        if self.queue.see(&found.entries) { self.record() } else { Ok(()) }
     }
 
     /// Writes what waits to the record.
@@ -247,7 +257,13 @@ impl Spool<'_> {
                     self.tell(entry, result)?;
                 }
             }
-            Some(result) => self.directory.keep_result(entry, result).or_nothing(&keeping)?,
+            // Something else may have the name of the result.
+            Some(result) => {
+                let kept = self.directory.keep_result(entry, result).or_nothing(&keeping);
+                if let Err(failure) = kept {
+                    output::warn(format!("{}\n", failure.message()));
+                }
+            }
             None => {}
         }
         if !is_done {
@@ -264,6 +280,10 @@ impl Spool<'_> {
         let target = (nodes.iter().map(|&node| all[node].clone()).collect(), self.path.clone());
         let phases = (self.interrupts, Phases::since_now());
         let copy = PlannedCopy::new((&request, self.site), target, phases)?;
+        // Others may have given the name to a link to a file that only this user can read.
+        if copy.file().is_some_and(|file| !entry.is_version(file)) || copy.is_stream() {
+            return Err(Failure::nothing("it was replaced when the copy began"));
+        }
         let run = copy.begin()?;
         let order: Vec<usize> = copy.nodes().filter_map(|name| self.number(name)).collect();
         let agents = order.iter().map(|&node| self.members.lend(node)).collect();

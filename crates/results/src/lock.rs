@@ -5,14 +5,14 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_sys::event::Wake;
 use garland_sys::identity::Identity;
-use garland_sys::threads;
+use garland_sys::{process, regular_file, threads};
 
 /// The interval at which the process named in a lock file is checked, if flock is not supported.
 const POLL: Duration = Duration::from_millis(100);
@@ -28,13 +28,14 @@ impl LockFile {
     /// may hold the lock at a time.
     ///
     /// # Errors
-    /// When the file can be neither locked nor written.
+    /// When the file can be neither locked nor written, or is another user's or a link.
     pub fn hold(path: &Path) -> io::Result<Self> {
         Self::hold_by(path, File::lock_shared)
     }
 
     fn hold_by(path: &Path, lock: impl Fn(&File) -> io::Result<()>) -> io::Result<Self> {
         let mut file = open(path, true)?;
+        refuse_foreign(&file)?;
         let locked = uninterrupted(|| lock(&file));
         let named = name_own(&mut file);
         // Either the lock or the identity in the file is sufficient.
@@ -95,7 +96,22 @@ pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
 /// Opens a lock file for reading and writing: on NFS, an exclusive lock requires both.
 fn open(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(create).truncate(false).mode(0o600).open(path)
+    options.read(true).write(true).create(create).truncate(false).mode(0o600);
+    regular_file::open_with(&mut options, path)
+}
+
+/// Fails unless `file` may be overwritten: whoever else may write to its directory can give another
+/// file of this user the name of the lock.
+fn refuse_foreign(file: &File) -> io::Result<()> {
+    let stat = file.metadata()?;
+    if stat.uid() != process::user_id() && stat.uid() != 0 {
+        return Err(io::Error::other(format!("it belongs to user {}", stat.uid())));
+    }
+    // It has none if it was removed meanwhile.
+    if stat.nlink() > 1 {
+        return Err(io::Error::other("it is a link to another file"));
+    }
+    Ok(())
 }
 
 fn uninterrupted(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
@@ -168,6 +184,22 @@ mod tests {
         drop(second);
         assert!(come(Duration::from_secs(10)));
         assert!(!is_held(&path));
+    }
+
+    #[test]
+    fn a_link_is_no_lock_and_what_it_leads_to_stays() {
+        let folder = Folder::new("link");
+        let precious = folder.0.join("precious");
+        let path = folder.0.join("lock");
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        let error = LockFile::hold(&path).unwrap_err();
+        assert_eq!(error.to_string(), "it is a symbolic link");
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&precious, &path).unwrap();
+        let error = LockFile::hold(&path).unwrap_err();
+        assert_eq!(error.to_string(), "it is a link to another file");
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
     }
 
     #[test]

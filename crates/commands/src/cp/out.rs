@@ -1,5 +1,6 @@
 //! `garland cp` to nodes: plan, fleet, comparison, copy, result.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use garland_control::{CopyJob, Outcome};
@@ -103,6 +104,16 @@ impl<'a> PlannedCopy<'a> {
     /// Returns the names of the nodes, in the order of the plan.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.planned.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// Returns the open source if it is a file.
+    pub fn file(&self) -> Option<&File> {
+        self.given.file().map(|(_, source)| source.file())
+    }
+
+    /// Returns whether the source is a stream.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.given, CopySource::Stream(..))
     }
 
     /// Begins the run of the copy, and stores the plan and what `--resume` needs. A dry run is no copy that

@@ -6,14 +6,16 @@ mod tests;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use garland_results::lock::{LockFile, is_held};
-use garland_sys::writers;
+use garland_sys::error::reason;
+use garland_sys::{new_file, process, regular_file, writers};
 use garland_terminal::failure::{Failure, OrFailure};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -51,28 +53,48 @@ pub struct Entry {
     pub stamp: Stamp,
 }
 
+impl Entry {
+    /// Returns whether `file` is this version of the entry.
+    pub fn is_version(&self, file: &File) -> bool {
+        file.metadata().is_ok_and(|stat| Stamp::of(&stat) == self.stamp)
+    }
+}
+
 /// The directory of a spool, which this process serves.
 pub struct SpoolDir {
     path: PathBuf,
+    /// `done`: its name may be given to a link later, by others who may write to the directory.
+    done: File,
     _lock: LockFile,
+}
+
+/// What is in a spool.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The entries that wait, in the order in which they came.
+    pub entries: Vec<Entry>,
+    /// The names of entries that cannot be copied, and the reasons.
+    pub left_out: Vec<(OsString, String)>,
 }
 
 impl SpoolDir {
     /// Opens the directory `path` and `done` in it; both are created if missing.
     ///
     /// # Errors
-    /// When they cannot be created, or another process serves the directory.
+    /// When they cannot be created, `done` is not a directory of this user, or another process
+    /// serves the directory.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let path = std::path::absolute(path).or_nothing("finding the directory of the spool")?;
         let done = path.join(DONE);
-        fs::create_dir_all(&done).or_nothing(format!("creating {}", done.display()))?;
+        fs::create_dir_all(&path).or_nothing(format!("creating {}", path.display()))?;
+        let done = open_done(&done)?;
         if Self::is_served(&path) {
             let message = format!("another garland serves the spool {}", path.display());
             return Err(Failure::usage(message).hint("garland status shows it"));
         }
         let lock = path.join(LOCK);
         let lock = LockFile::hold(&lock).or_nothing(format!("locking {}", lock.display()))?;
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, done, _lock: lock })
     }
 
     /// Returns whether a process serves the spool `path`.
@@ -91,12 +113,14 @@ impl SpoolDir {
     }
 
     /// Reads which entries wait, in the order in which they came. Names that begin with a dot are ignored:
-    /// such files are being made.
+    /// such files are being made. Entries that cannot be inspected, and those that are neither files, links nor
+    /// directories, are left out.
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self) -> io::Result<Found> {
         let mut entries = Vec::new();
+        let mut left_out = Vec::new();
         for found in fs::read_dir(&self.path)? {
             let found = found?;
             let name = found.file_name();
@@ -104,23 +128,28 @@ impl SpoolDir {
                 continue;
             }
             match found.metadata() {
+                Ok(stat) if !(stat.is_file() || stat.is_dir() || stat.is_symlink()) => {
+                    left_out.push((name, "it is a pipe, a socket or a device".to_owned()));
+                }
                 // The inode changes when it gets its name (rename(2)).
                 Ok(stat) => {
                     entries.push(((stat.ctime(), stat.ctime_nsec()), name, Stamp::of(&stat)))
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                // Such as the mount point of another user's file system.
+                Err(error) => left_out.push((name, reason(&error))),
             }
         }
         entries.sort_unstable_by(|one, two| (one.0, &one.1).cmp(&(two.0, &two.1)));
-        Ok(entries.into_iter().map(|(_, name, stamp)| Entry { name, stamp }).collect())
+        let entries = entries.into_iter().map(|(_, name, stamp)| Entry { name, stamp }).collect();
+        Ok(Found { entries, left_out })
     }
 
     /// Returns whether a process still writes the file `entry`.
     pub fn is_being_written(&self, entry: &Entry) -> bool {
-        let path = self.path_of(entry);
-        let is_file = fs::symlink_metadata(&path).is_ok_and(|stat| stat.is_file());
-        is_file && File::open(&path).is_ok_and(|file| writers::are_left(&file))
+        // The name may have been given to a link or a pipe since.
+        let opened = regular_file::open(&self.path_of(entry));
+        opened.is_ok_and(|file| entry.is_version(&file) && writers::are_left(&file))
     }
 
     /// Returns whether the version of `entry` still has its name.
@@ -145,14 +174,16 @@ impl SpoolDir {
     /// When the entry cannot be moved, or the result cannot be written.
     pub fn finish(&self, entry: &Entry, result: &impl Serialize) -> io::Result<Option<PathBuf>> {
         let from = self.path_of(entry);
-        let (to, beside) = free_in(&self.path.join(DONE), &entry.name);
+        // Whatever has the name `done` now.
+        let done = PathBuf::from(format!("/proc/self/fd/{}", self.done.as_raw_fd()));
+        let (to, beside) = free_in(&done, &entry.name);
         // First the result, so that it is there as soon as the entry is.
         write(&beside, result)?;
         let moved = rename_new(&from, &to);
         if moved.is_ok() && Stamp::of(&fs::symlink_metadata(&to)?) == entry.stamp {
             // Only an entry that waited has one.
             let _ = fs::remove_file(self.result_of(entry));
-            return Ok(Some(to));
+            return Ok(Some(self.path.join(DONE).join(to.file_name().unwrap_or_default())));
         }
         fs::remove_file(&beside)?;
         moved?;
@@ -168,6 +199,33 @@ impl SpoolDir {
         name.push(RESULT);
         self.path.join(name)
     }
+}
+
+/// Opens the directory `done`, which is created if missing.
+fn open_done(path: &Path) -> Result<File, Failure> {
+    let shown = path.display();
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(error).or_nothing(format!("creating {shown}"));
+        }
+        _ => {}
+    }
+    let refused = |why: &str| {
+        let message = format!("cannot move copied files to {shown}: {why}");
+        Failure::usage(message).hint("move it away: garland makes a directory of your own there")
+    };
+    let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
+    let mut options = File::options();
+    let opened = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let done = match opened.as_ref().map_err(Errno::from_io_error) {
+        Err(Some(Errno::LOOP | Errno::NOTDIR)) => return Err(refused("it is not a directory")),
+        _ => opened.or_nothing(format!("opening {shown}"))?,
+    };
+    let owner = done.metadata().or_nothing(format!("opening {shown}"))?.uid();
+    if owner != process::user_id() {
+        return Err(refused(&format!("it belongs to user {owner}")));
+    }
+    Ok(done)
 }
 
 /// Returns a path in the directory `done` that is free, `name` or the first of `name.~1~`, `name.~2~` .., and
@@ -201,5 +259,5 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 
 fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_vec_pretty(value)?;
-    fs::write(path, text)
+    new_file::write(path, &text)
 }
