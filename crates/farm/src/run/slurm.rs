@@ -2,9 +2,9 @@
 //! directory and the jobs' files must have the same paths on the nodes and on this machine.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
 use garland_dataplane::Image;
 use garland_protocol::dispatch::Round;
-use garland_sys::{clock, private_file};
+use garland_sys::new_file::NewFile;
+use garland_sys::{clock, ownership, private_file, regular_file};
 
 use super::driver::{Driver, Ending, Work};
 use super::json_lines;
@@ -57,9 +58,7 @@ impl Driver for Slurm {
             }
             None => work.run.folder().to_owned(),
         };
-        let folder = shared.join(format!("{}-slurm", work.run.name()));
-        private_file::create_folder(&folder)
-            .or_nothing(format!("cannot create {}", folder.display()))?;
+        let folder = own_folder(&shared, &format!("{}-slurm", work.run.name()))?;
         cancel_earlier(work);
         let program = folder.join("garland");
         write_program(&program).or_nothing(format!("cannot write {}", program.display()))?;
@@ -89,15 +88,45 @@ fn cancel_earlier(work: &Work<'_>) {
     }
 }
 
-/// Writes the running program to `path`, unless the file exists. Nodes run it from there.
+/// Creates the directory `name` in the directory `shared`, unless an earlier controller of the run
+/// has. The nodes run a program and jobs from there as this user, so no other may write to it.
+fn own_folder(shared: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let creating = || format!("cannot create {}", shared.join(name).display());
+    fs::create_dir_all(shared).or_nothing(creating())?;
+    // A link on the way may lead elsewhere later.
+    let folder = shared.canonicalize().or_nothing(creating())?.join(name);
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(error).or_nothing(creating());
+        }
+        _ => {}
+    }
+    let shown = folder.display();
+    let refused = |why: &str| {
+        let message = format!("cannot use {shown} for the nodes' program and jobs: {why}");
+        Failure::usage(message)
+            .hint("give --slurm-dir a shared directory to which only you can write")
+    };
+    let looking = || format!("cannot inspect {shown}");
+    if !fs::symlink_metadata(&folder).or_nothing(looking())?.is_dir() {
+        return Err(refused("it is not a directory"));
+    }
+    match ownership::fault_of_own_folder(&folder).or_nothing(looking())? {
+        Some(why) => Err(refused(&why)),
+        None => Ok(folder),
+    }
+}
+
+/// Writes the running program to `path`, in the user's own directory, unless an earlier controller
+/// of the run has. Nodes run it from there.
 fn write_program(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let part = path.with_extension("part");
-    io::copy(&mut Image::running()?, &mut File::create(&part)?)?;
-    fs::set_permissions(&part, fs::Permissions::from_mode(0o755))?;
-    fs::rename(part, path)
+    let mut program = NewFile::create(path)?;
+    io::copy(&mut Image::running()?, &mut program)?;
+    program.file().set_permissions(fs::Permissions::from_mode(0o755))?;
+    program.commit()
 }
 
 /// Returns the number of CPUs of all nodes that Slurm knows, but at least 1.
@@ -149,7 +178,7 @@ impl Array {
     ) -> Result<Self, Failure> {
         let parts = round.jobs.len().min(cores * PARTS).min(PARTS_MAX);
         let write = || -> io::Result<()> {
-            private_file::create_folder(folder)?;
+            fs::create_dir(folder)?;
             for part in 0..parts {
                 let jobs = round.jobs.iter().skip(part).step_by(parts);
                 let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries, false));
@@ -224,7 +253,7 @@ impl Array {
     /// Records the ends that a part's task has written since the offset `read`, and advances
     /// `read`.
     fn read_ends(&self, part: usize, read: &mut u64, rounds: &mut EngineRun<'_, '_>) {
-        let Ok(mut file) = File::open(ended_file(&self.folder, part)) else { return };
+        let Ok(mut file) = regular_file::open(&ended_file(&self.folder, part)) else { return };
         let mut bytes = Vec::new();
         let more = file.seek(SeekFrom::Start(*read)).and_then(|_| file.read_to_end(&mut bytes));
         if more.is_err() {
@@ -263,5 +292,28 @@ impl Array {
     fn cancel(&self) {
         // If this fails, Slurm ends the array by itself, or the next controller cancels it.
         let _ = Command::new("scancel").arg(&self.id).output();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_others_made_or_may_write_to_runs_no_program() {
+        let name = format!("garland-slurm-folder-{}", std::process::id());
+        let shared = std::env::temp_dir().join(name);
+        let folder = own_folder(&shared, "new").unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, 0o700);
+        assert_eq!(own_folder(&shared, "new").unwrap(), folder, "by an earlier controller");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = own_folder(&shared, "new").unwrap_err();
+        assert!(refused.message().contains("other users may write to it"), "{refused}");
+        symlink(&folder, shared.join("link")).unwrap();
+        let refused = own_folder(&shared, "link").unwrap_err();
+        assert!(refused.message().contains("it is not a directory"), "{refused}");
+        fs::remove_dir_all(&shared).unwrap();
     }
 }

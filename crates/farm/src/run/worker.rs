@@ -2,7 +2,7 @@
 //! ends with the same figures as an agent.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use garland_agent::{JobExecutor, Place};
 use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::channel::{Receiver, channel};
-use garland_sys::{clock, process};
+use garland_sys::{clock, ownership, process};
 use serde::{Deserialize, Serialize};
 
 use crate::args::FarmWork;
@@ -47,7 +47,10 @@ pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
 /// single job, on standard output.
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let tasks = match (&asked.folder, &asked.task) {
-        (Some(folder), _) => left(folder, asked.part)?,
+        (Some(folder), _) => {
+            refuse_foreign(folder)?;
+            left(folder, asked.part)?
+        }
         (None, Some(task)) => vec![task_of(task)?],
         (None, None) => {
             return Err(Failure::usage("no job is given: --folder or --task is required"));
@@ -73,6 +76,17 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     executor.take(tasks);
     report_ends(count, &events, &mut output)?;
     Ok(Exit::Done)
+}
+
+/// Fails unless the directory with the jobs is this user's alone.
+fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.display();
+    let stat = fs::symlink_metadata(folder).or_nothing(format!("cannot inspect {shown}"))?;
+    match ownership::fault_of_file(folder, &stat) {
+        Some(why) => Err(Failure::usage(format!("cannot run the jobs of {shown}: {why}"))
+            .hint("only a directory of your own says what you run")),
+        None => Ok(()),
+    }
 }
 
 /// Encodes a task as a word that needs no quoting in any shell: JSON in hexadecimal.
