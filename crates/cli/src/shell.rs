@@ -1,10 +1,10 @@
 //! Manual pages, generated from the definition of the command line.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
+use garland_sys::new_file::NewFile;
 
 use super::{manual, reference};
 use crate::args::{Args, Man};
@@ -35,7 +35,9 @@ pub fn manual(man: &Man) -> Result<Exit, Failure> {
 /// Writes the pages of `command` and its subcommands to `directory`.
 fn write_below(command: &Command, program: &Command, directory: &Path) -> io::Result<()> {
     let name = format!("{}.1", command.get_display_name().unwrap_or(command.get_name()));
-    manual::write(command, program, &mut File::create(directory.join(name))?)?;
+    let mut page = NewFile::create(&directory.join(name))?;
+    manual::write(command, program, &mut page)?;
+    page.commit()?;
     let mut below = command.get_subcommands().filter(|below| !below.is_hide_set());
     below.try_for_each(|below| write_below(below, program, directory))
 }

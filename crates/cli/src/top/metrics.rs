@@ -2,9 +2,10 @@
 //! such as the textfile collector of its node exporter.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::path::Path;
+
+use garland_sys::new_file;
 
 use super::board::{Board, Node};
 use super::figures::{Figures, Lane};
@@ -35,10 +36,7 @@ const OF_LANES: [LaneMetric; 4] = [
 
 /// Writes the figures of all nodes to `path`, which always has a whole file.
 pub fn write(path: &Path, board: &Board) -> io::Result<()> {
-    let mut hidden = path.as_os_str().to_owned();
-    hidden.push(format!(".{}", std::process::id()));
-    fs::write(&hidden, text(board))?;
-    fs::rename(hidden, path)
+    new_file::write(path, text(board).as_bytes())
 }
 
 /// Formats the figures of all nodes.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
+use garland_sys::new_file::NewFile;
 use garland_topology::config::{ConfigFile, Format, Place};
 use serde::{Deserialize, Serialize};
 
@@ -87,23 +88,15 @@ impl fmt::Display for Change {
 /// Writes a file under a temporary name and renames it. A file that is a mount point itself, as `/etc/hosts`
 /// in containers, cannot be renamed to and is written in place.
 fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    // Network tools ignore names that begin with a dot.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.garland-part"));
     let written = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)?;
+        // Network tools ignore the temporary name, which begins with a dot.
+        let mut file = NewFile::with_mode(path, 0o600)?;
         file.write_all(bytes)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
+        file.file().set_permissions(Permissions::from_mode(mode))?;
+        file.file().sync_all()?;
+        file.commit()
     };
     let Err(error) = written() else { return Ok(()) };
-    let _ = fs::remove_file(&temporary);
     if error.kind() != ErrorKind::ResourceBusy {
         return Err(error);
     }

@@ -3,18 +3,40 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use garland_sys::new_file::NewFile;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The size of the output buffer, in bytes.
 const BUFFER: usize = 256 << 10;
 
+/// Where an export is written to.
+enum Output {
+    /// Standard output, a pipe or a device.
+    InPlace(Box<dyn Write>),
+    File(NewFile),
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::InPlace(output) => output.write(bytes),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::InPlace(output) => output.flush(),
+            Self::File(file) => file.flush(),
+        }
+    }
+}
+
 /// The output of an export or a report.
 pub struct Target {
-    output: BufWriter<Box<dyn Write>>,
-    /// The temporary name of the file, and its final one; `None` if the output is written in place.
-    names: Option<(PathBuf, PathBuf)>,
+    output: BufWriter<Output>,
     what: String,
     written: u64,
 }
@@ -24,21 +46,18 @@ impl Target {
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let what =
             path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
-        let (output, names): (Box<dyn Write>, _) = match path {
-            None => (Box::new(io::stdout()), None),
+        let output = match path {
+            None => Output::InPlace(Box::new(io::stdout())),
             Some(path) if fs::metadata(path).is_ok_and(|file| !file.is_file()) => {
                 let file = File::options().write(true).open(path);
-                (Box::new(file.or_nothing(format!("opening {what}"))?), None)
+                Output::InPlace(Box::new(file.or_nothing(format!("opening {what}"))?))
             }
             Some(path) => {
-                let mut temporary = path.as_os_str().to_owned();
-                temporary.push(format!(".tmp{}", std::process::id()));
-                let temporary = PathBuf::from(temporary);
-                let file = File::create(&temporary).or_nothing(format!("creating {what}"))?;
-                (Box::new(file), Some((temporary, path.to_owned())))
+                let file = NewFile::create(path);
+                Output::File(file.or_nothing(format!("creating {what}"))?)
             }
         };
-        Ok(Self { output: BufWriter::with_capacity(BUFFER, output), names, what, written: 0 })
+        Ok(Self { output: BufWriter::with_capacity(BUFFER, output), what, written: 0 })
     }
 
     /// Converts an error of writing to a failure that names the output.
@@ -49,13 +68,9 @@ impl Target {
     /// Flushes the output and gives the file its final name. Returns the output's length in bytes.
     pub fn finish(mut self) -> Result<u64, Failure> {
         self.output.flush().map_err(|error| self.failure(&error))?;
-        if let Some((temporary, path)) = self.names.take() {
-            let named = fs::rename(&temporary, &path);
-            if named.is_err() {
-                // The failure to rename is the error that is reported.
-                let _ = fs::remove_file(&temporary);
-            }
-            named.or_nothing(format!("renaming to {}", self.what))?;
+        // The buffer is empty.
+        if let (Output::File(file), _) = self.output.into_parts() {
+            file.commit().or_nothing(format!("renaming to {}", self.what))?;
         }
         Ok(self.written)
     }
@@ -70,15 +85,6 @@ impl Write for Target {
 
     fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        if let Some((temporary, _)) = self.names.take() {
-            // The error that left it incomplete is reported elsewhere.
-            let _ = fs::remove_file(temporary);
-        }
     }
 }
 
