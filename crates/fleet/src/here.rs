@@ -55,7 +55,8 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     if link.uid() != process::user_id() {
         return Err(unused(path, &format!("it belongs to user {}", link.uid())));
     }
-    let fault = ownership::fault_of_file(&opened).or_else(|| ownership::fault_of_folder(&folder));
+    let of_folder = || ownership::fault_of_folder(Path::new("."), &folder);
+    let fault = ownership::fault_of_file(path, &opened).or_else(of_folder);
     if let Some(why) = fault {
         return Err(unused(path, &why));
     }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::process::boot_id;
+use crate::process::{self, boot_id};
 
 /// The identity of a process: its number, start time and boot. It is unique even if the number is
 /// reused.
@@ -161,12 +161,12 @@ fn is_zombie(pid: u32) -> bool {
 }
 
 /// Returns field `number` of `/proc/PID/stat`, counted as in proc_pid_stat(5), from 3 on. The name,
-/// which is the second field, may contain blanks and parentheses, so the later fields are counted
-/// from the last closing parenthesis.
+/// which is the second field, may contain anything.
 fn stat_field(pid: u32, number: usize) -> io::Result<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    text.rsplit_once(')')
-        .and_then(|(_, rest)| rest.split_whitespace().nth(number - 3))
+    let fields = process::stat_after_name(&pid.to_string())?;
+    fields
+        .split_whitespace()
+        .nth(number - 3)
         .map(str::to_owned)
         .ok_or_else(|| io::Error::other("/proc/PID/stat has too few fields"))
 }

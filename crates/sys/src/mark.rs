@@ -160,10 +160,9 @@ struct Stat {
 impl Stat {
     /// Reads it; `None` for a process that has ended.
     fn read(number: u32) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-        // The name in parentheses may contain anything. After it come the state, the parent, and, as
-        // the 20th field, the start.
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        // First the state and the parent; the 20th field is the start.
+        let text = process::stat_after_name(&number.to_string()).ok()?;
+        let fields: Vec<&str> = text.split_whitespace().collect();
         let runs = !matches!(*fields.first()?, "Z" | "X");
         let stat =
             Self { parent: fields.get(1)?.parse().ok()?, start: fields.get(19)?.parse().ok()? };
@@ -235,6 +234,19 @@ mod tests {
                       env -i sh -c 'printf 1; sleep 600' & wait";
         let mut child = start(&mark, "1", script, 3);
         assert!(find(&wanted(&mark)).len() >= 4);
+        mark.kill_all(&[]);
+        child.wait().unwrap();
+        await_end_of_all(&mark);
+    }
+
+    #[test]
+    fn a_process_whose_name_is_not_text_is_killed() {
+        let mark = Mark::new();
+        // Byte 0377 is in no valid UTF-8.
+        let script =
+            "setsid sh -c 'printf \"a\\377) b\" >/proc/$$/comm; printf 1; sleep 600; :' & wait";
+        let mut child = start(&mark, "1", script, 1);
+        assert!(find(&wanted(&mark)).len() >= 3);
         mark.kill_all(&[]);
         child.wait().unwrap();
         await_end_of_all(&mark);

@@ -7,18 +7,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::io::Errno;
+
 use crate::process;
 
-/// Returns why a file may hold what another user wrote; none if it is this user's alone.
+/// The extended attribute with the access control list of a file.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
+/// Returns why a file may hold what another user wrote; none if it is this user's alone. `file` is
+/// the status of `path`.
 #[must_use]
-pub fn fault_of_file(file: &Metadata) -> Option<String> {
-    Rights::new(file).fault_of_file(process::user_id())
+pub fn fault_of_file(path: &Path, file: &Metadata) -> Option<String> {
+    Rights::new(path, file).fault_of_file(process::user_id())
 }
 
-/// Returns why other users may replace files in a directory; none if they cannot.
+/// Returns why other users may replace files in a directory; none if they cannot. `folder` is the
+/// status of `path`.
 #[must_use]
-pub fn fault_of_folder(folder: &Metadata) -> Option<String> {
-    Rights::new(folder).fault_of_folder(process::user_id())
+pub fn fault_of_folder(path: &Path, folder: &Metadata) -> Option<String> {
+    Rights::new(path, folder).fault_of_folder(process::user_id())
 }
 
 /// Returns why the directory `path`, an absolute path without symbolic links, may hold what another
@@ -27,11 +34,11 @@ pub fn fault_of_folder(folder: &Metadata) -> Option<String> {
 /// # Errors
 /// When it, or a directory above it, cannot be inspected.
 pub fn fault_of_own_folder(path: &Path) -> io::Result<Option<String>> {
-    if let Some(why) = fault_of_file(&fs::symlink_metadata(path)?) {
+    if let Some(why) = fault_of_file(path, &fs::symlink_metadata(path)?) {
         return Ok(Some(why));
     }
     for folder in path.ancestors().skip(1) {
-        if let Some(why) = fault_of_folder(&fs::symlink_metadata(folder)?) {
+        if let Some(why) = fault_of_folder(folder, &fs::symlink_metadata(folder)?) {
             return Ok(Some(format!("{why} ({})", folder.display())));
         }
     }
@@ -59,7 +66,7 @@ pub fn fault_of_contents(path: &Path) -> io::Result<Option<String>> {
         // A link is this user's and leads to what is not.
         let fault = match file.is_symlink() {
             true => Some("it is a symbolic link".to_owned()),
-            false => fault_of_file(&file),
+            false => fault_of_file(&path, &file),
         };
         if let Some(why) = fault {
             return Ok(Some(format!("{}: {why}", path.display())));
@@ -77,14 +84,17 @@ pub fn fault_of_contents(path: &Path) -> io::Result<Option<String>> {
 struct Rights {
     user: u32,
     mode: u32,
-    /// Whether the group may write and has no member other than the user.
+    /// Whether the group may write and has no member other than the user, and the file has no
+    /// access control list.
     alone_in_group: bool,
 }
 
 impl Rights {
-    fn new(meta: &Metadata) -> Self {
+    fn new(path: &Path, meta: &Metadata) -> Self {
         let mode = meta.mode();
-        let alone_in_group = mode & 0o020 != 0 && is_private_group(meta.gid());
+        // With a list, the bits of the group are the most that the users in the list may do.
+        let group_writes = mode & 0o020 != 0;
+        let alone_in_group = group_writes && !has_list(path) && is_private_group(meta.gid());
         Self { user: meta.uid(), mode, alone_in_group }
     }
 
@@ -109,6 +119,12 @@ impl Rights {
         let open = self.others_write() && self.mode & 0o1000 == 0;
         open.then(|| format!("other users may replace it: its directory has mode {mode:04o}"))
     }
+}
+
+/// Returns whether a file has an access control list (acl(5)), or it is unknown whether it has one.
+fn has_list(path: &Path) -> bool {
+    let length = rustix::fs::getxattr(path, ACCESS_LIST, &mut [0_u8; 0]);
+    !matches!(length, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 /// Returns whether a group is the user's primary group, has the user's name, and has no other member.
@@ -155,6 +171,39 @@ mod tests {
         assert_eq!((own.fault_of_folder(1000), own.fault_of_file(1000)), (None, None));
         let open = Rights { mode: 0o040_777, ..own };
         assert!(open.fault_of_folder(1000).is_some() && open.fault_of_file(1000).is_some());
+    }
+
+    #[test]
+    fn a_list_of_users_who_may_write_is_seen() {
+        let path = std::env::temp_dir().join(format!("garland-list-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        assert!(!has_list(&path));
+        let entry = |tag: u16, rights: u16, who: u32| {
+            let parts = [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &who.to_le_bytes()];
+            parts.concat()
+        };
+        // The owner, user 12345, the group, the mask, and others (linux/posix_acl_xattr.h).
+        let none = u32::MAX;
+        let entries = [
+            entry(1, 6, none),
+            entry(2, 6, 12345),
+            entry(4, 0, none),
+            entry(16, 6, none),
+            entry(32, 0, none),
+        ];
+        let list = [2_u32.to_le_bytes().to_vec(), entries.concat()].concat();
+        let flags = rustix::fs::XattrFlags::empty();
+        match rustix::fs::setxattr(&path, ACCESS_LIST, &list, flags) {
+            Ok(()) => {
+                assert!(has_list(&path));
+                let stat = fs::metadata(&path).unwrap();
+                assert_eq!(stat.mode() & 0o777, 0o660, "the mask is shown as the group's bits");
+                assert!(fault_of_file(&path, &stat).is_some());
+            }
+            // The file system of the directory for temporary files has no lists.
+            Err(error) => assert_eq!(error, Errno::OPNOTSUPP),
+        }
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

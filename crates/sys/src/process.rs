@@ -89,21 +89,37 @@ pub fn kill_group(leader: u32) {
 pub fn group_cpu_ns() -> HashMap<u32, u64> {
     let mut groups = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let is_process = entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        let name = entry.file_name();
+        let number = name.to_str().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
         // A process may have ended since it was listed.
-        let stat = is_process.then(|| std::fs::read_to_string(entry.path().join("stat")).ok());
-        if let Some((group, cpu_ns)) = stat.flatten().and_then(|stat| group_and_cpu(&stat)) {
+        let stat = number.and_then(|number| stat_after_name(number).ok());
+        if let Some((group, cpu_ns)) = stat.and_then(|stat| group_and_cpu(&stat)) {
             *groups.entry(group).or_default() += cpu_ns;
         }
     }
     groups
 }
 
-/// Returns the process group and the CPU time in nanoseconds from the text of `/proc/PID/stat`.
+/// Returns what `/proc/PROCESS/stat` says after the name of the process: its state, its parent and
+/// so on. The name may contain any bytes, parentheses too.
+///
+/// # Errors
+/// When the process has ended.
+pub(crate) fn stat_after_name(process: &str) -> io::Result<String> {
+    Ok(after_name(&std::fs::read(format!("/proc/{process}/stat"))?))
+}
+
+fn after_name(stat: &[u8]) -> String {
+    let name_end = stat.iter().rposition(|&byte| byte == b')').map_or(0, |at| at + 1);
+    String::from_utf8_lossy(&stat[name_end..]).into_owned()
+}
+
+/// Returns the process group and the CPU time in nanoseconds from what follows the name in
+/// `/proc/PID/stat`.
 fn group_and_cpu(stat: &str) -> Option<(u32, u64)> {
-    // The name in parentheses may contain anything. After it, the third field is the group; the
-    // 12th to 15th are times: user, system, and both of the children that were waited for.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    // The third field is the group; the 12th to 15th are times: user, system, and both of the
+    // children that were waited for.
+    let fields: Vec<&str> = stat.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().map(|ticks| ticks.parse::<u64>().ok());
     let ticks = ticks.sum::<Option<u64>>()?;
     Some((fields[2].parse().ok()?, ticks * TICK_NS))
@@ -150,10 +166,12 @@ pub fn kernel() -> String {
 pub fn start_ns() -> u64 {
     let now = crate::clock::now_ns();
     let boot = crate::clock::boot_ns();
-    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return now };
-    // The name in parentheses may contain anything; the start time is the 20th field after it.
-    let ticks = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
-    let Some(ticks) = ticks.and_then(|ticks| ticks.parse::<u64>().ok()) else { return now };
+    let Ok(stat) = stat_after_name("self") else { return now };
+    // The start time is the 20th field after the name.
+    let Some(ticks) = stat.split_whitespace().nth(19).and_then(|ticks| ticks.parse::<u64>().ok())
+    else {
+        return now;
+    };
     let age = boot.saturating_sub(ticks * TICK_NS);
     now.saturating_sub(age)
 }
@@ -199,9 +217,9 @@ mod tests {
 
     #[test]
     fn the_cpu_time_of_a_group_counts_its_children() {
-        let stat = "7 (a) b) c) S 1 5 7 0 -1 4194560 161 0 0 0 1 20 300 4000 20 0 1 0 99 5 6";
-        assert_eq!(super::group_and_cpu(stat), Some((5, 43_210_000_000)));
-        assert_eq!(super::group_and_cpu("7 (a) S 1 5"), None);
+        let stat = b"7 (a) b) \xff) S 1 5 7 0 -1 4194560 161 0 0 0 1 20 300 4000 20 0 1 0 99 5 6";
+        assert_eq!(super::group_and_cpu(&super::after_name(stat)), Some((5, 43_210_000_000)));
+        assert_eq!(super::group_and_cpu(" S 1 5"), None);
         let group = rustix::process::getpgrp().as_raw_pid().unsigned_abs();
         assert!(super::group_cpu_ns().contains_key(&group));
     }
