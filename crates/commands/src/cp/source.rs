@@ -130,7 +130,7 @@ impl CopySource {
     pub fn layout(&self, block: Option<u32>) -> Result<Layout, Failure> {
         match (self, block) {
             (Self::Stream(_, layout, _), _) => Ok(*layout),
-            (_, None) => Ok(Layout::fitting(self.content().length())),
+            (_, None) => Layout::fitting(self.content().length()).checked().map_err(Failure::usage),
             (_, Some(block)) => Layout::new(self.content().length(), block).map_err(Failure::usage),
         }
     }

@@ -35,18 +35,38 @@ pub enum LayoutError {
     /// The block size has this many bytes, which is out of range.
     #[error("the block size is {0} bytes: use {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
     BlockSize(u32),
+    /// The source has too many blocks.
+    #[error("{length} bytes are more than {BLOCKS_MAX} blocks of {block_size} bytes")]
+    Length {
+        /// The length of the source in bytes.
+        length: u64,
+        /// The block size in bytes.
+        block_size: u32,
+    },
 }
 
 impl Layout {
     /// Divides `length` bytes into blocks of `block_size` bytes.
     ///
     /// # Errors
-    /// If the block size is not 4 KiB to 4 MiB.
+    /// If the block size is not 4 KiB to 4 MiB, or there are more than [`BLOCKS_MAX`] blocks.
     pub fn new(length: u64, block_size: u32) -> Result<Self, LayoutError> {
         if !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&block_size) {
             return Err(LayoutError::BlockSize(block_size));
         }
-        Ok(Self { length, block_size, open: false })
+        Self { length, block_size, open: false }.checked()
+    }
+
+    /// Returns the layout if its table of digests is not too large. A length that another machine
+    /// reported is checked before anything is allocated for it.
+    ///
+    /// # Errors
+    /// If there are more than [`BLOCKS_MAX`] blocks.
+    pub fn checked(self) -> Result<Self, LayoutError> {
+        match self.blocks() <= BLOCKS_MAX {
+            true => Ok(self),
+            false => Err(LayoutError::Length { length: self.length, block_size: self.block_size }),
+        }
     }
 
     /// Divides a stream of unknown length into blocks of `block_size` bytes.
@@ -138,5 +158,18 @@ mod tests {
     fn a_block_size_beyond_memory_is_refused() {
         assert!(Layout::new(1, 64 << 20).is_err());
         assert!(Layout::new(1, 0).is_err());
+    }
+
+    #[test]
+    fn more_blocks_than_have_digests_are_refused() {
+        let longest = BLOCKS_MAX * u64::from(MAX_BLOCK_SIZE);
+        assert_eq!(Layout::fitting(longest).checked().map(|it| it.blocks()), Ok(BLOCKS_MAX));
+        for length in [longest + 1, u64::MAX] {
+            let refused = LayoutError::Length { length, block_size: MAX_BLOCK_SIZE };
+            assert_eq!(Layout::fitting(length).checked(), Err(refused));
+        }
+        assert!(Layout::new(BLOCKS_MAX * 4096, 4096).is_ok());
+        let refused = Layout::new(BLOCKS_MAX * 4096 + 1, 4096).unwrap_err().to_string();
+        insta::assert_snapshot!(refused, @"68719476737 bytes are more than 16777216 blocks of 4096 bytes");
     }
 }

@@ -244,6 +244,7 @@ mod tests {
         insta::assert_snapshot!(refused("block = 4096", "block = 0"), @"stripe units of 4096 bytes cannot be divided into blocks of 0 bytes: use a block size that divides the unit");
         insta::assert_snapshot!(refused("unit = 4096", "unit = 5"), @"the stripe unit is 5 bytes: use a multiple of 4 KiB up to 4 GiB");
         assert!(refused(&"07".repeat(16), "07").contains("not a hexadecimal number of 16 bytes"));
+        insta::assert_snapshot!(refused("size = 10000", "size = 9223372036854775807"), @"9223372036854775807 bytes are more than 16777216 blocks of 4096 bytes");
         assert!(refused("size = 10000", "").contains("missing field `size`"));
         assert!(Manifest::parse("").is_err());
     }

@@ -78,7 +78,8 @@ impl Stripes {
     /// Divides the file into blocks of `block` bytes, which never cross a unit.
     ///
     /// # Errors
-    /// If the unit is not a multiple of the block size, or the block size is out of range.
+    /// If the unit is not a multiple of the block size, the block size is out of range, or there are
+    /// too many blocks.
     pub fn layout(&self, block: u32) -> Result<Layout, StripesError> {
         if block == 0 || !self.unit.is_multiple_of(u64::from(block)) {
             return Err(StripesError::Block { block, unit: self.unit });
@@ -90,7 +91,7 @@ impl Stripes {
     /// size that [`Layout::fitting`] chooses.
     ///
     /// # Errors
-    /// Never for a unit that [`Stripes::new`] allows.
+    /// If the file is too long for one copy.
     pub fn fitting_layout(&self) -> Result<Layout, StripesError> {
         let wanted = u64::from(Layout::fitting(self.length).block_size);
         let mut block = self.unit;

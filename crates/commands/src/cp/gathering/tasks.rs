@@ -6,7 +6,9 @@ use std::path::Path;
 
 use garland_control::{Agent, Ends, Looked, Pipeline};
 use garland_core::cluster::{Cluster, Node};
-use garland_core::plan::{FoundStripe, Layout, Manifest, Plan, StripeSet, Stripes};
+use garland_core::plan::{
+    FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, Stripes,
+};
 use garland_dataplane::{Tally, name_of};
 use garland_protocol::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
@@ -17,6 +19,9 @@ use garland_terminal::failure::Failure;
 
 /// The maximum memory on this machine for the blocks in flight of all copies, in bytes.
 const MEMORY: u64 = 96 << 20;
+
+/// The failure of a node whose agent did not say what it has.
+const SILENT: &str = "protocol error: its agent reported neither a file nor an error";
 
 /// The minimum number of buffers of a lane, and the maximum that is useful.
 const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
@@ -187,7 +192,7 @@ fn files(
     let count = nodes.len() as u64;
     let plan = |(node, seen): (&Node, Looked<Vec<StatReply>>)| {
         let (reply, agents) = match seen {
-            Ok((agent, replies)) => match asked_for(replies, request.args.recursive) {
+            Ok((agent, replies)) => match asked_for(replies, request.args.recursive, block) {
                 Ok(reply) => (Some(reply), Ok(vec![Ok(agent)])),
                 Err(reason) => (None, Err(reason)),
             },
@@ -196,10 +201,7 @@ fn files(
         let (length, modified, mode, tree) = reply.map_or((0, (0, 0), 0, None), |reply| {
             (reply.length.unwrap_or(0), reply.modified, reply.mode, reply.tree)
         });
-        let layout = match block {
-            None => Layout::fitting(length),
-            Some(block) => Layout::new(length, block)?,
-        };
+        let layout = layout(length, block)?;
         let rails = u16::try_from(node.addresses.len().max(1)).unwrap_or(1);
         let rails = request.args.rails.unwrap_or(rails);
         let names = [node.name.clone()];
@@ -228,16 +230,33 @@ fn files(
     nodes.iter().zip(seen).map(plan).collect()
 }
 
-/// Returns a node's reply if it offers the kind of source that was requested; otherwise the reason
-/// for failing the node.
-fn asked_for(replies: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
+/// Divides a node's source of `length` bytes into blocks of `block` bytes; `None` for a suitable
+/// size.
+fn layout(length: u64, block: Option<u32>) -> Result<Layout, LayoutError> {
+    match block {
+        None => Layout::fitting(length).checked(),
+        Some(block) => Layout::new(length, block),
+    }
+}
+
+/// Returns a node's reply if it offers the kind of source that was requested, of a length that can be
+/// copied; otherwise the reason for failing the node.
+fn asked_for(
+    replies: Vec<StatReply>,
+    recursive: bool,
+    block: Option<u32>,
+) -> Result<StatReply, String> {
     match replies.into_iter().next() {
         // If a file is expected, a tree would create names that the node chooses.
         Some(reply) if reply.tree.is_some() && !recursive => {
             Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
         }
-        Some(reply) if reply.length.is_some() => Ok(reply),
-        _ => Err("protocol error: its agent reported neither a file nor an error".to_owned()),
+        Some(reply) => match reply.length.map(|length| layout(length, block)) {
+            Some(Ok(_)) => Ok(reply),
+            Some(Err(error)) => Err(format!("cannot copy what it reported: {error}")),
+            None => Err(SILENT.to_owned()),
+        },
+        None => Err(SILENT.to_owned()),
     }
 }
 
@@ -336,12 +355,26 @@ mod tests {
     #[test]
     fn a_tree_is_taken_only_if_one_was_asked_for() {
         let tree = || Some(TreeStat { number: 0, files: 1, folders: 0, links: 0 });
-        assert!(asked_for(vec![reply(None)], false).is_ok());
-        assert!(asked_for(vec![reply(None)], true).is_ok());
-        assert!(asked_for(vec![reply(tree())], true).is_ok());
-        let refused = asked_for(vec![reply(tree())], false).map(|reply| reply.length);
+        assert!(asked_for(vec![reply(None)], false, None).is_ok());
+        assert!(asked_for(vec![reply(None)], true, None).is_ok());
+        assert!(asked_for(vec![reply(tree())], true, None).is_ok());
+        let refused = asked_for(vec![reply(tree())], false, None).map(|reply| reply.length);
         let wanted = "its agent offers a tree, but one file was asked for (without -r)";
         assert_eq!(refused, Err(wanted.to_owned()));
-        assert!(asked_for(Vec::new(), true).is_err());
+        assert!(asked_for(Vec::new(), true, None).is_err());
+    }
+
+    #[test]
+    fn a_length_that_needs_too_many_digests_fails_only_the_node_that_reported_it() {
+        let refused = |length, block| {
+            let reply = StatReply { length: Some(length), ..reply(None) };
+            asked_for(vec![reply], false, block).map(|reply| reply.length)
+        };
+        let wanted = "cannot copy what it reported: 18446744073709551615 bytes are more than 16777216 \
+                      blocks of 4194304 bytes";
+        assert_eq!(refused(u64::MAX, None), Err(wanted.to_owned()));
+        assert!(refused(1 << 46, None).is_ok() && refused(1 << 36, Some(4096)).is_ok());
+        assert!(refused((1 << 46) + 1, None).is_err());
+        assert!(refused((1 << 36) + 1, Some(4096)).is_err());
     }
 }
