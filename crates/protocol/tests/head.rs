@@ -248,6 +248,34 @@ fn a_changed_frame_names_its_hop_in_both_directions() {
 }
 
 #[test]
+fn reports_of_one_node_about_blocks_and_frames_do_not_fill_the_heads_memory() {
+    let names: Vec<String> = (1..=3).map(|number| format!("n{number}")).collect();
+    let plan = Plan::broadcast(Layout::new(4096 * 3000, 4096).unwrap(), &names, 1).unwrap();
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 4];
+    let mut head = begun(Head::new(COPY, &plan, addresses, Policy::for_nodes(3), 0));
+    let bad = |index| FromAgent::Bad(COPY, index);
+    // What another node reports is kept, also of blocks beyond those of the node that floods.
+    head.handle(1, Event::From(NodeId(1), bad(2999)));
+    for index in (3000..9000).chain(u64::MAX - 9..=u64::MAX) {
+        head.handle(1, Event::From(NodeId(2), bad(index)));
+    }
+    assert_eq!(head.faults().len(), 1, "there are no such blocks");
+    for index in 0..3000 {
+        head.handle(1, Event::From(NodeId(2), bad(index)));
+    }
+    head.handle(1, Event::From(NodeId(3), bad(2998)));
+    let faults = head.faults();
+    assert_eq!(faults.len(), 1001, "n3 is not to blame for what n2 did not have room to report");
+    assert!(faults.iter().all(|fault| fault.to == NodeId(if fault.index == 2999 { 1 } else { 2 })));
+    let epoch = head.routes(NodeId(3))[0].epoch_up().unwrap();
+    for _ in 0..3000 {
+        let frame = FromAgent::BadFrame { copy: COPY, lane: 0, epoch, side: LinkSide::Up };
+        head.handle(1, Event::From(NodeId(3), frame));
+    }
+    assert_eq!(head.bad_frames().len(), 999);
+}
+
+#[test]
 fn a_file_committed_before_the_interrupt_is_reported() {
     let mut head = head(2);
     let root = [5; 32];

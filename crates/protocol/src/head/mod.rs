@@ -216,10 +216,16 @@ impl Head {
         self.faults.frames()
     }
 
+    fn bad_block(&mut self, by: NodeId, index: u64) {
+        if self.lanes.iter().any(|lane| lane.blocks.ordinal(index).is_some()) {
+            self.faults.add_block(index, by);
+        }
+    }
+
     fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
         let lane = self.lanes.get(usize::from(lane));
         if let Some(ends) = lane.and_then(|lane| lane.ends(by, epoch, side)) {
-            self.faults.add_frame(ends, side);
+            self.faults.add_frame(by, ends, side);
         }
     }
 
@@ -255,7 +261,7 @@ impl Head {
             }
             HeadEvent::Received { roots, manifest } => self.receive(now, &roots, &manifest),
             HeadEvent::Stored(stored) => self.stored(stored),
-            HeadEvent::Bad(index) => self.faults.add_block(index, HEAD),
+            HeadEvent::Bad(index) => self.bad_block(HEAD, index),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
                 let side = self.own_side(lane);
@@ -353,7 +359,7 @@ impl Head {
                 self.link_lost(now, id, (lane, epoch, side), reason);
             }
             FromAgent::Bad(of, index) if of == copy => {
-                self.faults.add_block(index, id);
+                self.bad_block(id, index);
             }
             FromAgent::BadFrame { copy: of, lane, epoch, side } if of == copy => {
                 self.bad_frame(id, lane, epoch, side);

@@ -1,13 +1,17 @@
 //! Disk tests, on all nodes at the same time or one by one.
 
 use super::interface::{AgentEvent, Operation, Orders};
-use crate::{DiskEvent, DiskFigures, DiskOrder, DiskPlace, FromAgent, ToAgent};
+use crate::{DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPlace, FromAgent, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
 
 /// Time allowed for a measurement, in addition to the time for its bytes, in nanoseconds.
 const GRACE_NS: u64 = 30_000_000_000;
+
+/// The maximum number of results of a node: the kinds of measurements, and those of random operations
+/// with 1, 2, 4, ... in flight.
+const FIGURES_MAX: usize = 64;
 
 /// How the test of a node ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,11 @@ impl DiskNode {
         self.end = Some(DiskEnd::Failed(reason));
     }
 
+    /// Whether the result of a measurement of this kind is new, and there is room for it.
+    fn awaits(&self, job: &DiskJob) -> bool {
+        self.figures.len() < FIGURES_MAX && self.figures.iter().all(|figures| figures.job != *job)
+    }
+
     fn handle(&mut self, now_ns: u64, event: AgentEvent) {
         if self.end.is_some() {
             return;
@@ -109,10 +118,17 @@ impl DiskNode {
             AgentEvent::Message(_) => return,
             AgentEvent::Lost(reason) => return self.fail(reason),
         };
-        self.moved_ns = Some(now_ns);
         match event {
-            DiskEvent::Begun(place) => self.place = Some(*place),
-            DiskEvent::Measured(figures) => self.figures.push(*figures),
+            DiskEvent::Begun(place) if self.place.is_none() => {
+                self.moved_ns = Some(now_ns);
+                self.place = Some(*place);
+            }
+            DiskEvent::Measured(figures) if self.awaits(&figures.job) => {
+                self.moved_ns = Some(now_ns);
+                self.figures.push(*figures);
+            }
+            // What is reported again is no progress.
+            DiskEvent::Begun(_) | DiskEvent::Measured(_) => {}
             DiskEvent::Done => self.end = Some(DiskEnd::Done),
             DiskEvent::Failed(reason) => self.fail(reason),
         }

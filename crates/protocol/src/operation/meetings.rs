@@ -14,6 +14,10 @@ const COMPLAINT_NS: u64 = 500_000_000;
 /// The time that a meeting may take beyond its time limit, in nanoseconds.
 const GRACE_NS: u64 = 10_000_000_000;
 
+/// The maximum number of a node's findings that belong to no point and no connection: conditions at
+/// the beginning and the end, the clock, the fabric.
+const FINDINGS_BESIDES_MAX: usize = 8;
+
 /// Two agents that meet, by index in the list of nodes.
 #[derive(Clone, Debug)]
 pub struct Pair {
@@ -111,7 +115,7 @@ impl Operation for MeetingRound {
         match event {
             AgentEvent::Message(FromAgent::Found(id, finding)) => {
                 if let Some(meeting) = its.find(|meeting| meeting.keys.id == id) {
-                    meeting.findings.push((node, *finding));
+                    meeting.find(node, *finding);
                 }
             }
             AgentEvent::Message(FromAgent::ProbeEnded(id, complaint)) => {
@@ -176,6 +180,18 @@ impl Underway {
         };
         orders.send(pair.to, meeting(None, pair.pin.map(|(_, to)| to)));
         orders.send(pair.from, meeting(Some(address), pair.pin.map(|(from, _)| from)));
+    }
+
+    /// Keeps a finding of a node, unless the node reports more than it was asked for.
+    fn find(&mut self, node: usize, finding: Finding) {
+        let points = match &self.pair.task {
+            Task::Ping(task) => task.points.len(),
+            Task::Stream(_) => 0,
+        };
+        let most = points + usize::from(self.pair.streams) + FINDINGS_BESIDES_MAX;
+        if self.findings.iter().filter(|(by, _)| *by == node).count() < most {
+            self.findings.push((node, finding));
+        }
     }
 
     /// Ends the meeting early, on both nodes if it has begun, unless it has ended already.

@@ -1,7 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
-use crate::DiskOnly;
+use crate::{DiskDirection, DiskMode, DiskOnly, DiskPattern, DiskTimes};
 
 fn course(one_by_one: bool) -> DiskCourse {
     let only = DiskOnly::default();
@@ -40,4 +40,36 @@ fn an_interrupt_keeps_the_ends_that_are_known() {
     let failed = DiskEnd::Failed("it exited".to_owned());
     let ends = course.nodes.into_iter().map(|node| node.end);
     assert!(ends.eq([Some(DiskEnd::Interrupted), Some(failed)]));
+}
+
+#[test]
+fn a_result_that_is_reported_again_is_not_kept_and_is_no_progress() {
+    let (mut course, mut orders) = (course(false), Orders::default());
+    assert_eq!(begun(&mut course, 1), [0, 1]);
+    let measured = |block| {
+        let (direction, pattern) = (DiskDirection::Read, DiskPattern::Random);
+        let job = DiskJob { direction, pattern, mode: DiskMode::Direct, depth: 1, block };
+        let times = DiskTimes::default();
+        let figures = DiskFigures {
+            job,
+            bytes: 1,
+            operations: 1,
+            elapsed_ns: 1,
+            sync_ns: 0,
+            times,
+            busy_ns: 1,
+            before: None,
+            after: None,
+        };
+        AgentEvent::Message(FromAgent::Disk(DiskEvent::Measured(Box::new(figures))))
+    };
+    course.handle(2, 0, measured(0), &mut orders);
+    (0..1000).for_each(|_| course.handle(GRACE_NS, 0, measured(0), &mut orders));
+    // Also results of kinds that nobody asked for come to an end.
+    (0..1000).for_each(|block| course.handle(GRACE_NS, 1, measured(block), &mut orders));
+    assert_eq!(course.nodes[0].figures.len(), 1);
+    assert_eq!(course.nodes[1].figures.len(), FIGURES_MAX);
+    begun(&mut course, GRACE_NS + 3);
+    assert!(course.nodes[0].end.is_some(), "its disk hangs");
+    assert!(course.nodes[1].end.is_none(), "its results were new");
 }

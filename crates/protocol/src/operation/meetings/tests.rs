@@ -89,3 +89,16 @@ fn lost_late_and_interrupted_agents_end_a_meeting_on_both_nodes() {
     round.interrupt(1, &mut orders);
     assert_eq!(end(round, &mut orders), (PairEnd::Interrupted, vec![0, 1]));
 }
+
+#[test]
+fn a_node_that_reports_more_than_it_was_asked_for_does_not_fill_the_heads_memory() {
+    let mut orders = Orders::default();
+    let (mut round, id) = begun(&mut orders);
+    let found = |ns| AgentEvent::Message(FromAgent::Found(id, Box::new(Finding::Timer(ns))));
+    (0..1000).for_each(|ns| round.handle(1, 0, found(ns), &mut orders));
+    round.handle(1, 1, found(7), &mut orders);
+    (0..2).for_each(|node| round.handle(2, node, ended(id, None), &mut orders));
+    let findings = round.into_ends().next().unwrap().1;
+    assert_eq!(findings.len(), 1 + FINDINGS_BESIDES_MAX + 1);
+    assert!(findings.contains(&(1, Finding::Timer(7))), "the other node has room of its own");
+}
