@@ -14,6 +14,9 @@ use garland_core::tree::RecordSet;
 /// receives the whole source.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
+/// The rate in bytes per second at which a node compares at least what it has, once it is waited for.
+const SLOWEST_COMPARISON: u64 = 50_000_000;
+
 /// The catalogue of a tree is sent only if its length times the number of nodes is at most the
 /// tree's length divided by this number; otherwise the tree itself is sent.
 const CATALOGUE_SHARE: u64 = 4;
@@ -60,6 +63,9 @@ pub struct Comparison<'a> {
     stands: Vec<Stand>,
     /// The time of each node's last progress, in monotonic nanoseconds.
     progress_ns: Vec<u64>,
+    /// The time since which the copy waits for a node while most others are ready, in monotonic
+    /// nanoseconds; `None` for a node that is not waited for.
+    awaited_ns: Vec<Option<u64>>,
     digests: Option<Vec<[u8; 32]>>,
     /// The parcels of the tree's catalogue, once known; `Some(None)` if there is none, or it is too
     /// large to be sent.
@@ -114,6 +120,7 @@ impl<'a> Comparison<'a> {
             shared,
             stands: vec![Stand::Examining; count],
             progress_ns: vec![0; count],
+            awaited_ns: vec![None; count],
             digests: None,
             catalogue: None,
             unusable: Vec::new(),
@@ -262,17 +269,35 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Gives up the comparison of nodes that make no progress.
+    /// Whether the copy waits for the node: to report what it has or reads, or to take what it is
+    /// sent.
+    fn is_awaited(&self, node: usize) -> bool {
+        match self.stands[node] {
+            Stand::Examining | Stand::ReceivingCatalogue(_) | Stand::ReceivingDigests(_) => true,
+            Stand::Found(..) | Stand::Wanting => self.parts.is_pending(node),
+            Stand::Over => false,
+        }
+    }
+
+    /// Gives up the comparison of nodes that make no progress, and of those that go on and on while
+    /// at least half of all nodes are ready: a node's word that it is reading does not hold up the
+    /// others for ever.
     fn give_up(&mut self, now_ns: u64) {
-        for node in 0..self.stands.len() {
-            // The node waits for the head.
-            if matches!(
-                self.stands[node],
-                Stand::Found(..) | Stand::Wanting | Stand::ReceivingCatalogue(_)
-            ) {
+        let count = self.stands.len();
+        let awaited = (0..count).filter(|node| self.is_awaited(*node)).count();
+        let are_most_ready = 2 * awaited <= count;
+        let seconds = self.compare.layout.length / SLOWEST_COMPARISON;
+        let longest_ns = seconds.saturating_mul(1_000_000_000).saturating_add(PATIENCE_NS);
+        for node in 0..count {
+            if !self.is_awaited(node) || matches!(self.stands[node], Stand::ReceivingCatalogue(_)) {
+                // The node waits for the head, or for room on its connection.
                 self.progress_ns[node] = now_ns;
             }
-            let is_late = now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS;
+            let is_awaited = are_most_ready && self.is_awaited(node);
+            let since_ns = self.awaited_ns[node].filter(|_| is_awaited).unwrap_or(now_ns);
+            self.awaited_ns[node] = is_awaited.then_some(since_ns);
+            let is_late = now_ns.saturating_sub(self.progress_ns[node]) > PATIENCE_NS
+                || now_ns.saturating_sub(since_ns) > longest_ns;
             if is_late && self.stands[node] != Stand::Over {
                 self.find_nothing(node);
             }
@@ -297,36 +322,50 @@ impl Operation for Comparison<'_> {
             // It may come later during the copy, and needs the whole source then.
             AgentEvent::Lost(_) => return self.find_nothing(node),
         };
-        self.progress_ns[node] = now_ns;
-        match (self.stands[node], answer) {
+        // A message that brings nothing new is no progress.
+        let is_progress = match (self.stands[node], answer) {
+            (_, Compared::Reading) => true,
             (Stand::Examining, Compared::Found { length, root }) => {
                 self.stands[node] = Stand::Found(length, root);
+                true
             }
             (Stand::Examining, Compared::Wants) => {
                 self.stands[node] = Stand::Wanting;
                 self.answer_wanting();
+                true
             }
-            (Stand::Examining, Compared::Nothing) => self.find_nothing(node),
+            (Stand::Examining, Compared::Nothing) => {
+                self.find_nothing(node);
+                true
+            }
             (Stand::Examining, Compared::Unchanged(piece, more)) => {
                 let Some(unchanged) = &mut self.unchanged else { return };
-                unchanged.take(node, &piece, more);
+                let is_new = unchanged.take(node, &piece, more);
                 if !more {
                     self.end(node);
                 }
+                is_new
             }
             (Stand::Examining, Compared::Surplus(paths, unnamed)) => {
                 let Some(unchanged) = &mut self.unchanged else { return };
-                unchanged.take_surplus(node, paths, unnamed);
+                unchanged.take_surplus(node, paths, unnamed)
             }
             (_, Compared::Part(digests, more)) => self.parts.take(node, digests, more),
-            (_, Compared::Unseen(reason)) => self.parts.fail(node, reason),
+            (_, Compared::Unseen(reason)) => {
+                self.parts.fail(node, reason);
+                false
+            }
             (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
                 self.end(node);
                 if left == Some(0) {
                     self.unusable.push(node);
                 }
+                true
             }
-            _ => {}
+            _ => false,
+        };
+        if is_progress {
+            self.progress_ns[node] = now_ns;
         }
     }
 

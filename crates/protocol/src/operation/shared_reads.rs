@@ -75,8 +75,10 @@ impl Parts {
     }
 
     /// Adds the next digests that the node `place` reported; `more` says whether others follow.
-    pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) {
-        let Some(part) = self.pending(place) else { return };
+    /// Returns whether there were any.
+    pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) -> bool {
+        let Some(part) = self.pending(place) else { return false };
+        let is_new = !digests.is_empty();
         part.digests.extend(digests);
         let (reported, all) = (part.digests.len() as u64, part.blocks.len());
         if reported > all || !more && reported < all {
@@ -84,6 +86,12 @@ impl Parts {
         } else if !more {
             part.end = Some(Ok(()));
         }
+        is_new
+    }
+
+    /// Returns whether the node `place` is still to report digests.
+    pub fn is_pending(&self, place: usize) -> bool {
+        self.0.iter().any(|part| part.place == place && part.end.is_none())
     }
 
     /// Notes that the node `place` does not read its part, and why.

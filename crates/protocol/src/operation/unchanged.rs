@@ -8,6 +8,8 @@ const SURPLUS_MAX: usize = 100_000;
 /// Collects the records that nodes report as unchanged, and keeps those that all of them report.
 pub(super) struct Unchanged {
     all: RecordSet,
+    /// The length of a bitmap in bytes.
+    length: usize,
     /// The number of bytes of each node's bitmap that were received.
     received: Vec<usize>,
     /// Whether a node has reported its whole bitmap.
@@ -35,11 +37,14 @@ impl Unchanged {
         let all = RecordSet::full(records);
         let node = || NodeChanges { unchanged: all.clone(), surplus: Vec::new(), unnamed: 0 };
         let each = if named { vec![node(); count] } else { Vec::new() };
-        Self { all, received: vec![0; count], any: false, each }
+        let length = usize::try_from(records.div_ceil(8)).unwrap_or(usize::MAX);
+        Self { all, length, received: vec![0; count], any: false, each }
     }
 
-    /// Adds a piece of a node's bitmap, and whether more follow.
-    pub fn take(&mut self, node: usize, piece: &[u8], more: bool) {
+    /// Adds a piece of a node's bitmap, and whether more follow. Returns whether the piece has bytes
+    /// of the bitmap.
+    pub fn take(&mut self, node: usize, piece: &[u8], more: bool) -> bool {
+        let is_new = !piece.is_empty() && self.received[node] < self.length;
         let received = &mut self.received[node];
         let own = self.each.get_mut(node).map(|node| &mut node.unchanged);
         for set in [&mut self.all].into_iter().chain(own) {
@@ -48,17 +53,21 @@ impl Unchanged {
                 set.clear_from(*received + piece.len());
             }
         }
-        *received += piece.len();
+        *received = received.saturating_add(piece.len());
         self.any |= !more;
+        is_new
     }
 
-    /// Adds paths that the copy removes on a node, and the number of further ones.
-    pub fn take_surplus(&mut self, node: usize, paths: Vec<Vec<u8>>, unnamed: u64) {
-        let Some(node) = self.each.get_mut(node) else { return };
+    /// Adds paths that the copy removes on a node, and the number of further ones. Returns whether
+    /// there were paths, and room for them.
+    pub fn take_surplus(&mut self, node: usize, paths: Vec<Vec<u8>>, unnamed: u64) -> bool {
+        let Some(node) = self.each.get_mut(node) else { return false };
         let room = SURPLUS_MAX.saturating_sub(node.surplus.len());
+        let is_new = room > 0 && !paths.is_empty();
         let over = paths.len().saturating_sub(room) as u64;
         node.surplus.extend(paths.into_iter().take(room));
         node.unnamed = node.unnamed.saturating_add(unnamed).saturating_add(over);
+        is_new
     }
 
     /// Records that a node reports nothing as unchanged.

@@ -135,3 +135,64 @@ fn entries_that_all_nodes_have_by_status_are_found_and_nobody_waits_in_vain() {
     comparison.handle(4, 0, unchanged([0b1010, 0b1]), &mut orders);
     assert!(comparison.into_end().unchanged.is_none());
 }
+
+/// Has the last node of a comparison repeat `answer` every second; returns the time in seconds at
+/// which the comparison is over, up to a day.
+fn seconds_until_over(mut comparison: Comparison<'_>, answer: &Compared) -> u64 {
+    let mut orders = Orders::default();
+    for second in 0..86_400 {
+        let now_ns = second * 1_000_000_000;
+        if second == 0 {
+            comparison.begin(now_ns, &mut orders);
+            comparison.handle(now_ns, 0, compared(Compared::Nothing), &mut orders);
+            comparison.handle(now_ns, 1, compared(Compared::Nothing), &mut orders);
+        }
+        comparison.handle(now_ns, 2, compared(answer.clone()), &mut orders);
+        told(&mut comparison, now_ns);
+        if comparison.is_over() {
+            return second;
+        }
+    }
+    86_400
+}
+
+#[test]
+fn a_node_that_says_for_ever_that_it_reads_does_not_hold_up_the_others() {
+    let compare = request();
+    let comparison = Comparison::new(&compare, None, 3);
+    assert_eq!(seconds_until_over(comparison, &Compared::Reading), 31);
+    // It has time for its bytes: here an hour's.
+    let layout = Layout { length: 3600 * SLOWEST_COMPARISON, ..compare.layout };
+    let compare = Compare { layout, ..compare };
+    let comparison = Comparison::new(&compare, None, 3);
+    assert_eq!(seconds_until_over(comparison, &Compared::Reading), 3631);
+}
+
+#[test]
+fn messages_that_bring_nothing_new_are_no_progress() {
+    let layout = Layout { length: 3600 * SLOWEST_COMPARISON, ..request().layout };
+    let compare = Compare { layout, ..request() };
+    let parts = vec![None, None, Some(LaneBlocks::all(3))];
+    let shared = SharedSource { path: Vec::new(), modified: (0, 0), parts };
+    let until_over =
+        |answer| seconds_until_over(Comparison::new(&compare, Some(&shared), 3), &answer);
+    assert_eq!(until_over(Compared::Part(Vec::new(), true)), 31);
+    let has = Compared::Has { blocks: 1, left: None };
+    assert_eq!(until_over(has), 31, "it was sent no digests");
+    assert_eq!(until_over(Compared::Surplus(vec![b"x".to_vec()], 1)), 31, "nobody asked for it");
+}
+
+#[test]
+fn a_node_that_has_found_its_file_but_not_read_its_part_is_waited_for_only_so_long() {
+    let compare = request();
+    let parts = vec![None, None, Some(LaneBlocks::all(3))];
+    let shared = SharedSource { path: Vec::new(), modified: (0, 0), parts };
+    let mut comparison = Comparison::new(&compare, Some(&shared), 3);
+    comparison.handle(
+        0,
+        2,
+        compared(Compared::Found { length: None, root: [0; 32] }),
+        &mut Orders::default(),
+    );
+    assert_eq!(seconds_until_over(comparison, &Compared::Reading), 31);
+}
