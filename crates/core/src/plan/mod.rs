@@ -22,5 +22,5 @@ pub use node_id::{HEAD, NodeId};
 pub use order::{Order, OrderError, Rates, chain_order};
 pub use route::{Route, RouteError};
 pub use shape::{Pace, RouteShape, Shape};
-pub use stripe_set::{ASIDE, FoundStripe, StripeSet, StripeSetError};
+pub use stripe_set::{ASIDE, FoundStripe, ShownSet, StripeSet, StripeSetError};
 pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};

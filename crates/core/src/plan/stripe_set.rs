@@ -1,7 +1,7 @@
 //! Assembles the stripes of a file, and checks that the set is complete.
 
 use std::cmp::Reverse;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use thiserror::Error;
 
@@ -47,6 +47,30 @@ pub enum StripeSetError {
     /// These stripes are missing or incomplete.
     #[error("the stripe set is incomplete:{0}")]
     Incomplete(String),
+    /// Nodes have usable stripes of two copies, and not all of them show the newer one. Which copy
+    /// is newer is only the word of the nodes that have it.
+    #[error(
+        "these nodes have stripes of different copies of the file: {} and {}", .0[0], .0[1]
+    )]
+    Several([ShownSet; 2]),
+}
+
+/// A set, and the nodes that have stripes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownSet {
+    /// The identity of the copy.
+    pub set: [u8; 16],
+    /// The names of the nodes, in the order in which they were found.
+    pub nodes: Vec<String>,
+}
+
+impl fmt::Display for ShownSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.nodes.len() == 1 { "has" } else { "have" };
+        write!(f, "{} {verb} set ", self.nodes.join(","))?;
+        // As in the names of stripes that are set aside.
+        self.set[..6].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 /// The start of the suffix of a stripe that a newer copy has set aside. The tag of that copy
@@ -80,7 +104,8 @@ impl StripeSet {
     /// the newer one.
     ///
     /// # Errors
-    /// If there is no set, or parts of it are missing.
+    /// If there is no set, parts of it are missing, or a node has a stripe of another set and none of
+    /// this one: a set does not become the newest by the word of some of the nodes.
     pub fn assemble(found: &[FoundStripe]) -> Result<Self, StripeSetError> {
         let (mut read, mut unreadable) = (Vec::new(), Vec::new());
         for (place, stripe) in found.iter().enumerate() {
@@ -92,7 +117,8 @@ impl StripeSet {
                 }
             }
         }
-        let mut candidates = Candidate::all(found, read).into_iter();
+        let all = Candidate::all(found, read);
+        let mut candidates = all.iter();
         let Some(newest) = candidates.next() else {
             return Err(match unreadable.is_empty() {
                 true => StripeSetError::Nothing,
@@ -100,20 +126,34 @@ impl StripeSet {
             });
         };
         let error = match newest.assemble() {
-            Ok(set) => return Ok(set),
+            Ok(set) => return set.unless_contradicted(&all),
             Err(error) => error,
         };
         // Use an older set only if the newer one is known to be unfinished.
         let sets = candidates.filter_map(|older| older.assemble().ok());
         let mut unfinished = sets.filter(|set| set.has_aside(found));
         match (unfinished.next(), error) {
-            (Some(set), _) => Ok(set),
+            (Some(set), _) => set.unless_contradicted(&all),
             (None, StripeSetError::Incomplete(mut lacking)) => {
                 unreadable.iter().for_each(|text| lacking += &format!("; {text}"));
                 Err(StripeSetError::Incomplete(lacking))
             }
             (None, error) => Err(error),
         }
+    }
+
+    /// Returns the set unless a node that shows no stripe of it has a usable stripe of another.
+    fn unless_contradicted(self, all: &[Candidate<'_>]) -> Result<Self, StripeSetError> {
+        let is_own = |it: &&Candidate<'_>| it.read[0].1.set == self.manifest.set;
+        let own: Vec<String> = all.iter().filter(is_own).flat_map(Candidate::nodes).collect();
+        for other in all.iter().filter(|it| !is_own(it)) {
+            if other.nodes_in_use().any(|node| !own.contains(node)) {
+                let other = ShownSet { set: other.read[0].1.set, nodes: other.nodes() };
+                let own = ShownSet { set: self.manifest.set, nodes: own };
+                return Err(StripeSetError::Several([own, other]));
+            }
+        }
+        Ok(self)
     }
 
     /// Returns whether a newer copy has set any stripe of the set aside.
@@ -138,6 +178,28 @@ impl<'a> Candidate<'a> {
             (is_aside, Reverse(it.read[0].1.written))
         });
         all
+    }
+
+    /// Returns the name of each node that has a manifest of the copy, once.
+    fn nodes(&self) -> Vec<String> {
+        let mut nodes: Vec<String> = Vec::new();
+        for (place, _) in &self.read {
+            let node = &self.found[*place].node;
+            if !nodes.contains(node) {
+                nodes.push(node.clone());
+            }
+        }
+        nodes
+    }
+
+    /// Returns the names of the nodes that have a complete stripe of the copy which no newer copy has
+    /// set aside.
+    fn nodes_in_use(&self) -> impl Iterator<Item = &String> {
+        let in_use = self.read.iter().filter(|(place, manifest)| {
+            let stripe = &self.found[*place];
+            stripe.aside().is_empty() && fault(stripe, manifest).is_none()
+        });
+        in_use.map(|(place, _)| &self.found[*place].node)
     }
 
     fn assemble(&self) -> Result<StripeSet, StripeSetError> {
@@ -261,6 +323,31 @@ mod tests {
         assert!(
             refused(&[found(1, 0, 9), aside(1, 0, 3)]).starts_with("the stripe set is incomplete")
         );
+    }
+
+    #[test]
+    fn one_node_cannot_replace_a_file_by_a_newer_set_of_its_own() {
+        let alone = |node: u8, set: u8| {
+            let stripes = Stripes::new(10_000, 4096, 1).unwrap();
+            let there = found(node, 0, set);
+            let mut manifest = Manifest::parse(&there.text).unwrap();
+            manifest.servers.truncate(1);
+            (manifest.stripes, manifest.layout) = (stripes, stripes.layout(4096).unwrap());
+            let suffix = manifest.stripe().suffix();
+            FoundStripe { suffix, length: Some(10_000), text: manifest.to_string(), ..there }
+        };
+        let refused = |found: &[FoundStripe]| match StripeSet::assemble(found) {
+            Err(StripeSetError::Several(sets)) => sets.map(|set| set.nodes.join(",")),
+            other => panic!("{other:?}"),
+        };
+        // The other server shows a stripe of another set, whether or not that set is complete.
+        assert_eq!(refused(&[alone(1, 99), found(1, 0, 9), found(2, 1, 9)]), ["io1", "io1,io2"]);
+        assert_eq!(refused(&[alone(1, 99), found(2, 1, 9)]), ["io1", "io2"]);
+        insta::assert_snapshot!(self::refused(&[alone(1, 99), found(2, 1, 9)]), @"these nodes have stripes of different copies of the file: io1 has set 636363636363 and io2 has set 090909090909");
+        // A set that all nodes show replaces an older one that one of them still has.
+        let set = StripeSet::assemble(&[alone(1, 3), found(1, 0, 9), found(2, 1, 9)]).unwrap();
+        assert_eq!((set.stripes, set.manifest.set), (vec![1, 2], [9; 16]));
+        assert_eq!(StripeSet::assemble(&[alone(1, 99)]).unwrap().manifest.set, [99; 16]);
     }
 
     #[test]

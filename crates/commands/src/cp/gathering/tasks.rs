@@ -7,7 +7,7 @@ use std::path::Path;
 use garland_control::{Agent, Ends, Looked, Pipeline};
 use garland_core::cluster::{Cluster, Node};
 use garland_core::plan::{
-    FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, Stripes,
+    FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, StripeSetError, Stripes,
 };
 use garland_dataplane::{Tally, name_of};
 use garland_protocol::{
@@ -291,7 +291,12 @@ fn stripes(
     }
     let shown = OsStr::from_bytes(here.source).to_string_lossy();
     let set = StripeSet::assemble(&found).map_err(|error| {
-        let failure = Failure::nothing(format!("{shown}: {error}"));
+        let mut failure = Failure::nothing(format!("{shown}: {error}"));
+        if let StripeSetError::Several([newer, other]) = &error {
+            let nodes = [newer, other].map(|set| format!("{}:{shown}", set.nodes.join(",")));
+            failure =
+                failure.hint(format!("name the nodes of one copy only: {}", nodes.join(" or ")));
+        }
         failures.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
     if !request.args.quiet && set.has_aside(&found) {
