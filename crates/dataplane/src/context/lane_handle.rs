@@ -1,13 +1,14 @@
 //! The handle of a lane's thread: sends commands to the thread, and can cut its links.
 
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route, WireFacts};
 use garland_sys::channel::{Receiver, Sender, channel};
-use garland_sys::event::Wake;
+use garland_sys::event::{self, Wake};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 use garland_sys::tcp_info::TcpInfo;
@@ -84,11 +85,19 @@ impl LaneHandle {
         self.wake.raise();
     }
 
-    /// Adds an open link; replaces an older one with the same side and epoch.
-    pub(crate) fn add(&self, link: Link) {
+    /// Adds an open link. Closes it instead, and returns `false`, if there is one with the same side
+    /// and epoch: all members of a copy know its secret, and none takes the place of another. A link
+    /// whose other end has closed it is replaced: a neighbour whose greeting over a parked connection
+    /// was not answered opens the link again.
+    pub(crate) fn add(&self, link: Link) -> bool {
         let mut links = self.links.lock();
+        let mut same = links.iter().filter(|it| (it.side, it.epoch) == (link.side, link.epoch));
+        if same.any(|old| !is_at_end(&old.stream)) {
+            return false;
+        }
         links.retain(|old| (old.side, old.epoch) != (link.side, link.epoch));
         links.push(link);
+        true
     }
 
     /// Removes and returns the open link of this side and epoch, if there is one.
@@ -174,9 +183,56 @@ impl LaneHandle {
     }
 }
 
+/// Returns whether nothing can arrive over a connection any more, because the other end has closed it
+/// or it is broken.
+pub(crate) fn is_at_end(stream: &TcpStream) -> bool {
+    match event::wait_readable(&[stream.as_fd()], Some(Duration::ZERO)).as_deref() {
+        Ok([true]) => !matches!(stream.peek(&mut [0]), Ok(1..)),
+        Ok(_) => false,
+        Err(_) => true,
+    }
+}
+
 impl Link {
     fn cut(&self) {
         // Fails if the link is broken already.
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Returns a link of epoch 7 on the side `side`, and the neighbour's end of it.
+    fn link(side: LinkSide) -> (Link, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let far = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = Arc::new(TcpStream::from(listener.accept().unwrap().0));
+        (Link { side, epoch: 7, peer: 1, stream }, far)
+    }
+
+    #[test]
+    fn a_newcomer_takes_the_place_of_a_link_only_if_its_neighbour_has_closed_it() {
+        let (handle, _commands) = LaneHandle::new(true).unwrap();
+        let (first, neighbour) = link(LinkSide::Up);
+        let its_port = |link: &Link| link.stream.peer_addr().unwrap().port();
+        let port = its_port(&first);
+        assert!(handle.add(first));
+        let (second, _intruder) = link(LinkSide::Up);
+        assert!(!handle.add(second), "the link is in use");
+        assert_eq!(its_port(&handle.link(LinkSide::Up, 7).unwrap()), port);
+        assert!(handle.add(link(LinkSide::Down).0), "the other side has epochs of its own");
+        // As after a greeting that was not answered.
+        drop(neighbour);
+        let old = handle.link(LinkSide::Up, 7).unwrap();
+        event::wait_readable(&[old.stream.as_fd()], None).unwrap();
+        let (third, _again) = link(LinkSide::Up);
+        let port = its_port(&third);
+        assert!(handle.add(third));
+        assert_eq!(its_port(&handle.link(LinkSide::Up, 7).unwrap()), port);
+        assert_eq!(handle.links(LinkSide::Up).len(), 1);
     }
 }

@@ -26,8 +26,9 @@ impl Lane {
             let reason = format!("cannot limit the rate of its link: {}", reason(&error));
             return self.member.tell(Notice::Failed(reason));
         }
-        self.handle.add(link);
-        self.handle(RelayEvent::Opened(side, epoch));
+        if self.handle.add(link) {
+            self.handle(RelayEvent::Opened(side, epoch));
+        }
     }
 
     /// Connects to a neighbour, if the route says that this node opens the link. Uses a separate
