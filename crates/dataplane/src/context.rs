@@ -24,6 +24,7 @@ use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, process, schedule, threads};
 
 pub use self::flow::{Awaited, Flow};
+pub(crate) use self::lane_handle::is_at_end;
 pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
 pub use self::notice::Notice;
 use self::side_feeds::SideFeeds;

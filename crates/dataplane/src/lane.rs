@@ -2,6 +2,7 @@
 
 mod blocks;
 mod digests;
+mod early;
 mod links;
 mod sent_digests;
 mod waiting;
@@ -15,9 +16,9 @@ use garland_protocol::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 use garland_sys::channel::{Receiver, Sender};
-use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 
+use self::early::{EarlyLink, EarlyLinks};
 use self::sent_digests::SentDigests;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Link, Notice};
 use crate::feed::Feeder;
@@ -45,9 +46,7 @@ pub struct Lane {
     sent_digests: SentDigests,
     /// Whether this is a side-feed whose downstream is no longer to be fed.
     is_over: bool,
-    /// Connections that neighbours opened before this node received the route with their links:
-    /// side, epoch, connection.
-    early: Vec<(LinkSide, u32, TcpStream)>,
+    early: EarlyLinks,
     /// The header of the block whose bytes are to be read next from the upstream.
     header: Option<(Frame, [u8; FRAME_LEN])>,
     tracer: LaneTracer,
@@ -82,7 +81,7 @@ impl Lane {
             windows,
             sent_digests: SentDigests::default(),
             is_over: false,
-            early: Vec::new(),
+            early: EarlyLinks::default(),
             header: None,
             tracer: LaneTracer::default(),
             commands,
@@ -178,15 +177,23 @@ impl Lane {
                 }
             }
             LaneCommand::Link(side, epoch, stream) => {
-                if let Some((node, _)) = self.relay.route().peer(side, epoch) {
-                    let (peer, stream) = (peer_index(node), Arc::new(stream));
-                    self.open(Link { side, epoch, peer, stream });
-                } else if self.relay.route().precedes(side, epoch) {
-                    self.early.push((side, epoch, stream));
-                }
-                // Otherwise the link comes from a neighbour that was replaced, or from a connection
-                // attempt that outlasted its route: it is closed here.
+                self.handle.take_waiting_link();
+                self.take_link(EarlyLink { side, epoch, stream });
             }
+        }
+    }
+
+    /// Opens a link of the route, or keeps one of a later route. Otherwise the link comes from a
+    /// neighbour that was replaced, or from a connection attempt that outlasted its route: it is
+    /// closed.
+    fn take_link(&mut self, link: EarlyLink) {
+        let EarlyLink { side, epoch, .. } = link;
+        let route = self.relay.route();
+        if let Some((node, _)) = route.peer(side, epoch) {
+            let stream = Arc::new(link.stream);
+            self.open(Link { side, epoch, peer: peer_index(node), stream });
+        } else if route.precedes(side, epoch) {
+            self.early.keep(link);
         }
     }
 
@@ -194,8 +201,8 @@ impl Lane {
         self.tracer.route(&route);
         self.is_over = self.relay.is_side_feed() && route.downstreams.is_empty();
         self.handle(RelayEvent::Route(route));
-        for (side, epoch, stream) in std::mem::take(&mut self.early) {
-            self.apply_command(LaneCommand::Link(side, epoch, stream));
+        for link in self.early.take() {
+            self.take_link(link);
         }
     }
 

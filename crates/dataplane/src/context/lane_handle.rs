@@ -3,10 +3,10 @@
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{HopReport, LinkSide, RelayEvent, Route, WireFacts};
+use garland_protocol::{DOWNSTREAMS_MAX, HopReport, LinkSide, RelayEvent, Route, WireFacts};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::socket::TcpStream;
@@ -14,6 +14,10 @@ use garland_sys::sync::Mutex;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
+
+/// The maximum number of new connections that wait for a lane's thread: one for each node that a node
+/// may feed, and some that come again. The thread takes none while it reads or sends a block.
+const WAITING_LINKS_MAX: usize = DOWNSTREAMS_MAX + 8;
 
 /// A command for a lane's thread.
 pub enum LaneCommand {
@@ -41,6 +45,8 @@ pub struct LaneHandle {
     /// Whether this node is on the lane.
     pub is_used: bool,
     command: Sender<LaneCommand>,
+    /// The number of connections in the queue of commands.
+    waiting_links: AtomicUsize,
     /// Wakes the thread; raised with every command.
     pub wake: Wake,
     /// The open links. Only the lane's thread adds and removes links; other threads may cut them,
@@ -69,6 +75,7 @@ impl LaneHandle {
         let handle = Self {
             is_used,
             command,
+            waiting_links: AtomicUsize::new(0),
             wake,
             links: Mutex::default(),
             flow: Arc::default(),
@@ -79,10 +86,22 @@ impl LaneHandle {
         Ok((Arc::new(handle), commands))
     }
 
-    /// Sends a command to the thread and wakes it. A thread that has ended ignores it.
+    /// Sends a command to the thread and wakes it. A thread that has ended ignores it. A connection is
+    /// closed if too many of them wait.
     pub fn post(&self, command: LaneCommand) {
+        if let LaneCommand::Link(..) = command
+            && self.waiting_links.fetch_add(1, Ordering::SeqCst) >= WAITING_LINKS_MAX
+        {
+            self.take_waiting_link();
+            return;
+        }
         let _ = self.command.send(command);
         self.wake.raise();
+    }
+
+    /// Notes that a connection has left the queue of commands.
+    pub(crate) fn take_waiting_link(&self) {
+        self.waiting_links.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Adds an open link. Closes it instead, and returns `false`, if there is one with the same side
@@ -212,6 +231,23 @@ mod tests {
         let far = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let stream = Arc::new(TcpStream::from(listener.accept().unwrap().0));
         (Link { side, epoch: 7, peer: 1, stream }, far)
+    }
+
+    #[test]
+    fn few_connections_wait_for_a_lane_that_is_busy() {
+        let (handle, commands) = LaneHandle::new(true).unwrap();
+        let post = || {
+            let stream = Arc::into_inner(link(LinkSide::Up).0.stream).unwrap();
+            handle.post(LaneCommand::Link(LinkSide::Up, 7, stream));
+        };
+        (0..2 * WAITING_LINKS_MAX).for_each(|_| post());
+        // Events are no connections.
+        handle.post(LaneCommand::Event(RelayEvent::Fed));
+        let waiting = commands.try_iter().count();
+        assert_eq!(waiting, WAITING_LINKS_MAX + 1);
+        (0..WAITING_LINKS_MAX).for_each(|_| handle.take_waiting_link());
+        post();
+        assert_eq!(commands.try_iter().count(), 1, "there is room again");
     }
 
     #[test]
