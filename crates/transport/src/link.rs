@@ -1,8 +1,9 @@
 //! Links: the connections between neighbours in a copy. In the greeting both ends prove that they
 //! know the copy's secret. Afterwards the link carries frames and blocks.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Purpose, Secret};
 use garland_sys::mptcp::Transport;
@@ -12,6 +13,7 @@ use garland_sys::tcp;
 use crate::greeting::{Credentials, LinkError, introduce};
 use crate::limits;
 use crate::link_pool::LinkPool;
+use crate::timed::Timed;
 
 /// The lane and epoch of a link, which its first frame contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +82,74 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
 }
 
 /// Reads a frame header, and verifies it with the `keys` of its copy. Returns the frame and its
-/// encoded bytes.
-pub fn read_frame(
-    mut stream: impl Read,
+/// encoded bytes. Waits without limit for the first byte, and for the others no longer than
+/// [`limits::FRAME`].
+pub fn read_frame(stream: &TcpStream, keys: &Keys) -> Result<(Frame, [u8; FRAME_LEN]), LinkError> {
+    read_frame_within(stream, keys, limits::FRAME)
+}
+
+fn read_frame_within(
+    mut stream: &TcpStream,
     keys: &Keys,
+    patience: Duration,
 ) -> Result<(Frame, [u8; FRAME_LEN]), LinkError> {
     let mut bytes = [0; FRAME_LEN];
-    stream.read_exact(&mut bytes)?;
+    let arrived = loop {
+        match stream.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            result => break result?,
+        }
+    };
+    if arrived < FRAME_LEN {
+        let rest = Timed::reading(stream, patience).read_exact(&mut bytes[arrived..]);
+        stream.set_read_timeout(None)?;
+        rest?;
+    }
     Ok((Frame::parse(&bytes, keys)?, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc::channel;
+
+    use garland_protocol::Kind;
+    use garland_sys::socket::pair;
+
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::new(&Secret([5; 32]), CopyId([7; 16]))
+    }
+
+    #[test]
+    fn a_frame_that_has_begun_does_not_hold_up_its_lane() {
+        let (near, mut far) = pair().unwrap();
+        let (over, is_over) = channel();
+        far.write_all(&[1]).unwrap();
+        std::thread::spawn(move || {
+            let patience = Duration::from_millis(100);
+            let result = read_frame_within(&near, &keys(), patience).map(|(frame, _)| frame);
+            let is_unlimited = near.read_timeout().unwrap().is_none();
+            over.send((result.map_err(|error| error.to_string()), is_unlimited)).unwrap();
+        });
+        let limit = Duration::from_secs(60);
+        let (result, is_unlimited) = is_over.recv_timeout(limit).expect("it ends by itself");
+        assert!(result.is_err() && is_unlimited, "{result:?}");
+        drop(far);
+    }
+
+    #[test]
+    fn a_frame_in_pieces_is_read_and_its_payload_has_no_limit() {
+        let (near, mut far) = pair().unwrap();
+        let frame = Frame::bare(Kind::End, CopyId([7; 16]), 0, 3);
+        let bytes = frame.to_bytes(&keys());
+        far.write_all(&bytes[..1]).unwrap();
+        let rest = std::thread::spawn(move || far.write_all(&bytes[1..]).map(|()| far));
+        let (read, _) = read_frame(&near, &keys()).unwrap();
+        assert_eq!((read.kind, read.index), (Kind::End, 3));
+        assert_eq!(near.read_timeout().unwrap(), None);
+        drop(rest.join());
+    }
 }
