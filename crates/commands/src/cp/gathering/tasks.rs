@@ -291,12 +291,7 @@ fn stripes(
     }
     let shown = OsStr::from_bytes(here.source).to_string_lossy();
     let set = StripeSet::assemble(&found).map_err(|error| {
-        let mut failure = Failure::nothing(format!("{shown}: {error}"));
-        if let StripeSetError::Several([newer, other]) = &error {
-            let nodes = [newer, other].map(|set| format!("{}:{shown}", set.nodes.join(",")));
-            failure =
-                failure.hint(format!("name the nodes of one copy only: {}", nodes.join(" or ")));
-        }
+        let failure = not_assembled(&shown, &error);
         failures.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
     if !request.args.quiet && set.has_aside(&found) {
@@ -340,6 +335,14 @@ fn stripes(
         policy,
         tally: None,
     })
+}
+
+/// Returns the failure for stripes of the file `shown` that form no file, with what to do.
+fn not_assembled(shown: &str, error: &StripeSetError) -> Failure {
+    let failure = Failure::nothing(format!("{shown}: {error}"));
+    let StripeSetError::Several([newer, other]) = error else { return failure };
+    let nodes = [newer, other].map(|set| format!("{}:{shown}", set.nodes.join(",")));
+    failure.hint(format!("name the nodes of one copy only: {}", nodes.join(" or ")))
 }
 
 /// Returns the name of the directory for a node's files: the node's name without the lab's prefix.
