@@ -2,7 +2,8 @@
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{
-    Accusation, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails, worse,
+    Accusation, Component, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails,
+    worse,
 };
 use serde::Serialize;
 
@@ -158,7 +159,8 @@ pub fn judge(
     let (rates, losses, trips) =
         (rails(Rail::rates), rails(Rail::losses), rails(Rail::round_trips));
     let mut all: Vec<Named> = Vec::new();
-    let mut add = |found: Vec<OnRails>, by| {
+    let mut add = |mut found: Vec<OnRails>, by| {
+        found.retain(|found| !is_of_a_dead_node(found, survey));
         all.extend(found.iter().map(|found| Named::new(found, by, names, survey)));
     };
     // Loss comes first: what loses segments is slow, and more so with some partners than with others.
@@ -177,6 +179,17 @@ pub fn judge(
         Some(BaselineResult { run: baseline.run.clone(), share: share.exp() })
     });
     (naming::once(all, names.len()), compared)
+}
+
+/// Returns whether a fault is that of one pair, of which a node died or stood still: it may have done so
+/// while the pair was measured, and there is no other evidence of a pair.
+fn is_of_a_dead_node(found: &OnRails, survey: &Survey<'_>) -> bool {
+    match &found.accusation.part {
+        Component::Pair(one, other) | Component::OneWay(one, other) => {
+            survey.out[*one].is_some() || survey.out[*other].is_some()
+        }
+        _ => false,
+    }
 }
 
 /// Returns the faults that the matrices of the rails show; parts that are faulty on all rails
