@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use garland_testkit::{Scratch, Wire, random_bytes, random_file};
+use garland_testkit::{Scratch, Wire, random_bytes, random_file, until};
 
 use crate::compare::assert_equal;
 use crate::{await_partial, garland, locals, paths, verdict, write};
@@ -61,14 +61,24 @@ fn a_user_who_gives_up_leaves_whole_files_only() {
     let garland = garland(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["--json", "-r", "t", "local[1-3]:/"]);
     await_partial(&scratch.root("local3").join("t/5"));
+    // Small files are written by other threads than a large one, and other nodes may be later.
+    let before = scratch.root("local3").join("t/4/994");
+    until("what came before", || before.exists());
     copy.process().interrupt();
     let result = copy.end().with_code(130).json();
+    assert_eq!(verdict(&result, "local3"), ("failed", "interrupted"));
     for node in locals(3) {
-        assert_eq!(verdict(&result, &node), ("failed", "interrupted"));
         let copied = scratch.root(&node).join("t");
-        assert!(copied.join("4/994").exists(), "what came before is there");
-        assert_part(&scratch.path("t"), &copied);
+        // The copies share a wire: on a busy machine one may be done when another one has begun.
+        match verdict(&result, &node) {
+            ("ok", "") => assert_equal(&scratch.path("t"), &copied),
+            told => {
+                assert_eq!(told, ("failed", "interrupted"));
+                assert_part(&scratch.path("t"), &copied);
+            }
+        }
     }
+    assert!(before.exists(), "what came before is there");
     scratch.assert_nothing_left();
 }
 
