@@ -107,6 +107,7 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     println!("memory of the head: {} bytes, before {}", beside.memory, before.memory);
     assert!(beside.memory < before.memory + HEAD_MORE_MAX, "the head grows");
     for agent in &agents {
+        assert!(agent.peak_memory() > 0, "{} has ended", agent.command);
         let memory = agent.peak_memory().saturating_sub(agent.memory_of_files());
         println!("memory of an agent: {memory} bytes");
         assert!(memory < AGENT_MAX, "{} has had {memory} bytes", agent.command);
