@@ -164,6 +164,12 @@ impl Agent {
         farm_node.map(|node| Grant::farm_node(&node.name)).or_else(|| self.members.grant(key))
     }
 
+    /// Returns whether the owner of `key` may do at present what `grant` says, and nothing else: the key
+    /// may have been changed since.
+    pub fn still_grants(&self, key: &PublicKey, grant: &Grant) -> bool {
+        self.grant(key).as_ref() == Some(grant)
+    }
+
     /// Logs a refused connection, unless the agent has logged 100 of them already.
     pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
         const LINES: usize = 100;

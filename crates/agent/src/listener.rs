@@ -176,7 +176,7 @@ fn attend(
     let mut open = agent.open.lock();
     // The key may have been changed since the greeting began. Whoever changes keys looks at the open
     // sessions afterwards, under this lock.
-    if agent.grant(&key).as_ref() != Some(&grant) {
+    if !agent.still_grants(&key, &grant) {
         return Err(ChannelError::Refused.into());
     }
     match (open.get(&(key, id)), arrived) {

@@ -74,8 +74,7 @@ impl Agent {
     /// with them their connections for files.
     fn end_sessions_of_strangers(&self) {
         let is_stranger = |key: &PublicKey, session: &Session| {
-            session.grant().role == Role::Member
-                && self.grant(key).as_ref() != Some(session.grant())
+            session.grant().role == Role::Member && !self.still_grants(key, session.grant())
         };
         let open = self.open.lock();
         let strangers = open.iter().filter(|((key, _), session)| is_stranger(key, session));
@@ -101,7 +100,7 @@ impl Agent {
         let mut mounts = files::Mounts::new(self);
         while let Ok(Event::Order(order)) = given.recv() {
             // The key may have been changed after the order was admitted.
-            if self.grant(&session.caller.key).as_ref() != Some(session.grant()) {
+            if !self.still_grants(&session.caller.key, session.grant()) {
                 break;
             }
             match order.into_order() {

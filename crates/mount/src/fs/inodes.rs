@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use garland_protocol::Attr;
+use garland_protocol::{Attr, FileKind};
 use garland_sys::sync::{Mutex, MutexGuard};
 
 use super::inode::{Inode, Key, OF_FILES};
@@ -55,7 +55,7 @@ impl Inodes {
         inode.look_up();
         // A node may show a directory within itself: one that is bound there, or none that there is. Its
         // path stays the one that leads to it from outside.
-        if !above.is_below(&inode) {
+        if attr.kind != FileKind::Folder || !above.is_below(&inode) {
             inode.set_name(above, name);
             table.by_name.insert((above.number, name.to_vec()), Arc::clone(&inode));
         }
@@ -128,8 +128,6 @@ impl Inodes {
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::FileKind;
-
     use super::*;
 
     fn attr(inode: u64) -> Attr {
@@ -171,17 +169,20 @@ mod tests {
 
     #[test]
     fn a_directory_within_itself_keeps_its_path_from_outside() {
-        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
-        let folder = inodes.tell(&root, b"a", &attr(1));
-        let below = inodes.tell(&folder, b"b", &attr(2));
-        assert!(Arc::ptr_eq(&inodes.tell(&folder, b"b", &attr(1)), &folder));
-        assert!(Arc::ptr_eq(&inodes.tell(&below, b"c", &attr(1)), &folder));
+        let inodes = Inodes::default();
+        let root = Inode::root(16, 0);
+        let a_folder = |inode| Attr { kind: FileKind::Folder, ..attr(inode) };
+        let folder = inodes.tell(&root, b"a", &a_folder(1));
+        let below = inodes.tell(&folder, b"b", &a_folder(2));
+        assert!(Arc::ptr_eq(&inodes.tell(&folder, b"b", &a_folder(1)), &folder));
+        assert!(Arc::ptr_eq(&inodes.tell(&below, b"c", &a_folder(1)), &folder));
         assert_eq!((folder.path().unwrap(), below.path().unwrap()), (b"a".into(), b"a/b".into()));
     }
 
     #[test]
     fn a_path_that_is_too_long_is_none() {
-        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        let inodes = Inodes::default();
+        let root = Inode::root(16, 0);
         let mut folder = Arc::clone(&root);
         for depth in 1..=17 {
             assert!(folder.path().is_some());
