@@ -31,7 +31,7 @@ impl Agent {
         let root = scratch.path("root");
         fs::create_dir(&root).expect("it can be made");
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
-        let hand = HandAgent::start(&garland, &hex(&controller.public), &root, &[]);
+        let hand = HandAgent::start(&garland, &["--controller", &hex(&controller.public)], &root);
         Self { hand, controller, root }
     }
 

@@ -20,15 +20,15 @@ pub struct HandAgent {
 }
 
 impl HandAgent {
-    /// Starts an agent that obeys the controller with the public key `key` (hexadecimal), and whose
-    /// files are confined to `root`. `more` are further arguments.
+    /// Starts an agent whose files are confined to `root`. `serves` are the arguments that say whom it
+    /// serves: `--controller` and its public key (hexadecimal), or `--farm` and its file.
     ///
     /// # Panics
     /// When the agent does not print its ready line.
     #[must_use]
-    pub fn start(garland: &Garland<'_>, key: &str, root: &Path, more: &[&str]) -> Self {
-        let mut command = garland.command(&["agent", "--controller", key, "--root"]);
-        command.arg(root).args(more);
+    pub fn start(garland: &Garland<'_>, serves: &[&str], root: &Path) -> Self {
+        let mut command = garland.command(&["agent"]);
+        command.args(serves).arg("--root").arg(root);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("garland can be started");
         let input = child.stdin.take();

@@ -60,10 +60,10 @@ source = \"a test\"
 [topology]
 shape = \"switch\"
 nodes = 2
-rate = \"100mbit\"
+rate = \"25mbit\"
 [job]
 kind = \"broadcast\"
-bytes = \"20MB\"
+bytes = \"5MB\"
 receivers = [2]
 steps = [\"pipes\"]
 [[job.condition]]
@@ -81,7 +81,7 @@ reason = \"a test\"
 [[published]]
 receivers = 2
 seconds = \"2.5 - 3.1\"
-rate = \"8 - 6.4\"
+rate = \"2 - 1.6\"
 ";
 
 /// Wires allow what they are; so near to it is nobody with a file this small.

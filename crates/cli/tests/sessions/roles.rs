@@ -543,7 +543,8 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     assert!(!marker.exists());
 }
 
-/// Starts an agent that serves a node of a farm, beside a controller that nobody is.
+/// Starts an agent that serves a node of a farm. As a farm's window it has no controller, so that it does
+/// not wait for one and lasts as long as its launcher.
 pub(super) fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent, KeyPair) {
     let (root, keys) = (scratch.path("root"), KeyPair::generate());
     write(&root, "jobs/in", "input");
@@ -555,8 +556,7 @@ pub(super) fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent
     let file = scratch.path("files.access");
     fs::write(&file, access.to_bytes()).expect("it is written");
     let file = file.to_str().expect("a path of text");
-    let nobody: String = [1; 32].map(|byte: u8| format!("{byte:02x}")).concat();
-    (HandAgent::start(garland, &nobody, &root, &["--farm", file]), keys)
+    (HandAgent::start(garland, &["--farm", file], &root), keys)
 }
 
 fn write(root: &Path, path: &str, content: &str) {
