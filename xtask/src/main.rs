@@ -43,6 +43,8 @@ usage: cargo xtask <chore>
                       may be called slow, detached or tried on the side (default: 200 copies)
   soak hostile        ten minutes of random orders, requests and bytes by peers with keys of all roles,
                       beside copies
+  soak rsync [--rounds N] [--seed S] [--round R]  random trees with random options on eight file
+                      systems, beside rsync: no difference may be left (default: 1250 rounds on each)
   soak mount          test mounts for ten minutes and more while agents are killed
   truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
                       program: how many explanations name them (default: 60 runs)
@@ -90,6 +92,9 @@ fn main() -> ExitCode {
         }
         "soak" if rest.first().is_some_and(|word| word == "healthy") => {
             guard::chore(|| ci::soak_healthy(root, &rest[1..]))
+        }
+        "soak" if rest.first().is_some_and(|word| word == "rsync") => {
+            guard::chore(|| ci::soak_rsync(root, &rest[1..]))
         }
         "truth" if rest.first().is_some_and(|word| word == "suggest") => {
             guard::chore(|| ci::truth_suggest(root, &rest[1..]))

@@ -17,6 +17,14 @@ pub type Need = (&'static str, &'static str);
 /// What the soak with hostile peers needs besides: it names every file that a process opens.
 pub const HOSTILE: &[Need] = &[("fatrace", "fatrace")];
 
+/// What the comparison with rsync needs besides: it makes file systems.
+pub const RSYNC: &[Need] = &[
+    ("xfsprogs", "/usr/sbin/mkfs.xfs"),
+    ("btrfs-progs", "/usr/sbin/mkfs.btrfs"),
+    ("exfatprogs", "/usr/sbin/mkfs.exfat"),
+    ("exfat-fuse", "/usr/sbin/mount.exfat-fuse"),
+];
+
 /// The packages that the tests need: tools of labs, and launchers and tools that Garland works with.
 pub const TESTS: &[Need] = &[
     ("iproute2", "ip"),

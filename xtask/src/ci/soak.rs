@@ -23,6 +23,9 @@ const FUZZ_S: u32 = 60;
 /// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
 
+/// Random trees that are copied beside rsync, on each of eight file systems; in a single test run they are 40.
+const RSYNC_ROUNDS: u64 = 1250;
+
 /// Networks of `truth suggest`.
 const SUGGESTIONS: u64 = 20;
 
@@ -50,6 +53,7 @@ const HEALTHY_COPIES: u64 = 200;
 /// If a round fails; the error contains the variables to run it again.
 pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
     steps::setup(root)?;
+    packages::install(packages::RSYNC)?;
     let watch = Watch::start();
     let mut round = 0_u32;
     while round == 0 || watch.read().as_secs() < minutes * 60 {
@@ -89,6 +93,25 @@ pub(crate) fn soak_hostile(root: &Path) -> Result<()> {
     packages::install(packages::HOSTILE)?;
     let mut command = printing(root, "garland", "sessions");
     command.arg("hostile::").env("GARLAND_SOAK", seed().to_string());
+    steps::watched(&mut command)
+}
+
+/// Copies random trees with random options on eight file systems, beside rsync, and demands that no
+/// difference is left: `soak rsync [--rounds N] [--seed S] [--round R]`.
+///
+/// # Errors
+/// If an argument is wrong, a difference was found, or a package cannot be installed.
+pub(crate) fn soak_rsync(root: &Path, args: &[String]) -> Result<()> {
+    let [rounds, given, round] = numbers(args, ["--rounds", "--seed", "--round"])
+        .context("usage: cargo xtask soak rsync [--rounds N] [--seed S] [--round R]")?;
+    packages::install(packages::TESTS)?;
+    packages::install(packages::RSYNC)?;
+    let mut command = printing(root, "garland", "rsync");
+    command.env("GARLAND_RSYNC_ROUNDS", rounds.unwrap_or(RSYNC_ROUNDS).to_string());
+    command.env("GARLAND_SOAK", given.unwrap_or(seed().into()).to_string());
+    if let Some(round) = round {
+        command.env("GARLAND_RSYNC_ROUND", round.to_string());
+    }
     steps::watched(&mut command)
 }
 
@@ -212,12 +235,13 @@ fn profile() -> (&'static str, String) {
 }
 
 /// Returns the environment variables of a round.
-fn variables(seed: u32) -> [(&'static str, String); 8] {
+fn variables(seed: u32) -> [(&'static str, String); 9] {
     [
         ("PROPTEST_CASES", CASES.to_string()),
         ("GARLAND_SOAK", seed.to_string()),
         ("GARLAND_SIM_SEEDS", format!("{seed}+{COPIES}")),
         ("GARLAND_WIRES_RUNS", HEALTHY.to_string()),
+        ("GARLAND_RSYNC_ROUNDS", RSYNC_ROUNDS.to_string()),
         ("GARLAND_EXPLAIN", "all".to_owned()),
         ("GARLAND_FUZZ_SECONDS", FUZZ_S.to_string()),
         // A number that wraps would only seem to be right.

@@ -6,8 +6,9 @@ use thiserror::Error;
 /// not (`-` and a space mean the former). A pattern without a slash inside matches names in any
 /// directory; one with a slash inside, or with `**`, matches the last components of paths. A
 /// leading slash anchors it to the top of the tree, a trailing slash restricts it to directories.
-/// `*` and `?` match anything but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one
-/// byte; a backslash quotes the next byte.
+/// `*` and `?` match anything but a slash, `**` matches anything, `[a-z]`, `[!a-z]` and `[[:alpha:]]` match
+/// one byte; a backslash quotes the next byte, unless the pattern has none of these. `**/x` also matches `x`
+/// at the top, and `x/***` the directory `x` with everything in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
@@ -17,6 +18,10 @@ pub struct Pattern {
     directories_only: bool,
     /// Whether the pattern is matched against paths instead of names.
     path: bool,
+    /// Whether it begins with `**`, which matches the slash that no path begins with, too.
+    deep_first: bool,
+    /// Whether it ends in `/***`, so that a directory is matched as if its path ended in a slash.
+    with_directory: bool,
 }
 
 /// The error for an invalid pattern.
@@ -28,6 +33,11 @@ pub enum PatternError {
     /// The bracket at this byte offset is not closed.
     #[error("the bracket at byte {0} is not closed")]
     Open(usize),
+    /// The class at this byte offset is unknown.
+    #[error(
+        "the class at byte {0} is unknown; [:alpha:], [:digit:], [:upper:] and others are known"
+    )]
+    Class(usize),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +57,7 @@ impl Pattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// If the pattern is empty, or a bracket is not closed.
+    /// If the pattern is empty, a bracket is not closed, or a class is unknown.
     pub fn parse(text: &[u8]) -> Result<Self, PatternError> {
         let included = text.strip_prefix(b"+ ");
         let bare = included.or_else(|| text.strip_prefix(b"- ")).unwrap_or(text);
@@ -58,11 +68,24 @@ impl Pattern {
         if inner.is_empty() {
             return Err(PatternError::Empty);
         }
-        let tokens = tokens(inner)?;
+        let has_wildcards = inner.iter().any(|byte| b"*?[".contains(byte));
+        let tokens = if has_wildcards {
+            tokens(inner)?
+        } else {
+            inner.iter().copied().map(Token::Byte).collect()
+        };
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
-        let (text, includes) = (text.to_vec(), included.is_some());
-        Ok(Self { text, includes, tokens, anchored, directories_only, path })
+        Ok(Self {
+            text: text.to_vec(),
+            includes: included.is_some(),
+            deep_first: tokens.first() == Some(&Token::Deep) && !anchored,
+            with_directory: inner.ends_with(b"/***"),
+            tokens,
+            anchored,
+            directories_only,
+            path,
+        })
     }
 
     /// Returns whether `path` is skipped: the first of `patterns` that matches it decides, and a path
@@ -82,6 +105,15 @@ impl Pattern {
         if self.directories_only && !is_directory {
             return false;
         }
+        if self.deep_first || self.with_directory && is_directory {
+            let first: &[u8] = if self.deep_first { b"/" } else { b"" };
+            let last: &[u8] = if self.with_directory && is_directory { b"/" } else { b"" };
+            return self.matches_path(&[first, path, last].concat());
+        }
+        self.matches_path(path)
+    }
+
+    fn matches_path(&self, path: &[u8]) -> bool {
         if self.anchored {
             return self.fits(path);
         }
@@ -139,7 +171,7 @@ fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
         tokens.push(match byte {
             b'?' => Token::Any,
             b'*' if text.get(at) == Some(&b'*') => {
-                at += 1;
+                at += text[at..].iter().take_while(|byte| **byte == b'*').count();
                 Token::Deep
             }
             b'*' => Token::Star,
@@ -161,11 +193,25 @@ fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     let none = matches!(text.get(*at), Some(b'!' | b'^'));
     *at += usize::from(none);
     let mut ranges = Vec::new();
-    loop {
-        let byte = *text.get(*at).ok_or(PatternError::Open(open))?;
+    let next = |at: &mut usize| {
         *at += 1;
+        text.get(*at - 1).copied().ok_or(PatternError::Open(open))
+    };
+    loop {
+        let mut byte = next(at)?;
         if byte == b']' && !ranges.is_empty() {
             return Ok(Token::Set(ranges, none));
+        }
+        let rest = &text[*at..];
+        if byte == b'[' && rest.starts_with(b":") {
+            let end =
+                rest.windows(2).position(|two| two == b":]").ok_or(PatternError::Open(open))?;
+            ranges.extend(class(&rest[1..end.max(1)]).ok_or(PatternError::Class(*at - 1))?);
+            *at += end + 2;
+            continue;
+        }
+        if byte == b'\\' {
+            byte = next(at)?;
         }
         match (text.get(*at), text.get(*at + 1)) {
             (Some(b'-'), Some(&high)) if high != b']' => {
@@ -175,6 +221,25 @@ fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
             _ => ranges.push((byte, byte)),
         }
     }
+}
+
+/// Returns the bytes of a class of POSIX, in the locale C.
+fn class(name: &[u8]) -> Option<&'static [(u8, u8)]> {
+    Some(match name {
+        b"alnum" => &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')],
+        b"alpha" => &[(b'A', b'Z'), (b'a', b'z')],
+        b"blank" => &[(b' ', b' '), (b'\t', b'\t')],
+        b"cntrl" => &[(0, 31), (127, 127)],
+        b"digit" => &[(b'0', b'9')],
+        b"graph" => &[(b'!', b'~')],
+        b"lower" => &[(b'a', b'z')],
+        b"print" => &[(b' ', b'~')],
+        b"punct" => &[(b'!', b'/'), (b':', b'@'), (b'[', b'`'), (b'{', b'~')],
+        b"space" => &[(b'\t', b'\r'), (b' ', b' ')],
+        b"upper" => &[(b'A', b'Z')],
+        b"xdigit" => &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')],
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -202,6 +267,16 @@ mod tests {
             ("[]x]", "]"),
             ("\\*", "*"),
             ("**/x", "a/b/x"),
+            ("**/x", "x"),
+            ("dir/***", "dir/"),
+            ("dir/***", "a/dir/b/c"),
+            ("/dir/***", "dir/b"),
+            ("**/dir/***", "dir/"),
+            ("[[:upper:][:digit:]]", "B"),
+            ("[^[:upper:]]", "b"),
+            ("[a\\]]", "]"),
+            ("x\\y", "x\\y"),
+            ("x\\y*", "xyz"),
         ];
         for (pattern, path) in meant {
             assert!(means(pattern, path), "{pattern} means {path}");
@@ -216,6 +291,11 @@ mod tests {
             ("?", "ab"),
             ("[!a-c]", "a"),
             ("\\*", "a"),
+            ("dir/***", "dir"),
+            ("/dir/***", "a/dir/"),
+            ("dir/**", "dir/"),
+            ("[[:upper:]]", "b"),
+            ("x\\y", "xy"),
         ];
         for (pattern, path) in not {
             assert!(!means(pattern, path), "{pattern} doesn't mean {path}");
@@ -250,5 +330,8 @@ mod tests {
         assert_eq!(Pattern::parse(b""), Err(PatternError::Empty));
         assert_eq!(Pattern::parse(b"/"), Err(PatternError::Empty));
         assert_eq!(Pattern::parse(b"a[b"), Err(PatternError::Open(1)));
+        assert_eq!(Pattern::parse(b"a[\\"), Err(PatternError::Open(1)));
+        assert_eq!(Pattern::parse(b"a[[:upper:"), Err(PatternError::Open(1)));
+        assert_eq!(Pattern::parse(b"a[[:other:]]"), Err(PatternError::Class(2)));
     }
 }

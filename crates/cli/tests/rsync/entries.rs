@@ -1,0 +1,183 @@
+//! What lies below a folder, and how two of them differ.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::disks::Disk;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Folder,
+    File,
+    Link,
+}
+
+/// An entry of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: Kind,
+    /// A file's bytes, or a link's target.
+    content: Vec<u8>,
+    mode: u32,
+    owner: [u32; 2],
+    time_s: i64,
+    time_ns: i64,
+    xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    inode: u64,
+}
+
+pub type Entries = BTreeMap<PathBuf, Entry>;
+
+/// Reads all entries below `top`, and `top` itself as an empty path.
+pub fn read(top: &Path) -> Entries {
+    let mut found = BTreeMap::new();
+    if top.exists() {
+        walk(top, Path::new(""), &mut found);
+    }
+    found
+}
+
+fn walk(top: &Path, inner: &Path, found: &mut Entries) {
+    let path = if inner.as_os_str().is_empty() { top.to_owned() } else { top.join(inner) };
+    let stat = path.symlink_metadata().unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let kind = match stat {
+        _ if stat.is_dir() => Kind::Folder,
+        _ if stat.is_symlink() => Kind::Link,
+        _ => Kind::File,
+    };
+    let content = match kind {
+        Kind::Folder => Vec::new(),
+        Kind::Link => fs::read_link(&path).expect("a link").into_os_string().into_vec(),
+        Kind::File => fs::read(&path).unwrap_or_else(|error| panic!("{path:?}: {error}")),
+    };
+    let entry = Entry {
+        kind,
+        content,
+        mode: stat.mode(),
+        owner: [stat.uid(), stat.gid()],
+        time_s: stat.mtime(),
+        time_ns: stat.mtime_nsec(),
+        xattrs: xattrs(&path),
+        inode: stat.ino(),
+    };
+    found.insert(inner.to_owned(), entry);
+    if stat.is_dir() {
+        for entry in fs::read_dir(&path).unwrap_or_else(|error| panic!("{path:?}: {error}")) {
+            walk(top, &inner.join(entry.expect("it can be listed").file_name()), found);
+        }
+    }
+}
+
+fn xattrs(path: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut names = vec![0; 4096];
+    let Ok(length) = rustix::fs::llistxattr(path, &mut names[..]) else { return BTreeMap::new() };
+    names.truncate(length);
+    let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let value = |name: &[u8]| {
+        let mut value = vec![0; 4096];
+        let name = OsString::from_vec(name.to_vec());
+        let length = rustix::fs::lgetxattr(path, name, &mut value[..]).unwrap_or(0);
+        value.truncate(length);
+        value
+    };
+    names.map(|name| (name.to_vec(), value(name))).collect()
+}
+
+/// Returns the paths at which one of both has a folder, and the other one something else.
+pub fn obstacles(source: &Entries, before: &Entries) -> Vec<PathBuf> {
+    let is_obstacle = |(path, entry): &(&PathBuf, &Entry)| {
+        let there = before.get(*path).map(|before| before.kind);
+        there.is_some_and(|there| (there == Kind::Folder) != (entry.kind == Kind::Folder))
+    };
+    source.iter().filter(is_obstacle).map(|(path, _)| path.clone()).collect()
+}
+
+/// What is compared, apart from which entries there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    pub disk: Disk,
+    pub xattrs: bool,
+    /// Whether some paths are excluded.
+    pub some_stay: bool,
+}
+
+/// Returns how what Garland left differs from what rsync left and from the source, in words.
+pub fn differences(
+    source: &Entries,
+    rsync: &Entries,
+    ours: &Entries,
+    what: Compared,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in rsync.keys().filter(|path| !ours.contains_key(*path)) {
+        found.push(format!("{path:?} is missing"));
+    }
+    for (path, ours) in ours {
+        let Some(theirs) = rsync.get(path) else {
+            found.push(format!("{path:?} is too many"));
+            continue;
+        };
+        // A folder that only destinations have has the time of the last removal in it.
+        let has_time = source.contains_key(path) || ours.kind != Kind::Folder;
+        let source = source.get(path).unwrap_or(theirs);
+        let mut check = |is_same: bool, name: &str| {
+            if !is_same {
+                let [ours, theirs, source] = [ours, theirs, source].map(Entry::in_words);
+                found.push(format!("{name} of {path:?}:\n {ours}\n {theirs}\n {source}"));
+            }
+        };
+        let any = |same: fn(&Entry, &Entry) -> bool| same(ours, theirs) || same(ours, source);
+        check(any(|one, other| one.kind == other.kind), "kind");
+        check(any(|one, other| one.content == other.content), "content");
+        // rsync changes a file in its place, also if an excluded path is another name of it.
+        if what.some_stay && rsync.values().filter(|other| other.inode == theirs.inode).count() > 1
+        {
+            continue;
+        }
+        check(!has_time || any(|one, other| one.time_s == other.time_s), "time");
+        if what.disk.keeps_modes() {
+            check(any(|one, other| one.mode == other.mode), "mode");
+            check(any(|one, other| one.owner == other.owner), "owner");
+        }
+        if what.xattrs && what.disk.keeps_modes() {
+            check(any(|one, other| one.xattrs == other.xattrs), "attributes");
+        }
+    }
+    if !what.some_stay {
+        found.extend(other_links(source, ours));
+    }
+    found
+}
+
+impl Entry {
+    fn in_words(&self) -> String {
+        let start = String::from_utf8_lossy(&self.content[..self.content.len().min(24)]);
+        let Self { mode, owner, time_s, time_ns, xattrs, .. } = self;
+        let length = self.content.len();
+        format!(
+            "mode {mode:o}, owner {owner:?}, time {time_s}.{time_ns:09}, {length} B {start:?}, {xattrs:?}"
+        )
+    }
+}
+
+/// Files that are one in the source and not at the destination, and the reverse.
+fn other_links(source: &Entries, ours: &Entries) -> Vec<String> {
+    let files: Vec<(&PathBuf, u64, u64)> = source
+        .iter()
+        .filter(|(_, entry)| entry.kind == Kind::File)
+        .filter_map(|(path, entry)| Some((path, entry.inode, ours.get(path)?.inode)))
+        .collect();
+    let mut found = Vec::new();
+    for (at, one) in files.iter().enumerate() {
+        for other in &files[at + 1..] {
+            if (one.1 == other.1) != (one.2 == other.2) {
+                found.push(format!("links of {:?} and {:?}", one.0, other.0));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,223 @@
+//! Random trees, and random changes of them.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use garland_testkit::{Chance, random_bytes};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, setxattr, utimensat};
+
+use crate::disks::Disk;
+
+/// Names that every file system takes.
+const PLAIN: [&[u8]; 10] =
+    [b"a", b"b", b"c.o", b"d", b"e", b"f", b"x y", b"-rf", b"...", b"\xc3\xa9"];
+
+/// Names that those of Linux take, too.
+const ODD: [&[u8]; 7] = [b"A", b"\n", b"\xff\xfe", b"x\\y", b"?*[a]", b"a:b", &[b'n'; 255]];
+
+/// The most entries that a folder of a new tree gets.
+const ENTRIES_MAX: u64 = 9;
+
+/// A place where entries come and go.
+pub struct Maker<'a> {
+    pub top: &'a Path,
+    pub disk: Disk,
+    pub chance: &'a mut Chance,
+}
+
+impl Maker<'_> {
+    /// Makes a tree at `top`, which is new.
+    pub fn make(&mut self) {
+        fs::create_dir(self.top).expect("it can be made");
+        self.fill(self.top, 0);
+        self.give_time(self.top);
+    }
+
+    fn fill(&mut self, folder: &Path, depth: u64) {
+        for _ in 0..self.chance.below(ENTRIES_MAX) {
+            let path = folder.join(self.name());
+            if path.symlink_metadata().is_err() {
+                self.entry(&path, depth);
+            }
+        }
+    }
+
+    fn name(&mut self) -> &'static OsStr {
+        let is_odd = self.disk.takes_any_name() && self.chance.below(4) == 0;
+        OsStr::from_bytes(if is_odd { self.chance.pick(&ODD) } else { self.chance.pick(&PLAIN) })
+    }
+
+    /// Makes an entry of a random kind.
+    fn entry(&mut self, path: &Path, depth: u64) {
+        let has_links = self.disk.has_links();
+        match self.chance.below(10) {
+            0..=1 if depth < 3 => {
+                fs::create_dir(path).expect("it can be made");
+                self.fill(path, depth + 1);
+            }
+            2 if has_links => symlink(self.name(), path).expect("it can be made"),
+            3 if has_links && self.hard_link(path) => return,
+            _ => self.write(path),
+        }
+        self.give_all(path);
+    }
+
+    /// Makes `path` another name of a file, if there is one.
+    fn hard_link(&mut self, path: &Path) -> bool {
+        self.any(|stat| stat.is_file()).is_some_and(|file| fs::hard_link(file, path).is_ok())
+    }
+
+    fn length(&mut self) -> u64 {
+        match self.chance.below(20) {
+            0..=3 => 0,
+            4..=15 => self.chance.below(5000),
+            16..=18 => self.chance.below(100_000),
+            _ => self.chance.below(3_000_000),
+        }
+    }
+
+    fn write(&mut self, path: &Path) {
+        let length = self.length();
+        let bytes = random_bytes(length as usize, self.chance.below(u64::MAX));
+        fs::write(path, bytes).expect("it can be written");
+        if self.chance.below(8) == 0 {
+            let more = self.chance.below(300_000);
+            let file = File::options().write(true).open(path).expect("it can be written");
+            file.set_len(length + more).expect("a hole has room");
+        }
+    }
+
+    /// Gives an entry a mode, an owner, a time and perhaps attributes.
+    fn give_all(&mut self, path: &Path) {
+        let is_link = path.is_symlink();
+        if garland_sys::process::user_id() == 0 && self.chance.below(4) == 0 {
+            let owner = |chance: &mut Chance| Some(chance.pick(&[0, 1, 1234, 65_534]));
+            let user = owner(self.chance);
+            lchown(path, user, owner(self.chance)).expect("root may");
+        }
+        if !is_link && self.chance.below(3) == 0 {
+            let modes = [0o644, 0o600, 0o755, 0o700, 0o444, 0o4755, 0o2770, 0o1777, 0o711];
+            let mode = Permissions::from_mode(self.chance.pick(&modes));
+            fs::set_permissions(path, mode).expect("its owner may");
+        }
+        if !is_link && self.disk.keeps_modes() && self.chance.below(6) == 0 {
+            self.give_attribute(path);
+        }
+        self.give_time(path);
+    }
+
+    fn give_attribute(&mut self, path: &Path) {
+        let name = self.chance.pick(&["user.a", "user.b", "trusted.c"]);
+        let value = random_bytes(self.chance.below(200) as usize, 3);
+        setxattr(path, name, &value, XattrFlags::empty()).expect("its owner may");
+    }
+
+    /// Gives a time whose seconds no other entry has had.
+    fn give_time(&mut self, path: &Path) {
+        let seconds = match self.chance.below(12) {
+            0 if self.disk.keeps_modes() => -(self.chance.below(1 << 30) as i64),
+            _ => self.chance.below(1 << 31) as i64,
+        };
+        set_time(path, seconds, self.chance.below(1_000_000_000) as i64);
+    }
+
+    /// Changes the tree a little, in one to five places.
+    pub fn change(&mut self) {
+        for _ in 0..=self.chance.below(5) {
+            self.change_one();
+        }
+    }
+
+    fn change_one(&mut self) {
+        let Some(path) = self.any(|_| true) else {
+            return;
+        };
+        let stat = path.symlink_metadata().expect("it was there");
+        match self.chance.below(10) {
+            0 | 1 => {
+                let folder = self.any(|stat| stat.is_dir()).unwrap_or_else(|| self.top.to_owned());
+                let new = folder.join(self.name());
+                if new.symlink_metadata().is_err() {
+                    self.entry(&new, 2);
+                }
+            }
+            2 => remove(&path),
+            3 => {
+                let new = path.with_file_name(self.name());
+                if new.symlink_metadata().is_err() {
+                    fs::rename(&path, new).expect("it can be renamed");
+                }
+            }
+            4 if !stat.is_dir() => {
+                // Another kind, but neither was nor is it a directory.
+                remove(&path);
+                self.entry(&path, u64::MAX);
+            }
+            5 if stat.is_file() => self.deceive(&path, &stat),
+            6 if stat.is_file() => {
+                let file = File::options().append(true).open(&path).expect("it can be written");
+                file.write_all_at(b"more", stat.len()).expect("it can be written");
+                self.give_time(&path);
+            }
+            7 if stat.is_file() => {
+                self.write(&path);
+                self.give_all(&path);
+            }
+            _ => self.give_all(&path),
+        }
+    }
+
+    /// Changes a byte of a file and gives it its time again.
+    fn deceive(&mut self, path: &Path, stat: &fs::Metadata) {
+        let mut bytes = fs::read(path).expect("it can be read");
+        let at = self.chance.below(bytes.len() as u64) as usize;
+        let Some(byte) = bytes.get_mut(at) else {
+            return;
+        };
+        *byte ^= 1;
+        // A file of its own, so that other names of a destination's file keep what they have.
+        let new = path.with_file_name(".new");
+        fs::copy(path, &new).expect("it can be copied");
+        fs::write(&new, bytes).expect("it can be written");
+        if self.disk.keeps_modes() {
+            lchown(&new, Some(stat.uid()), Some(stat.gid())).expect("it was so before");
+        }
+        fs::set_permissions(&new, stat.permissions()).expect("its owner may");
+        set_time(&new, stat.mtime(), stat.mtime_nsec());
+        fs::rename(new, path).expect("it can be renamed");
+    }
+
+    /// Returns one of the entries that are `wanted`, the same one in equal trees.
+    fn any(&mut self, wanted: impl Fn(&fs::Metadata) -> bool) -> Option<PathBuf> {
+        let mut found = Vec::new();
+        collect(self.top, &mut found);
+        found.retain(|path| path.symlink_metadata().is_ok_and(|stat| wanted(&stat)));
+        found.sort();
+        (!found.is_empty())
+            .then(|| found.swap_remove(self.chance.below(found.len() as u64) as usize))
+    }
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect(&entry.path(), found);
+        }
+        found.push(entry.path());
+    }
+}
+
+fn remove(path: &Path) {
+    let is_folder = path.symlink_metadata().is_ok_and(|stat| stat.is_dir());
+    let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.expect("it can be removed");
+}
+
+fn set_time(path: &Path, tv_sec: i64, tv_nsec: i64) {
+    let time = Timespec { tv_sec, tv_nsec };
+    let times = Timestamps { last_access: time, last_modification: time };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).expect("its owner may");
+}
