@@ -36,11 +36,12 @@ pub struct Choice {
 }
 
 impl Choice {
-    pub fn draw(chance: &mut Chance, contents_only: bool) -> Self {
+    /// Draws those that may differ between the copies of a round.
+    pub fn draw(chance: &mut Chance) -> Self {
         let number = if chance.below(4) == 0 { 1 + chance.below(2) } else { 0 };
         Self {
-            contents_only,
-            hard_links: chance.below(2) == 0,
+            contents_only: false,
+            hard_links: false,
             checksum: chance.below(4) == 0,
             delete: chance.below(2) == 0,
             xattrs: chance.below(4) == 0,

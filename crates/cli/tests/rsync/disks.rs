@@ -47,7 +47,10 @@ impl Disk {
                 "mkdir o && mount -t tmpfs o o && mkdir o/l o/u o/w && \
                  mount -t overlay -o lowerdir=o/l,upperdir=o/u,workdir=o/w o \"$0\""
             }
-            Self::Exfat => "mkfs.exfat -q i && mount.exfat-fuse i \"$0\"",
+            Self::Exfat => {
+                "mkfs.exfat i && loop=$(losetup --find --show i) && \
+                 mount.exfat-fuse \"$loop\" \"$0\"; losetup --detach \"$loop\""
+            }
             Self::Ntfs => "mkntfs -F -Q -q i && ntfs-3g i \"$0\"",
         };
         let script = format!("truncate -s 1G i && {script}");
@@ -72,6 +75,7 @@ pub fn in_own_mounts(name: &str, disk: Disk, test: impl FnOnce(&Scratch)) {
             test(&scratch);
             let unmounted = Command::new("umount").arg(&at).status();
             assert!(unmounted.is_ok_and(|status| status.success()), "{disk:?} is busy");
+            scratch.assert_nobody_left();
         }
         Ok(_) => {}
         Err(_) => {

@@ -122,7 +122,8 @@ pub fn differences(
             continue;
         };
         // A folder that only destinations have has the time of the last removal in it.
-        let has_time = source.contains_key(path) || ours.kind != Kind::Folder;
+        let is_sent = source.contains_key(path);
+        let has_time = is_sent || ours.kind != Kind::Folder;
         let source = source.get(path).unwrap_or(theirs);
         let mut check = |is_same: bool, name: &str| {
             if !is_same {
@@ -133,8 +134,9 @@ pub fn differences(
         let any = |same: fn(&Entry, &Entry) -> bool| same(ours, theirs) || same(ours, source);
         check(any(|one, other| one.kind == other.kind), "kind");
         check(any(|one, other| one.content == other.content), "content");
-        // rsync changes a file in its place, also if an excluded path is another name of it.
-        if what.some_stay && rsync.values().filter(|other| other.inode == theirs.inode).count() > 1
+        // rsync changes a file in its place, also if a path that is not sent is another name of it.
+        if (what.some_stay || !is_sent)
+            && rsync.values().filter(|other| other.inode == theirs.inode).count() > 1
         {
             continue;
         }
@@ -144,7 +146,11 @@ pub fn differences(
             check(any(|one, other| one.owner == other.owner), "owner");
         }
         if what.xattrs && what.disk.keeps_modes() {
-            check(any(|one, other| one.xattrs == other.xattrs), "attributes");
+            // Those that only the destination's folder has stay.
+            let has_all =
+                source.xattrs.iter().all(|(name, value)| ours.xattrs.get(name) == Some(value));
+            let is_kept = ours.kind == Kind::Folder && has_all;
+            check(is_kept || any(|one, other| one.xattrs == other.xattrs), "attributes");
         }
     }
     if !what.some_stay {

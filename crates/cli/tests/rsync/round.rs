@@ -44,10 +44,11 @@ impl<'a> Field<'a> {
             let _ = fs::remove_dir_all(folder);
         }
         let disk = self.disk;
-        Maker { top: &source, disk, chance }.make();
+        Maker { top: &source, disk, has_hard_links: true, chance }.make();
         let contents_only = chance.below(2) == 0;
+        let hard_links = chance.below(2) == 0;
         for copy in 0..COPIES {
-            let choice = Choice::draw(chance, contents_only);
+            let choice = Choice { contents_only, hard_links, ..Choice::draw(chance) };
             let place = format!("seed {seed}, round {round}, copy {copy}: {choice:?}");
             let inner = |top: &PathBuf| {
                 if choice.contents_only { top.clone() } else { top.join("source") }
@@ -69,11 +70,12 @@ impl<'a> Field<'a> {
                 [&source, &inner(&theirs), &inner(&ours)].map(|top| entries::read(top));
             let found = differences(&of_source, &of_theirs, &of_ours, compared);
             assert!(found.is_empty(), "{place}\n{}", found.join("\n"));
-            Maker { top: &source, disk, chance }.change();
+            Maker { top: &source, disk, has_hard_links: true, chance }.change();
             if chance.below(2) == 0 {
                 let same = chance.below(u64::MAX);
                 for top in [inner(&theirs), inner(&ours)] {
-                    Maker { top: &top, disk, chance: &mut Chance::new(same, 0) }.change();
+                    let chance = &mut Chance::new(same, 0);
+                    Maker { top: &top, disk, has_hard_links: false, chance }.change();
                 }
             }
         }
@@ -84,8 +86,8 @@ impl<'a> Field<'a> {
     fn copy_onto_obstacles(&self, choice: &Choice, source: &Path) {
         let output = self.garland.run(&ours(choice, source));
         let is_named = output.out.contains("is not replaced");
-        let as_said = if is_named { output.code == 3 } else { output.code == 0 };
-        assert!(as_said && is_named == choice.excluded.is_empty(), "{choice:?}: {output:?}");
+        assert_eq!(output.code, if is_named { 3 } else { 0 }, "{choice:?}: {output:?}");
+        assert!(is_named || !choice.excluded.is_empty(), "{choice:?}: {output:?}");
     }
 
     fn copy(&self, choice: &Choice, [source, theirs]: [&PathBuf; 2], place: &str) {

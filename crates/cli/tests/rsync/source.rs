@@ -25,6 +25,9 @@ const ENTRIES_MAX: u64 = 9;
 pub struct Maker<'a> {
     pub top: &'a Path,
     pub disk: Disk,
+    /// Whether files get several names. At destinations they do not: rsync changes such a file in its place,
+    /// and with it names that are not sent.
+    pub has_hard_links: bool,
     pub chance: &'a mut Chance,
 }
 
@@ -59,7 +62,7 @@ impl Maker<'_> {
                 self.fill(path, depth + 1);
             }
             2 if has_links => symlink(self.name(), path).expect("it can be made"),
-            3 if has_links && self.hard_link(path) => return,
+            3 if self.has_hard_links && has_links && self.hard_link(path) => return,
             _ => self.write(path),
         }
         self.give_all(path);
@@ -93,7 +96,8 @@ impl Maker<'_> {
     /// Gives an entry a mode, an owner, a time and perhaps attributes.
     fn give_all(&mut self, path: &Path) {
         let is_link = path.is_symlink();
-        if garland_sys::process::user_id() == 0 && self.chance.below(4) == 0 {
+        let may_own = self.disk.keeps_modes() && garland_sys::process::user_id() == 0;
+        if may_own && self.chance.below(4) == 0 {
             let owner = |chance: &mut Chance| Some(chance.pick(&[0, 1, 1234, 65_534]));
             let user = owner(self.chance);
             lchown(path, user, owner(self.chance)).expect("root may");
@@ -151,10 +155,13 @@ impl Maker<'_> {
                     fs::rename(&path, new).expect("it can be renamed");
                 }
             }
-            4 if !stat.is_dir() => {
-                // Another kind, but neither was nor is it a directory.
-                remove(&path);
-                self.entry(&path, u64::MAX);
+            4 => {
+                // Rarely a folder instead of something else, or the reverse: it stays as it is then.
+                let may_obstruct = self.chance.below(8) == 0;
+                if may_obstruct || !stat.is_dir() {
+                    remove(&path);
+                    self.entry(&path, if may_obstruct { 2 } else { u64::MAX });
+                }
             }
             5 if stat.is_file() => self.deceive(&path, &stat),
             6 if stat.is_file() => {
