@@ -117,46 +117,76 @@ pub fn differences(
         found.push(format!("{path:?} is missing"));
     }
     for (path, ours) in ours {
-        let Some(theirs) = rsync.get(path) else {
+        if rsync.contains_key(path) {
+            Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
+        } else {
             found.push(format!("{path:?} is too many"));
-            continue;
-        };
-        // A folder that only destinations have has the time of the last removal in it.
-        let is_sent = source.contains_key(path);
-        let has_time = is_sent || ours.kind != Kind::Folder;
-        let source = source.get(path).unwrap_or(theirs);
-        let mut check = |is_same: bool, name: &str| {
-            if !is_same {
-                let [ours, theirs, source] = [ours, theirs, source].map(Entry::in_words);
-                found.push(format!("{name} of {path:?}:\n {ours}\n {theirs}\n {source}"));
-            }
-        };
-        let any = |same: fn(&Entry, &Entry) -> bool| same(ours, theirs) || same(ours, source);
-        check(any(|one, other| one.kind == other.kind), "kind");
-        check(any(|one, other| one.content == other.content), "content");
-        // rsync changes a file in its place, also if a path that is not sent is another name of it.
-        if (what.some_stay || !is_sent)
-            && rsync.values().filter(|other| other.inode == theirs.inode).count() > 1
-        {
-            continue;
-        }
-        check(!has_time || any(|one, other| one.time_s == other.time_s), "time");
-        if what.disk.keeps_modes() {
-            check(any(|one, other| one.mode == other.mode), "mode");
-            check(any(|one, other| one.owner == other.owner), "owner");
-        }
-        if what.xattrs && what.disk.keeps_modes() {
-            // Those that only the destination's folder has stay.
-            let has_all =
-                source.xattrs.iter().all(|(name, value)| ours.xattrs.get(name) == Some(value));
-            let is_kept = ours.kind == Kind::Folder && has_all;
-            check(is_kept || any(|one, other| one.xattrs == other.xattrs), "attributes");
         }
     }
     if !what.some_stay {
         found.extend(other_links(source, ours));
     }
     found
+}
+
+/// What an entry may be.
+struct Allowed<'a> {
+    /// What rsync left, what was sent, if it was, and what rsync left of other names of the same file.
+    entries: Vec<&'a Entry>,
+    sent: Option<&'a Entry>,
+    /// Whether what rsync left has several names.
+    is_linked: bool,
+}
+
+impl<'a> Allowed<'a> {
+    fn new(path: &Path, source: &'a Entries, rsync: &'a Entries) -> Self {
+        let sent = source.get(path);
+        let same_file = |(other, entry): &(&PathBuf, &Entry)| {
+            other.as_path() == path || sent.is_some_and(|sent| sent.inode == entry.inode)
+        };
+        let names = source.iter().filter(same_file).map(|(name, _)| name.as_path());
+        let theirs = names.chain([path]).filter_map(|name| rsync.get(name));
+        let own = rsync[path].inode;
+        Self {
+            entries: theirs.chain(sent).collect(),
+            sent,
+            is_linked: rsync.values().filter(|other| other.inode == own).count() > 1,
+        }
+    }
+
+    fn check(&self, path: &Path, ours: &Entry, what: Compared, found: &mut Vec<String>) {
+        let mut check = |name: &str, is_same: &dyn Fn(&Entry) -> bool| {
+            if !self.entries.iter().any(|entry| is_same(entry)) {
+                let allowed: Vec<String> = self.entries.iter().map(|it| it.in_words()).collect();
+                let allowed = allowed.join("\n  ");
+                found.push(format!("{name} of {path:?}:\n {}\n  {allowed}", ours.in_words()));
+            }
+        };
+        check("kind", &|it| it.kind == ours.kind);
+        check("content", &|it| it.content == ours.content);
+        // rsync changes a file in its place, also if a path that is not sent is another name of it.
+        if (what.some_stay || self.sent.is_none()) && self.is_linked {
+            return;
+        }
+        // A folder that only destinations have has the time of the last removal in it.
+        if self.sent.is_some() || ours.kind != Kind::Folder {
+            check("time", &|it| it.time_s == ours.time_s);
+        }
+        if what.disk.keeps_modes() {
+            check("mode", &|it| it.mode == ours.mode);
+            check("owner", &|it| it.owner == ours.owner);
+        }
+        if what.xattrs && what.disk.keeps_modes() {
+            // Those that only the destination's folder has stay.
+            let is_kept = |it: &Entry| {
+                let has = |attribute: (&Vec<u8>, &Vec<u8>)| {
+                    ours.xattrs.get(attribute.0) == Some(attribute.1)
+                };
+                ours.kind == Kind::Folder && it.xattrs.iter().all(has)
+            };
+            check("attributes", &|it| is_kept(it) || it.xattrs == ours.xattrs);
+        }
+    }
 }
 
 impl Entry {
