@@ -11,6 +11,17 @@ use garland_core::farm::{Command, Outcome, Text};
 /// The maximum length of a job's command in bytes, so that the command fits into a message.
 pub const COMMAND_MAX: usize = 32 << 10;
 
+/// The maximum number of jobs that a node runs at the same time: each needs a thread and file
+/// descriptors.
+pub const JOBS_AT_ONCE_MAX: usize = 2000;
+
+/// The maximum number of processors of a node: more than the largest machines have. It is the node
+/// that tells, and it gets as many jobs.
+pub(crate) const CORES_MAX: u32 = 8192;
+
+/// The maximum clock rate of a processor in MHz.
+const MHZ_MAX: f64 = 1e5;
+
 /// The number of bytes that are kept of the beginning of a job's output, and of its end.
 pub const OUTPUT_HALF: usize = 8 << 10;
 
@@ -178,6 +189,24 @@ pub struct NodeFacts {
 }
 
 impl NodeFacts {
+    /// Returns what can be true of these facts, which a node has told.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        let cores = self.cores.clamp(1, CORES_MAX);
+        let is_rate = |mhz: &f64| (1.0..=MHZ_MAX).contains(mhz);
+        Self {
+            cores,
+            share: self.share.clamp(1, cores * 1000),
+            mhz: self.mhz.filter(is_rate),
+            memory_free: if self.memory > 0 {
+                self.memory_free.min(self.memory)
+            } else {
+                self.memory_free
+            },
+            ..self
+        }
+    }
+
     /// Returns the share of a processor that each of `slots` concurrent jobs gets: 1 unless a quota
     /// limits the node.
     pub fn share_of(&self, slots: u32) -> f64 {
@@ -231,6 +260,22 @@ mod tests {
             [1.0, 0.5, 1.0]
         );
         assert_eq!(of(&[node(2000, Some(3000.0)), node(1000, None)]), [1.0, 0.5]);
+    }
+
+    #[test]
+    fn facts_that_cannot_be_true_are_bounded() {
+        for mhz in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
+            let told =
+                NodeFacts { cores: u32::MAX, memory: 1, memory_free: 2, share: 0, mhz: Some(mhz) };
+            let wanted =
+                NodeFacts { cores: CORES_MAX, memory: 1, memory_free: 1, share: 1, mhz: None };
+            assert_eq!(told.bounded(), wanted, "{mhz}");
+            let speeds = NodeFacts::speeds(&[Some(told.bounded()), None]);
+            assert!(speeds.iter().all(|speed| speed.is_finite()), "{speeds:?}");
+        }
+        let honest =
+            NodeFacts { cores: 4, memory: 9, memory_free: 5, share: 1500, mhz: Some(3000.0) };
+        assert_eq!(honest.bounded(), honest);
     }
 
     #[test]

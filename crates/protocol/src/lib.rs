@@ -82,8 +82,8 @@ pub use disk::{
 pub use examination::{Examination, PlaceFacts};
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use farm::{
-    COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, OUTPUT_FILES_MAX, OUTPUT_HALF, Opening,
-    OutputFile, Task as FarmTask, TaskEnd,
+    COMMAND_MAX, FarmEvent, FarmOrder, JOBS_AT_ONCE_MAX, NodeFacts, OUTPUT_FILES_MAX, OUTPUT_HALF,
+    Opening, OutputFile, Task as FarmTask, TaskEnd,
 };
 pub use farm_access::{FarmAccess, FarmNode};
 pub use files::{

@@ -7,6 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::event::{EventfdFlags, eventfd};
+
 use crate::limits;
 
 /// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP arrives. These signals are
@@ -41,9 +43,21 @@ impl Interrupts {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, come: AtomicBool::new(false) })
     }
 
+    /// Creates interrupts that no signal raises, only [`raise`](Self::raise): one thread ends the work
+    /// of another one by them.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn by_hand() -> io::Result<Self> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { fd, come: AtomicBool::new(false) })
+    }
+
     /// Interrupts the command as a signal does.
     pub fn raise(&self) {
         self.come.store(true, Ordering::Release);
+        // Wakes whoever waits. A descriptor of signals refuses it: they wake by themselves.
+        let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
     /// Returns whether a signal was received since the last call.
@@ -89,5 +103,20 @@ fn empty_set() -> libc::sigset_t {
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         set.assume_init()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::wait_readable;
+
+    #[test]
+    fn interrupts_by_hand_come_when_they_are_raised_and_wake_who_waits() {
+        let interrupts = Interrupts::by_hand().unwrap();
+        assert!(!interrupts.have_come());
+        interrupts.raise();
+        assert_eq!(wait_readable(&[interrupts.as_fd()], None).unwrap(), [true]);
+        assert!(interrupts.have_come() && interrupts.have_come(), "for all who ask");
     }
 }

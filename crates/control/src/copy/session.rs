@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use garland_protocol::Verdict;
+use garland_protocol::dispatch::TransferFailure;
 
 use super::{Agent, CopyJob, run_copy};
 use crate::agents::{Agents, gone};
 use garland_sys::error::reason;
+use garland_sys::signal::Interrupts;
 
 /// A control channel over which one copy runs after another.
 pub struct CopySession(Agent);
@@ -17,18 +19,27 @@ impl CopySession {
         Self(agent)
     }
 
-    /// Runs a copy to or from the session's node alone. Returns the result, and the session if its
-    /// channel can still be used.
-    pub fn run(self, job: &CopyJob<'_>) -> (Result<(), String>, Option<Self>) {
-        let (outcome, agents) = match run_copy(job, vec![Ok(self.0)], None, &mut |_| {}) {
+    /// Runs a copy to or from the session's node alone, until `cancellation` is raised. Returns the
+    /// result, and the session if its channel can still be used.
+    pub fn run(
+        self,
+        job: &CopyJob<'_>,
+        cancellation: &Interrupts,
+    ) -> (Result<(), TransferFailure>, Option<Self>) {
+        let copied = run_copy(job, vec![Ok(self.0)], Some(cancellation), &mut |_| {});
+        let (outcome, agents) = match copied {
             Ok(copied) => copied,
-            Err(error) => return (Err(reason(&error)), None),
+            // This machine lacks something.
+            Err(error) => return (Err(TransferFailure::Files(reason(&error))), None),
         };
         let session = agents.into_iter().find_map(Result::ok).map(Self);
         let result = match outcome.nodes.into_iter().next().map(|node| node.verdict) {
             Some(Verdict::Ok) => Ok(()),
-            Some(Verdict::Failed(why) | Verdict::Dead(why) | Verdict::Unknown(why)) => Err(why),
-            None => Err(gone()),
+            Some(Verdict::Failed(why)) if session.is_some() => Err(TransferFailure::Files(why)),
+            Some(Verdict::Failed(why) | Verdict::Dead(why) | Verdict::Unknown(why)) => {
+                Err(TransferFailure::Node(why))
+            }
+            None => Err(TransferFailure::Node(gone())),
         };
         (result, session)
     }

@@ -58,7 +58,12 @@ pub fn run_farm(
                             threads.order(transfer);
                         }
                     }
-                    FarmHeadOrder::News(event) => news(event),
+                    FarmHeadOrder::News(event) => {
+                        if let (FarmNews::Lost(node, _), Some(threads)) = (&event, &transfers) {
+                            threads.cancel(*node);
+                        }
+                        news(event);
+                    }
                 }
             }
             if head.is_over() {

@@ -13,12 +13,13 @@ use garland_core::farm::Text;
 use garland_core::farm::staging::path_inside;
 use garland_core::plan::{Layout, Plan};
 use garland_dataplane::{Content, Pace, Packing, Source, join};
-use garland_protocol::dispatch::{Batch, Transfer, copies};
+use garland_protocol::dispatch::{Batch, Transfer, TransferFailure, copies};
 use garland_protocol::{
     Destination, FileTarget, KeyPair, Origin, OutputFile, Policy, PublicKey, ReadBack,
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
+use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 use garland_transport::connect_agent;
 
@@ -70,11 +71,13 @@ impl Stager {
     }
 
     /// Opens a control channel for copies; the agent's first channel is used for jobs.
-    fn connect(&self, node: usize) -> Result<CopySession, String> {
-        let (addresses, key) = self.nodes[node].as_ref().ok_or("the node has no agent")?;
-        let first = *addresses.first().ok_or("the node's agent has no address")?;
-        let connection = connect_agent(first, &self.keys, key, CONNECT);
-        let connection = connection.map_err(|error| error.to_string())?;
+    fn connect(&self, node: usize) -> Result<CopySession, TransferFailure> {
+        let failed = |why: &str| TransferFailure::Node(why.to_owned());
+        let agent = self.nodes[node].as_ref();
+        let (addresses, key) = agent.ok_or_else(|| failed("the node has no agent"))?;
+        let first = addresses.first().ok_or_else(|| failed("the node's agent has no address"))?;
+        let connection = connect_agent(*first, &self.keys, key, CONNECT);
+        let connection = connection.map_err(|error| failed(&error.to_string()))?;
         Ok(CopySession::new(Agent { connection, addresses: addresses.clone() }))
     }
 
@@ -110,12 +113,15 @@ pub struct StagerSession<'a> {
     stager: &'a Stager,
     node: usize,
     session: Option<CopySession>,
+    /// Raised when nobody waits for the transfers any more. A node may hold up a copy for good.
+    cancellation: Arc<Interrupts>,
 }
 
 impl<'a> StagerSession<'a> {
-    /// Creates a session with the node with this index; nothing is opened yet.
-    pub fn new(stager: &'a Stager, node: usize) -> Self {
-        Self { stager, node, session: None }
+    /// Creates a session with the node with this index; nothing is opened yet. Its copies end when
+    /// `cancellation` is raised.
+    pub fn new(stager: &'a Stager, node: usize, cancellation: Arc<Interrupts>) -> Self {
+        Self { stager, node, session: None, cancellation }
     }
 
     /// Reads and discards what the agent has sent while no files were copied.
@@ -131,17 +137,20 @@ impl<'a> StagerSession<'a> {
             let lengths = files.iter().map(|files| files.iter().map(|file| file.length).sum());
             let lengths = lengths.collect();
             let copied = self.copy_all(&files.into_iter().flatten().collect::<Vec<_>>());
-            batch.tried(copied.map(|()| lengths), self.session.is_some());
+            batch.tried(copied.map(|()| lengths));
         }
     }
 
-    fn copy_all(&mut self, files: &[StagedFile]) -> Result<(), String> {
+    fn copy_all(&mut self, files: &[StagedFile]) -> Result<(), TransferFailure> {
         let size =
             |file: &StagedFile| (file.length, file.there.len().max(file.here.as_os_str().len()));
         copies(files.iter().map(size)).into_iter().try_for_each(|range| self.copy(&files[range]))
     }
 
-    fn copy(&mut self, files: &[StagedFile]) -> Result<(), String> {
+    fn copy(&mut self, files: &[StagedFile]) -> Result<(), TransferFailure> {
+        if self.cancellation.have_come() {
+            return Err(TransferFailure::Node("the run needs it no longer".to_owned()));
+        }
         let session = match self.session.take() {
             Some(session) => session,
             None => self.stager.connect(self.node)?,
@@ -158,10 +167,10 @@ impl<'a> StagerSession<'a> {
             Ok(planned) => planned,
             Err(why) => {
                 self.session = Some(session);
-                return Err(why);
+                return Err(TransferFailure::Files(why));
             }
         };
-        let (result, session) = session.run(&job(&plan, ends));
+        let (result, session) = session.run(&job(&plan, ends), &self.cancellation);
         self.session = session;
         result
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
-use garland_protocol::dispatch::{Batch, Direction, Transfer};
+use garland_protocol::dispatch::{Batch, Direction, Transfer, TransferFailure};
 use garland_sys::channel::{Receiver, RecvTimeoutError, Sender, channel};
 use garland_sys::event::Wake;
+use garland_sys::signal::Interrupts;
 use garland_sys::threads;
 
 use super::stager::{Stager, StagerSession};
@@ -17,12 +18,20 @@ use super::stager::{Stager, StagerSession};
 const IDLE: Duration = Duration::from_secs(1);
 
 /// A transfer with its result: the total length of its files in bytes, or why it failed.
-type Moved = (Transfer, Result<u64, String>);
+type Moved = (Transfer, Result<u64, TransferFailure>);
 
-/// The transfer threads: their queues, and their results.
+/// The transfer threads: their queues, and their results. Dropping this cancels the copies that run.
 pub struct TransferThreads {
-    orders: Vec<[Sender<Transfer>; 2]>,
+    nodes: Vec<NodeThreads>,
     done: Receiver<Vec<Moved>>,
+}
+
+/// The two transfer threads of a node.
+struct NodeThreads {
+    there: Sender<Transfer>,
+    back: Sender<Transfer>,
+    /// Ends the copies of both.
+    cancellation: Arc<Interrupts>,
 }
 
 impl TransferThreads {
@@ -37,29 +46,46 @@ impl TransferThreads {
         wake: &Arc<Wake>,
     ) -> io::Result<Self> {
         let (tell, done) = channel();
-        let start = |node| {
+        let start = |node, cancellation: &Arc<Interrupts>| {
             let (order, orders) = channel();
             let (tell, wake) = (tell.clone(), Arc::clone(wake));
-            let session = StagerSession::new(stager, node);
+            let session = StagerSession::new(stager, node, Arc::clone(cancellation));
             threads::spawn_in(scope, "stage", move || run(session, &orders, &tell, &wake))?;
             io::Result::Ok(order)
         };
-        let both = |node| Ok([start(node)?, start(node)?]);
-        let orders = (0..nodes).map(both).collect::<io::Result<_>>()?;
-        Ok(Self { orders, done })
+        // Made first, so that an error cancels what was started.
+        let mut all = Self { nodes: Vec::new(), done };
+        for node in 0..nodes {
+            let cancellation = Arc::new(Interrupts::by_hand()?);
+            let there = start(node, &cancellation)?;
+            let back = start(node, &cancellation)?;
+            all.nodes.push(NodeThreads { there, back, cancellation });
+        }
+        Ok(all)
     }
 
     /// Queues a transfer.
     pub fn order(&self, transfer: Transfer) {
-        let [there, back] = &self.orders[transfer.node];
-        let order = if transfer.way == Direction::There { there } else { back };
+        let node = &self.nodes[transfer.node];
+        let order = if transfer.way == Direction::There { &node.there } else { &node.back };
         // Cannot fail: the threads end with this value.
         let _ = order.send(transfer);
+    }
+
+    /// Ends the transfers of a node, which gets no more jobs.
+    pub fn cancel(&self, node: usize) {
+        self.nodes[node].cancellation.raise();
     }
 
     /// Returns the transfers that have ended since the last call.
     pub fn done(&self) -> impl Iterator<Item = Moved> {
         self.done.try_iter().flatten()
+    }
+}
+
+impl Drop for TransferThreads {
+    fn drop(&mut self) {
+        self.nodes.iter().for_each(|node| node.cancellation.raise());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::transfer::Transfer;
+use super::transfer::{Transfer, TransferFailure};
 use crate::begin::FILES_MAX;
 use crate::line::MAX_MESSAGE;
 
@@ -24,7 +24,7 @@ pub struct Batch {
     transfers: Vec<Transfer>,
     /// For each transfer, the total length of its files in bytes, or why it failed; `Ok(0)` before
     /// its end.
-    results: Vec<Result<u64, String>>,
+    results: Vec<Result<u64, TransferFailure>>,
     /// The ranges of transfers that have no result yet, the next one last.
     left: Vec<Range<usize>>,
 }
@@ -49,11 +49,11 @@ impl Batch {
     }
 
     /// Handles the result of the try of [`Self::due`]: the total length of each transfer's files
-    /// in bytes, or why the try failed. `connected` says whether the node still answers; otherwise
-    /// each transfer of the try would fail for the same reason.
-    pub fn tried(&mut self, tried: Result<Vec<u64>, String>, connected: bool) {
+    /// in bytes, or why the try failed. If that was the node's fault, each transfer of the try would
+    /// fail for the same reason.
+    pub fn tried(&mut self, tried: Result<Vec<u64>, TransferFailure>) {
         let Some(range) = self.left.pop() else { return };
-        if tried.is_err() && range.len() > 1 && connected {
+        if matches!(tried, Err(TransferFailure::Files(_))) && range.len() > 1 {
             let middle = range.start + range.len() / 2;
             self.left.extend([middle..range.end, range.start..middle]);
             return;
@@ -62,14 +62,14 @@ impl Batch {
         for (at, (transfer, result)) in transfers.zip(&mut self.results[range]).enumerate() {
             *result = match &tried {
                 Ok(lengths) => Ok(lengths[at]),
-                Err(why) => Err(transfer.failed(why)),
+                Err(failure) => Err(failure.for_transfer(transfer)),
             };
         }
     }
 
     /// Returns the transfers with their results: the total length of a transfer's files in bytes,
     /// or why it failed.
-    pub fn into_results(self) -> impl Iterator<Item = (Transfer, Result<u64, String>)> {
+    pub fn into_results(self) -> impl Iterator<Item = (Transfer, Result<u64, TransferFailure>)> {
         self.transfers.into_iter().zip(self.results)
     }
 }

@@ -24,7 +24,8 @@ impl NodeClock {
 
     /// Converts a time in nanoseconds of the node's clock to the head's clock.
     pub fn head_ns(self, node_ns: u64) -> u64 {
-        node_ns.saturating_add_signed(-self.best.map_or(0, |(ahead, _)| ahead))
+        let ahead = self.best.map_or(0, |(ahead, _)| ahead);
+        node_ns.saturating_add_signed(ahead.saturating_neg())
     }
 }
 

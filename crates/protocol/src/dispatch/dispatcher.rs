@@ -12,6 +12,10 @@ use garland_core::farm::{Engine, Job, Move, MoveKind, Outcome, Record};
 /// The number of queued jobs that are considered if no node can run the first one.
 const LOOK_PAST: usize = 64;
 
+/// How often a job goes to another node without using up a try because its node did not answer while
+/// its files were copied there.
+const STRANDED_MAX: u32 = 3;
+
 /// The rules of dispatching.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -53,6 +57,8 @@ struct Tally {
     tries: u32,
     /// The node that has the job.
     node: Option<usize>,
+    /// How often a node did not answer before it had the files of the job.
+    stranded: u32,
     /// The nodes on which the job has failed.
     failed_at: Vec<usize>,
     /// When the job entered the queue, in seconds since the run began.
@@ -188,6 +194,23 @@ impl Dispatcher {
         let took = tried.ended.zip(tried.started).map(|(ended, started)| ended - started);
         self.nodes[node].freed(job, took);
         self.settle(node, job, tried, now);
+    }
+
+    /// Notes that a node did not answer while the files of a job were copied there, for this reason. The
+    /// job was not started: it goes to another node, and uses up no try unless that happens again and
+    /// again.
+    pub fn stranded(&mut self, node: usize, job: usize, why: String, now: f64) {
+        if self.tallies[job].node != Some(node) {
+            return;
+        }
+        self.nodes[node].freed(job, None);
+        let tally = &mut self.tallies[job];
+        tally.stranded += 1;
+        if tally.stranded > STRANDED_MAX {
+            return self.settle(node, job, Try::failed(Outcome::Failed(why)), now);
+        }
+        tally.failed_at.push(node);
+        self.give_back(job);
     }
 
     /// Notes that a node returned jobs without starting them.

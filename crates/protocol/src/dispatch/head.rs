@@ -9,13 +9,14 @@ use super::moves::Mover;
 use super::readiness::{FarmNode, Readiness};
 use super::running::{JobStep, RunningJob, directories};
 use super::tasks::{orders_of, size};
-use super::transfer::{Direction, Transfer};
+use super::time_limits::TimeLimits;
+use super::transfer::{Direction, Transfer, TransferFailure};
 use super::tried::Try;
 use super::work::Work;
 use crate::farm::{COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, Opening, Task, TaskEnd};
 use crate::message::FromAgent;
 use crate::placement::{Candidate, Placement};
-use garland_core::farm::{Job, Move, MoveKind, Record, Text};
+use garland_core::farm::{Job, Move, MoveKind, Outcome, Record, Text};
 
 /// The number of clock probes per node.
 const CLOCK_PROBES: usize = 3;
@@ -91,6 +92,8 @@ pub struct FarmHead<'a> {
     tasks: Vec<Vec<Task>>,
     names: Vec<String>,
     slots: Option<u32>,
+    /// Whether nodes start jobs without waiting for free processors.
+    at_once: bool,
     /// Whether jobs have files to transfer.
     staged: bool,
     /// Has no nodes until the wait for nodes has ended.
@@ -104,6 +107,9 @@ pub struct FarmHead<'a> {
     streamed: bool,
     /// Moves running jobs; `None` if jobs stay where they were started.
     mover: Option<Mover>,
+    time_limits: TimeLimits,
+    /// The number of tasks that were sent.
+    sent: u64,
     began_ns: u64,
     orders: Vec<FarmHeadOrder>,
 }
@@ -132,6 +138,7 @@ impl<'a> FarmHead<'a> {
             tasks: vec![Vec::new(); count],
             names,
             slots: work.slots,
+            at_once: rules.at_once,
             staged: rules.staged,
             farm: Dispatcher::new(jobs, Vec::new(), placement, rules),
             live: HashMap::new(),
@@ -139,6 +146,8 @@ impl<'a> FarmHead<'a> {
             task: work.task,
             streamed: work.streamed,
             mover: work.migrate.then(Mover::default),
+            time_limits: TimeLimits::new(now_ns),
+            sent: 0,
             began_ns: work.began_ns,
             orders,
         }
@@ -160,6 +169,7 @@ impl<'a> FarmHead<'a> {
             self.begin();
         }
         if self.readiness.is_settled() {
+            self.enforce_time_limits(now_ns);
             for step in self.farm.steps(self.seconds(now_ns)) {
                 self.take(step, now_ns);
             }
@@ -203,7 +213,7 @@ impl<'a> FarmHead<'a> {
     }
 
     /// Handles the result of a transfer: the total length of its files in bytes, or why it failed.
-    pub fn moved(&mut self, transfer: &Transfer, moved: Result<u64, String>, now_ns: u64) {
+    pub fn moved(&mut self, transfer: &Transfer, moved: Result<u64, TransferFailure>, now_ns: u64) {
         let &Transfer { node, job, tries, way, .. } = transfer;
         let now = self.seconds(now_ns);
         let Some(live) = self.live.get_mut(&job) else { return };
@@ -214,16 +224,27 @@ impl<'a> FarmHead<'a> {
             (Direction::Back, Ok(_)) if live.target.is_some() => {
                 self.depart(job, MoveKind::Migrated);
             }
-            (Direction::Back, Err(why)) if live.target.is_some() => {
+            (Direction::Back, Err(failure)) if live.target.is_some() => {
+                let why = failure.into_reason();
                 self.not_moved(job, format!("starts over on another node: {why}"));
                 self.depart(job, MoveKind::Restart);
             }
-            (_, Err(why)) => self.fail(job, why, now_ns),
+            (_, Err(TransferFailure::Files(why))) => self.fail(job, why, now_ns),
+            (Direction::There, Err(TransferFailure::Node(why))) => {
+                self.live.remove(&job);
+                self.clear(node, job);
+                self.farm.stranded(node, job, why, now);
+            }
+            (Direction::Back, Err(TransferFailure::Node(_))) => {
+                // The results are lost with the node, though its agent may come back.
+                self.over(job, |_| Try::failed(Outcome::NodeLost), now_ns);
+            }
             (Direction::There, Ok(bytes)) => {
                 live.step = JobStep::Run;
                 (live.tried.staged_in, live.tried.bytes_in) = (Some(now), bytes);
                 let is_saved = self.farm.saved(job).is_some();
-                self.tasks[node].push((self.task)(&self.farm.jobs()[job], tries, is_saved));
+                let task = (self.task)(&self.farm.jobs()[job], tries, is_saved);
+                self.send_task(node, job, task);
             }
             (Direction::Back, Ok(bytes)) => {
                 (live.tried.staged_out, live.tried.bytes_out) = (Some(now), bytes);
@@ -269,6 +290,9 @@ impl<'a> FarmHead<'a> {
         match step {
             Step::Give { node, job } => self.give(node, job, now_ns),
             Step::Recall { node, jobs } => {
+                for job in &jobs {
+                    self.live.entry(*job).and_modify(|live| live.is_recalled = true);
+                }
                 let jobs = jobs.into_iter().map(|job| self.farm.jobs()[job].number).collect();
                 self.order(node, FarmOrder::Recall(jobs));
             }
@@ -294,7 +318,22 @@ impl<'a> FarmHead<'a> {
             JobStep::Make => {
                 self.order(node, FarmOrder::Make(task.job, directories(wanted, &task.state)))
             }
-            _ => self.tasks[node].push(task),
+            _ => self.send_task(node, job, task),
+        }
+    }
+
+    /// Sends a job to be run at the end of the turn.
+    fn send_task(&mut self, node: usize, job: usize, task: Task) {
+        self.sent += 1;
+        let sent = self.sent;
+        self.live.entry(job).and_modify(|live| live.sent = Some(sent));
+        self.tasks[node].push(task);
+    }
+
+    /// Has a node remove the files of a job, if it may have some.
+    fn clear(&mut self, node: usize, job: usize) {
+        if self.staged {
+            self.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
         }
     }
 
@@ -324,6 +363,13 @@ impl<'a> FarmHead<'a> {
             }
             FarmEvent::Returned(numbers) => {
                 let jobs: Vec<usize> = numbers.into_iter().filter_map(waits_or_runs).collect();
+                let is_kept = |job: &&usize| self.live.get(job).is_some_and(|it| !it.is_recalled);
+                if let Some(&job) = jobs.iter().find(is_kept) {
+                    // It would get the job again, and so on without end.
+                    let number = self.farm.jobs()[job].number;
+                    let why = format!("protocol error: it returned job {number} unasked");
+                    return self.lost(node, why, now_ns);
+                }
                 jobs.iter().for_each(|job| drop(self.live.remove(job)));
                 self.farm.returned(node, &jobs);
             }
@@ -372,7 +418,7 @@ impl<'a> FarmHead<'a> {
         let at = |step| self.job_at(node, end.job, step);
         let Some(job) = at(JobStep::Run).or_else(|| at(JobStep::Leave)) else { return };
         let is_done = end.outcome.is_done();
-        let ended = Try::ended(end, self.seconds_of(node));
+        let ended = Try::ended(end, self.seconds_of(node, now_ns));
         let took = ended.ended.zip(ended.started).map_or(0.0, |(end, start)| end - start);
         if let (Some(mover), Some(cpu), true) = (&mut self.mover, ended.cpu, is_done) {
             let cores = self.farm.jobs()[job].cores;
@@ -393,10 +439,28 @@ impl<'a> FarmHead<'a> {
     }
 
     /// Returns the function that converts a time in nanoseconds of a node's clock to seconds since
-    /// the beginning of the run.
-    fn seconds_of(&self, node: usize) -> impl Fn(u64) -> f64 + use<> {
+    /// the beginning of the run. What a node tells at `now_ns` has happened by then.
+    fn seconds_of(&self, node: usize, now_ns: u64) -> impl Fn(u64) -> f64 + use<> {
         let (clock, began_ns) = (self.clocks[node], self.began_ns);
-        move |ns| clock.head_ns(ns).saturating_sub(began_ns) as f64 / 1e9
+        move |ns| clock.head_ns(ns).min(now_ns).saturating_sub(began_ns) as f64 / 1e9
+    }
+
+    /// Ends the jobs that their nodes should have ended long ago, since their time limit is over. Such
+    /// a node gets no more jobs: it hangs, or does not do what it is told.
+    fn enforce_time_limits(&mut self, now_ns: u64) {
+        let Some(passed_ns) = self.time_limits.passed_ns(now_ns) else { return };
+        let slots = if self.at_once { Some(u32::MAX) } else { self.slots };
+        let nodes = self.readiness.nodes();
+        let room = |node: usize| slots.or(nodes[node].facts.map(|facts| facts.cores)).unwrap_or(0);
+        for job in TimeLimits::overdue(&mut self.live, room, passed_ns) {
+            let Some(node) = self.live.get(&job).map(|live| live.node) else { continue };
+            let number = self.farm.jobs()[job].number;
+            let ended = |live: RunningJob| Try { outcome: Outcome::Timeout, ..live.tried };
+            self.over(job, ended, now_ns);
+            let grace = TimeLimits::GRACE_NS / 1_000_000_000;
+            let why = format!("it did not end job {number} within {grace} s of its time limit");
+            self.lost(node, why, now_ns);
+        }
     }
 
     /// Orders the jobs to leave that are to move now.
@@ -415,7 +479,7 @@ impl<'a> FarmHead<'a> {
     /// Handles the end of a job that was ordered to leave its node: what it has saved follows.
     fn left(&mut self, node: usize, end: TaskEnd, now_ns: u64) {
         let Some(job) = self.job_at(node, end.job, JobStep::Leave) else { return };
-        let ended = Try::ended(end, self.seconds_of(node));
+        let ended = Try::ended(end, self.seconds_of(node, now_ns));
         let Some(live) = self.live.get_mut(&job) else { return };
         live.ended(ended);
         match (live.saves, live.outputs.len() == live.state.len()) {
@@ -433,9 +497,7 @@ impl<'a> FarmHead<'a> {
     /// Gives a job that has left its node to another one.
     fn depart(&mut self, job: usize, kind: MoveKind) {
         let Some(live) = self.live.remove(&job) else { return };
-        if self.staged {
-            self.order(live.node, FarmOrder::Clear(self.farm.jobs()[job].number));
-        }
+        self.clear(live.node, job);
         let left = Move {
             tries: live.tries,
             from: self.names[live.node].clone(),
@@ -490,9 +552,7 @@ impl<'a> FarmHead<'a> {
     fn over(&mut self, job: usize, tried: impl FnOnce(RunningJob) -> Try, now_ns: u64) {
         let Some(live) = self.live.remove(&job) else { return };
         let node = live.node;
-        if self.staged {
-            self.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
-        }
+        self.clear(node, job);
         self.farm.tried(node, job, tried(live), self.seconds(now_ns));
     }
 }

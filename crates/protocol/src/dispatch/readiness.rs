@@ -47,7 +47,7 @@ impl Readiness {
     /// Notes the resources of a node; too late after the wait.
     pub fn opened(&mut self, node: usize, facts: NodeFacts) {
         if !self.is_settled() {
-            self.nodes[node].facts = Some(facts);
+            self.nodes[node].facts = Some(facts.bounded());
         }
     }
 

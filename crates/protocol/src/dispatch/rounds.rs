@@ -85,7 +85,7 @@ impl Rounds {
     pub fn ended(&mut self, job: u32, node: String, again: u32, tried: Try) -> bool {
         let Some((job, _)) = self.open.remove(&job) else { return false };
         self.nodes.insert(node.clone());
-        self.settle(job, Some(node), self.tries + again, tried);
+        self.settle(job, Some(node), self.tries.saturating_add(again), tried);
         true
     }
 

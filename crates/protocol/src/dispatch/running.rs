@@ -43,6 +43,16 @@ pub struct RunningJob {
     pub target: Option<usize>,
     /// Whether the job's checkpoint has failed, so that it stays.
     pub stays: bool,
+    /// Whether the node was asked to return the job.
+    pub is_recalled: bool,
+    /// The number of processors that the job requests.
+    pub cores: u32,
+    /// The time limit of the command in nanoseconds.
+    pub limit_ns: Option<u64>,
+    /// The place of the job among those that were sent to be run; `None` before it is sent.
+    pub sent: Option<u64>,
+    /// How long the node had enough processors for the job, in nanoseconds.
+    pub ran_ns: u64,
 }
 
 impl RunningJob {
@@ -60,7 +70,17 @@ impl RunningJob {
             state: task.state.clone(),
             target: None,
             stays: false,
+            is_recalled: false,
+            cores: task.cores,
+            limit_ns: task.timeout_ns,
+            sent: None,
+            ran_ns: 0,
         }
+    }
+
+    /// Returns the place of the job among those that its node has to run, unless the command has ended.
+    pub fn place(&self) -> Option<u64> {
+        self.sent.filter(|_| matches!(self.step, JobStep::Run | JobStep::Leave))
     }
 
     /// Sets the result of the command, which has ended.

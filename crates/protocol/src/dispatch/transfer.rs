@@ -35,6 +35,35 @@ pub struct Transfer {
     pub outputs: Vec<OutputFile>,
 }
 
+/// Why a transfer failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransferFailure {
+    /// A reason that another node would not mend, as far as is known: a file cannot be read, or there
+    /// is no room for it.
+    Files(String),
+    /// The node does not answer, or is not reached. Other nodes may.
+    Node(String),
+}
+
+impl TransferFailure {
+    /// Returns the reason.
+    #[must_use]
+    pub fn into_reason(self) -> String {
+        match self {
+            Self::Files(why) | Self::Node(why) => why,
+        }
+    }
+
+    /// Returns the failure of a transfer: the reason follows the names of its files.
+    #[must_use]
+    pub fn for_transfer(&self, transfer: &Transfer) -> Self {
+        match self {
+            Self::Files(why) => Self::Files(transfer.failed(why)),
+            Self::Node(why) => Self::Node(transfer.failed(why)),
+        }
+    }
+}
+
 impl Transfer {
     /// Returns the number of files.
     pub fn count(&self) -> usize {

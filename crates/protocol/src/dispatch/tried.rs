@@ -1,10 +1,17 @@
 //! The result of one attempt at a job.
 
-use crate::farm::TaskEnd;
+use crate::farm::{CORES_MAX, TaskEnd};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text, last_words};
 
 /// The most bytes of a node's reason why a job failed. A run keeps the reasons of all its jobs.
 const REASON_MAX: usize = 1024;
+
+/// How much more CPU time a job may have had than its node has told by its times, in seconds of all
+/// processors.
+const CPU_MORE: f64 = 1.0;
+
+/// The most bytes of memory, and of outputs, of a job of which a node tells.
+const BYTES_MAX: u64 = 1 << 50;
 
 /// The result of one attempt at a job. Times are in seconds since the run began; a value is `None`
 /// if the attempt ended before it was known.
@@ -41,14 +48,18 @@ impl Try {
     }
 
     /// Creates the result of a command that has ended on a node. `seconds` converts a time in
-    /// nanoseconds of the node's clock to seconds since the run began.
+    /// nanoseconds of the node's clock to seconds since the run began. Values that cannot be true are
+    /// bounded: those of the other jobs are added to them.
     pub fn ended(end: TaskEnd, seconds: impl Fn(u64) -> f64) -> Self {
+        let ended = seconds(end.ended_ns);
+        let started = seconds(end.started_ns).min(ended);
+        let cpu_max = (ended - started + CPU_MORE) * f64::from(CORES_MAX);
         Self {
-            started: Some(seconds(end.started_ns)),
-            ended: Some(seconds(end.ended_ns)),
-            cpu: Some(end.cpu_ns as f64 / 1e9),
-            memory: Some(end.memory),
-            bytes_out: end.bytes_out,
+            started: Some(started),
+            ended: Some(ended),
+            cpu: Some((end.cpu_ns as f64 / 1e9).min(cpu_max)),
+            memory: Some(end.memory.min(BYTES_MAX)),
+            bytes_out: end.bytes_out.min(BYTES_MAX),
             last_words: last_words::limited(end.last_words),
             ..Self::failed(match end.outcome {
                 Outcome::Failed(reason) => Outcome::Failed(shortened(reason)),

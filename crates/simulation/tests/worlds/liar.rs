@@ -124,7 +124,7 @@ impl Host for Port {
 }
 
 /// A control channel to the head, on the agent's side.
-struct Head {
+pub struct Head {
     stream: TcpStream,
     channel: Channel,
     delivery: Delivery,
@@ -132,13 +132,14 @@ struct Head {
 }
 
 impl Head {
-    fn new(stream: TcpStream, channel: Channel) -> Self {
+    /// Creates the channel of a connection that was welcomed.
+    pub fn new(stream: TcpStream, channel: Channel) -> Self {
         stream.set_nonblocking(true).expect("a socket can be");
         Self { stream, channel, delivery: Delivery::default(), received: Vec::new() }
     }
 
     /// Sends bytes as a message. Returns whether the head may still be there.
-    fn send(&mut self, message: Vec<u8>) -> bool {
+    pub fn send(&mut self, message: Vec<u8>) -> bool {
         let (frame, mut sealed) = (self.delivery.send(message), Vec::new());
         if self.channel.sending.seal(&frame, &mut sealed).is_err() {
             return false;
@@ -155,7 +156,7 @@ impl Head {
     }
 
     /// Returns the orders that have arrived; `None` if the head is gone.
-    fn receive(&mut self) -> Option<Vec<ToAgent>> {
+    pub fn receive(&mut self) -> Option<Vec<ToAgent>> {
         let mut buffer = [0; 4096];
         while let Some(read) = tcp::try_receive(&self.stream, &mut buffer).ok()? {
             if read == 0 {

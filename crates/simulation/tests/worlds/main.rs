@@ -4,6 +4,7 @@
 mod fate;
 mod forger;
 mod hostile;
+mod idlers;
 mod liar;
 mod lies;
 mod network;

@@ -5,13 +5,15 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::{Agent, Stager, StagerSession};
 use garland_core::farm::Text;
-use garland_protocol::dispatch::{Batch, Direction, Transfer};
+use garland_protocol::dispatch::{Batch, Direction, Transfer, TransferFailure};
 use garland_protocol::{KeyPair, OutputFile};
 use garland_sys::channel::channel;
+use garland_sys::signal::Interrupts;
 use garland_sys::threads::sleep;
 use garland_sys::world::{self, Process, Random, Wires};
 use garland_testkit::Scratch;
@@ -24,7 +26,7 @@ use crate::room::{Cast, PORT, agent};
 const JOBS: u32 = 4;
 
 /// The results of the transfers to the node and of those back, by job.
-type Results = [Vec<Result<u64, String>>; 2];
+type Results = [Vec<Result<u64, TransferFailure>>; 2];
 
 /// The directories and files of a run.
 struct Stage {
@@ -98,7 +100,8 @@ fn stage(
         let mut transfers = (1..=JOBS).map(|job| transfer(job, way, node));
         let first = transfers.next().expect("a job");
         let mut batch = Batch::new(first, transfers);
-        StagerSession::new(&stager, 0).transfer(&mut batch);
+        let cancellation = Arc::new(Interrupts::by_hand().expect("a descriptor"));
+        StagerSession::new(&stager, 0, cancellation).transfer(&mut batch);
         let mut results: Vec<_> = batch.into_results().collect();
         results.sort_by_key(|(transfer, _)| transfer.number);
         results.into_iter().map(|(_, result)| result).collect()
@@ -168,7 +171,7 @@ fn staged_files_are_whole_or_absent_whatever_befalls_the_node() {
     assert!(lost > 0, "nothing was lost: the blows miss");
 }
 
-fn check(result: &Result<u64, String>, path: &Path, contents: &[u8], story: &str) {
+fn check(result: &Result<u64, TransferFailure>, path: &Path, contents: &[u8], story: &str) {
     let file = fs::read(path).ok();
     assert!(file.is_some() || result.is_err(), "{} is absent: {story}", path.display());
     assert!(file.is_none_or(|file| file == contents), "{} is wrong: {story}", path.display());

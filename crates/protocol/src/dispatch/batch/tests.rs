@@ -18,22 +18,22 @@ fn batch(jobs: usize) -> Batch {
     Batch::new(transfer(0, 1), (1..jobs).map(|job| transfer(job, 1)))
 }
 
-/// Runs a batch. Tries that contain a job of `guilty` fail; after the first failure the node
-/// answers or not. Returns the jobs of each try, and the results.
+/// Runs a batch. Tries that contain a job of `guilty` fail with this kind of failure. Returns the jobs
+/// of each try, and the results.
 fn run(
     mut batch: Batch,
     guilty: &[usize],
-    connected: bool,
-) -> (Vec<Vec<usize>>, Vec<Result<u64, String>>) {
+    failure: fn(String) -> TransferFailure,
+) -> (Vec<Vec<usize>>, Vec<Result<u64, TransferFailure>>) {
     let mut tries = Vec::new();
     while let Some(due) = batch.due() {
         let jobs: Vec<usize> = due.iter().map(|transfer| transfer.job).collect();
         let wrong = jobs.iter().find(|job| guilty.contains(job));
         let tried = match wrong {
-            Some(job) => Err(format!("no file of {job}")),
+            Some(job) => Err(failure(format!("no file of {job}"))),
             None => Ok(jobs.iter().map(|&job| job as u64 + 100).collect()),
         };
-        batch.tried(tried, connected);
+        batch.tried(tried);
         tries.push(jobs);
     }
     (tries, batch.into_results().map(|(_, moved)| moved).collect())
@@ -41,24 +41,25 @@ fn run(
 
 #[test]
 fn only_the_guilty_job_fails() {
-    let (tries, results) = run(batch(5), &[3], true);
+    let (tries, results) = run(batch(5), &[3], TransferFailure::Files);
     let wanted = [&[0, 1, 2, 3, 4][..], &[0, 1], &[2, 3, 4], &[2], &[3, 4], &[3], &[4]];
     assert_eq!(tries, wanted);
     let why = "cannot copy input 3-0 to the node: no file of 3".to_owned();
+    let why = TransferFailure::Files(why);
     assert_eq!(results, [Ok(100), Ok(101), Ok(102), Err(why), Ok(104)]);
 }
 
 #[test]
 fn all_fail_at_once_if_the_node_does_not_answer() {
-    let (tries, results) = run(batch(4), &[1], false);
+    let (tries, results) = run(batch(4), &[1], TransferFailure::Node);
     assert_eq!(tries, [[0, 1, 2, 3]]);
     let why = |job| format!("cannot copy input {job}-0 to the node: no file of 1");
-    assert_eq!(results, [0, 1, 2, 3].map(|job| Err(why(job))));
+    assert_eq!(results, [0, 1, 2, 3].map(|job| Err(TransferFailure::Node(why(job)))));
 }
 
 #[test]
 fn a_batch_without_failures_is_one_try() {
-    let (tries, results) = run(batch(3), &[], true);
+    let (tries, results) = run(batch(3), &[], TransferFailure::Files);
     assert_eq!((tries, results), (vec![vec![0, 1, 2]], vec![Ok(100), Ok(101), Ok(102)]));
 }
 

@@ -38,7 +38,7 @@ fn task(job: &Job, _: u32, restored: bool) -> Task {
         own_folder: !job.inputs.is_empty(),
         outputs: Vec::new(),
         cores: job.cores,
-        timeout_ns: None,
+        timeout_ns: job.timeout.map(|timeout| timeout.0),
         checkpoint: saved.map(|saved| saved.command.clone()),
         state: state.unwrap_or_default(),
     }
@@ -99,6 +99,12 @@ impl Run {
         self.head.heard(node, FromAgent::Farm(Box::new(event)), self.now_ns);
     }
 
+    /// Notes that the node of this job was asked to return it.
+    fn recall(&mut self, job: u32) {
+        let at = self.head.places[&job];
+        self.head.live.get_mut(&at).expect("the job has a node").is_recalled = true;
+    }
+
     fn lose(&mut self, node: usize) {
         self.head.lost(node, "dead".to_owned(), self.now_ns);
     }
@@ -142,6 +148,10 @@ impl Run {
 
 fn lost(node: usize, reason: &str) -> FarmHeadOrder {
     FarmHeadOrder::News(FarmNews::Lost(node, reason.to_owned()))
+}
+
+fn files_failed(why: &str) -> Result<u64, TransferFailure> {
+    Err(TransferFailure::Files(why.to_owned()))
 }
 
 /// The jobs that are sent to nodes to be run, as (node, number).
@@ -275,7 +285,7 @@ fn late(run: &mut Run) {
         let (names, state, outputs) = (Vec::new(), Vec::new(), Vec::new());
         let transfer =
             Transfer { node: 0, job: 0, number: 1, tries: 1, way, names, state, outputs };
-        run.head.moved(&transfer, Err("late".to_owned()), run.now_ns);
+        run.head.moved(&transfer, files_failed("late"), run.now_ns);
     }
 }
 
@@ -322,7 +332,7 @@ fn a_late_transfer_of_an_older_try_on_the_same_node_does_not_count() {
     run.obey(&orders);
     let orders = run.turn();
     let [FarmHeadOrder::Transfer(first)] = &orders[..] else { panic!("{orders:?}") };
-    run.head.moved(first, Err("no input".to_owned()), run.now_ns);
+    run.head.moved(first, files_failed("no input"), run.now_ns);
     let orders = run.turn();
     assert_eq!(orders[0], FarmHeadOrder::Send(0, FarmOrder::Clear(1)));
     run.event(0, FarmEvent::Made(1, None));
@@ -331,7 +341,7 @@ fn a_late_transfer_of_an_older_try_on_the_same_node_does_not_count() {
     assert_eq!((first.tries, second.tries), (1, 2));
     run.head.moved(first, Ok(5), run.now_ns);
     assert_eq!(run.turn(), []);
-    run.head.moved(second, Err("no input".to_owned()), run.now_ns);
+    run.head.moved(second, files_failed("no input"), run.now_ns);
     let record = records(run.turn()).remove(0);
     assert_eq!(record.outcome, Outcome::Failed("no input".to_owned()));
 }
@@ -377,7 +387,7 @@ fn outputs_that_cannot_be_fetched_fail_the_job_and_do_not_count() {
             orders = run.turn();
         }
         let [FarmHeadOrder::Transfer(back)] = &orders[..] else { panic!("{orders:?}") };
-        run.head.moved(back, Err("no room".to_owned()), run.now_ns);
+        run.head.moved(back, files_failed("no room"), run.now_ns);
         orders = run.turn();
     }
     let record = records(orders).remove(0);
@@ -412,10 +422,175 @@ fn a_returned_job_is_given_to_another_node_without_using_a_try() {
     let (mut run, orders) = Run::ready((1..=2).map(plain_job).collect(), 2);
     assert_eq!(sent(&orders), [(0, 1), (1, 2)]);
     run.ended(0, 1, Outcome::Exit(0));
+    run.recall(2);
     run.event(1, FarmEvent::Returned(vec![2, 1, 7]));
     let orders = run.turn();
     let sent = sent(&orders);
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].1, run.head.farm.tries(1)), (2, 1));
     assert_eq!(records(orders).len(), 1);
+}
+
+#[test]
+fn a_node_that_returns_a_job_unasked_gets_no_more() {
+    let (mut run, orders) = Run::ready((1..=2).map(plain_job).collect(), 2);
+    assert_eq!(sent(&orders), [(0, 1), (1, 2)]);
+    run.event(1, FarmEvent::Returned(vec![2]));
+    let orders = run.turn();
+    assert_eq!(orders, [lost(1, "protocol error: it returned job 2 unasked")]);
+    run.ended(0, 1, Outcome::Exit(0));
+    assert_eq!(sent(&run.turn()), [(0, 2)]);
+}
+
+/// The node answers again later: it was not lost.
+#[test]
+fn a_job_whose_node_does_not_answer_while_its_files_are_copied_spends_no_try() {
+    let mut work = work(vec![staged_job(1)], 2);
+    work.rules.tries = Tries::again(0);
+    let (mut run, orders) = Run::ready_for(work);
+    run.obey(&orders);
+    let orders = run.turn();
+    let [FarmHeadOrder::Transfer(there)] = &orders[..] else { panic!("{orders:?}") };
+    let silent = || Err(TransferFailure::Node("no message from its agent for 5 s".to_owned()));
+    run.head.moved(there, silent(), run.now_ns);
+    let mut orders = run.turn();
+    assert_eq!(orders.remove(0), FarmHeadOrder::Send(0, FarmOrder::Clear(1)));
+    while !run.head.is_over() {
+        assert!(orders.iter().all(|order| !matches!(order, FarmHeadOrder::Send(0, _))));
+        run.obey(&orders);
+        orders = run.turn();
+    }
+    let record = records(orders).remove(0);
+    assert_eq!((record.node.as_deref(), record.tries), (Some("n1"), 1));
+    assert_eq!(record.outcome, Outcome::Exit(0));
+}
+
+#[test]
+fn a_job_that_no_node_answers_for_fails_after_some_nodes() {
+    let mut work = work(vec![staged_job(1)], 1);
+    work.rules.tries = Tries::again(0);
+    let (mut run, mut orders) = Run::ready_for(work);
+    let mut copies = 0;
+    while !run.head.is_over() {
+        assert!(copies < 10, "it goes on for ever");
+        for order in &orders {
+            match order {
+                FarmHeadOrder::Transfer(there) => {
+                    copies += 1;
+                    let silent = TransferFailure::Node("silence".to_owned());
+                    run.head.moved(there, Err(silent), run.now_ns);
+                }
+                order => run.obey(std::slice::from_ref(order)),
+            }
+        }
+        orders = run.turn();
+    }
+    let record = records(orders).remove(0);
+    assert_eq!((record.outcome, copies), (Outcome::Failed("silence".to_owned()), 4));
+}
+
+#[test]
+fn results_that_a_silent_node_keeps_are_made_elsewhere() {
+    let mut work = work(vec![staged_job(1)], 2);
+    work.rules.tries = Tries::again(0);
+    let (mut run, mut orders) = Run::ready_for(work);
+    for _ in 0..3 {
+        run.obey(&orders);
+        orders = run.turn();
+    }
+    let [FarmHeadOrder::Transfer(back)] = &orders[..] else { panic!("{orders:?}") };
+    let silent = TransferFailure::Node("silence".to_owned());
+    run.head.moved(back, Err(silent), run.now_ns);
+    let orders = run.turn();
+    assert!(
+        orders.iter().any(|order| matches!(order, FarmHeadOrder::Send(1, FarmOrder::Make(1, _)))),
+        "{orders:?}"
+    );
+}
+
+/// A job of two with a limit of a minute, on a node that says it has more processors than there are.
+fn run_with_limits() -> Run {
+    let limited = |number| {
+        let timeout = Some(garland_core::units::Nanos(60_000 * MS));
+        Job { timeout, ..plain_job(number) }
+    };
+    let (mut run, orders) = Run::ready(vec![limited(1), limited(2)], 2);
+    assert_eq!(sent(&orders), [(0, 1), (1, 2)]);
+    run.ended(1, 2, Outcome::Exit(0));
+    run
+}
+
+#[test]
+fn a_node_that_ends_no_job_loses_its_jobs_some_time_after_their_limit() {
+    let mut run = run_with_limits();
+    let mut orders = Vec::new();
+    let mut seconds = 0;
+    while !orders.iter().any(|order| matches!(order, FarmHeadOrder::News(FarmNews::Lost(..)))) {
+        seconds += 1;
+        assert!(seconds < 200, "it is never lost");
+        run.now_ns += 999 * MS;
+        orders = run.turn();
+    }
+    assert!((90..=92).contains(&seconds), "{seconds}");
+    assert!(orders.contains(&lost(0, "it did not end job 1 within 30 s of its time limit")));
+    // Its one other try is on the node that is left.
+    assert_eq!(sent(&orders), [(1, 1)]);
+    run.ended(0, 1, Outcome::Exit(0));
+    assert!(!run.head.is_over(), "it is the other node's job now");
+}
+
+#[test]
+fn a_head_that_stood_still_blames_no_node() {
+    let mut run = run_with_limits();
+    run.now_ns += 3_600_000 * MS;
+    run.turn();
+    run.ended(0, 1, Outcome::Exit(0));
+    run.turn();
+    assert!(run.head.is_over() && run.head.nodes()[0].gone.is_none());
+}
+
+#[test]
+fn what_waits_on_a_node_does_not_run_yet() {
+    let limited = |number| {
+        let timeout = Some(garland_core::units::Nanos(60_000 * MS));
+        Job { timeout, ..plain_job(number) }
+    };
+    let (mut run, _) = Run::ready((1..=40).map(limited).collect(), 1);
+    // Short jobs, so that the node gets some in advance; then each takes nearly all of its time.
+    run.ended(0, 1, Outcome::Exit(0));
+    run.turn();
+    for job in 2..=40 {
+        for _ in 0..59 {
+            run.now_ns += 999 * MS;
+            run.turn();
+        }
+        assert!(run.head.live.len() > 1 || job > 35, "the next one waits there");
+        run.ended(0, job, Outcome::Exit(0));
+        run.turn();
+        assert_eq!(run.head.nodes()[0].gone, None, "job {job}");
+    }
+    assert!(run.head.is_over());
+}
+
+#[test]
+fn times_and_figures_that_cannot_be_true_are_bounded() {
+    let (mut run, _) = Run::ready(vec![plain_job(1)], 1);
+    // An answer to a probe that was never sent, from a clock without an end.
+    run.head.heard(0, FromAgent::Clock(1 << 63, 0, 0), run.now_ns);
+    let end = TaskEnd {
+        job: 1,
+        started_ns: u64::MAX,
+        ended_ns: u64::MAX,
+        outcome: Outcome::Exit(0),
+        cpu_ns: u64::MAX,
+        memory: u64::MAX,
+        bytes_out: u64::MAX,
+        last_words: Vec::new(),
+    };
+    run.event(0, FarmEvent::Ended(vec![end]));
+    let record = records(run.turn()).remove(0);
+    let now = (run.now_ns - BEGAN) as f64 / 1e9;
+    assert!(record.ended.unwrap() <= now && record.started <= record.ended, "{record:?}");
+    assert!(record.cpu.unwrap() < 1e5, "{record:?}");
+    assert!(record.memory.unwrap() <= 1 << 50 && record.bytes_out <= 1 << 50, "{record:?}");
 }

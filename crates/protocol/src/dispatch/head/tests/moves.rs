@@ -165,7 +165,7 @@ fn the_state_of_a_staged_job_is_copied_with_its_inputs() {
 
 #[test]
 fn a_staged_job_whose_state_is_not_there_restarts() {
-    for (files, copied) in [(1, None), (2, Some(Err("no room".to_owned())))] {
+    for (files, copied) in [(1, None), (2, Some(files_failed("no room")))] {
         let mut run = Run::moving(|number| with_checkpoint(staged_job(number)), 2);
         run.leave(files);
         let mut orders = run.turn();
@@ -274,6 +274,7 @@ fn a_job_moves_twice_at_most_and_what_is_returned_is_still_saved() {
     let mut run = Run::moving(|number| with_checkpoint(plain_job(number)), 2);
     run.leave(0);
     assert_eq!(commands(&run.turn()), [(1, "restore".to_owned())]);
+    run.recall(1);
     run.event(1, FarmEvent::Returned(vec![1]));
     let orders = run.turn();
     let [(node, command)] = &commands(&orders)[..] else { panic!("{orders:?}") };
