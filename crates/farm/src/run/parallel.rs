@@ -1,6 +1,7 @@
 //! The engine `parallel`: runs jobs with GNU parallel, which logs in over ssh for every job.
 
-use std::io::{BufRead, BufReader};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
@@ -12,17 +13,21 @@ use garland_core::farm::job::quoted;
 use garland_core::farm::{Engine, Job};
 use garland_protocol::dispatch::Round;
 use garland_sys::channel::{RecvTimeoutError, channel};
-use garland_sys::{private_file, process, signal, threads};
+use garland_sys::{private_file, process, random, signal, threads};
 
 use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::rounds::EngineRun;
 use super::task::JobFiles;
-use super::worker::{WorkEnd, word_of};
+use super::worker::{SingleJob, WorkEnd, word_of};
 use crate::args::DataName;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::launch::FAREWELL;
 use garland_terminal::failure::{Failure, OrFailure};
+
+/// The longest line with the end of a job in bytes: twice [`OUTPUT_HALF`](garland_protocol::OUTPUT_HALF)
+/// of output, of which each byte may be escaped, and the rest.
+const LINE_MAX: u64 = 256 << 10;
 
 /// The interval at which interrupts are polled.
 const POLL: Duration = Duration::from_millis(100);
@@ -139,16 +144,51 @@ fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
     }
 }
 
+/// The ends of jobs that GNU parallel may print, each once: their tokens, by the numbers of the jobs.
+struct Expected(HashMap<u32, String>);
+
+impl Expected {
+    /// Creates tokens for the jobs of a round.
+    fn new(round: &Round) -> Self {
+        let token = || random::bytes::<16>().map(|byte| format!("{byte:02x}")).concat();
+        Self(round.jobs.iter().map(|job| (job.number, token())).collect())
+    }
+
+    /// Passes the ends of jobs in `output` to `tell`, until it returns false. Other lines are printed
+    /// by login shells, or by nodes that want to end the jobs of others.
+    fn read(mut self, mut output: impl BufRead, mut tell: impl FnMut(WorkEnd) -> bool) {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut output).take(LINE_MAX).read_until(b'\n', &mut line);
+            if !matches!(read, Ok(read) if read > 0) {
+                return;
+            }
+            let Ok(end) = serde_json::from_slice::<WorkEnd>(&line) else { continue };
+            let is_own = self.0.get(&end.end.job).is_some_and(|token| *token == end.token);
+            if is_own {
+                self.0.remove(&end.end.job);
+                if !tell(end) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
 /// Starts GNU parallel with the jobs of a round.
 fn start(
     work: &Work<'_>,
     logins: &[&Login],
     round: &Round,
+    expected: &Expected,
 ) -> Result<(Child, ChildStdout), Failure> {
     let list = work.run.folder().join(format!("round-{}", round.tries));
     let mut lines = String::new();
     for job in &round.jobs {
-        lines.push_str(&word_of(&JobFiles::There.task(job, round.tries, false))?);
+        let task = JobFiles::There.task(job, round.tries, false);
+        let token = expected.0.get(&job.number).cloned().unwrap_or_default();
+        lines.push_str(&word_of(&SingleJob { task, token })?);
         lines.push('\n');
     }
     let written = private_file::replace_unsynced(&list, lines.as_bytes());
@@ -180,16 +220,11 @@ fn one_round(
     rounds: &mut EngineRun<'_, '_>,
     round: &Round,
 ) -> Result<bool, Failure> {
-    let (mut child, output) = start(work, logins, round)?;
+    let expected = Expected::new(round);
+    let (mut child, output) = start(work, logins, round, &expected)?;
     let (tell, told) = channel();
     let begun = threads::spawn("parallel", move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // Other lines are printed by login shells.
-            let end = serde_json::from_str::<WorkEnd>(&line).ok();
-            if end.is_some_and(|end| tell.send(end).is_err()) {
-                return;
-            }
-        }
+        expected.read(BufReader::new(output), |end| tell.send(end).is_ok());
     });
     if let Err(error) = begun {
         process::kill_group(child.id());
@@ -219,7 +254,47 @@ fn one_round(
 
 #[cfg(test)]
 mod tests {
+    use garland_core::farm::Outcome;
+    use garland_protocol::TaskEnd;
+
     use super::*;
+
+    #[test]
+    fn a_node_ends_only_the_jobs_that_it_got_and_each_once() {
+        let end = |job, token: &str| {
+            let end = TaskEnd {
+                job,
+                started_ns: 0,
+                ended_ns: 1,
+                outcome: Outcome::Exit(0),
+                cpu_ns: 0,
+                memory: 0,
+                bytes_out: 0,
+                last_words: Vec::new(),
+            };
+            let (node, token) = ("n".to_owned(), token.to_owned());
+            let line = WorkEnd { node, ahead_ns: 0, end, again: 0, said: None, token };
+            serde_json::to_string(&line).unwrap() + "\n"
+        };
+        let expected = Expected(HashMap::from([(1, "a".to_owned()), (2, "b".to_owned())]));
+        let noise = format!("{}\n", "x".repeat(3 * LINE_MAX as usize));
+        let lines = [
+            end(2, "a"),
+            end(2, ""),
+            end(3, ""),
+            noise,
+            "welcome\n".to_owned(),
+            end(1, "a"),
+            end(1, "a"),
+            end(2, "b"),
+        ];
+        let mut ended = Vec::new();
+        expected.read(lines.concat().as_bytes(), |end| {
+            ended.push(end.end.job);
+            true
+        });
+        assert_eq!(ended, [1, 2]);
+    }
 
     #[test]
     fn logins_have_the_users_and_options_of_the_cluster_file() {

@@ -58,10 +58,13 @@ impl<'a, 'l> EngineRun<'a, 'l> {
 
     /// Records the end of a job. Ignores jobs that are not open in this round.
     pub fn ended(&mut self, ended: WorkEnd) {
-        let WorkEnd { node, ahead_ns, end, again, said: output } = ended;
+        let WorkEnd { node, ahead_ns, end, again, said: output, token: _ } = ended;
         let ours = clock::wall_ns().saturating_sub(clock::now_ns());
         let began_ns = self.work.began_ns.saturating_add(ours);
-        let seconds = |ns: u64| ns.saturating_add(ahead_ns).saturating_sub(began_ns) as f64 / 1e9;
+        // What is told has happened, whatever the node's clock says.
+        let now_ns = clock::wall_ns();
+        let seconds =
+            |ns: u64| ns.saturating_add(ahead_ns).min(now_ns).saturating_sub(began_ns) as f64 / 1e9;
         let job = end.job;
         if self.rounds.ended(job, node, again, Try::ended(end, seconds))
             && let Some(output) = output

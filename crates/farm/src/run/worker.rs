@@ -31,6 +31,19 @@ pub struct WorkEnd {
     pub again: u32,
     /// The job's output; none if it is empty.
     pub said: Option<Text>,
+    /// The token of the job, if the worker was given one.
+    #[serde(default)]
+    pub token: String,
+}
+
+/// A single job for a worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SingleJob {
+    /// What to run.
+    pub task: FarmTask,
+    /// What shows that the end of the job comes from the worker that got it: all lines of all workers
+    /// come over one pipe.
+    pub token: String,
 }
 
 /// Returns the path of the file with a part's jobs.
@@ -46,12 +59,17 @@ pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
 /// Runs the jobs of a part, or a single job. Reports the ends of jobs in the part's file, or, for a
 /// single job, on standard output.
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
+    let mut token = String::new();
     let tasks = match (&asked.folder, &asked.task) {
         (Some(folder), _) => {
             refuse_foreign(folder)?;
             left(folder, asked.part)?
         }
-        (None, Some(task)) => vec![task_of(task)?],
+        (None, Some(word)) => {
+            let single = single_job(word)?;
+            token = single.token;
+            vec![single.task]
+        }
         (None, None) => {
             return Err(Failure::usage("no job is given: --folder or --task is required"));
         }
@@ -74,7 +92,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let executor = JobExecutor::new(cores.max(asked.slots), Place::default(), false, tell);
     let mut executor = executor.or_nothing("cannot run jobs")?;
     executor.take(tasks);
-    report_ends(count, &events, &mut output)?;
+    report_ends(count, &token, &events, &mut output)?;
     Ok(Exit::Done)
 }
 
@@ -89,13 +107,13 @@ fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Encodes a task as a word that needs no quoting in any shell: JSON in hexadecimal.
-pub fn word_of(task: &FarmTask) -> Result<String, Failure> {
-    let text = serde_json::to_vec(task).or_nothing("cannot encode a job")?;
+/// Encodes a job as a word that needs no quoting in any shell: JSON in hexadecimal.
+pub fn word_of(single: &SingleJob) -> Result<String, Failure> {
+    let text = serde_json::to_vec(single).or_nothing("cannot encode a job")?;
     Ok(text.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn task_of(word: &str) -> Result<FarmTask, Failure> {
+fn single_job(word: &str) -> Result<SingleJob, Failure> {
     let digits = word.as_bytes().chunks(2);
     let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
     let text: Option<Vec<u8>> = digits.map(byte).collect();
@@ -126,9 +144,10 @@ fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     Ok(tasks)
 }
 
-/// Writes the ends of jobs to `output` as JSON lines, until `count` jobs have ended.
+/// Writes the ends of jobs to `output` as JSON lines with this token, until `count` jobs have ended.
 fn report_ends(
     mut count: usize,
+    token: &str,
     events: &Receiver<FarmEvent>,
     output: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -147,7 +166,8 @@ fn report_ends(
                     count -= 1;
                     let ahead_ns = clock::wall_ns().saturating_sub(clock::now_ns());
                     let said = outputs.remove(&end.job);
-                    let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said };
+                    let token = token.to_owned();
+                    let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said, token };
                     serde_json::to_writer(&mut lines, &line)
                         .or_nothing("cannot encode the end of a job")?;
                     lines.push(b'\n');
@@ -184,7 +204,7 @@ mod tests {
         }
         sender.send(FarmEvent::Ended(vec![end(1), end(2)])).unwrap();
         let mut lines = Vec::new();
-        report_ends(2, &events, &mut lines).unwrap();
+        report_ends(2, "", &events, &mut lines).unwrap();
         let ends = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let said: Vec<_> = ends
             .map(|line| serde_json::from_slice::<WorkEnd>(line).unwrap().said.unwrap().0)
