@@ -59,7 +59,10 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Passes a command's output on to standard error or standard output; control sequences are escaped only on a
 /// terminal. Returns false if the reader closed the pipe, since it needs no more output.
-pub fn pass_on(bytes: &[u8], is_error: bool) -> bool {
+///
+/// # Errors
+/// When it cannot be written for another reason, such as a full disk.
+pub fn pass_on(bytes: &[u8], is_error: bool) -> io::Result<bool> {
     let is_terminal =
         if is_error { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let shown = is_terminal.then(|| printable::bytes(bytes));
@@ -68,7 +71,11 @@ pub fn pass_on(bytes: &[u8], is_error: bool) -> bool {
         true => io::stderr().write_all(bytes),
         false => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
     };
-    !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Prints `text` to standard output. A closed pipe (`garland cp .. | head -1`) is not an error: the

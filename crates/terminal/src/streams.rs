@@ -46,7 +46,10 @@ impl Lines {
     }
 
     /// Prints the lines that `bytes` complete. Returns whether the reader may want more.
-    pub fn add(&mut self, bytes: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<bool> {
         self.begun.extend(bytes);
         let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let whole = if self.begun.len() - whole > LINE_MAX { self.begun.len() } else { whole };
@@ -56,12 +59,15 @@ impl Lines {
     }
 
     /// Prints the rest, which does not end with a newline.
-    pub fn end(&mut self) {
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(&mut self) -> io::Result<()> {
         let rest = std::mem::take(&mut self.begun);
-        self.print(&rest);
+        self.print(&rest).map(drop)
     }
 
-    fn print(&self, lines: &[u8]) -> bool {
+    fn print(&self, lines: &[u8]) -> io::Result<bool> {
         let mut text = Vec::with_capacity(lines.len() + 64);
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
             text.extend(self.prefix.as_bytes());
@@ -71,7 +77,7 @@ impl Lines {
         if !self.prefix.is_empty() && !lines.is_empty() && !lines.ends_with(b"\n") {
             text.push(b'\n');
         }
-        text.is_empty() || output::pass_on(&text, self.is_error)
+        if text.is_empty() { Ok(true) } else { output::pass_on(&text, self.is_error) }
     }
 }
 
@@ -112,20 +118,19 @@ impl Kept {
     /// Passes the output to `each` in pieces.
     ///
     /// # Errors
-    /// When the file cannot be read.
-    pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    /// When the file cannot be read, or `each` fails.
+    pub fn read(&mut self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         if let Some(file) = &mut self.file {
             file.rewind()?;
             let mut buffer = vec![0; KEPT_MAX];
             loop {
                 match file.read(&mut buffer)? {
                     0 => break,
-                    read => each(&buffer[..read]),
+                    read => each(&buffer[..read])?,
                 }
             }
         }
-        each(&self.memory);
-        Ok(())
+        each(&self.memory)
     }
 }
 
@@ -149,7 +154,7 @@ impl Stream {
     /// Prints what is kept, and keeps it no longer.
     fn print(&mut self) -> io::Result<()> {
         let print = |(lines, kept): &mut (Lines, Kept)| {
-            std::mem::take(kept).read(|bytes| _ = lines.add(bytes))
+            std::mem::take(kept).read(|bytes| lines.add(bytes).map(drop))
         };
         self.parts.iter_mut().try_for_each(print)
     }
@@ -157,8 +162,7 @@ impl Stream {
     /// Prints what is kept, and the rest of lines.
     fn end(mut self) -> io::Result<()> {
         self.print()?;
-        self.parts.iter_mut().for_each(|(lines, _)| lines.end());
-        Ok(())
+        self.parts.iter_mut().try_for_each(|(lines, _)| lines.end())
     }
 }
 
@@ -190,7 +194,7 @@ impl Streams {
     /// Adds bytes to an output.
     ///
     /// # Errors
-    /// When they cannot be kept.
+    /// When they can be neither printed nor kept.
     pub fn add(&mut self, number: u32, is_error: bool, bytes: &[u8]) -> io::Result<()> {
         let is_live = match self.arrangement {
             Arrangement::Lines => true,
@@ -202,7 +206,7 @@ impl Streams {
         if !is_live {
             return kept.add(&folder, bytes);
         }
-        let is_wanted = lines.add(bytes);
+        let is_wanted = lines.add(bytes)?;
         self.is_wanted &= is_wanted || is_error;
         Ok(())
     }
@@ -210,7 +214,7 @@ impl Streams {
     /// Ends an output, and prints what waited for that.
     ///
     /// # Errors
-    /// When what was kept cannot be read.
+    /// When what was kept cannot be read or printed.
     pub fn end(&mut self, number: u32) -> io::Result<()> {
         if self.arrangement != Arrangement::Numbered {
             return self.open.remove(&number).map_or(Ok(()), Stream::end);
@@ -224,16 +228,18 @@ impl Streams {
     }
 
     /// Forgets what an output has kept: it starts over.
-    pub fn restart(&mut self, number: u32) {
-        if let Some(mut stream) = self.open.remove(&number) {
-            stream.parts.iter_mut().for_each(|(lines, _)| lines.end());
-        }
+    ///
+    /// # Errors
+    /// When the end of what was begun cannot be printed.
+    pub fn restart(&mut self, number: u32) -> io::Result<()> {
+        let Some(mut stream) = self.open.remove(&number) else { return Ok(()) };
+        stream.parts.iter_mut().try_for_each(|(lines, _)| lines.end())
     }
 
     /// Prints all that is left.
     ///
     /// # Errors
-    /// When what was kept cannot be read.
+    /// When what was kept cannot be read or printed.
     pub fn close(self) -> io::Result<()> {
         self.open.into_values().try_for_each(Stream::end)
     }

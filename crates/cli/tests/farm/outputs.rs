@@ -1,6 +1,7 @@
 //! The output of jobs on the screen, while they run and when they have ended.
 
 use std::fs::{self, File};
+use std::process::Stdio;
 
 use garland_testkit::{Scratch, until};
 
@@ -116,5 +117,24 @@ fn without_either_option_output_is_kept_and_its_directory_named() {
         assert!(said.err.contains(why), "{}", said.err);
     }
     assert_eq!(only_run(&garland), run, "what is refused begins no run");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn output_that_cannot_be_written_is_told_and_the_jobs_are_done() {
+    let scratch = Scratch::new("farm-full");
+    list(&scratch, "jobs", "seq 200000\necho b\n");
+    let garland = garland(&scratch);
+    for mode in ["--group", "--line-buffer", "-k"] {
+        let mut command = garland.command(&["farm", "run", mode, "--slots", "1", "jobs"]);
+        let full = File::options().write(true).open("/dev/full").expect("it is there");
+        let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(1), "{mode}: {err}");
+        let first = "error: cannot write the output of job 1: no space left on device\n";
+        assert!(err.contains(first) && err.contains("2 of 2 jobs done"), "{mode}: {err}");
+        let all = "error: cannot write all output of 2 of the jobs, beginning with job 1\n";
+        assert!(err.contains(all), "{mode}: {err}");
+    }
     scratch.assert_nothing_left();
 }

@@ -125,3 +125,30 @@ fn equal_output_is_folded_if_the_user_says_so() {
     assert!(said.err.contains("with --json"), "{}", said.err);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn output_that_cannot_be_written_is_told_and_ends_the_commands() {
+    let scratch = Scratch::new("exec-full");
+    let garland = garland(&scratch);
+    let long = ["local1", "--", "sh", "-c", "seq 200000; exec sleep 600"];
+    let short = ["local[1-2]", "--", "seq", "3"];
+    let modes: [(&[&str], &[&str]); 5] = [
+        (&[], &long),
+        (&["--line-buffer"], &long),
+        (&["--group"], &long),
+        (&["--fold"], &short),
+        (&["--json"], &short),
+    ];
+    for (mode, words) in modes {
+        let mut command = garland.command(&[&["exec"], mode, words].concat());
+        let full = File::options().write(true).open("/dev/full").expect("it is there");
+        let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(3), "{mode:?}: {err}");
+        assert!(
+            err.contains("write") && err.contains("no space left on device"),
+            "{mode:?}: {err}"
+        );
+    }
+    scratch.assert_nothing_left();
+}

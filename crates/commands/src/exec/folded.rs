@@ -45,12 +45,12 @@ impl Folded {
     pub fn add(&mut self, at: usize, is_error: bool, bytes: &[u8]) -> io::Result<()> {
         let output = &mut self.outputs[at][usize::from(is_error)];
         match output {
-            Output::Printed(lines) => _ = lines.add(bytes),
+            Output::Printed(lines) => _ = lines.add(bytes)?,
             Output::Kept(kept) => {
                 kept.add(&self.folder, bytes)?;
                 if kept.length() > FOLDED_MAX {
                     let mut lines = Lines::new(&format!("{}: ", self.names[at]), is_error);
-                    kept.read(|bytes| _ = lines.add(bytes))?;
+                    kept.read(|bytes| lines.add(bytes).map(drop))?;
                     *output = Output::Printed(lines);
                 }
             }
@@ -70,8 +70,8 @@ impl Folded {
                     text = without_name(&text, names[0]);
                 }
                 let mut lines = Lines::new(&format!("{}: ", nodelist::fold(&names)), part == 1);
-                lines.add(&text);
-                lines.end();
+                lines.add(&text)?;
+                lines.end()?;
             }
         }
         Ok(())
@@ -85,7 +85,7 @@ impl Folded {
         let (mut groups, mut known): (Vec<Vec<usize>>, _) = (Vec::new(), HashMap::new());
         for (at, (name, outputs)) in self.names.iter().zip(&mut self.outputs).enumerate() {
             match &mut outputs[part] {
-                Output::Printed(lines) => lines.end(),
+                Output::Printed(lines) => lines.end()?,
                 Output::Kept(kept) if kept.length() > 0 => {
                     let text = without_name(&whole(kept)?, name);
                     let hash = hashers.each_ref().map(|hasher| hasher.hash_one(&text));
@@ -103,7 +103,10 @@ impl Folded {
 /// Returns a kept output.
 fn whole(kept: &mut Kept) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(kept.length());
-    kept.read(|bytes| text.extend(bytes))?;
+    kept.read(|bytes| {
+        text.extend(bytes);
+        Ok(())
+    })?;
     Ok(text)
 }
 

@@ -41,6 +41,9 @@ struct NodeResult {
     stderr: String,
 }
 
+/// The message if the output cannot be printed, or kept until it is printed.
+const WRITING: &str = "cannot write the output of the commands";
+
 /// Runs a command on every node.
 pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     if context.json && (exec.fold || exec.group || exec.line_buffer) {
@@ -70,7 +73,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         if let Err(error) = display.show(at, news) {
             failed.get_or_insert(error);
         }
-        // Nobody reads the output of the commands any more, or not all of it can be kept.
+        // Nobody reads the output of the commands any more, or not all of it can be written.
         if failed.is_some() || !display.is_wanted() {
             interrupts.raise();
         }
@@ -80,13 +83,13 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let interrupted = ends.contains(&CommandEnd::Interrupted);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
-    failed.map_or(Ok(()), Err).or_nothing("cannot keep the output of the commands")?;
+    failed.map_or(Ok(()), Err).or_nothing(WRITING)?;
     if !display.is_wanted() {
         // As in other pipes, it is no failure that the reader needed no more.
         let ended = ends.iter_mut().filter(|end| **end == CommandEnd::Interrupted);
         ended.for_each(|end| *end = CommandEnd::Exited(0));
     }
-    let outputs = display.end().or_nothing("cannot read the kept output of the commands")?;
+    let outputs = display.end().or_nothing(WRITING)?;
     if context.json {
         let result = ExecResult {
             head: Head::new("garland.exec/2", Some(&run), phases),

@@ -1,5 +1,6 @@
 //! The ledger of a run: writes the journal, the jobs' output, and the progress line as jobs end.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -92,6 +93,8 @@ pub struct Ledger {
     has_output: bool,
     /// The jobs' output as it comes; none if it is not printed.
     streams: Option<Streams>,
+    /// The jobs of whose output not all could be written.
+    unwritten: BTreeSet<u32>,
     syncing: Option<Syncing>,
     /// Number of jobs in the list.
     jobs: usize,
@@ -135,6 +138,7 @@ impl Ledger {
             folder: run.folder().to_owned(),
             has_output: false,
             streams,
+            unwritten: BTreeSet::new(),
             syncing: Some(syncing),
             jobs,
             failed: 0,
@@ -171,7 +175,7 @@ impl Ledger {
         self.journal.note(record);
     }
 
-    /// Writes the output of a job to the job's file. Prints an error message if that fails.
+    /// Writes the output of a job to the job's file. If that fails, the job is done, but the run fails.
     pub fn output(&mut self, job: u32, output: &[u8]) {
         let folder = self.folder.join(OUTPUT);
         if !self.has_output {
@@ -180,17 +184,29 @@ impl Ledger {
             self.has_output = true;
         }
         let path = folder.join(job.to_string());
-        if let Err(error) = private_file::replace_unsynced(&path, output) {
-            garland_terminal::errln!(
-                "cannot write the output of job {job}: {}",
-                garland_sys::error::reason(&error)
-            );
+        let written = private_file::replace_unsynced(&path, output);
+        self.note_unwritten(job, written);
+    }
+
+    /// Notes if output of a job could not be written. The first error is told at once: the others
+    /// mostly have the same cause.
+    fn note_unwritten(&mut self, job: u32, written: io::Result<()>) {
+        let Err(error) = written else { return };
+        if self.unwritten.is_empty() {
+            let why = garland_sys::error::reason(&error);
+            garland_terminal::errln!("error: cannot write the output of job {job}: {why}");
         }
+        self.unwritten.insert(job);
+    }
+
+    /// Returns the jobs of whose output not all could be written.
+    pub fn unwritten(&self) -> &BTreeSet<u32> {
+        &self.unwritten
     }
 
     /// Notes that a job starts from its beginning.
     pub fn begins(&mut self, job: u32) {
-        self.streams.iter_mut().for_each(|streams| streams.restart(number(job)));
+        self.print(job, Streams::restart);
     }
 
     /// Prints or keeps output of a running job.
@@ -200,10 +216,7 @@ impl Ledger {
 
     fn print(&mut self, job: u32, print: impl FnOnce(&mut Streams, u32) -> io::Result<()>) {
         let printed = self.streams.as_mut().map(|streams| print(streams, number(job)));
-        if let Some(Err(error)) = printed {
-            let why = garland_sys::error::reason(&error);
-            garland_terminal::errln!("cannot print all output of job {job}: {why}");
-        }
+        self.note_unwritten(job, printed.unwrap_or(Ok(())));
     }
 
     /// Writes the records that were added, and updates the progress line. `open` is the number of

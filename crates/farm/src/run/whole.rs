@@ -72,6 +72,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         engine(settings.engine).run(&work, left, &mut ledger)?
     };
     phases.end("jobs");
+    let unwritten = ledger.unwritten().clone();
     let records = ledger.close()?;
     let result = account.close(&work, phases, ending, records)?;
     run.keep("result.json", &result)?;
@@ -83,7 +84,13 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         Some(_) => output::warn(format!("{result}{output}")),
         None => output::print(format!("{result}{output}"))?,
     }
-    Ok(result.exit())
+    if let Some(first) = unwritten.first() {
+        let count = unwritten.len();
+        errln!("error: cannot write all output of {count} of the jobs, beginning with job {first}");
+    }
+    // The jobs are done, but the user does not have what they said.
+    let is_cut = !unwritten.is_empty() && result.exit() == Exit::Done;
+    Ok(if is_cut { Exit::SomeFailed } else { result.exit() })
 }
 
 /// Returns how the output of jobs is printed; none if it is not. Fails if it cannot be.
