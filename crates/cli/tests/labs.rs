@@ -78,6 +78,23 @@ fn a_request_to_end_takes_the_lab_down() {
 }
 
 #[test]
+fn a_request_to_end_ends_the_command_on_a_node() {
+    let scratch = Scratch::new("lab-exec-ends");
+    let (garland, star) = (garland(&scratch), star(&scratch));
+    let (own, sign) = (GARLAND, scratch.folder().join("running").display().to_string());
+    let on_node =
+        format!("trap 'rm {sign}; exit 7' TERM; touch {sign}; while :; do sleep 0.01; done");
+    let script = format!(
+        "'{own}' lab exec a -- sh -c \"{on_node}\" & command=$!
+         until test -e {sign}; do sleep 0.01; done
+         kill $command; wait $command; echo $?; test ! -e {sign}"
+    );
+    let said = garland.run(&["lab", "run", &star, "--", "sh", "-c", &script]).with_code(0);
+    assert!(said.out.ends_with("7\n"), "{}", said.out);
+    nothing_is_up(&garland);
+}
+
+#[test]
 fn a_killed_run_takes_its_lab_and_its_command_along() {
     let scratch = Scratch::new("lab-run-killed");
     let (garland, star) = (garland(&scratch), star(&scratch));

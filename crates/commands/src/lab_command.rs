@@ -7,7 +7,7 @@ use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, plan};
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
-use super::lab_run::{self, code_of};
+use super::lab_run;
 use crate::args::{LabCommand, What};
 use crate::topology;
 use garland_fleet::context::Context;
@@ -16,6 +16,8 @@ use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
 use garland_results::head::{Head, Phases, print_json, show};
 use garland_results::places::Places;
+use garland_sys::process;
+use garland_sys::signal::{self, Interrupts};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
@@ -110,10 +112,13 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
     let (program, words) =
         words.split_first().ok_or_else(|| Failure::usage("no command is given"))?;
     let node = node.strip_prefix(LAB_PREFIX).unwrap_or(node);
+    let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
     let mut command = lab.command(node, program)?;
-    let status = command.args(words).status();
-    let status = status.or_nothing(format!("starting {}", program.to_string_lossy()))?;
-    Ok(Exit::Code(code_of(status)))
+    signal::release_in(command.args(words));
+    process::end_with_parent(&mut command);
+    let child = command.spawn();
+    let child = child.or_nothing(format!("cannot start {}", program.to_string_lossy()))?;
+    Ok(Exit::Code(lab_run::wait(child, &interrupts)?))
 }
 
 fn down(context: &Context, name: &str) -> Result<Exit, Failure> {

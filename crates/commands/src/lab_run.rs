@@ -115,7 +115,7 @@ fn check_and_run(
 /// Waits for the command and returns its exit code. Ctrl-C reaches all foreground processes of the
 /// terminal, so the command gets it too; a signal to this process alone is passed on as SIGTERM
 /// after a second, and a second signal kills the command.
-fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
+pub fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
     let mut asked = None;
     loop {
         if let Some(status) = child.try_wait().or_nothing("waiting for the command")? {
