@@ -65,7 +65,7 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
     });
     let started = waiting.and_then(|waiting| {
         let (pipes, [output, errors]) = Pipes::new()?;
-        let guard = Guard::start(&mark)?;
+        let guard = Guard::start(&mark, None)?;
         let child = command.stdout(output).stderr(errors).spawn()?;
         guard.begun(child.id());
         let group = Group::from_leader(&child);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use garland_core::farm::Outcome;
-use garland_protocol::{FarmEvent, FarmTask, OUTPUT_FILES_MAX, TaskEnd};
+use garland_protocol::{FarmEvent, FarmTask, JOBS_AT_ONCE_MAX, OUTPUT_FILES_MAX, TaskEnd};
 use garland_sys::event::Wake;
 use garland_sys::mark::Mark;
 use garland_sys::sync::{Condvar, Mutex};
@@ -17,9 +17,6 @@ use super::batcher::{EventBatcher, Tell};
 use super::guard::Guard;
 use super::meter;
 use super::run::{self, JobEnd, Place, Supervision};
-
-/// The maximum number of jobs that run at the same time: each needs a thread and file descriptors.
-const AT_ONCE: usize = 2000;
 
 /// Stack size of a thread that runs jobs, in bytes: it only starts processes and waits.
 const STACK: usize = 128 << 10;
@@ -80,10 +77,11 @@ impl JobExecutor {
     /// When the system has no file descriptors or threads left.
     pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> io::Result<Self> {
         let mark = Mark::new();
+        let guard = guarded.then(|| Guard::start(&mark, place.own.as_deref())).transpose()?;
         let shared = Shared {
             place,
             events: EventBatcher::begin(tell)?,
-            guard: guarded.then(|| Guard::start(&mark)).transpose()?,
+            guard,
             mark,
             stop: Wake::new()?,
             state: Mutex::new(State { free: slots, ..State::default() }),
@@ -123,7 +121,8 @@ impl JobExecutor {
     pub fn take(&mut self, tasks: Vec<FarmTask>) {
         let mut state = self.shared.state.lock();
         state.waiting.extend(tasks);
-        let wanted = state.threads_wanted().min(AT_ONCE.saturating_sub(self.threads.len()));
+        let wanted =
+            state.threads_wanted().min(JOBS_AT_ONCE_MAX.saturating_sub(self.threads.len()));
         drop(state);
         for _ in 0..wanted {
             let shared = Arc::clone(&self.shared);

@@ -1,10 +1,15 @@
 //! The guard: a process that kills an agent's jobs, or the command of `garland exec`, if the agent
-//! itself is killed. Over a pipe, the agent gives it the mark of the jobs, and reports the start and the
-//! end of each. The pipe closes when the agent ends.
+//! itself is killed, and removes the jobs' files. Over a pipe, the agent gives it the mark of the jobs
+//! and the directory of their files, and reports the start and the end of each. The pipe closes when the
+//! agent ends.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
@@ -20,6 +25,9 @@ const PROGRAM: &str = "/proc/self/exe";
 /// process group, in native byte order.
 const WORD: usize = 5;
 
+/// The maximum length in bytes of the path of the directory with the jobs' files.
+const FOLDER_MAX: usize = 4096;
+
 /// The time allowed between fork(2) and execve(2) of a job's process. Until then the process has
 /// the agent's environment, without the mark.
 const STARTING: Duration = Duration::from_millis(200);
@@ -31,10 +39,10 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard of jobs with this mark. By it the guard finds jobs whose start was not
-    /// reported, because the agent was killed while it started them, and processes that left the
-    /// groups of their jobs.
-    pub fn start(mark: &Mark) -> io::Result<Self> {
+    /// Starts the guard of jobs with this mark, whose files are in `folder`. By the mark the guard finds
+    /// jobs whose start was not reported, because the agent was killed while it started them, and
+    /// processes that left the groups of their jobs.
+    pub fn start(mark: &Mark, folder: Option<&Path>) -> io::Result<Self> {
         let mut command = Command::new(PROGRAM);
         command.args(["farm", "guard"]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -43,7 +51,7 @@ impl Guard {
         // Not as an argument, which all users of the machine see. A guard that has ended is found
         // out later, too.
         if let Some(input) = &mut input {
-            let _ = input.write_all(mark.value().as_bytes());
+            let _ = input.write_all(&beginning(mark, folder));
         }
         Ok(Self { child, input: Mutex::new(input) })
     }
@@ -77,15 +85,30 @@ impl Drop for Guard {
     }
 }
 
-/// The body of the guard: reads the mark and messages until `input` ends, then kills the running jobs
-/// and all other jobs with the mark. Kills nothing if the agent orders the guard to exit.
-pub fn guard(mut input: impl Read) {
+/// Returns what the guard reads first: the mark, and the length and the bytes of the directory's path.
+fn beginning(mark: &Mark, folder: Option<&Path>) -> Vec<u8> {
+    let folder = folder.map_or(&[][..], |folder| folder.as_os_str().as_bytes());
+    let length = u32::try_from(folder.len()).unwrap_or(0);
+    [mark.value().as_bytes(), &length.to_ne_bytes(), &folder[..length as usize]].concat()
+}
+
+/// Reads the [`beginning`]; `None` if the agent has ended before its first job began.
+fn read_beginning(input: &mut impl Read) -> Option<(Mark, Option<PathBuf>)> {
     let mut mark = [0; Mark::LENGTH];
-    if input.read_exact(&mut mark).is_err() {
-        // The agent has ended before its first job began.
-        return;
-    }
-    let mark = Mark::from_value(&String::from_utf8_lossy(&mark));
+    let mut length = [0; 4];
+    input.read_exact(&mut mark).ok()?;
+    input.read_exact(&mut length).ok()?;
+    let length = u32::from_ne_bytes(length) as usize;
+    let mut folder = vec![0; length.min(FOLDER_MAX)];
+    input.read_exact(&mut folder).ok()?;
+    let folder = (!folder.is_empty()).then(|| OsString::from_vec(folder).into());
+    Some((Mark::from_value(&String::from_utf8_lossy(&mark)), folder))
+}
+
+/// The body of the guard: reads messages until `input` ends, then kills the running jobs and all other
+/// jobs with the mark, and removes their files. Does nothing if the agent orders the guard to exit.
+pub fn guard(mut input: impl Read) {
+    let Some((mark, folder)) = read_beginning(&mut input) else { return };
     let mut running = HashMap::new();
     let mut word = [0; WORD];
     while input.read_exact(&mut word).is_ok() {
@@ -102,6 +125,10 @@ pub fn guard(mut input: impl Read) {
     mark.kill_all(&groups);
     garland_sys::threads::sleep(STARTING);
     mark.kill_all(&[]);
+    if let Some(folder) = folder {
+        // Fails if no job had files.
+        let _ = fs::remove_dir_all(folder);
+    }
 }
 
 #[cfg(test)]
@@ -111,13 +138,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_jobs_are_killed() {
+    fn running_jobs_are_killed_and_their_files_removed() {
         let sleep = || Command::new("sleep").arg("30").process_group(0).spawn().unwrap();
         let (mut one, mut other) = (sleep(), sleep());
         let word = |what: u8, child: &Child| [&[what], &child.id().to_ne_bytes()[..]].concat();
         let mark = Mark::new();
-        let value = mark.value().as_bytes().to_vec();
-        let words = [value, word(1, &one), word(1, &other), word(0, &one), vec![1, 0]].concat();
+        let folder = std::env::temp_dir().join(format!("garland-guard-{}", std::process::id()));
+        fs::create_dir_all(folder.join("7/in")).unwrap();
+        let first = beginning(&mark, Some(&folder));
+        let words = [first, word(1, &one), word(1, &other), word(0, &one), vec![1, 0]].concat();
         let mut third = Command::new("setsid");
         mark.put_on(third.args(["sleep", "30"]));
         let mut third = third.spawn().unwrap();
@@ -125,6 +154,7 @@ mod tests {
         assert_eq!(third.wait().unwrap().signal(), Some(9), "it has the mark");
         assert_eq!(other.wait().unwrap().signal(), Some(9));
         assert!(one.try_wait().unwrap().is_none());
+        assert!(!folder.exists());
         one.kill().unwrap();
         one.wait().unwrap();
     }

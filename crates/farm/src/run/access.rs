@@ -8,6 +8,7 @@ use garland_control::{Agent, Stager};
 use garland_core::farm::{Job, Text};
 use garland_lab::Lab;
 use garland_protocol::Opening;
+use garland_sys::random;
 
 use super::driver::Work;
 use super::task::JobFiles;
@@ -43,7 +44,9 @@ impl Access {
         jobs: &[Job],
         lab: Option<&Lab>,
     ) -> Result<Self, Failure> {
-        let folder = Text::from(format!(".garland-{}", work.run.name()).as_str());
+        // A node that stood still removes the files of an earlier try of the run when it is back.
+        let own = random::bytes::<4>().map(|byte| format!("{byte:02x}")).concat();
+        let folder = Text::from(format!(".garland-{}-{own}", work.run.name()).as_str());
         let windows = Text([folder.bytes(), b"-files"].concat());
         let here = &work.settings.folder;
         let states = work.run.folder().join(STATES);

@@ -76,6 +76,7 @@ impl Driver for Agents {
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
+        let has_agent: Vec<bool> = agents.iter().map(Result::is_ok).collect();
         let mut failed = None;
         let last_words = |node: usize| last_words_at(work.run.folder(), &nodes[node].name);
         let stager = access.stager.as_ref();
@@ -96,6 +97,12 @@ impl Driver for Agents {
             FarmNews::Lost(node, reason) => {
                 garland_terminal::errln!("lost    {}: {reason}", names[node]);
                 last_words(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
+                if stager.is_some() && has_agent[node] {
+                    let folder = &access.folder;
+                    garland_terminal::errln!(
+                        "        files of its jobs are in {folder} there until its agent ends"
+                    );
+                }
             }
             FarmNews::NotMoved(job, node, what) => {
                 garland_terminal::errln!("note    job {job} on {}: {what}", names[node]);
