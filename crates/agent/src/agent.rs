@@ -28,7 +28,7 @@ use crate::giving::GivingRights;
 use crate::known_members::KnownMembers;
 use crate::names::{Fetchers, Holdings, NameStore};
 use crate::session::Session;
-use crate::threads_of_keys::KeyThreads;
+use crate::threads_of_keys::KeyShares;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
 use garland_dataplane::budget::Budget;
@@ -77,7 +77,7 @@ pub struct Agent {
     /// The open sessions.
     pub open: Mutex<OpenSessions>,
     /// The threads that work for each key.
-    pub threads: KeyThreads,
+    pub shares: KeyShares,
     /// The bytes that members have not acknowledged, of all their sessions.
     pub unacknowledged: Arc<AtomicUsize>,
     /// The memory that the agent's copies share.
@@ -134,7 +134,7 @@ impl Agent {
             active_ns: Arc::new(AtomicU64::new(now)),
             sessions: AtomicUsize::new(0),
             open: Mutex::default(),
-            threads: KeyThreads::default(),
+            shares: KeyShares::default(),
             unacknowledged: Arc::default(),
             expected: Expectations::new(greeters.wake()),
             strangers: AtomicUsize::new(0),

@@ -39,7 +39,7 @@ impl Controller {
                 "{threads} operations of this {who} are in progress, or hang on the node's disks"
             ))
         };
-        let thread = self.session.slots.take().ok_or_else(too_many).and_then(|slot| {
+        let thread = self.session.of_key.threads.take().ok_or_else(too_many).and_then(|slot| {
             threads::spawn(name, move || {
                 let _slot = slot;
                 work(&controller);

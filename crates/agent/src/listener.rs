@@ -186,11 +186,11 @@ fn attend(
         (None, _) if agent.is_too_old() => return Err(ChannelError::Refused.into()),
         // A head of which nothing arrived may resume what never began here.
         (None, None | Some(0)) => {
-            let slots = agent.threads.of_key(key, &grant);
+            let of_key = agent.shares.of_key(key, &grant);
             let unacknowledged = Arc::clone(&agent.unacknowledged);
             let excess = excess(&open, &key, &grant);
             let is_controller = grant.role == Role::Controller;
-            let share = SessionShare { caller, grant, slots, unacknowledged };
+            let share = SessionShare { caller, grant, of_key, unacknowledged };
             let session = Arc::new(Session::new(stream, channel, share)?);
             if let Some(excess) = excess {
                 drop(open);

@@ -19,11 +19,12 @@ use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::tcp;
 use garland_sys::tcp_info::TcpInfo;
-use garland_sys::threads::{self, Slots};
+use garland_sys::threads;
 
 use self::unacknowledged::{UNSETTLED_MAX, Unacknowledged};
 use crate::audit::Caller;
 use crate::conditions;
+use crate::threads_of_keys::KeyShare;
 use garland_dataplane::log::log;
 use garland_dataplane::tree::TreeSource;
 use garland_transport::limits;
@@ -69,8 +70,8 @@ pub struct Session {
     over: AtomicBool,
     grant: Grant,
     unacknowledged: Unacknowledged,
-    /// The slots for threads that work for the other side's key; each thread occupies one.
-    pub slots: Arc<Slots>,
+    /// What the other side's key may use. Each thread that works for it occupies a slot.
+    pub of_key: KeyShare,
     /// Whose session this is, for the node's log.
     pub caller: Caller,
 }
@@ -81,8 +82,8 @@ pub struct SessionShare {
     pub caller: Caller,
     /// What the peer may do.
     pub grant: Grant,
-    /// The slots for threads of its key.
-    pub slots: Arc<Slots>,
+    /// What its key may use.
+    pub of_key: KeyShare,
     /// The bytes that all members have not acknowledged.
     pub unacknowledged: Arc<AtomicUsize>,
 }
@@ -133,7 +134,7 @@ impl Session {
             next: further,
         };
         let patience_ms = u64::try_from(limits::RESUME.as_millis()).unwrap_or(u64::MAX);
-        let SessionShare { caller, grant, slots, unacknowledged } = share;
+        let SessionShare { caller, grant, of_key, unacknowledged } = share;
         let unacknowledged = Unacknowledged::new(grant.role, unacknowledged);
         Ok(Self {
             sending: Mutex::new(sending),
@@ -149,7 +150,7 @@ impl Session {
             over: AtomicBool::new(false),
             grant,
             unacknowledged,
-            slots,
+            of_key,
             caller,
         })
     }
@@ -301,7 +302,7 @@ impl Session {
 
     fn send_now(&self, sending: &mut Outgoing, message: &FromAgent) {
         let bytes = message.to_bytes();
-        self.unacknowledged.sent(bytes.len());
+        self.unacknowledged.sent(Delivery::kept_bytes_of(&bytes));
         let frame = self.delivery.lock().send(bytes);
         self.write(sending, &frame);
     }

@@ -19,6 +19,9 @@ const TOLD_AFTER: u64 = 64;
 /// The number of received bytes after which an acknowledgement is due.
 const TOLD_AFTER_BYTES: usize = 256 << 10;
 
+/// What a message that is kept costs beside its bytes: its place in the list, and its allocation.
+const KEPT: usize = 64;
+
 /// The identity of a control session; the head chooses it at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionId(pub [u8; 16]);
@@ -45,7 +48,7 @@ pub enum SessionOrder {
 pub struct Delivery {
     /// The messages that the other side has not acknowledged, the oldest first.
     kept: VecDeque<Vec<u8>>,
-    /// The bytes of `kept`.
+    /// The memory of `kept` in bytes.
     kept_bytes: usize,
     /// The number of messages that the other side has acknowledged.
     acknowledged: u64,
@@ -72,7 +75,7 @@ pub struct OutOfOrder;
 impl Delivery {
     /// Keeps a message, and returns its frame.
     pub fn send(&mut self, message: Vec<u8>) -> Vec<u8> {
-        self.kept_bytes += message.len();
+        self.kept_bytes += Self::kept_bytes_of(&message);
         self.kept.push_back(message);
         self.frame(self.kept.len() - 1)
     }
@@ -110,10 +113,17 @@ impl Delivery {
         self.received
     }
 
-    /// Returns the bytes of the messages that the other side has not acknowledged.
+    /// Returns the memory in bytes of the messages that the other side has not acknowledged.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
         self.kept_bytes
+    }
+
+    /// Returns the memory in bytes of a message that is kept. Many short messages take much more than
+    /// their bytes.
+    #[must_use]
+    pub fn kept_bytes_of(message: &[u8]) -> usize {
+        KEPT + message.len()
     }
 
     /// Returns the frames to send over a new connection to a side at which `arrived` messages have
@@ -130,7 +140,8 @@ impl Delivery {
     fn settle(&mut self, arrived: u64) -> Result<(), OutOfOrder> {
         let newly = usize::try_from(arrived.saturating_sub(self.acknowledged));
         let newly = newly.ok().filter(|newly| *newly <= self.kept.len()).ok_or(OutOfOrder)?;
-        self.kept_bytes -= self.kept.drain(..newly).map(|message| message.len()).sum::<usize>();
+        let settled = self.kept.drain(..newly).map(|message| Self::kept_bytes_of(&message));
+        self.kept_bytes -= settled.sum::<usize>();
         self.acknowledged += newly as u64;
         Ok(())
     }
@@ -231,7 +242,7 @@ mod tests {
         assert_eq!(delivery.receive(&frame(1, 0)), Ok(Delivered::Nothing), "it came before");
         assert_eq!(delivery.resume(1), Err(OutOfOrder));
         let _ = delivery.send(b"abc".to_vec());
-        assert_eq!((delivery.kept_bytes(), delivery.resume(1)), (3, Ok(Vec::new())));
+        assert_eq!((delivery.kept_bytes(), delivery.resume(1)), (KEPT + 3, Ok(Vec::new())));
         assert_eq!(delivery.kept_bytes(), 0);
     }
 }

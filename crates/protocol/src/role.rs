@@ -37,7 +37,7 @@ pub struct Budget {
     pub threads: usize,
     /// The maximum number of mounts of one session, each of which has two connections for files.
     pub mounts: usize,
-    /// The maximum number of open files and directories of one mount.
+    /// The maximum number of open files and directories of all its mounts.
     pub open_files: usize,
     /// The maximum number of threads of one connection for files.
     pub threads_of_connection: usize,
@@ -463,7 +463,7 @@ pub fn budget_table() -> String {
     row("sessions", &|budget| budget.sessions.to_string());
     row("threads for its orders and files", &|budget| budget.threads.to_string());
     row("mounts of a session", &|budget| budget.mounts.to_string());
-    row("open files of a mount", &|budget| budget.open_files.to_string());
+    row("open files of all its mounts", &|budget| budget.open_files.to_string());
     row("unacknowledged KiB of a session", &|budget| match budget.unacknowledged_bytes {
         usize::MAX => "-".to_owned(),
         bytes => (bytes >> 10).to_string(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_sys::sync::Mutex;
+use garland_sys::threads::{Slot, Slots};
 
 use rustix::io::Errno;
 
@@ -13,37 +14,49 @@ use super::listing::Listing;
 
 /// An open file or directory.
 pub enum Open {
-    File(File),
+    File(OpenFile),
     Folder(Mutex<Listing>),
+}
+
+/// An open file.
+pub struct OpenFile {
+    pub file: File,
+    /// Whether the peer may change its attributes, whatever it was opened for.
+    pub may_change: bool,
 }
 
 /// The open files of a mount, by handle.
 pub struct Handles {
-    open: Mutex<HashMap<u64, Arc<Open>>>,
-    open_max: usize,
+    open: Mutex<HashMap<u64, Kept>>,
+    /// A slot for each open file of all mounts of the peer.
+    slots: Arc<Slots>,
     last: AtomicU64,
 }
 
+/// A file that is kept open.
+struct Kept {
+    open: Arc<Open>,
+    _slot: Slot,
+}
+
 impl Handles {
-    /// Creates an empty set of at most `open_max` files.
-    pub fn new(open_max: usize) -> Self {
-        Self { open: Mutex::default(), open_max, last: AtomicU64::new(0) }
+    /// Creates an empty set of files, each of which takes one of `slots`.
+    pub fn new(slots: Arc<Slots>) -> Self {
+        Self { open: Mutex::default(), slots, last: AtomicU64::new(0) }
     }
 
-    /// Adds an open file. Returns its handle, or `ENFILE` if the mount has too many open files.
+    /// Adds an open file. Returns its handle, or `ENFILE` if the peer has too many open files.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
-        let mut all = self.open.lock();
-        if all.len() >= self.open_max {
-            return Err(Errno::NFILE);
-        }
+        let slot = self.slots.take().ok_or(Errno::NFILE)?;
         let handle = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        all.insert(handle, Arc::new(open));
+        self.open.lock().insert(handle, Kept { open: Arc::new(open), _slot: slot });
         Ok(handle)
     }
 
     /// Returns the open file of a handle, or `EBADF` for an unknown handle.
     pub fn find(&self, handle: u64) -> Result<Arc<Open>, Errno> {
-        self.open.lock().get(&handle).cloned().ok_or(Errno::BADF)
+        let all = self.open.lock();
+        all.get(&handle).map(|kept| Arc::clone(&kept.open)).ok_or(Errno::BADF)
     }
 
     /// Runs `work` with the file of a handle. Fails with `EBADF` for an unknown handle, and with
@@ -54,7 +67,21 @@ impl Handles {
         work: impl FnOnce(&File) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         match &*self.find(handle)? {
-            Open::File(file) => work(file),
+            Open::File(open) => work(&open.file),
+            Open::Folder(_) => Err(Errno::ISDIR),
+        }
+    }
+
+    /// Changes attributes of the file of a handle by `work`, as [`Self::file`]. Fails with `EACCES`
+    /// if the peer may not change them.
+    pub fn change<T>(
+        &self,
+        handle: u64,
+        work: impl FnOnce(&File) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match &*self.find(handle)? {
+            Open::File(open) if !open.may_change => Err(Errno::ACCESS),
+            Open::File(open) => work(&open.file),
             Open::Folder(_) => Err(Errno::ISDIR),
         }
     }

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use garland_protocol::{Ask, AskKind, Changes, FarmAccess, NewKind};
+use garland_sys::sync::Mutex;
 
 use super::places::SET_ID;
 
@@ -19,6 +20,8 @@ pub struct JobFolders {
     /// Ordered: those below a path follow each other. A farm may have one for each job, and each
     /// request asks for some.
     folders: BTreeSet<PathBuf>,
+    /// Held by a node while it gives a file another name, from the look at the file on.
+    pub(super) renames: Mutex<()>,
 }
 
 impl JobFolders {
@@ -29,7 +32,7 @@ impl JobFolders {
             let path = folder.bytes();
             path_of(path.strip_prefix(b"/").unwrap_or(path)).to_owned()
         });
-        Self { folders: folders.collect() }
+        Self { folders: folders.collect(), renames: Mutex::default() }
     }
 
     /// Returns whether a node may send this request. It reaches what lies in the directories, and
@@ -53,7 +56,7 @@ impl JobFolders {
 
     /// Returns whether a name may be changed: it is none of the directories, in whose place a link to
     /// elsewhere could be put, and not that of the file by which commands on the head find nodes.
-    fn may_change(&self, path: &[u8]) -> bool {
+    pub(super) fn may_change(&self, path: &[u8]) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         !self.leads_there(path) && !name.eq_ignore_ascii_case(CLUSTER_FILE)
     }

@@ -50,7 +50,7 @@ impl FileListener {
         let connections = Mutex::new(Connections { accepted, is_over: false });
         let role = session.grant().role;
         let threads = Threads {
-            slots: (role != Role::Controller).then(|| Arc::clone(&session.slots)),
+            slots: (role != Role::Controller).then(|| Arc::clone(&session.of_key.threads)),
             of_connection: role.budget().threads_of_connection,
         };
         Self { secret, sealed, service: Arc::new(service), threads, connections }

@@ -18,28 +18,24 @@ const ENOUGH: usize = 48 << 10;
 const ATTR: usize = 70;
 
 /// A directory that is being listed.
-pub struct Listing {
-    folder: OwnedFd,
-    dir: Dir,
-}
+pub struct Listing(Dir);
 
 impl Listing {
     pub fn new(folder: OwnedFd) -> Result<Self, Errno> {
-        let dir = Dir::read_from(&folder)?;
-        Ok(Self { folder, dir })
+        Dir::new(folder).map(Self)
     }
 
     /// Returns the next entries, and whether there are more.
     pub fn go_on(&mut self) -> Result<(Vec<Entry>, bool), Errno> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         while bytes < ENOUGH {
-            let Some(entry) = self.dir.read() else { return Ok((entries, false)) };
+            let Some(entry) = self.0.read() else { return Ok((entries, false)) };
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
             }
-            match attr::of_name(&self.folder, OsStr::from_bytes(name)) {
+            match attr::of_name(self.0.fd()?, OsStr::from_bytes(name)) {
                 Ok(attr) => {
                     bytes += name.len() + ATTR;
                     entries.push(Entry { name: name.to_vec(), attr });

@@ -49,6 +49,7 @@ impl Mounts {
             holdings: Arc::clone(&self.agent.holdings),
             job_folders: Arc::clone(&self.agent.job_folders),
             active_ns: Arc::clone(&self.agent.active_ns),
+            open_files: Arc::clone(&session.of_key.open_files),
         };
         let service = FileService::open(&self.agent.root, self.agent.disk.clone(), reach)
             .map_err(cannot("open the agent's root"))?;

@@ -55,6 +55,13 @@ impl Places {
 }
 
 impl Place<'_> {
+    /// Returns whether the other place is in the same directory.
+    pub fn is_beside(&self, other: &Self) -> Result<bool, Errno> {
+        let own = fstat(&self.folder)?;
+        let others = fstat(&other.folder)?;
+        Ok(own.st_dev == others.st_dev && own.st_ino == others.st_ino)
+    }
+
     /// Opens the file with O_PATH, whatever its type; does not follow a symbolic link.
     pub fn itself(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -11,6 +11,7 @@ use garland_protocol::{
 };
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
+use garland_sys::threads::Slots;
 use garland_sys::{clock, process};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
@@ -20,7 +21,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, pread, pwrite};
 
-use super::handles::{Handles, Open};
+use super::handles::{Handles, Open, OpenFile};
 use super::job_folders::JobFolders;
 use super::listing::Listing;
 use super::places::{ANYWHERE, Place, Places, SetId, by_descriptor};
@@ -43,6 +44,8 @@ pub struct Reach {
     pub job_folders: Arc<JobFolders>,
     /// The time at which a node used the agent last, in monotonic nanoseconds.
     pub active_ns: Arc<AtomicU64>,
+    /// The slots for open files of the peer's key.
+    pub open_files: Arc<Slots>,
 }
 
 /// The files of this node for one peer: executes its requests.
@@ -59,7 +62,7 @@ impl FileService {
     /// # Errors
     /// When the root cannot be opened.
     pub fn open(root: &Root, disk: Option<Arc<Pace>>, reach: Reach) -> std::io::Result<Self> {
-        let handles = Handles::new(reach.role.budget().open_files);
+        let handles = Handles::new(Arc::clone(&reach.open_files));
         let set_id = match reach.role {
             Role::FarmNode => SetId::Refused,
             Role::Controller | Role::Member => SetId::Writable,
@@ -130,16 +133,19 @@ impl FileService {
                 change::named(&self.places.find(path)?, changes).map(Answer::Attr)
             }
             Ask::Change(FileRef::Open(handle), changes) => {
-                self.handles.file(*handle, |file| change::open(file, changes)).map(Answer::Attr)
+                self.handles.change(*handle, |file| change::open(file, changes)).map(Answer::Attr)
             }
-            Ask::Open(path, flags) => self.open_file(&self.places.find(path)?, *flags),
+            Ask::Open(path, flags) => {
+                let may_change = self.reach.may_change(path);
+                self.open_file(&self.places.find(path)?, *flags, may_change)
+            }
             Ask::Read(handle, offset, length) => {
                 self.handles.file(*handle, |file| self.read(file, *offset, *length, frame))
             }
             Ask::Write(handle, offset) => {
                 self.handles.file(*handle, |file| self.write(file, *offset, payload))
             }
-            Ask::WriteChange(handle, offset, changes) => self.handles.file(*handle, |file| {
+            Ask::WriteChange(handle, offset, changes) => self.handles.change(*handle, |file| {
                 self.write(file, *offset, payload)?;
                 change::open(file, changes).map(Answer::Attr)
             }),
@@ -184,6 +190,9 @@ impl FileService {
             Ask::Make(path, kind, mode) => make(&find(path)?, kind, *mode).map(Answer::Attr),
             Ask::Link(from, to) => {
                 let (from, to) = (find(from)?, find(to)?);
+                let _guard =
+                    self.reach.guards_links().then(|| self.reach.job_folders.renames.lock());
+                self.reach.check_move(&from, &to)?;
                 linkat(&from.folder, from.name, &to.folder, to.name, AtFlags::empty())?;
                 attr::of_name(&to.folder, to.name).map(Answer::Attr)
             }
@@ -196,6 +205,12 @@ impl FileService {
                 if !known.contains(flags) {
                     return Err(Errno::INVAL);
                 }
+                let _guard =
+                    self.reach.guards_links().then(|| self.reach.job_folders.renames.lock());
+                self.reach.check_move(&from, &to)?;
+                if flags.contains(RenameFlags::EXCHANGE) {
+                    self.reach.check_move(&to, &from)?;
+                }
                 renameat_with(&from.folder, from.name, &to.folder, to.name, flags)?;
                 Ok(Answer::Done)
             }
@@ -204,7 +219,12 @@ impl FileService {
         }
     }
 
-    fn open_file(&self, place: &Place<'_>, flags: OpenFlags) -> Result<Answer, Errno> {
+    fn open_file(
+        &self,
+        place: &Place<'_>,
+        flags: OpenFlags,
+        may_change: bool,
+    ) -> Result<Answer, Errno> {
         let (file, made) = open(place, flags)?;
         let mut attr = attr::of_open(&file)?;
         match attr.kind {
@@ -219,7 +239,7 @@ impl FileService {
         let changed = u64::try_from(attr.changed.0).unwrap_or(0).saturating_mul(1_000_000_000)
             + u64::from(attr.changed.1);
         let fresh = clock::wall_ns().abs_diff(changed) < TICK_NS;
-        let handle = self.handles.keep(Open::File(file))?;
+        let handle = self.handles.keep(Open::File(OpenFile { file, may_change }))?;
         Ok(Answer::Opened { handle, attr, fresh })
     }
 
@@ -293,6 +313,37 @@ impl Reach {
         let may = self.role.may_ask(ask.kind())
             && (self.role != Role::FarmNode || self.job_folders.admit(ask));
         if may { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Returns whether the peer may change the attributes of the file at `path`.
+    fn may_change(&self, path: &[u8]) -> bool {
+        self.role != Role::FarmNode || self.job_folders.may_change(path)
+    }
+
+    /// Returns whether the peer may make no link that leads out of the directories it reaches.
+    fn guards_links(&self) -> bool {
+        self.role == Role::FarmNode
+    }
+
+    /// Checks that what lies at `from` may get a name in the directory of `to`: a link that leads
+    /// upwards would lead elsewhere from there, and so would links in a directory.
+    ///
+    /// # Errors
+    /// `EXDEV` otherwise, as between file systems: programs copy the files then.
+    fn check_move(&self, from: &Place<'_>, to: &Place<'_>) -> Result<(), Errno> {
+        if !self.guards_links() || from.is_beside(to)? {
+            return Ok(());
+        }
+        let found = attr::of_name(&from.folder, from.name)?;
+        let is_bound = match found.kind {
+            FileKind::Folder => true,
+            FileKind::Link => {
+                let text = readlinkat(&from.folder, from.name, Vec::new())?;
+                text.to_bytes().split(|byte| *byte == b'/').any(|part| part == b"..")
+            }
+            _ => false,
+        };
+        if is_bound { Err(Errno::XDEV) } else { Ok(()) }
     }
 }
 
@@ -378,3 +429,6 @@ fn space(place: &Place<'_>) -> Result<Space, Errno> {
         name_max: short(stat.f_namemax),
     })
 }
+
+#[cfg(test)]
+mod tests;

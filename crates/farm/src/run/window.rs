@@ -27,6 +27,28 @@ const SERVER: &str = "files";
 /// The name of the file that says what nodes reach, in the run's directory.
 const ACCESS: &str = "files.access";
 
+/// Directories whose files nodes must not reach: what is written there acts on the machine.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/proc",
+    "/run/user",
+    "/sbin",
+    "/sys",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/sbin",
+    "/var/spool",
+];
+
+/// The directory for files in memory, which is below one of them.
+const MEMORY: &str = "/dev/shm";
+
 /// The process that serves this machine's files. Dropping this ends it.
 pub struct Server {
     port: u16,
@@ -86,12 +108,20 @@ fn folders_of(jobs: &[Job], here: &Path) -> BTreeSet<PathBuf> {
     folders
 }
 
-/// Refuses to give the nodes the user's keys and start-up files, or Garland's.
+/// Refuses to give the nodes the user's keys and start-up files, or Garland's, or what the system
+/// runs by.
 ///
 /// # Errors
 /// When one of the directories has them: the home directory, a hidden directory in it, the state
-/// directory, or one above these.
+/// directory, one of [`SYSTEM`], or one above these.
 fn refuse_private(folders: &BTreeSet<PathBuf>, places: &Places) -> Result<(), Failure> {
+    if let Some(folder) = folders.iter().find(|folder| is_of_system(folder)) {
+        let folder = folder.display();
+        return Err(Failure::usage(format!(
+            "cannot give the nodes the files of {folder}: devices, processes or programs are there"
+        ))
+        .hint("move the files into a directory of their own, or use --data stage"));
+    }
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let mut private = vec![home, places.base().to_owned()];
     private.extend(real(private.iter()));
@@ -107,6 +137,12 @@ fn refuse_private(folders: &BTreeSet<PathBuf>, places: &Places) -> Result<(), Fa
         "--data mount would give the nodes all of {open}, with your keys and start-up files"
     ))
     .hint("move the files into a directory of their own, or use --data stage"))
+}
+
+/// Returns whether a directory is one of the system's, or in or above one.
+fn is_of_system(folder: &Path) -> bool {
+    !folder.starts_with(MEMORY)
+        && SYSTEM.iter().any(|it| folder.starts_with(it) || Path::new(it).starts_with(folder))
 }
 
 /// Returns the paths without symbolic links of those that exist.
@@ -138,4 +174,22 @@ fn text(path: &Path) -> Text {
 /// Returns the path of this machine's files in a window at `folder`.
 pub fn files_in(folder: &Text) -> Text {
     Text([folder.bytes(), b"/", Opening::FILES.as_bytes()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_runs_by_is_not_given_to_nodes() {
+        for folder in ["/", "/dev", "/dev/input", "/proc", "/proc/self", "/etc", "/usr", "/sys/fs"]
+        {
+            assert!(is_of_system(Path::new(folder)), "{folder}");
+        }
+        for folder in
+            ["/dev/shm", "/dev/shm/a", "/etcetera", "/srv/etc", "/usr/local/data", "/run/a"]
+        {
+            assert!(!is_of_system(Path::new(folder)), "{folder}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use garland_protocol::{
     Secret, content_digest,
 };
 use garland_sys::confine::Root;
+use garland_sys::threads::Slots;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
@@ -55,6 +56,7 @@ impl Folder {
             holdings: Arc::new(holdings),
             job_folders: Arc::default(),
             active_ns: Arc::default(),
+            open_files: Slots::new(role.budget().open_files),
         };
         let root = Root::confined(&self.0).expect("it is there");
         (FileService::open(&root, None, reach).expect("it is opened"), content.root)
