@@ -28,6 +28,11 @@ impl KnownMembers {
         Some(Grant::member(node, is_own))
     }
 
+    /// Returns whether a node is a member.
+    pub fn has(&self, node: &str) -> bool {
+        self.0.lock().nodes.values().any(|known| known == node)
+    }
+
     /// Returns the key by which the records of names are recognised; `None` if the agent was told
     /// none.
     pub fn records(&self) -> Option<RecordKey> {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
 use garland_core::tree::DEPTH_MAX;
-use garland_protocol::{NAMED_MODE, NameManifest, NamedFile};
+use garland_protocol::{NAMED_FILES_MAX, NAMED_MODE, NameManifest, NamedFile};
 use garland_sys::confine::{Root, find_itself, open_found};
 use garland_sys::error::reason;
 use rustix::fs::{Dir, FileType, fstat};
@@ -79,7 +79,8 @@ impl ManifestReader<'_> {
         let told = |path: &[u8], error: io::Error| {
             format!("cannot read {}: {}", shown(path), reason(&error))
         };
-        if depth > DEPTH_MAX {
+        // A copy has the top below another directory.
+        if depth + 1 >= DEPTH_MAX {
             return Err(format!("{} is nested too deeply", shown(path)));
         }
         let entries = Dir::read_from(folder).and_then(|entries| {
@@ -107,6 +108,13 @@ impl ManifestReader<'_> {
                         false => told(path, error),
                     }
                 })?;
+                // What a manifest has no room for takes no memory.
+                if files.len() == NAMED_FILES_MAX {
+                    let last = shown(path);
+                    return Err(format!(
+                        "{last} is one file more than {NAMED_FILES_MAX}: publish parts of it"
+                    ));
+                }
                 let at = PathBuf::from(OsStr::from_bytes(path));
                 files.push(self.file(File::from(file), path.clone(), &at)?);
             }

@@ -270,7 +270,7 @@ fn remember(
     now.holders.retain(|holder| !differing.contains(&holder));
     for holder in found {
         if !has(&now, &holder) {
-            now.add(holder);
+            now.add(holder, |node| keepers.knows(node));
         }
     }
     match keepers.keep(&now, &[])? {

@@ -1,7 +1,7 @@
 //! The standing agents that keep names: three of them have all names, and each of them is enough to
 //! read them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use garland_control::{Agent, KeeperReply, ask_names, ask_records};
@@ -200,6 +200,11 @@ impl<'a> Keepers<'a> {
         self.tried += next.len();
     }
 
+    /// Returns whether a node has a standing agent, as far as this machine was told.
+    pub fn knows(&self, node: &str) -> bool {
+        self.access.standing().iter().any(|record| record.name == node)
+    }
+
     /// Returns the key that signs records.
     ///
     /// # Errors
@@ -229,7 +234,9 @@ impl<'a> Keepers<'a> {
     /// newer one get it; what they cannot get is told, and hinders nothing else.
     pub fn all(&mut self, name: Option<&str>) -> Result<BTreeMap<String, NameEntry>, Failure> {
         let answers = self.ask(&NamesOrder::Find(name.map(str::to_owned)), &[])?;
-        let found = records::newest(answers.iter());
+        let nodes = self.access.standing().iter().map(|record| record.name.as_str());
+        let known: HashSet<&str> = nodes.collect();
+        let found = records::newest(answers.iter(), |node| known.contains(node));
         // Members change nothing.
         if self.access.member().is_none() {
             let until_ns = clock::after(REPAIR_MAX);
@@ -313,12 +320,15 @@ impl<'a> Keepers<'a> {
     /// which are three if there are so many.
     ///
     /// # Errors
-    /// When the user interrupts it.
+    /// When the entry exceeds limits, or the user interrupts it.
     pub fn keep(&mut self, entry: &NameEntry, manifest: &[u8]) -> Result<Kept, Failure> {
+        let name = entry.record.name();
+        // What does not fit into a message would end the channels to all of them.
+        let unfit = |reason| Failure::nothing(format!("cannot keep {name}: {reason}"));
+        entry.check().map_err(unfit)?;
         let order = NamesOrder::Keep(Box::new(entry.clone()), *self.access.records());
         // Others would not be told of what is newer: what they kept would be old.
         let answers = self.ask_some(|keeper| keeper < KEEPERS, &order, manifest)?;
-        let name = entry.record.name();
         let answers = answers.iter().map(|(keeper, answer)| (*keeper, answer));
         let needed = records::majority(self.standing.len().min(KEEPERS));
         let names = |kept: &[usize]| -> Vec<String> {
@@ -406,7 +416,10 @@ impl<'a> Keepers<'a> {
         let mut entries =
             answers.into_iter().flatten().flat_map(|answer| answer.entries.into_values());
         let found = entries.find(|it| it.record == entry.record);
-        Ok(found.map(|it| it.holders).unwrap_or_default())
+        let mut before = found.map(|it| it.holders).unwrap_or_default();
+        // Nobody follows what a keeper may have invented.
+        before.retain(|holder| self.knows(&holder.node));
+        Ok(before)
     }
 
     /// Sends an order to all keepers. Returns their answers, in order.

@@ -70,7 +70,9 @@ fn below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifest
         let fill = |offset, bytes: &mut [u8]| listing.fill(number, offset, bytes);
         file(address, (ObjectFile::from(object), 1), fill, interrupts)
     };
-    let files = files.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut files = files.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    // Stores order whole keys, and a directory's files need not follow each other there.
+    files.sort_by(NamedFile::path_order);
     let text = address.to_string();
     let base = text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok(NameManifest { base: base.as_bytes().to_vec(), is_tree: true, files })

@@ -233,6 +233,9 @@ fn keep(
         let known = old.as_ref().map(|old| &old.record);
         let newer = newest.filter(|newest| known.is_none_or(|old| newest.is_newer_than(old)));
         let (mut entry, manifest) = entry(keepers, name, content, (old.as_ref(), newer.as_ref()))?;
+        // Before an agent is told of it: what does not fit into a message is kept nowhere.
+        let unfit = |reason| Failure::nothing(format!("cannot publish {name}: {reason}"));
+        entry.check().map_err(unfit)?;
         serve(access, &mut entry, &manifest, &mut content.nodes, interrupts)?;
         match keepers.keep(&entry, &manifest)? {
             Kept::By(kept) => {
@@ -292,7 +295,9 @@ fn entry(
         }
     };
     entry.holders.retain(|holder| !content.differing.contains(&holder.node));
-    content.holders.iter().for_each(|holder| entry.add(holder.clone()));
+    for holder in &content.holders {
+        entry.add(holder.clone(), |node| keepers.knows(node));
+    }
     Ok((entry, bytes))
 }
 

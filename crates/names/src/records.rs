@@ -41,8 +41,11 @@ pub fn majority(count: usize) -> usize {
     count / 2 + 1
 }
 
-/// Returns the newest entry of each name. Equal ones have the holders of all.
-pub fn newest<'a>(answers: impl Iterator<Item = &'a Answer>) -> BTreeMap<String, NameEntry> {
+/// Returns the newest entry of each name. Equal ones have the holders of all, first those that are `known`.
+pub fn newest<'a>(
+    answers: impl Iterator<Item = &'a Answer>,
+    known: impl Fn(&str) -> bool,
+) -> BTreeMap<String, NameEntry> {
     let mut found: BTreeMap<&String, Vec<&NameEntry>> = BTreeMap::new();
     for (name, entry) in answers.flatten().flat_map(|answer| &answer.entries) {
         match found.get_mut(name) {
@@ -51,15 +54,18 @@ pub fn newest<'a>(answers: impl Iterator<Item = &'a Answer>) -> BTreeMap<String,
             _ => drop(found.insert(name, vec![entry])),
         }
     }
-    found.into_iter().map(|(name, equal)| (name.clone(), merged(&equal))).collect()
+    found.into_iter().map(|(name, equal)| (name.clone(), merged(&equal, &known))).collect()
 }
 
 /// Returns the entry of equal records with the holders of all, in turns: they are not signed, and a
-/// keeper that tells many leaves room for those of the others.
-fn merged(equal: &[&NameEntry]) -> NameEntry {
+/// keeper that tells many leaves room for those of the others. Nodes that are not `known`, which a
+/// keeper may have invented, take no place of those that are.
+fn merged(equal: &[&NameEntry], known: impl Fn(&str) -> bool) -> NameEntry {
     let longest = equal.iter().map(|entry| entry.holders.len()).max().unwrap_or(0);
     let in_turns = (0..longest)
         .flat_map(|place| equal.iter().filter_map(move |entry| entry.holders.get(place)));
+    let mut in_turns: Vec<&NameHolder> = in_turns.collect();
+    in_turns.sort_by_cached_key(|holder| !known(&holder.node));
     let mut holders: Vec<NameHolder> = Vec::new();
     for holder in in_turns {
         let is_same = |it: &NameHolder| (&it.node, it.kind) == (&holder.node, holder.kind);

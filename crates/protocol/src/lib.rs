@@ -110,9 +110,9 @@ pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
-    HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMED_MODE,
-    NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameHolder, NameManifest, NameRecord, NamedContent,
-    NamedFile, NamesEvent, NamesOrder, RECORD_AHEAD_MAX_NS, check_name,
+    HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMED_FILES_MAX,
+    NAMED_MODE, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameHolder, NameManifest, NameRecord,
+    NamedContent, NamedFile, NamesEvent, NamesOrder, RECORD_AHEAD_MAX_NS, check_name,
 };
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,

@@ -4,7 +4,8 @@
 //! A record is signed with a key that is derived from the controller's private key. Agents and nodes have the
 //! public key only: an agent that keeps names can withhold a name, and cannot change what it stands for.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use super::keys::Secret;
 use super::record_key::{self, RecordKey, Signature};
 use super::seal::content_digest;
 use garland_core::plan::{BLOCKS_MAX, Layout};
+use garland_core::tree::{self, DEPTH_MAX, is_name};
 
 /// The maximum length of a name in bytes.
 const NAME_MAX: usize = 128;
@@ -35,6 +37,10 @@ pub const NAMED_MODE: u32 = 0o777;
 /// The maximum number of holders of a name that are recorded.
 pub const HOLDERS_MAX: usize = 64;
 
+/// The number of the first holders of a name that a full list keeps: those that published it are
+/// among them. The others make way for those that come later.
+const HOLDERS_KEPT: usize = HOLDERS_MAX / 2;
+
 /// The maximum number of sources of a name.
 const SOURCES_MAX: usize = 4;
 
@@ -44,8 +50,24 @@ const SOURCES_MEMORY_MAX: usize = 1 << 10;
 /// The maximum length of a holder's path in bytes: all holders of a name fit into a message.
 const PATH_MAX: usize = 640;
 
+/// The maximum length of the name of a holder in bytes, unless it is an address.
+const HOLDER_NAME_MAX: usize = 260;
+
+/// The maximum number of files of a manifest: each takes memory, however few bytes it has in there.
+pub const NAMED_FILES_MAX: usize = 250_000;
+
+/// The maximum number of names of a file's path: a copy has the published directory above them.
+const NAMES_OF_PATH_MAX: usize = DEPTH_MAX - 1;
+
+/// The maximum number of bytes of a path that a message shows.
+const SHOWN_MAX: usize = 80;
+
 /// The number of nanoseconds of a second. System calls take numbers beyond it for orders, such as UTIME_NOW.
 const SECOND_NS: u32 = 1_000_000_000;
+
+/// The maximum number of seconds between 1970 and a file's time: 34,000 years, more than any file
+/// system has. Later times can be added to.
+const SECONDS_MAX: i64 = 1 << 40;
 
 /// The maximum number of bytes of a manifest in one message.
 pub const MANIFEST_PIECE_MAX: usize = 60_000;
@@ -120,7 +142,8 @@ pub struct NameManifest {
     pub base: Vec<u8>,
     /// Whether a directory was published.
     pub is_tree: bool,
-    /// The files, ordered by path; exactly one if no directory was published.
+    /// The files, ordered by their paths ([`NamedFile::path_order`]); exactly one if no directory
+    /// was published. None is a directory of another one.
     pub files: Vec<NamedFile>,
 }
 
@@ -334,11 +357,12 @@ impl NameHolder {
     /// # Errors
     /// When one of them is not.
     pub fn check(&self) -> Result<(), String> {
-        let longest = if self.kind == HolderKind::Origin { PATH_MAX } else { 260 };
-        let is_sound = self.path.len() <= PATH_MAX
-            && self.node.len() <= longest
-            && !self.node.contains(char::is_control);
-        ensure(is_sound, || "a holder has no usual node or path")
+        let is_address = self.kind == HolderKind::Origin;
+        let longest = if is_address { PATH_MAX } else { HOLDER_NAME_MAX };
+        within("bytes of a holder's path", self.path.len(), 0..=PATH_MAX)?;
+        within("bytes of a holder's name or address", self.node.len(), 1..=longest)?;
+        let is_sound = !self.node.contains(char::is_control);
+        ensure(is_sound, || "the name of a holder has characters that cannot be shown")
     }
 }
 
@@ -400,13 +424,19 @@ impl NameEntry {
         self.holders.iter().map(NameHolder::memory).sum()
     }
 
-    /// Adds a node in place of one with the same name, unless there are too many, or its path is
-    /// too long.
-    pub fn add(&mut self, holder: NameHolder) {
+    /// Adds a node in place of one with the same name, unless its name or path is too long. If the
+    /// list is full, one that is not `known` makes way for it, which an agent may have invented, or
+    /// else the oldest one but those that came first.
+    pub fn add(&mut self, holder: NameHolder, known: impl Fn(&str) -> bool) {
         self.holders.retain(|it| it.node != holder.node);
-        if self.holders.len() < HOLDERS_MAX && holder.path.len() <= PATH_MAX {
-            self.holders.push(holder);
+        if holder.check().is_err() {
+            return;
         }
+        if self.holders.len() >= HOLDERS_MAX {
+            let unknown = self.holders.iter().rposition(|it| !known(&it.node));
+            self.holders.remove(unknown.unwrap_or(HOLDERS_KEPT));
+        }
+        self.holders.push(holder);
     }
 }
 
@@ -436,23 +466,50 @@ impl NameManifest {
     /// When the bytes are no manifest, or a value is out of bounds.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         within("bytes of a manifest", bytes.len(), 0..=NAME_MANIFEST_MAX)?;
-        let parsed = postcard::from_bytes(bytes);
-        let mut manifest: Self = parsed.map_err(|_| "the manifest is damaged".to_owned())?;
-        let is_named = is_name(&manifest.base) && (manifest.is_tree || manifest.files.len() == 1);
-        ensure(is_named, || "the manifest has no name, or not one file")?;
-        manifest.files.iter().try_for_each(|file| file.check(manifest.is_tree))?;
-        let mut paths = HashSet::new();
-        let are_different = manifest.files.iter().all(|file| paths.insert(file.path.as_slice()));
-        ensure(are_different, || "the manifest has two files with one path")?;
+        let damaged = |_| "the manifest is damaged".to_owned();
+        // Before memory is taken for so many.
+        let (prefix, _) = postcard::take_from_bytes::<Prefix>(bytes).map_err(damaged)?;
+        within("files of a manifest", prefix.files, 0..=NAMED_FILES_MAX)?;
+        let mut manifest: Self = postcard::from_bytes(bytes).map_err(damaged)?;
+        manifest.check()?;
         manifest.files.iter_mut().for_each(|file| file.mode &= NAMED_MODE);
         Ok(manifest)
+    }
+
+    /// Checks that nothing in the manifest exceeds the limits of copies, or leads elsewhere.
+    fn check(&self) -> Result<(), String> {
+        let is_named = is_name(&self.base) && (self.is_tree || self.files.len() == 1);
+        ensure(is_named, || "the manifest has no name, or not one file")?;
+        within("files of a manifest", self.files.len(), 0..=NAMED_FILES_MAX)?;
+        self.files.iter().try_for_each(|file| file.check(self.is_tree))?;
+        for pair in self.files.windows(2) {
+            let [file, next] = pair else { continue };
+            // What lies in a directory follows it at once.
+            let below = next.path.strip_prefix(file.path.as_slice());
+            let is_directory = below.is_some_and(|below| below.starts_with(b"/"));
+            let shown = || beginning_of(&next.path);
+            match file.path_order(next) {
+                Ordering::Less if is_directory => {
+                    return Err(format!("the manifest has a file above `{}`", shown()));
+                }
+                Ordering::Less => {}
+                Ordering::Equal => {
+                    return Err(format!("the manifest has two files with the path `{}`", shown()));
+                }
+                Ordering::Greater => {
+                    return Err(format!("the manifest has `{}` out of order", shown()));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the encoded manifest, and the content that it describes.
     ///
     /// # Errors
-    /// When it is too long.
+    /// When it is too long, or [`parse`](Self::parse) would refuse it.
     pub fn encode(&self) -> Result<(Vec<u8>, NamedContent), String> {
+        self.check()?;
         let bytes = encoded(self);
         ensure(bytes.len() <= NAME_MANIFEST_MAX, || {
             format!("its manifest would have {} bytes: publish parts of it", bytes.len())
@@ -481,7 +538,8 @@ impl NameManifest {
     }
 
     /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files by length and time: a
-    /// file with the content that it had keeps its time, and one with other content never has the time of before.
+    /// file with the content that it had keeps its time, and one with other content has a later one, so that no earlier
+    /// content of the file had the time, however often the name was published.
     #[must_use]
     pub fn following(mut self, old: &Self) -> Self {
         let known: HashMap<&[u8], &NamedFile> =
@@ -491,11 +549,11 @@ impl NameManifest {
             let (seconds, nanoseconds) = old.modified;
             if (&old.layout, &old.digests) == (&file.layout, &file.digests) {
                 file.modified = old.modified;
-            } else if file.modified.0 == seconds && file.modified <= old.modified {
-                // Times of objects are whole seconds.
+            } else if file.modified <= old.modified {
+                // It was put back with its old time, or both are times of objects, whole seconds.
                 let next = (seconds, nanoseconds + 1);
                 let is_time = next.1 < SECOND_NS;
-                file.modified = if is_time { next } else { (seconds.saturating_add(1), 0) };
+                file.modified = if is_time { next } else { (seconds + 1, 0) };
             }
         }
         self
@@ -509,27 +567,60 @@ impl NameManifest {
 }
 
 impl NamedFile {
+    /// Returns the order of two files of a manifest: that of the first names in which their paths
+    /// differ. So the files of a directory follow each other.
+    #[must_use]
+    pub fn path_order(&self, other: &Self) -> Ordering {
+        let [one, other] = [self, other].map(|file| file.path.split(|byte| *byte == b'/'));
+        one.cmp(other)
+    }
+
     fn check(&self, in_tree: bool) -> Result<(), String> {
         let Layout { length, block_size, .. } = self.layout;
         let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
         within("blocks", layout.blocks(), 0..=BLOCKS_MAX)?;
         let is_sound = layout == self.layout && self.digests.len() as u64 == layout.blocks();
         ensure(is_sound, || "the manifest has not one digest for each block")?;
-        ensure(self.modified.1 < SECOND_NS, || "the manifest has a time that is none")?;
-        let is_path = self.path.split(|byte| *byte == b'/').all(is_name);
-        ensure(
-            if in_tree { is_path } else { self.path.is_empty() },
-            || "the manifest has a path that leads elsewhere",
-        )
+        let (seconds, nanoseconds) = self.modified;
+        let is_time = (-SECONDS_MAX..SECONDS_MAX).contains(&seconds) && nanoseconds < SECOND_NS;
+        ensure(is_time, || "the manifest has a time that is none")?;
+        let path = &self.path;
+        if !in_tree {
+            return ensure(path.is_empty(), || "the manifest has a path for its only file");
+        }
+        let names = path.split(|byte| *byte == b'/');
+        let is_short = path.len() <= tree::PATH_MAX && names.clone().count() <= NAMES_OF_PATH_MAX;
+        let shown = || beginning_of(path);
+        ensure(is_short, || {
+            let bytes = tree::PATH_MAX;
+            format!(
+                "the path `{}` has more than {bytes} bytes or {NAMES_OF_PATH_MAX} names",
+                shown()
+            )
+        })?;
+        ensure(names.clone().all(is_name), || {
+            format!("the path `{}` leads elsewhere, or has a name that is too long", shown())
+        })
     }
+}
+
+/// What precedes the files in an encoded manifest.
+#[derive(Deserialize)]
+struct Prefix {
+    _base: Vec<u8>,
+    _is_tree: bool,
+    /// The number of files.
+    files: usize,
+}
+
+/// Returns the beginning of a path for a message.
+fn beginning_of(path: &[u8]) -> String {
+    let beginning = &path[..path.len().min(SHOWN_MAX)];
+    String::from_utf8_lossy(beginning).escape_debug().to_string()
 }
 
 fn encoded(value: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(value).expect("every value can be serialised")
-}
-
-fn is_name(name: &[u8]) -> bool {
-    !matches!(name, b"" | b"." | b"..") && !name.contains(&0) && !name.contains(&b'/')
 }
 
 #[cfg(test)]

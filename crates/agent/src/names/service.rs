@@ -131,7 +131,7 @@ fn execute(
         NamesOrder::Hold(name, root, holder) => {
             is_node(&holder)?;
             agent.fetchers.lock().end(root, &holder);
-            store(agent)?.hold(&name, root, holder)?;
+            store(agent)?.hold(&name, root, holder, |node| agent.members.has(node))?;
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Fetch(name, root, holder) => {

@@ -151,11 +151,18 @@ impl NameStore {
         self.keep_changing(entry, manifest, key, wall_ns)
     }
 
-    /// Adds a holder of the content with the manifest `root` to the entry of `name`, if it has this content.
+    /// Adds a holder of the content with the manifest `root` to the entry of `name`, if it has this content. If there are
+    /// too many, one makes way for it, first one of a node that is not `known`.
     ///
     /// # Errors
     /// When the holder has no usual name or path, or the entry cannot be written.
-    pub fn hold(&self, name: &str, root: [u8; 32], holder: NameHolder) -> Result<(), String> {
+    pub fn hold(
+        &self,
+        name: &str,
+        root: [u8; 32],
+        holder: NameHolder,
+        known: impl Fn(&str) -> bool,
+    ) -> Result<(), String> {
         holder.check()?;
         if self.find_one(name).is_none() {
             return Ok(());
@@ -166,7 +173,7 @@ impl NameStore {
         if !has_content || entry.holders.contains(&holder) {
             return Ok(());
         }
-        entry.add(holder);
+        entry.add(holder, known);
         private_file::replace(&self.path(name), &entry.to_bytes())
             .map_err(|error| self.unwritten(&error))
     }

@@ -16,6 +16,9 @@ pub(super) const HEADER: usize = 5;
 /// The maximum length of a name in bytes on Linux.
 const NAME_MAX: usize = 255;
 
+/// The maximum length of a path in bytes on Linux, without the zero byte at its end.
+pub const PATH_MAX: usize = 4095;
+
 /// The maximum length of a symbolic link's target in bytes on Linux.
 const TARGET_MAX: usize = 4095;
 
@@ -159,8 +162,9 @@ impl Meta {
     }
 }
 
-/// Returns whether `name` is the name of a directory entry other than `.` and `..`.
-fn is_name(name: &[u8]) -> bool {
+/// Returns whether a directory entry other than `.` and `..` can have this name.
+#[must_use]
+pub fn is_name(name: &[u8]) -> bool {
     let leads_away = matches!(name, b"." | b"..") || name.contains(&b'/') || name.contains(&0);
     (1..=NAME_MAX).contains(&name.len()) && !leads_away
 }

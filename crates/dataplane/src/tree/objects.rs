@@ -7,14 +7,11 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use garland_core::tree::{DEPTH_MAX, Meta, Pattern, Record};
+use garland_core::tree::{DEPTH_MAX, Meta, PATH_MAX, Pattern, Record, is_name};
 
 use super::index::{Body, Stamp, TOP};
 use super::left_out::LeftOut;
 use super::scan::{Scan, ScanOptions};
-
-/// The longest name of a file, in bytes (`NAME_MAX`).
-const NAME_MAX: usize = 255;
 
 /// The mode of directories: objects have none.
 const FOLDER_MODE: u32 = 0o755;
@@ -65,7 +62,9 @@ pub fn tree_of<'a>(
     let mut tree = ObjectTree { scan: Scan::default(), options, owner, open: Vec::new() };
     tree.scan.begin(options);
     let mut directories = HashSet::new();
-    for object in objects.clone() {
+    // Longer ones are left out; each of their names would cost as much as the whole.
+    let short = objects.clone().filter(|object| object.path.len() <= PATH_MAX);
+    for object in short {
         let mut above = object.path;
         while let Some(end) = above.iter().rposition(|byte| *byte == b'/') {
             above = &above[..end];
@@ -111,10 +110,8 @@ impl ObjectTree<'_> {
             return;
         }
         let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-        let is_wrong = |name: &&[u8]| {
-            matches!(*name, b"" | b"." | b"..") || name.len() > NAME_MAX || name.contains(&0)
-        };
-        if names.iter().any(is_wrong) || names.len() > DEPTH_MAX {
+        let is_wrong = object.path.len() > PATH_MAX || names.len() > DEPTH_MAX;
+        if is_wrong || !names.iter().all(|name| is_name(name)) {
             let reason = "its key is not a path of a file".to_owned();
             self.scan.left_out.push(LeftOut::failed(object.path, reason));
             return;

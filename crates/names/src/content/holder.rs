@@ -18,7 +18,7 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, error, mounts, process};
 
 use super::apart::{Apart, open_regular};
-use super::limits::{ANSWER_MAX, BLOCK_MAX, TICK};
+use super::limits::{ANSWER_MAX, BLOCK_MAX, SLOW_NODES, SLOW_ORIGIN, TICK};
 
 /// The maximum number of files that a holder has open.
 const OPEN: usize = 16;
@@ -143,6 +143,15 @@ impl Holder {
             Access::Here | Access::Node(_) | Access::Elsewhere => ANSWER_MAX,
             // It may be far away; what it does not answer is noticed where it is read.
             Access::Origin(_) => BLOCK_MAX,
+        }
+    }
+
+    /// Returns whether it is to be read from if the holders of the ranks before give so many bytes in a
+    /// second, and readers wait for them.
+    pub fn helps_at(&self, rate: u64) -> bool {
+        match self.access {
+            Access::Here | Access::Node(_) | Access::Elsewhere => rate < SLOW_NODES,
+            Access::Origin(_) => rate < SLOW_ORIGIN,
         }
     }
 
@@ -301,6 +310,34 @@ impl Holder {
             Access::Origin(_) if file.path.is_empty() => "the object".to_owned(),
             Access::Origin(_) => format!("the object {}", String::from_utf8_lossy(&file.path)),
             _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_holders_get_help_by_nodes_and_very_slow_ones_by_the_origin() {
+        let interrupts = Arc::new(Interrupts::catch().expect("signals can be caught"));
+        let holder = |kind| {
+            let node = "n1".to_owned();
+            let record = NameHolder { node, kind, path: Vec::new() };
+            let reach: Reach = Arc::new(|_| Err("nobody is reached".to_owned()));
+            Holder::new(record, [0; 32], (reach, Relation::Whole), &interrupts)
+        };
+        let node = holder(HolderKind::Node);
+        let origin = holder(HolderKind::Origin);
+        // A block of 1 MiB each 4.9 s; two blocks of 64 KiB in that time; none at all.
+        for (rate, node_helps, origin_helps) in [
+            (SLOW_NODES, false, false),
+            (214_000, true, false),
+            (26_000, true, true),
+            (0, true, true),
+        ] {
+            let helps = (node.helps_at(rate), origin.helps_at(rate));
+            assert_eq!(helps, (node_helps, origin_helps), "{rate}");
         }
     }
 }

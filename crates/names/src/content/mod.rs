@@ -204,11 +204,12 @@ impl Shared {
         }
     }
 
-    /// Starts to read from the holders of the next rank, because those of the ranks before are silent. They are not left
-    /// alone: they may be slow only.
-    fn activate_rank(shared: &Arc<Self>) {
+    /// Starts to read from the holders of the next rank if `helps` is true of them, because those of the ranks before
+    /// are silent or slow. They are not left alone: what they fetch may come slowly to them.
+    fn activate_rank(shared: &Arc<Self>, helps: impl Fn(&Holder) -> bool) {
         let rest = &shared.holders[*shared.active.lock()..];
-        let Some(first) = rest.first().filter(|holder| holder.is_readable()) else { return };
+        let first = rest.first().filter(|holder| holder.is_readable() && helps(holder));
+        let Some(first) = first else { return };
         let count = rest.iter().take_while(|holder| holder.rank() == first.rank()).count();
         for _ in 0..count.min(ACTIVE) {
             // Without a thread the holders that are read from do the work.
@@ -269,9 +270,10 @@ impl Shared {
                 window = shared.window.lock();
                 continue;
             }
-            if silence.is_quiet {
+            if silence.is_quiet || silence.waited_rate.is_some() {
                 drop(window);
-                Self::activate_rank(shared);
+                let rate = silence.waited_rate.unwrap_or(0);
+                Self::activate_rank(shared, |holder| holder.helps_at(rate));
                 window = shared.window.lock();
                 continue;
             }

@@ -19,8 +19,17 @@ const NEAR: u64 = 16;
 /// The time after which a block that a reader waits for is also fetched from another holder, in nanoseconds.
 const LATE_NS: u64 = 500_000_000;
 
+/// How often the time doubles after which a block is fetched from one more holder.
+const LATE_TWICE_MAX: usize = 16;
+
 /// The time after which, if no holder answers anything, those of the next rank are read from, too, in nanoseconds.
 const QUIET_MAX_NS: u64 = 5_000_000_000;
+
+/// The waiting time after which it is measured how much comes, in nanoseconds.
+const MEASURED_NS: u64 = 10_000_000_000;
+
+/// The length that a short block counts as when rates are measured: a small file costs its round trip.
+const COUNTED_MIN: u64 = 16 << 10;
 
 /// The most that counts between two looks at the clock: if this process was stopped, nobody was silent.
 const LOOK_MAX_NS: u64 = 500_000_000;
@@ -54,6 +63,8 @@ pub struct Silence {
     pub silent: Vec<usize>,
     /// Whether further holders are to be read from.
     pub is_quiet: bool,
+    /// The bytes that came in a second, if there was no silence but readers waited all the time.
+    pub waited_rate: Option<u64>,
 }
 
 /// The blocks that are in memory or in flight.
@@ -76,6 +87,10 @@ pub struct Window {
     looked_ns: u64,
     /// When anybody answered last, or further holders were added, by the clock of waiting readers.
     heard_ns: u64,
+    /// When the rate was measured last, by the clock of waiting readers.
+    measured_ns: u64,
+    /// The bytes that have come since.
+    came: u64,
 }
 
 impl Window {
@@ -94,6 +109,8 @@ impl Window {
             waited_ns: 0,
             looked_ns: 0,
             heard_ns: 0,
+            measured_ns: 0,
+            came: 0,
         }
     }
 
@@ -181,7 +198,9 @@ impl Window {
     pub fn next(&mut self, holder: usize, now_ns: u64) -> Option<u64> {
         let last = self.last;
         let is_late = |number: u64, by: &[usize], since_ns: u64| {
-            number <= last && by.len() == 1 && by[0] != holder && now_ns >= since_ns + LATE_NS
+            // Each further one comes after twice the time: those that fetch it may all be slow.
+            let others = by.len().saturating_sub(1).min(LATE_TWICE_MAX);
+            number <= last && !by.contains(&holder) && now_ns >= since_ns + (LATE_NS << others)
         };
         let next = self.slots.iter().find_map(|(number, slot)| match slot {
             Slot::Queued => Some(*number),
@@ -224,7 +243,21 @@ impl Window {
         if is_quiet {
             self.heard_ns = self.waited_ns;
         }
-        Silence { silent, is_quiet }
+        let measured = self.measure();
+        let waited_rate = if is_quiet { None } else { measured };
+        Silence { silent, is_quiet, waited_rate }
+    }
+
+    /// Returns how many bytes came in a second while readers waited, each time that they have waited for so long.
+    fn measure(&mut self) -> Option<u64> {
+        let span_ns = self.waited_ns.saturating_sub(self.measured_ns);
+        if span_ns < MEASURED_NS {
+            return None;
+        }
+        let came = std::mem::take(&mut self.came);
+        self.measured_ns = self.waited_ns;
+        let rate = u128::from(came) * 1_000_000_000 / u128::from(span_ns);
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
     /// Returns how long readers have waited in all, in nanoseconds.
@@ -236,6 +269,7 @@ impl Window {
     pub fn fetched(&mut self, holder: usize, number: u64, bytes: Vec<u8>) {
         if let Some(slot @ (Slot::Queued | Slot::Fetching(..))) = self.slots.get_mut(&number) {
             self.holders[holder].bytes += bytes.len() as u64;
+            self.came += (bytes.len() as u64).max(COUNTED_MIN);
             *slot = Slot::Ready(Arc::new(bytes), 0);
         }
     }
@@ -362,7 +396,8 @@ mod tests {
     fn looks(window: &mut Window, now_ns: &mut u64, seconds: u64) -> Vec<(u64, Silence)> {
         let look = |at| {
             *now_ns += 100_000_000;
-            (at, window.look(*now_ns, |_| ANSWER_MAX.as_nanos() as u64))
+            let silence = window.look(*now_ns, |_| ANSWER_MAX.as_nanos() as u64);
+            (at, Silence { waited_rate: None, ..silence })
         };
         let all = (1..=seconds * 10).map(look);
         all.filter(|(_, silence)| *silence != Silence::default()).collect()
@@ -370,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_silent_holder_gets_help_after_seconds_and_is_left_alone_at_last() {
-        let quiet = |at| (at, Silence { silent: Vec::new(), is_quiet: true });
+        let quiet = |at| (at, Silence { is_quiet: true, ..Silence::default() });
         let mut window = window(9, 2);
         let mut now_ns = 1_000_000_000_000;
         window.look(now_ns, |_| 0);
@@ -390,9 +425,57 @@ mod tests {
         window.fetched(1, 1, vec![0; 10]);
         let all = looks(&mut window, &mut now_ns, 35);
         assert_eq!(all.len(), 7, "help comes every 5 s: {all:?}");
-        assert_eq!(all[6], (350, Silence { silent: vec![0], is_quiet: true }));
+        let silence = Silence { silent: vec![0], is_quiet: true, waited_rate: None };
+        assert_eq!(all[6], (350, silence));
         window.failed(0, HolderFault::Unread("silent".to_owned()));
         assert_eq!(window.next(1, now_ns), Some(0), "others fetch what it was to fetch");
+    }
+
+    /// Waits for so many seconds for blocks of 1 MiB, of which one comes from holder 0 each time after `pause`
+    /// looks of 100 ms. Returns the rates that were measured.
+    fn rates(pause: u64, seconds: u64) -> Vec<u64> {
+        let mut window = Window::new(vec![1 << 20; 1000].into(), 1);
+        let mut rates = Vec::new();
+        let mut number = 0;
+        let mut now_ns = 0;
+        for at in 1..=seconds * 10 {
+            window.want(number);
+            while window.next(0, now_ns).is_some() {}
+            now_ns += 100_000_000;
+            let silence = window.look(now_ns, |_| ANSWER_MAX.as_nanos() as u64);
+            assert!(!silence.is_quiet && silence.silent.is_empty(), "it answers");
+            rates.extend(silence.waited_rate);
+            if at % pause == 0 {
+                window.answered(0);
+                window.fetched(0, number, vec![0; 1 << 20]);
+                window.want(number);
+                window.give(number, 1 << 20);
+                number += 1;
+            }
+        }
+        rates
+    }
+
+    #[test]
+    fn a_holder_that_gives_each_block_just_in_time_is_measured() {
+        // Two or three blocks of 1 MiB in ten seconds.
+        let dripped = rates(49, 31);
+        assert_eq!(dripped.len(), 3);
+        assert!(dripped.iter().all(|rate| (200_000..320_000).contains(rate)), "{dripped:?}");
+        let usual = rates(1, 31);
+        assert!(usual.iter().all(|rate| *rate >= 9 << 20), "{usual:?}");
+    }
+
+    #[test]
+    fn a_block_that_slow_holders_fetch_is_fetched_by_others_after_twice_the_time() {
+        let mut window = window(1, 4);
+        assert!(window.want(0).is_none());
+        assert_eq!(window.next(0, 0), Some(0));
+        for (holder, after_ns) in [(1, LATE_NS), (2, 2 * LATE_NS), (3, 4 * LATE_NS)] {
+            assert_eq!(window.next(holder, after_ns - 1), None);
+            assert_eq!(window.next(holder, after_ns), Some(0));
+            assert_eq!(window.next(holder, after_ns), None, "it fetches the block already");
+        }
     }
 
     #[test]

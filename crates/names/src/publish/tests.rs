@@ -48,7 +48,7 @@ fn a_node_whose_path_is_too_long_is_no_holder() {
     let nodes = [node("n1")];
     let read = vec![told("model", &[b'x'; 5000], 0o644)];
     let failure = on_nodes(&nodes, b"model", read).err().expect("nobody has it");
-    assert!(failure.message().contains("no usual node or path"), "{}", failure.message());
+    assert!(failure.message().contains("5000 bytes of a holder's path"), "{}", failure.message());
 }
 
 #[test]

@@ -168,7 +168,8 @@ impl Lists {
         for content in CONTENTS {
             let holder =
                 NameHolder { node: "n1".to_owned(), kind: HolderKind::Node, path: b"x".to_vec() };
-            store.hold(NAME, content_digest(content), holder).expect("it can be told");
+            let held = store.hold(NAME, content_digest(content), holder, |_| true);
+            held.expect("it can be told");
         }
         assert_eq!(store.find_one(NAME).map(|it| it.record), Some(kept.clone()));
         let decided = Self::mark(&kept);
@@ -234,7 +235,7 @@ impl Command {
             Phase::Find => {
                 let answers: Vec<Answer> =
                     said.iter().map(|said| lists.answer(*said, false)).collect();
-                let found = newest(answers.iter()).remove(NAME);
+                let found = newest(answers.iter(), |_| true).remove(NAME);
                 self.phase = self.found(found.as_ref(), &answers, lists);
             }
             Phase::Keep(mark, _) => {
@@ -355,7 +356,8 @@ impl World {
             let asked: Vec<&Keeper> = asked.map(|(_, keeper)| keeper).collect();
             let answers: Vec<Answer> =
                 asked.iter().map(|keeper| lists.answer(Reply::Has(keeper.record), false)).collect();
-            let found = newest(answers.iter()).remove(NAME).map(|entry| entry.record);
+            let found = newest(answers.iter(), |_| true).remove(NAME);
+            let found = found.map(|entry| entry.record);
             for keeper in asked {
                 let Some(acknowledged) = keeper.acknowledged else { continue };
                 let acknowledged = lists.record(acknowledged);
@@ -471,11 +473,21 @@ fn a_keeper_that_invents_holders_leaves_room_for_those_of_the_others() {
         let entries = BTreeMap::from([(NAME.to_owned(), entry)]);
         Ok(NamesAnswer { entries, ..NamesAnswer::default() })
     };
-    let lies = answer((0..HOLDERS_MAX).map(|number| format!("invented{number}")).collect());
-    let truth = answer(vec!["n1".to_owned(), "n2".to_owned()]);
-    let found = newest([lies, truth].iter()).remove(NAME).expect("it is told");
-    assert_eq!(found.holders.len(), HOLDERS_MAX);
-    for node in ["n1", "n2"] {
-        assert!(found.holders.iter().any(|holder| holder.node == node), "{node}");
-    }
+    let many = |name: &str| (0..HOLDERS_MAX).map(|number| format!("{name}{number}")).collect();
+    let lies = answer(many("invented"));
+    let few = answer(vec!["n1".to_owned(), "n2".to_owned()]);
+    let known = |node: &str| node.starts_with('n');
+    let merged = |answers: [&Answer; 2]| {
+        let found = newest(answers.into_iter(), known).remove(NAME).expect("it is told");
+        assert_eq!(found.holders.len(), HOLDERS_MAX);
+        found.holders.into_iter().map(|holder| holder.node).collect::<Vec<_>>()
+    };
+    assert_eq!(merged([&lies, &few])[..2], ["n1", "n2"]);
+    // Nodes that have standing agents lose no place to others.
+    let full: Vec<String> = many("n");
+    assert_eq!(merged([&lies, &answer(full.clone())]), full);
+    // Nor do they to nodes that are known, and that a keeper names falsely: it has every other place.
+    let false_ones = answer(many("nx"));
+    let truly = merged([&false_ones, &answer(full)]);
+    assert_eq!(truly.iter().filter(|node| !node.starts_with("nx")).count(), HOLDERS_MAX / 2);
 }

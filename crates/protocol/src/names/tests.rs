@@ -107,7 +107,7 @@ fn a_manifest_survives_and_a_changed_one_is_refused() {
     let refused = |change: fn(&mut NameManifest)| {
         let mut wrong = manifest.clone();
         change(&mut wrong);
-        NameManifest::parse(&wrong.encode().expect("it is short").0).is_err()
+        wrong.encode().is_err() && NameManifest::parse(&encoded(&wrong)).is_err()
     };
     assert!(refused(|it| it.base = b"..".to_vec()));
     assert!(refused(|it| it.files[0].path = b"../x".to_vec()));
@@ -116,6 +116,65 @@ fn a_manifest_survives_and_a_changed_one_is_refused() {
     assert!(refused(|it| it.files[1].layout.block_size = 0));
     assert!(refused(|it| it.is_tree = false));
     assert!(NameManifest::parse(&bytes[1..]).is_err());
+}
+
+/// Returns why a manifest with files of these paths is refused, read or written.
+fn refused_paths<const COUNT: usize>(paths: [Vec<u8>; COUNT]) -> Option<String> {
+    let mut changed = manifest();
+    let file = changed.files[0].clone();
+    let with_path = |path| NamedFile { path, ..file.clone() };
+    changed.files = paths.into_iter().map(with_path).collect();
+    let refused = NameManifest::parse(&encoded(&changed)).err();
+    assert_eq!(changed.encode().err(), refused, "what is refused is not published");
+    refused
+}
+
+#[test]
+fn a_manifest_has_paths_that_a_copy_can_make_and_nothing_else() {
+    let nested = |names: usize| vec!["d"; names].join("/").into_bytes();
+    let long = |bytes: usize| vec!["d".repeat(255); 17].join("/").into_bytes()[..bytes].to_vec();
+    let sound = [b"a.b".to_vec(), nested(NAMES_OF_PATH_MAX), long(4095)];
+    for path in sound {
+        assert_eq!(refused_paths([path]), None);
+    }
+    assert_eq!(refused_paths([b"a".to_vec(), b"a.b".to_vec(), b"b/a".to_vec()]), None);
+    // A directory's files follow each other, also if a neighbour's name has a smaller byte than `/`.
+    assert_eq!(refused_paths([b"a/b".to_vec(), b"a.b".to_vec()]), None);
+    let refused = |paths: &[&[u8]]| match *paths {
+        [one] => refused_paths([one.to_vec()]),
+        [one, two] => refused_paths([one, two].map(<[u8]>::to_vec)),
+        _ => None,
+    };
+    let deep = nested(NAMES_OF_PATH_MAX + 1);
+    let million = nested(1_000_000);
+    for path in [&deep[..], &million, &long(4096)] {
+        let reason = refused(&[path]).expect("it is too long");
+        assert!(reason.ends_with("has more than 4095 bytes or 199 names"), "{reason}");
+    }
+    for path in [&b"x/"[..], b"a//b", b"a/./b", b"a/\0", &[b'x'; 256]] {
+        let reason = refused(&[path]).expect("it has such a name");
+        assert!(reason.ends_with("leads elsewhere, or has a name that is too long"), "{reason}");
+    }
+    for (paths, reason) in [
+        ([&b"a"[..], b"a/b"], "the manifest has a file above `a/b`"),
+        ([b"a/b", b"a/b"], "the manifest has two files with the path `a/b`"),
+        ([b"b", b"a"], "the manifest has `a` out of order"),
+        ([b"a.b", b"a/b"], "the manifest has `a/b` out of order"),
+    ] {
+        assert_eq!(refused(&paths).as_deref(), Some(reason));
+    }
+    let mut base = manifest();
+    base.base = vec![b'x'; 256];
+    assert!(base.encode().is_err() && NameManifest::parse(&encoded(&base)).is_err());
+}
+
+#[test]
+fn a_manifest_of_very_many_files_takes_no_memory() {
+    let mut bytes = encoded(&(b"d".to_vec(), true, NAMED_FILES_MAX + 1));
+    // Files follow; none is read.
+    bytes.extend([1, b'a']);
+    let refused = NameManifest::parse(&bytes).expect_err("it has too many files");
+    assert_eq!(refused, "250001 files of a manifest: must be 0 to 250000");
 }
 
 #[test]
@@ -142,14 +201,77 @@ fn names_and_holders_are_bounded() {
         kind: HolderKind::Node,
         path: vec![b'x'; length],
     };
-    (0..HOLDERS_MAX + 5).for_each(|number| entry.add(holder(number, PATH_MAX)));
-    entry.add(holder(3, 1));
+    let all = |_: &str| true;
+    (0..HOLDERS_MAX + 5).for_each(|number| entry.add(holder(number, PATH_MAX), all));
+    entry.add(holder(3, 1), all);
     assert_eq!((entry.holders.len(), entry.check()), (HOLDERS_MAX, Ok(())));
     let mut forged = entry.clone();
     forged.holders[0].node = "n1\nok      n2".to_owned();
     assert!(forged.check().is_err());
-    let message = crate::FromAgent::Names(NamesEvent::Entry(Box::new(entry)));
-    assert!(crate::Message::to_bytes(&message).len() <= crate::MAX_MESSAGE);
+}
+
+#[test]
+fn the_largest_entry_that_is_kept_fits_into_a_message() {
+    let content = NamedContent { root: [255; 32], length: u64::MAX, files: u32::MAX };
+    let signer = Secret([1; 32]);
+    let record = NameRecord::new(&"n".repeat(NAME_MAX), u64::MAX, Some(content), &signer);
+    let address = |length| NameHolder {
+        node: "x".repeat(length),
+        kind: HolderKind::Origin,
+        path: Vec::new(),
+    };
+    let room = SOURCES_MEMORY_MAX - 2 * size_of::<NameHolder>();
+    let record = record.with_sources(&[address(room - PATH_MAX), address(PATH_MAX)], &signer);
+    assert_eq!(record.sources().len(), 2);
+    let mut entry = NameEntry { record, holders: Vec::new() };
+    for number in 0..HOLDERS_MAX {
+        let node = format!("{number:0>HOLDER_NAME_MAX$}");
+        let path = vec![b'x'; PATH_MAX];
+        entry.add(NameHolder { node, kind: HolderKind::Node, path }, |_| true);
+    }
+    assert_eq!((entry.holders.len(), entry.check()), (HOLDERS_MAX, Ok(())));
+    let told = crate::FromAgent::Names(NamesEvent::Entry(Box::new(entry.clone())));
+    assert!(crate::Message::to_bytes(&told).len() <= crate::MAX_MESSAGE);
+    let kept = NamesOrder::Keep(Box::new(entry.clone()), RecordKey::of(&signer));
+    let kept = crate::Message::to_bytes(&crate::ToAgent::Names(kept)).len();
+    assert!(kept <= crate::MAX_MESSAGE, "{kept}");
+    // What would be longer is neither added nor sent.
+    let long = NameHolder {
+        node: "x".repeat(HOLDER_NAME_MAX + 1),
+        kind: HolderKind::Node,
+        path: Vec::new(),
+    };
+    let before = entry.clone();
+    entry.add(long.clone(), |_| true);
+    assert_eq!(entry, before);
+    entry.holders[0] = long;
+    assert!(entry.check().is_err());
+}
+
+#[test]
+fn a_full_list_has_room_for_nodes_that_are_known_and_keeps_the_first_ones() {
+    let content = NamedContent { root: [3; 32], length: 5, files: 1 };
+    let record = NameRecord::new("a", 1, Some(content), &Secret([0; 32]));
+    let holder = |node: String| NameHolder { node, kind: HolderKind::Node, path: b"x".to_vec() };
+    let mut entry = NameEntry { record, holders: vec![holder("n0".to_owned())] };
+    let known = |node: &str| node.starts_with('n');
+    let invented = (1..HOLDERS_MAX).map(|number| holder(format!("invented{number}")));
+    entry.holders.extend(invented);
+    // All that are known find a place, in place of those that an agent invented.
+    (1..HOLDERS_MAX).for_each(|number| entry.add(holder(format!("n{number}")), known));
+    assert_eq!(entry.holders.len(), HOLDERS_MAX);
+    assert!(entry.holders.iter().all(|it| known(&it.node)), "{:?}", entry.holders);
+    // Then the later ones take turns.
+    for number in HOLDERS_MAX..HOLDERS_MAX + 100 {
+        entry.add(holder(format!("n{number}")), known);
+    }
+    let nodes: Vec<&str> = entry.holders.iter().map(|it| it.node.as_str()).collect();
+    let kept: Vec<String> = (0..HOLDERS_KEPT).map(|number| format!("n{number}")).collect();
+    assert_eq!(nodes[..HOLDERS_KEPT], kept);
+    assert_eq!(nodes[HOLDERS_MAX - 1], "n163");
+    // A node has one place, whatever it says.
+    (0..9).for_each(|_| entry.add(holder("n163".to_owned()), known));
+    assert_eq!(entry.holders.iter().filter(|it| it.node == "n163").count(), 1);
 }
 
 #[test]
@@ -165,5 +287,24 @@ fn the_time_of_a_file_changes_with_its_content_and_not_alone() {
     assert_eq!(after(4, (8, 0)), [(7, 9), (8, 0)]);
     assert_eq!(after(4, (7, 9)), [(7, 9), (7, 10)]);
     assert_eq!(after(4, (7, 0)), [(7, 9), (7, 10)]);
-    assert_eq!(after(4, (6, 0)), [(7, 9), (6, 0)]);
+    assert_eq!(after(4, (6, 0)), [(7, 9), (7, 10)]);
+}
+
+#[test]
+fn no_two_contents_of_a_file_have_one_time_however_often_it_is_put_back() {
+    let version = |digest, modified| {
+        let mut new = manifest();
+        new.files[1].digests[2] = [digest; 32];
+        new.files[1].modified = modified;
+        new
+    };
+    // The third content comes with the time of the first one, as `tar` and `rsync -t` put it back.
+    let first = version(1, (7, 0));
+    let second = version(2, (8, 0)).following(&first);
+    let third = version(3, (7, 0)).following(&second);
+    let fourth = version(4, (7, 999_999_999)).following(&third);
+    let times = [&first, &second, &third, &fourth].map(|it| it.files[1].modified);
+    assert_eq!(times, [(7, 0), (8, 0), (8, 1), (8, 2)]);
+    let again = version(4, (1, 1)).following(&fourth);
+    assert_eq!(again.files[1].modified, (8, 2), "the content is as before");
 }

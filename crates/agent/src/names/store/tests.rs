@@ -140,7 +140,7 @@ fn holders_that_the_head_has_no_room_for_are_left_out_of_the_list() {
         kind: garland_protocol::HolderKind::Node,
         path: vec![b'x'; 600],
     };
-    (0..64).for_each(|at| long.add(holder(at)));
+    (0..64).for_each(|at| long.add(holder(at), |_| true));
     for number in 0..1000 {
         let NameEntry { record, .. } = entry(&format!("n{number}"), 9, Some(b"m"));
         let entry = NameEntry { record, holders: long.holders.clone() };
@@ -192,7 +192,7 @@ fn changes_at_the_same_time_lose_no_newer_record() {
                         kind: garland_protocol::HolderKind::Node,
                         path: format!("{round}").into_bytes(),
                     };
-                    store.hold("a", root, holder).unwrap();
+                    store.hold("a", root, holder, |_| true).unwrap();
                 }
             });
         }

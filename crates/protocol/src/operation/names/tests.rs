@@ -104,7 +104,7 @@ fn a_keeper_that_sends_without_end_takes_no_memory() {
     let path = vec![b'x'; 600];
     let holder =
         |at| NameHolder { node: format!("n{at}"), kind: HolderKind::Node, path: path.clone() };
-    (0..HOLDERS_MAX).for_each(|at| long.add(holder(at)));
+    (0..HOLDERS_MAX).for_each(|at| long.add(holder(at), |_| true));
     assert!(FromAgent::Names(NamesEvent::Entry(long.clone())).to_bytes().len() > 38_000);
     let mut answering = Answering::default();
     let mut told = 0;
