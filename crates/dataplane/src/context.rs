@@ -15,7 +15,7 @@ use std::time::Duration;
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
     Begin, CopyId, CopyView, DigestKey, DigestWindows, Frame, Keys, Landing, LaneReport, LaneView,
-    PendingCall, RelayEvent, Report, Route, Secret, Sink, Summed,
+    PendingCall, RelayEvent, Report, Route, Secret, SignedEnd, Sink, Summed,
 };
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
@@ -79,9 +79,8 @@ pub struct CopyContext {
     /// The number of bytes of blocks that this node has read itself and sent, after compression and
     /// encryption. Forwarded blocks do not count.
     pub sent_bytes: AtomicU64,
-    /// The index of a stream's last block and its length in bytes, if it is shorter than the
-    /// others; set once.
-    short: OnceLock<(u64, u32)>,
+    /// The end of a stream, as the source has signed it; set once.
+    end: OnceLock<SignedEnd>,
     /// The digest of the whole file, if it was requested and has been computed.
     pub summed: OnceLock<Summed>,
     /// The number of blocks that a receiver had before the copy; 0 for the source.
@@ -190,7 +189,7 @@ impl CopyContext {
             writing: Writing::default(),
             calls: Calls::default(),
             opening_ns: AtomicU64::new(0),
-            short: OnceLock::new(),
+            end: OnceLock::new(),
             packing: PackingPace::new(config.packing, config.lane_count),
             zeros: Zeros::default(),
             sent_bytes: AtomicU64::new(0),
@@ -223,18 +222,32 @@ impl CopyContext {
     /// Returns the length in bytes of block `index`. The block must be present, since the last
     /// block of a stream may be shorter than the layout says.
     pub fn block_length(&self, index: u64) -> u32 {
-        let short = self.short.get().filter(|(last, _)| *last == index);
-        short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
+        self.length_of_last(index).unwrap_or_else(|| self.layout.block_length(index))
     }
 
-    /// Returns whether block `index` may have `length` bytes. In a stream the first block that is
-    /// shorter than the others becomes the last one: any other shorter block is refused.
+    /// Returns the length in bytes of block `index`, if the source has signed that a stream ends
+    /// with it.
+    fn length_of_last(&self, index: u64) -> Option<u32> {
+        let end = self.end.get()?.end;
+        end.has_last(index).then_some(end.last_length)
+    }
+
+    /// Returns whether block `index` may have `length` bytes. In a stream only the last block may be
+    /// shorter than the others, if its source has signed the end.
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
-        let whole = self.layout.block_length(index);
-        if self.layout.open && length < whole {
-            return *self.short.get_or_init(|| (index, length)) == (index, length);
-        }
-        length == whole
+        let is_last = self.layout.open && self.length_of_last(index) == Some(length);
+        is_last || length == self.layout.block_length(index)
+    }
+
+    /// Notes the end of a stream, which the source has signed. Returns whether it has signed no other
+    /// one before.
+    pub fn note_end(&self, end: SignedEnd) -> bool {
+        self.end.get_or_init(|| end).end == end.end
+    }
+
+    /// Returns the end of a stream, if the source has signed it already.
+    pub fn signed_end(&self) -> Option<&SignedEnd> {
+        self.end.get()
     }
 
     /// Sends a report to the thread that talks to the head.

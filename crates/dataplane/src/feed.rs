@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
+use garland_protocol::{
+    Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, StreamEnd, TAG_LEN, content_digest,
+};
 use thiserror::Error;
 
 use crate::compress::{self, Packer};
@@ -21,6 +23,8 @@ pub struct Prepared {
     pub buffer: Vec<u8>,
     /// The number of bytes that follow the header, the tag included.
     pub length: usize,
+    /// The length of the block in bytes, before it was encoded.
+    pub plain: u32,
 }
 
 /// Why a block cannot be sent.
@@ -42,9 +46,9 @@ pub enum FeedError {
     /// The block has not arrived from a remote source yet; it may be requested again.
     #[error("the block has not arrived yet")]
     NotYet,
-    /// The block does not exist: the source has ended after this number of blocks.
-    #[error("cannot read the block: the source has only {0} blocks")]
-    Ended(u64),
+    /// The block does not exist: the source has ended before.
+    #[error("cannot read the block: the source has only {} blocks", .0.blocks)]
+    Ended(StreamEnd),
 }
 
 /// Prepares the blocks that a lane sends.
@@ -96,13 +100,14 @@ impl Wrapper {
         frame.packed = u32::try_from(packed).expect("a block is short");
         let header = frame.to_bytes(keys);
         if !frame.sealed {
-            return Prepared { header, buffer, length: packed };
+            return Prepared { header, buffer, length: packed, plain: frame.length };
         }
         let same = self.sealer.take().filter(|sealer| sealer.seals(incarnation, index));
         let sealer = same.unwrap_or_else(|| keys.sealer(frame.sealer, incarnation, index));
+        let plain = frame.length;
         let tag = self.sealer.insert(sealer).seal(frame, &header, &mut buffer[..packed]);
         buffer[packed..packed + TAG_LEN].copy_from_slice(&tag);
-        Prepared { header, buffer, length: packed + TAG_LEN }
+        Prepared { header, buffer, length: packed + TAG_LEN, plain }
     }
 }
 

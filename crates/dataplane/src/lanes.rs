@@ -103,3 +103,6 @@ fn feeder(
         None => Box::new(StoreFeeder::new(Arc::clone(member), lane)),
     })
 }
+
+#[cfg(test)]
+mod tests;

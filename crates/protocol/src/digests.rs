@@ -57,12 +57,50 @@ pub enum DigestError {
     /// The length or position of the window is impossible.
     #[error("the length or position of a window of digests is impossible in this lane")]
     Malformed,
-    /// The window is not signed by the copy's source.
-    #[error("a window of digests has no valid signature of the copy's source")]
+    /// The window, or the end of a stream, is not signed by the copy's source.
+    #[error("digests, or the end of a stream, without a valid signature of the copy's source")]
     Forged,
     /// The source has previously signed another digest for one of the blocks.
     #[error("{0}")]
     Changed(#[from] SinkError),
+}
+
+/// The end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamEnd {
+    /// The number of blocks.
+    pub blocks: u64,
+    /// The length of the last block in bytes; 0 if there is none.
+    pub last_length: u32,
+}
+
+impl StreamEnd {
+    /// Returns whether block `index` is the last one.
+    #[must_use]
+    pub fn has_last(&self, index: u64) -> bool {
+        index.checked_add(1) == Some(self.blocks)
+    }
+}
+
+/// The end of a stream, signed by the copy's source. No other node can end it, and so cut off what
+/// the nodes behind it have not received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedEnd {
+    /// The end.
+    pub end: StreamEnd,
+    signature: [u8; SIGNATURE_LEN],
+}
+
+impl SignedEnd {
+    /// The length on the wire in bytes, without the number of blocks.
+    pub const BYTES: usize = size_of::<u32>() + SIGNATURE_LEN;
+
+    /// Returns the bytes that follow the frame, which has the number of blocks: the length of the
+    /// last block, and the signature.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.end.last_length.to_le_bytes()[..], &self.signature].concat()
+    }
 }
 
 /// A signed window of digests, as on the wire.
@@ -145,6 +183,32 @@ impl DigestWindows {
         Ok(())
     }
 
+    /// Signs the end of a stream; `None` unless this node is the source.
+    #[must_use]
+    pub fn sign_end(&self, end: StreamEnd) -> Option<SignedEnd> {
+        let Key::Sign(pair) = &self.key else { return None };
+        let signature = pair.sign(&self.end_message(end)).as_ref().try_into();
+        let signature = signature.expect("an Ed25519 signature has 64 bytes");
+        Some(SignedEnd { end, signature })
+    }
+
+    /// Checks the bytes by which the source says that its stream has this number of blocks.
+    ///
+    /// # Errors
+    /// When their length is wrong, or the source has not signed them.
+    pub fn check_end(&self, blocks: u64, bytes: &[u8]) -> Result<SignedEnd, DigestError> {
+        let (length, signature) =
+            bytes.split_first_chunk::<{ size_of::<u32>() }>().ok_or(DigestError::Malformed)?;
+        let signature: [u8; SIGNATURE_LEN] =
+            signature.try_into().map_err(|_| DigestError::Malformed)?;
+        let end = StreamEnd { blocks, last_length: u32::from_le_bytes(*length) };
+        let Key::Check(key) = &self.key else { return Err(DigestError::Forged) };
+        UnparsedPublicKey::new(&ED25519, key)
+            .verify(&self.end_message(end), &signature)
+            .map_err(|_| DigestError::Forged)?;
+        Ok(SignedEnd { end, signature })
+    }
+
     /// Returns the next window to send on a link. `from` is the first ordinal whose digest the
     /// other end may lack; `place` is the ordinal of the block to send next. Returns `None` if the
     /// other end has the digest of that block, or if no digest from `from` to `place` is known. The
@@ -204,6 +268,13 @@ impl DigestWindows {
     fn message(&self, first: u64, digests: &[u8]) -> Vec<u8> {
         let lane = self.lane.to_le_bytes();
         [b"garland/1 digests", &self.copy.0[..], &lane, &first.to_le_bytes(), digests].concat()
+    }
+
+    /// Returns the bytes that the signature of a stream's end covers. All lanes have the same end.
+    fn end_message(&self, end: StreamEnd) -> Vec<u8> {
+        let StreamEnd { blocks, last_length } = end;
+        let numbers = [&blocks.to_le_bytes()[..], &last_length.to_le_bytes()].concat();
+        [b"garland/1 end of stream", &self.copy.0[..], &numbers].concat()
     }
 }
 
@@ -309,6 +380,34 @@ mod tests {
         for (first, bytes) in malformed {
             let refused = theirs.accept(&blocks(), first, bytes, &mut node);
             assert_eq!(refused, Err(DigestError::Malformed), "{} at {first}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn only_the_source_can_say_where_a_stream_ends() {
+        let (windows, _, public) = source(&[], 1);
+        let end = StreamEnd { blocks: 5, last_length: 7 };
+        let signed = windows.sign_end(end).unwrap();
+        let (theirs, _) = receiver(&public);
+        let bytes = signed.to_bytes();
+        assert_eq!(bytes.len(), SignedEnd::BYTES);
+        assert_eq!(theirs.check_end(5, &bytes), Ok(signed));
+        assert_eq!(theirs.sign_end(end), None, "it is not the source");
+        // In other lanes, too; but with no other number, length or copy, and by nobody else.
+        assert_eq!(DigestWindows::new(COPY, 1, &public).check_end(5, &bytes), Ok(signed));
+        assert_eq!(theirs.check_end(4, &bytes), Err(DigestError::Forged));
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_eq!(theirs.check_end(5, &changed), Err(DigestError::Forged), "byte {at}");
+        }
+        let other = DigestWindows::new(CopyId([5; 16]), 0, &public);
+        assert_eq!(other.check_end(5, &bytes), Err(DigestError::Forged));
+        let (member, _, _) = source(&[], 2);
+        let forged = member.sign_end(end).unwrap();
+        assert_eq!(theirs.check_end(5, &forged.to_bytes()), Err(DigestError::Forged));
+        for length in 0..bytes.len() {
+            assert_eq!(theirs.check_end(5, &bytes[..length]), Err(DigestError::Malformed));
         }
     }
 

@@ -39,6 +39,9 @@ pub enum Kind {
     /// Downstream, before the blocks concerned: `length` bytes of digests follow, signed by the
     /// copy's source, for the lane's blocks from ordinal `index` on ([`super::DigestWindows`]).
     Digests,
+    /// Downstream, before the last block of a stream if that is short, and before `End`: `length`
+    /// bytes follow, by which the source signs that it has `index` blocks ([`super::SignedEnd`]).
+    SourceEnd,
 }
 
 /// The encoding of a block's bytes on the wire. Its code is also part of a seal's nonce.

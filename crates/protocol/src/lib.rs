@@ -73,7 +73,8 @@ pub use curve25519::exchanges_of_thread;
 pub use cut::{Cut, Operations};
 pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId, SessionOrder};
 pub use digests::{
-    DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
+    DigestError, DigestKey, DigestWindows, SignedDigests, SignedEnd, StreamEnd, WINDOW_BYTES_MAX,
+    WINDOW_MAX,
 };
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::Stage;
-use garland_protocol::{FRAME_LEN, Frame, Kind, LinkSide, RelayEvent, Store, TAG_LEN};
+use garland_protocol::{
+    DigestError, FRAME_LEN, Frame, Kind, LinkSide, RelayEvent, Store, StreamEnd, TAG_LEN,
+};
 use garland_sys::clock;
 use garland_sys::socket::TcpStream;
 
@@ -27,6 +29,10 @@ impl Lane {
         self.tracer.prepared(asked);
         match prepared {
             Ok(prepared) => {
+                let is_short = prepared.plain < self.member.layout.block_size;
+                if self.member.config.is_source && self.member.layout.open && is_short {
+                    self.sign_end(StreamEnd { blocks: index + 1, last_length: prepared.plain });
+                }
                 self.tracer.awaits(Awaited::Down);
                 let (began, since) = (self.tracer.begin(), clock::now_ns());
                 self.send_digests(index, to);
@@ -51,8 +57,9 @@ impl Lane {
             }
             Err(FeedError::NotYet) => self.handle(RelayEvent::NotYet),
             Err(FeedError::Gone(..)) => self.handle(RelayEvent::Gone),
-            Err(FeedError::Ended(blocks)) => {
-                self.handle(RelayEvent::Ended(blocks));
+            Err(FeedError::Ended(end)) => {
+                self.sign_end(end);
+                self.handle(RelayEvent::Ended(end.blocks));
                 self.member.tell_if_complete();
             }
             Err(error) => {
@@ -143,6 +150,10 @@ impl Lane {
             }
             Kind::Digests if ours => self.take_digests(&frame),
             Kind::Void if ours => self.handle(RelayEvent::Void(index)),
+            Kind::SourceEnd if ours => self.take_end(&frame),
+            Kind::End if ours && !self.may_end_at(index) => {
+                self.refuse_digests(DigestError::Forged);
+            }
             Kind::End if ours => {
                 self.handle(RelayEvent::End(index));
                 self.handle.ended.store(true, Ordering::Relaxed);
@@ -152,6 +163,13 @@ impl Lane {
             }
             _ => self.lose_up("its upstream sent an unexpected frame".to_owned()),
         }
+    }
+
+    /// Returns whether the source has signed that a stream has this number of blocks. The end of
+    /// another source is known from the start.
+    fn may_end_at(&self, blocks: u64) -> bool {
+        let signed = self.member.signed_end();
+        !self.member.layout.open || signed.is_some_and(|signed| signed.end.blocks == blocks)
     }
 
     /// Returns whether a block belongs to this lane, has the right length, and is encrypted if and

@@ -1,8 +1,10 @@
-//! The signed digests of a lane's blocks: a node verifies them when they arrive, and sends them to
-//! its downstreams before the blocks.
+//! The signed digests of a lane's blocks, and the signed end of a stream: a node verifies them when
+//! they arrive, and sends them to its downstreams before the blocks.
 
 use garland_core::plan::LaneBlocks;
-use garland_protocol::{DigestError, Frame, Kind, LinkSide, SignedDigests, WINDOW_BYTES_MAX};
+use garland_protocol::{
+    DigestError, Frame, Kind, LinkSide, SignedDigests, SignedEnd, StreamEnd, WINDOW_BYTES_MAX,
+};
 
 use super::Lane;
 use super::sent_digests::Missing;
@@ -22,11 +24,17 @@ impl Lane {
     pub(super) fn send_digests(&mut self, index: u64, to: &[u32]) {
         let Some(place) = self.blocks.ordinal(index) else { return };
         to.iter().for_each(|&epoch| self.send_missing(epoch, place));
+        // A short block is refused by who does not know that it is the last one.
+        if self.member.signed_end().is_some_and(|signed| signed.end.has_last(index)) {
+            to.iter().for_each(|&epoch| self.send_source_end(epoch));
+        }
     }
 
-    /// Sends the missing digests of all blocks before `end` over a link. Nodes further down the
+    /// Sends the signed end of a stream, if it is known, and the missing digests of all blocks before
+    /// `end` over a link. Nodes further down the
     /// chain may need them for blocks that this downstream already has.
     pub(super) fn send_all_digests(&mut self, epoch: u32, end: u64) {
+        self.send_source_end(epoch);
         let places = LaneBlocks { end, ..self.blocks }.len();
         let Some(last) = places.checked_sub(1) else { return };
         self.send_missing(epoch, last);
@@ -62,6 +70,52 @@ impl Lane {
         self.send(LinkSide::Down, epoch, &frame, &window.bytes);
     }
 
+    fn send_source_end(&mut self, epoch: u32) {
+        let Some(signed) = self.member.signed_end().copied() else { return };
+        let mut frame = self.frame(Kind::SourceEnd, signed.end.blocks);
+        frame.length = SignedEnd::BYTES as u32;
+        frame.packed = frame.length;
+        self.send(LinkSide::Down, epoch, &frame, &signed.to_bytes());
+    }
+
+    /// Signs the end of a stream, of which this node is the source.
+    pub(super) fn sign_end(&self, end: StreamEnd) {
+        if self.member.signed_end().is_none()
+            && let Some(signed) = self.windows.lock().sign_end(end)
+        {
+            self.member.note_end(signed);
+        }
+    }
+
+    /// Reads the end of a stream that follows `frame` on the upstream's link, and notes it if the
+    /// source has signed it.
+    pub(super) fn take_end(&mut self, frame: &Frame) {
+        let length = frame.length as usize;
+        if length != SignedEnd::BYTES || !self.member.layout.open {
+            return self.refuse_digests(DigestError::Malformed);
+        }
+        let Some(bytes) = self.take_payload(length) else { return };
+        let checked = self.windows.lock().check_end(frame.index, &bytes);
+        match checked {
+            Ok(end) if self.member.note_end(end) => {}
+            Ok(_) => self.member.tell(Notice::Failed("the source has two ends".to_owned())),
+            Err(error) => self.refuse_digests(error),
+        }
+    }
+
+    /// Reads the bytes that follow a frame on the upstream's link; `None` if the link breaks.
+    fn take_payload(&mut self, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let up = self.up()?;
+        let keep = Some(&mut bytes[..]);
+        let came = self.forwarder.transfer(&up.stream, &mut [], keep, length, &mut self.tracer);
+        if let Err(error) = came {
+            self.lose_up(break_reason(&error));
+            return None;
+        }
+        Some(bytes)
+    }
+
     /// Reads the window of digests that follows `frame` on the upstream's link, and stores it if
     /// the source has signed it.
     pub(super) fn take_digests(&mut self, frame: &Frame) {
@@ -69,13 +123,7 @@ impl Lane {
         if length > WINDOW_BYTES_MAX {
             return self.refuse_digests(DigestError::Malformed);
         }
-        let mut bytes = vec![0; length];
-        let Some(up) = self.up() else { return };
-        let keep = Some(&mut bytes[..]);
-        let came = self.forwarder.transfer(&up.stream, &mut [], keep, length, &mut self.tracer);
-        if let Err(error) = came {
-            return self.lose_up(break_reason(&error));
-        }
+        let Some(bytes) = self.take_payload(length) else { return };
         let accepted = {
             let mut windows = self.windows.lock();
             let mut sink = self.member.sink();
@@ -88,7 +136,7 @@ impl Lane {
         }
     }
 
-    fn refuse_digests(&mut self, error: DigestError) {
+    pub(super) fn refuse_digests(&mut self, error: DigestError) {
         if let Some(up) = self.up() {
             self.member.tell(Notice::BadFrame(self.number, up.epoch, LinkSide::Up));
         }

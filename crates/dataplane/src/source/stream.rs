@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use garland_core::plan::Layout;
+use garland_protocol::StreamEnd;
 use garland_sys::event;
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{Mode, OFlags};
@@ -193,7 +194,12 @@ impl Content for StreamSource {
                 return Ok(u32::try_from(block.len()).unwrap_or(u32::MAX));
             }
             match &state.over {
-                Some(Ok(blocks)) => return Err(FeedError::Ended(*blocks)),
+                Some(Ok(blocks)) => {
+                    let before = blocks.saturating_sub(1) * self.block as u64;
+                    let last_length = state.length.saturating_sub(before);
+                    let last_length = u32::try_from(last_length).unwrap_or(u32::MAX);
+                    return Err(FeedError::Ended(StreamEnd { blocks: *blocks, last_length }));
+                }
                 Some(Err(reason)) => return Err(FeedError::Broken(reason.clone())),
                 None => {}
             }
@@ -278,7 +284,8 @@ mod tests {
         });
         for index in [3, 9] {
             let end = source.await_block(layout(), index, WANTED);
-            assert!(matches!(end, Err(FeedError::Ended(3))), "{end:?}");
+            let Err(FeedError::Ended(end)) = end else { panic!("{end:?}") };
+            assert_eq!(end, StreamEnd { blocks: 3, last_length: 1808 });
         }
         assert_eq!(source.length(), 10_000);
     }
@@ -296,7 +303,9 @@ mod tests {
         writer.write_all(&[2; 4096]).unwrap();
         drop(writer);
         assert_eq!(source.await_block(layout(), 3, WANTED).unwrap(), 4096);
-        assert!(matches!(source.await_block(layout(), 4, WANTED), Err(FeedError::Ended(4))));
+        let end = source.await_block(layout(), 4, WANTED);
+        let Err(FeedError::Ended(end)) = end else { panic!("{end:?}") };
+        assert_eq!(end, StreamEnd { blocks: 4, last_length: 4096 });
     }
 
     #[test]
@@ -321,6 +330,8 @@ mod tests {
         assert!(reason.ends_with("ended with code 4: why"), "{reason}");
         let source = StreamSource::of_command(b"echo x", None, layout()).unwrap();
         assert_eq!(source.await_block(layout(), 0, WANTED).unwrap(), 2);
-        assert!(matches!(source.await_block(layout(), 1, WANTED), Err(FeedError::Ended(1))));
+        let end = source.await_block(layout(), 1, WANTED);
+        let Err(FeedError::Ended(end)) = end else { panic!("{end:?}") };
+        assert_eq!(end, StreamEnd { blocks: 1, last_length: 2 });
     }
 }

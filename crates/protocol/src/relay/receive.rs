@@ -49,7 +49,7 @@ impl Relay {
     pub(super) fn end(&mut self, blocks: u64, sink: &mut Sink) {
         self.settle();
         let is_known = blocks == self.blocks.end;
-        // The source does not sign the end of a stream.
+        // That of a stream is checked before: the source has signed it.
         if !is_known && (!sink.layout().open || sink.end_at(blocks).is_err()) {
             return self.refuse_end(blocks);
         }

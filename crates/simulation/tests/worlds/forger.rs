@@ -71,7 +71,7 @@ impl Forger {
 
     /// Drops a frame, repeats it, or sends another one before it or in its place.
     fn misplace(&mut self, keys: &Keys, frame: &Frame, honest: Vec<u8>) -> Vec<u8> {
-        const KINDS: [Kind; 7] = [
+        const KINDS: [Kind; 8] = [
             Kind::Block,
             Kind::Void,
             Kind::End,
@@ -79,12 +79,13 @@ impl Forger {
             Kind::Again,
             Kind::Have,
             Kind::Digests,
+            Kind::SourceEnd,
         ];
         let number = self.number(frame.index);
         let mut other = match self.random.once_in(2) {
             true => frame.clone(),
             false => {
-                Frame::bare(KINDS[self.random.below(7) as usize], self.copy, frame.lane, number)
+                Frame::bare(KINDS[self.random.below(8) as usize], self.copy, frame.lane, number)
             }
         };
         match self.random.below(6) {

@@ -291,7 +291,7 @@ fn forge(
 fn payload_length(frame: &Frame) -> usize {
     match frame.kind {
         Kind::Block => frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 },
-        Kind::Digests => frame.length as usize,
+        Kind::Digests | Kind::SourceEnd => frame.length as usize,
         _ => 0,
     }
 }
