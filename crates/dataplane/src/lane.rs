@@ -30,6 +30,17 @@ use crate::writer::Arrived;
 /// receives the first byte after the time of about N slices.
 const SLICES: usize = 4;
 
+/// Which block a lane has sent last, when it looks for what has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fed {
+    /// None: it has nothing to send.
+    Nothing,
+    /// The next one in the lane's order.
+    InOrder,
+    /// One that a downstream had requested.
+    Requested,
+}
+
 /// A lane on this node: its relay machine, and the sockets, the feeder and the writer that it
 /// directs.
 pub struct Lane {
@@ -108,15 +119,15 @@ impl Lane {
             self.handle.wake.lower();
             // All orders of an event are executed before the next event: a block whose header was
             // read belongs to its link, which a command may replace.
-            let mut more = self.obey_all();
+            let mut fed = self.obey_all();
             while let Some(command) = self.next_command() {
                 self.apply_command(command);
-                more = self.obey_all();
+                fed = self.obey_all();
             }
             if self.member.is_closing() || self.is_over {
                 return;
             }
-            if let Err(error) = self.wait(more) {
+            if let Err(error) = self.wait(fed) {
                 let reason = format!("cannot wait for data on its links: {error}");
                 self.member.tell(Notice::Failed(reason));
                 return;
@@ -129,17 +140,21 @@ impl Lane {
     }
 
     /// Executes orders until there are none, or until one block was sent: requests of downstreams
-    /// must not wait until all blocks are sent. Returns whether a block was sent, so that there may
-    /// be more orders.
-    fn obey_all(&mut self) -> bool {
+    /// must not wait until all blocks are sent. Returns which block was sent, if any, so that there
+    /// may be more orders.
+    fn obey_all(&mut self) -> Fed {
         while let Some(order) = self.poll() {
-            let feeds = matches!(order, RelayOrder::Feed { .. });
+            let fed = match order {
+                RelayOrder::Feed { again: true, .. } => Fed::Requested,
+                RelayOrder::Feed { .. } => Fed::InOrder,
+                _ => Fed::Nothing,
+            };
             self.obey(order);
-            if self.member.is_closing() || feeds {
-                return feeds;
+            if self.member.is_closing() || fed != Fed::Nothing {
+                return fed;
             }
         }
-        false
+        Fed::Nothing
     }
 
     fn poll(&mut self) -> Option<RelayOrder> {

@@ -153,6 +153,78 @@ fn repairs_do_not_change_the_lanes_key() {
     assert_eq!(head.after(Event::Fed), [again], "each repair has a key of its own");
 }
 
+/// A source that feeds two downstreams, from the lane's start.
+fn two_downstreams() -> Middle {
+    let mut head = Middle::new(true);
+    let Event::Route(mut both) = route(None, Some(1)) else { unreachable!() };
+    both.downstreams.push(down_to(4, 2));
+    head.after(Event::Route(both));
+    for epoch in [1, 2] {
+        head.after(Event::Opened(Down, epoch));
+    }
+    head
+}
+
+#[test]
+fn a_downstream_that_requests_blocks_without_end_holds_up_nobody() {
+    let mut head = two_downstreams();
+    head.after(Event::Requested(1, Kind::Resume, 8));
+    let mut orders = head.after(Event::Requested(2, Kind::Resume, 0));
+    let mut told = [0, 0];
+    let mut round = 0;
+    // The other one has all blocks of the lane after twice as many.
+    while told[1] < 8 {
+        let [Order::Feed { index, again, to, .. }] = &orders[..] else { panic!("{orders:?}") };
+        let is_other = to == &[2];
+        assert_eq!(*again, !is_other);
+        if is_other {
+            assert_eq!(*index, told[1]);
+        }
+        told[usize::from(is_other)] += 1;
+        round += 1;
+        assert!(round <= 17, "{told:?}");
+        for index in 0..4 {
+            assert_eq!(head.after(Event::Requested(1, Kind::Again, index)), []);
+        }
+        orders = head.after(Event::Fed);
+    }
+    // Two that do so take turns.
+    let mut served = Vec::new();
+    for _ in 0..6 {
+        for epoch in [1, 2] {
+            for index in 0..2 {
+                head.after(Event::Requested(epoch, Kind::Again, index));
+            }
+        }
+        let [Order::Feed { again: true, to, .. }] = &head.after(Event::Fed)[..] else {
+            panic!("both have requested blocks")
+        };
+        served.extend(to.clone());
+    }
+    assert!([[1, 2, 1, 2, 1, 2], [2, 1, 2, 1, 2, 1]].contains(&served[..].try_into().unwrap()));
+}
+
+#[test]
+fn requests_without_end_cost_the_link() {
+    let mut head = Middle::new(true);
+    head.after(route(None, Some(1)));
+    head.after(Event::Opened(Down, 1));
+    head.after(Event::Requested(1, Kind::Resume, 8));
+    let mut served = 0;
+    let lost = loop {
+        let orders = head.after(Event::Requested(1, Kind::Again, 3));
+        if let [.., Order::ReportLost(Down, 1, reason)] = &orders[..] {
+            break reason.clone();
+        }
+        served += 1;
+        assert!(served < 1000, "it is served for ever");
+        head.after(Event::Fed);
+    };
+    assert_eq!(lost, "protocol error: it requests blocks without end");
+    // A wire that damages nine of ten blocks is repaired.
+    assert!(served >= 10 * 8, "{served}");
+}
+
 #[test]
 fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
     let mut head = Middle::new(true);
@@ -184,7 +256,11 @@ fn side_links_never_share_a_key_however_often_they_repair() {
         }
         last
     };
-    assert!(newest(5, 5000) < newest(6, 1), "the next link's keys begin behind all of these");
+    // As many as cost no link.
+    assert!(
+        newest(5, 8 * 16 + 64) < newest(6, 1),
+        "the next link's keys begin behind all of these"
+    );
 }
 
 #[test]

@@ -9,19 +9,21 @@ use garland_core::trace::Stage;
 use garland_protocol::{Kind, LinkSide, RelayEvent, Sink};
 use garland_sys::event;
 
-use super::Lane;
+use super::{Fed, Lane};
 use crate::context::{Awaited, Link, Notice};
 use garland_transport::{LinkError, link};
 
 impl Lane {
     /// Waits for a command, a frame from the upstream if it may be read, or a request from a
-    /// downstream, and handles what arrives on the links. If there is `more` to send, only handles
-    /// what has already arrived.
-    pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
+    /// downstream, and handles what arrives on the links. If a block was `fed`, there may be more to
+    /// send: only handles what has already arrived. After a requested block that includes the
+    /// upstream's next one, so that requests without end do not stop the lane.
+    pub(super) fn wait(&mut self, fed: Fed) -> io::Result<()> {
+        let more = fed != Fed::Nothing;
         let (up, downs) = (self.up(), self.handle.links(LinkSide::Down));
         let (may_read, held, up_over, awaited) = {
             let sink = self.member.sink();
-            let may_read = !more && self.relay.may_read(&sink);
+            let may_read = fed != Fed::InOrder && self.relay.may_read(&sink);
             let held = !more && self.relay.is_held(&sink);
             let awaited = self.awaited((up.as_ref(), &downs), (may_read, held), &sink);
             (may_read, held, self.relay.is_up_over(&sink), awaited)

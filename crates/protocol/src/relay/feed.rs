@@ -6,10 +6,23 @@ use crate::frame::Kind;
 use crate::route::LinkSide;
 use crate::sink::Sink;
 
+/// What there is to feed in the lane's order.
+enum InOrder {
+    /// A block, by this order.
+    Feed(RelayOrder),
+    /// The next block, when this node can serve it.
+    Waits,
+    /// Nothing: the downstreams are up to date, or one of them is being linked.
+    Done,
+}
+
 impl Relay {
     /// Returns the next order to feed downstreams; `None` if there is none now. Requested blocks
-    /// (`Again`) come first. Then comes the next block of the downstream that is farthest behind,
-    /// which is sent to all downstreams that expect it. The end of the lane comes last.
+    /// (`Again`) come first, but a block in the lane's order comes after each of them, if there is
+    /// one: a downstream that requests blocks without end does not hold up the others. Likewise,
+    /// downstreams take turns with their requests. In the lane's order comes the next block of the
+    /// downstream that is farthest behind, which is sent to all downstreams that expect it. The end
+    /// of the lane comes last.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if self.is_side_feed
             && let Some(end) = sink.end().filter(|&end| end < self.blocks.end)
@@ -17,22 +30,46 @@ impl Relay {
             // Only the node's own lane receives the end of a stream.
             self.end_at(end);
         }
-        let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
-            let index = down.again.iter().find(|&&index| sink.can_serve(index));
-            index.map(|&index| (index, vec![down.epoch]))
-        });
-        if let Some((index, to)) = again {
-            // The block may have been sent under the lane's incarnation already, in another
-            // encoding.
-            let incarnation = self.next_incarnation();
-            return self.start_feeding(index, incarnation, true, to);
+        if !self.was_requested
+            && let Some(order) = self.feed_requested(sink)
+        {
+            return Some(order);
         }
+        match self.feed_in_order(sink) {
+            InOrder::Feed(order) => {
+                self.was_requested = false;
+                Some(order)
+            }
+            InOrder::Waits => self.feed_requested(sink),
+            InOrder::Done => self.feed_requested(sink).or_else(|| self.end_downs()),
+        }
+    }
+
+    /// Returns the order to feed a block that a downstream has requested; `None` if there is none
+    /// that this node can serve. The downstreams take turns.
+    fn feed_requested(&mut self, sink: &Sink) -> Option<RelayOrder> {
+        let last = self.downs.iter().position(|down| Some(down.epoch) == self.last_requester);
+        let (before, after) = self.downs.split_at(last.map_or(0, |last| last + 1));
+        let in_turns = after.iter().chain(before).filter(|down| down.resumed);
+        let (epoch, index) = in_turns.into_iter().find_map(|down| {
+            let index = down.again.iter().find(|&&index| sink.can_serve(index))?;
+            Some((down.epoch, *index))
+        })?;
+        self.was_requested = true;
+        self.last_requester = Some(epoch);
+        // The block may have been sent under the lane's incarnation already, in another encoding.
+        let incarnation = self.next_incarnation();
+        Some(self.start_feeding(index, incarnation, true, vec![epoch]))
+    }
+
+    /// Feeds the next block in the lane's order.
+    fn feed_in_order(&mut self, sink: &Sink) -> InOrder {
         // No downstream may get ahead while another one is being linked: a stream behind the former
         // may need blocks that the latter lacks, in another lane.
         while self.downs.iter().all(|down| down.resumed) {
             let cursor = self.cursor;
             let behind = self.downs.iter().filter(|down| down.next < cursor);
-            let Some(place) = behind.map(|down| down.next).min() else { break };
+            let Some(place) = behind.map(|down| down.next).min() else { return InOrder::Done };
             let index = self.blocks.index(place);
             let there = |down: &&mut Down| down.next == place;
             // A downstream that already has the block skips it.
@@ -42,15 +79,22 @@ impl Relay {
             }
             if sink.can_serve(index) {
                 let to = self.downs.iter_mut().filter(there).map(|down| down.epoch).collect();
-                return self.start_feeding(index, self.incarnation, false, to);
+                let order = self.start_feeding(index, self.incarnation, false, to);
+                return InOrder::Feed(order);
             }
             if sink.will_serve(index) || self.is_side_feed {
-                return None;
+                return InOrder::Waits;
             }
             // The block is missing here: the downstream notices the gap and requests it, and then
             // this relay does.
             self.downs.iter_mut().filter(there).for_each(|down| down.next += 1);
         }
+        InOrder::Done
+    }
+
+    /// Returns the order to tell a downstream that the lane has ended; `None` if it has not, or all
+    /// of them know it.
+    fn end_downs(&mut self) -> Option<RelayOrder> {
         // The end would settle blocks that may still be declared void.
         for down in self.downs.iter_mut().filter(|down| down.resumed && !down.ended) {
             let unsettled = &self.unsettled;
@@ -69,9 +113,9 @@ impl Relay {
         incarnation: u64,
         again: bool,
         to: Vec<u32>,
-    ) -> Option<RelayOrder> {
+    ) -> RelayOrder {
         self.busy = Busy::Feeding { index, to: to.clone() };
-        Some(RelayOrder::Feed { index, incarnation, again, to })
+        RelayOrder::Feed { index, incarnation, again, to }
     }
 
     pub(super) fn unfed(&mut self) {

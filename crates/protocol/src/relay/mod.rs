@@ -80,6 +80,10 @@ pub struct Relay {
     /// Whether the upstream has sent the lane's last block.
     up_ended: bool,
     downs: Vec<Down>,
+    /// Whether the block that was fed last had been requested.
+    was_requested: bool,
+    /// The epoch of the downstream whose request was served last.
+    last_requester: Option<u32>,
     /// Whether the relay feeds a node on the side, and therefore waits for blocks that are not held
     /// yet.
     is_side_feed: bool,
