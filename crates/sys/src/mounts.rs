@@ -1,18 +1,61 @@
-//! Which file system a path lies on, by the table of mounts. Nothing on it is touched: one that hangs
-//! would keep whoever asks.
+//! Which file system a path lies on, by the table of mounts. Nothing on it is touched: one that
+//! hangs would keep whoever asks.
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not let a
-/// process go that waits for such a one, also if it is killed.
+use rustix::fs::{
+    AtFlags, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, fstat, openat, openat2, statx,
+};
+use rustix::io::Errno;
+
+/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not
+/// let a process go that waits for such a one, also if it is killed.
 #[must_use]
 pub fn is_fuse(path: &Path) -> bool {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let kind = kind_at(&mounts, path);
     kind.is_some_and(|kind| kind == b"fuse" || kind == b"fuseblk" || kind.starts_with(b"fuse."))
+}
+
+/// Opens `name`, a single name in the directory `folder`, as `flags` say, without following a link
+/// and without entering another file system that is mounted there.
+///
+/// # Errors
+/// When it cannot be opened; with `EXDEV` if something is mounted there.
+pub fn open_unmounted(folder: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let inside = ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&folder, name, flags, Mode::empty(), inside) {
+        // Kernels before 5.6, or a filter of system calls.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            if is_mount_point(&folder, name)? {
+                return Err(Errno::XDEV.into());
+            }
+            Ok(openat(folder, name, flags, Mode::empty())?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Returns whether something is mounted on `name` in the directory `folder`. The mounted file
+/// system is not asked for anything (`AT_STATX_DONT_SYNC`).
+///
+/// # Errors
+/// When there is nothing of that name.
+fn is_mount_point(folder: impl AsFd, name: &OsStr) -> io::Result<bool> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let found = statx(&folder, name, flags, StatxFlags::empty())?;
+    if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) {
+        return Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    }
+    // Kernels before 5.8 tell by the device, which a bind mount of the same file system shares.
+    let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+    Ok(device != fstat(folder)?.st_dev)
 }
 
 /// Returns the type of the file system at `path`; `mounts` is the text of `/proc/self/mountinfo`
@@ -72,5 +115,17 @@ mod tests {
         assert_eq!(kind("/mnt/c/d").as_deref(), Some("tmpfs"));
         assert_eq!(kind_at(b"odd", Path::new("/")), None);
         assert!(!is_fuse(Path::new("/proc/self")));
+    }
+
+    #[test]
+    fn a_mount_point_is_not_entered_and_a_directory_is() {
+        let proc = fs::File::open("/proc").unwrap();
+        let root = fs::File::open("/").unwrap();
+        let open = |folder, name| open_unmounted(folder, OsStr::new(name), OFlags::PATH);
+        let refused = open(&root, "proc").unwrap_err();
+        assert_eq!(Errno::from_io_error(&refused), Some(Errno::XDEV));
+        assert!(open(&proc, "sys").is_ok());
+        assert!(is_mount_point(&root, OsStr::new("proc")).unwrap());
+        assert!(!is_mount_point(&proc, OsStr::new("sys")).unwrap());
     }
 }
