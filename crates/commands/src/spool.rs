@@ -1,12 +1,16 @@
-//! `garland up --spool`: keeps agents connected, and copies what comes into a directory to all nodes.
+//! `garland up --spool`: keeps agents connected, and copies what comes into a directory to all
+//! nodes.
 
 mod directory;
+mod finished;
 mod members;
 mod queue;
 pub mod record;
+mod status;
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -18,19 +22,25 @@ use garland_core::cluster::Node;
 use garland_core::farm::Text;
 use garland_core::units::{Nanos, bytes};
 use garland_sys::clock;
-use garland_sys::folder_events::FolderEvents;
+use garland_sys::error::reason;
+use garland_sys::folder_events::ClosedFiles;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
+use garland_sys::writers::Writers;
+use rustix::fs::FileType;
 
-use self::directory::{Entry, SpoolDir};
+use self::directory::{Entry, Moved, SpoolDir, shown};
+use self::finished::{FinishedEntries, FinishedFile};
 use self::members::{Members, Started};
 use self::queue::{Queue, Waiting};
 use self::record::SpoolRecord;
+use self::status::Status;
 use crate::args::{Cp, Up};
 use crate::cluster_key::{self, MemberKeys};
 use crate::cp::out::PlannedCopy;
 use crate::cp::request::CopyRequest;
 use crate::cp::site::Site;
+use crate::cp::source::CopySource;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::standing::RecordDir;
@@ -42,9 +52,19 @@ use garland_results::spool::{LackingNode, WaitingEntry};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// The longest interval between two looks into the directory: inotify(7) does not see what other machines do
-/// on a shared file system, and a file that is being written changes without an event.
+/// The longest interval between two looks into the directory: inotify(7) does not see what other
+/// machines do on a shared file system, and a file that is being written changes without an event.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Of the time of the command, at most one part in so many goes by with looks into the directory,
+/// and with writing the record: both take longer the more entries wait.
+const PART: u64 = 20;
+
+/// The time for which entries in `done` are looked at before the next copy.
+const LOOKING_BACK: Duration = Duration::from_millis(100);
+
+/// The most entries in the record.
+const RECORDED_MAX: usize = 1000;
 
 /// A spool that is served.
 struct Spool<'a> {
@@ -55,23 +75,58 @@ struct Spool<'a> {
     path: Vec<u8>,
     directory: SpoolDir,
     record: SpoolRecord,
-    events: Option<FolderEvents>,
+    /// What is not in the record yet, and when it is written at the earliest.
+    recording: Due,
+    /// The events of the directory that were not looked at yet, and when it is looked at at the
+    /// earliest.
+    looking: Due,
+    events: Option<ClosedFiles>,
     interrupts: &'a Arc<Interrupts>,
     members: Members,
     queue: Queue,
+    finished: FinishedEntries,
+    finished_file: FinishedFile,
     /// The names of entries that were left out at the last look, and were printed.
     left_out: HashSet<OsString>,
     /// What was last printed about entries that wait, which is not repeated.
     told: String,
 }
 
-/// Starts the agents of all nodes, and copies what comes into the directory to them, until the user interrupts.
+/// Something that is done again when it is wanted, but not all the time.
+#[derive(Default)]
+struct Due {
+    is_wanted: bool,
+    earliest_ns: u64,
+}
+
+impl Due {
+    /// Returns the time at which it is to be done; `None` if it is not wanted.
+    fn at_ns(&self) -> Option<u64> {
+        self.is_wanted.then_some(self.earliest_ns)
+    }
+
+    fn has_come(&self, now_ns: u64) -> bool {
+        self.is_wanted && self.earliest_ns <= now_ns
+    }
+
+    /// Notes that it was done since `began_ns`. It is due again at the earliest when [`PART`] times
+    /// as long has passed.
+    fn done(&mut self, began_ns: u64) {
+        let now_ns = clock::now_ns();
+        let pause_ns = now_ns.saturating_sub(began_ns).saturating_mul(PART);
+        self.is_wanted = false;
+        self.earliest_ns = now_ns.saturating_add(pause_ns);
+    }
+}
+
+/// Starts the agents of all nodes, and copies what comes into the directory to them, until the user
+/// interrupts.
 pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let destination = destination(up);
     let (site, (nodes, path)) = Site::enter(context, &up.launch, &destination, true)?;
     // Options that no copy can have are refused now.
-    CopyRequest::try_from(&copy_of(up, directory)?)?;
+    CopyRequest::try_from(&copy_of(up, directory, FileType::Directory)?)?;
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&site.places, "spool")?;
     let start = |nodes: &[Node], quiet| start(up, &site, &run, (nodes, &interrupts), quiet);
@@ -81,14 +136,17 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let links: u32 = linked.or_nothing("linking the nodes")?.iter().map(|node| node.count).sum();
     let agents = start(&nodes, true)?;
     hand_out_key(&site)?;
-    let events = FolderEvents::of(directory.path()).ok();
-    let queue = Queue::new(nodes.len());
+    let events = ClosedFiles::watch(directory.path()).ok();
+    let queue = Queue::new(nodes.len(), up.quiet());
+    let (finished_file, finished) = directory
+        .finished()
+        .or_nothing(format!("reading what is done in {}", shown(directory.path())))?;
     let (members, starter) = Members::new(nodes.clone(), agents)?;
     let record =
         SpoolRecord::new(&site.places, directory.path(), Text::from(destination.as_bytes()))?;
     garland_terminal::errln!("links   {links} between neighbours");
-    let shown = (directory.path().display(), destination.display());
-    garland_terminal::errln!("spool   {} to {}; Ctrl-C ends it", shown.0, shown.1);
+    let from = shown(directory.path());
+    garland_terminal::errln!("spool   {from} to {}; Ctrl-C ends it", shown(&destination));
     let again = |numbers: &[usize]| {
         let started = started_again(&nodes, numbers, &start);
         if started.iter().any(|(_, agent)| agent.is_ok()) {
@@ -100,21 +158,23 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     std::thread::scope(|scope| {
         threads::spawn_in(scope, "starter", || starter.run(again))
             .or_nothing("serving the spool")?;
-        let (interrupts, told) = (&interrupts, String::new());
-        let site = &site;
         Spool {
             context,
             up,
-            site,
+            site: &site,
             path,
             directory,
             record,
+            recording: Due::default(),
+            looking: Due { is_wanted: true, ..Due::default() },
             events,
-            interrupts,
+            interrupts: &interrupts,
             members,
             queue,
+            finished,
+            finished_file,
             left_out: HashSet::new(),
-            told,
+            told: String::new(),
         }
         .serve()
     })
@@ -130,10 +190,10 @@ fn destination(up: &Up) -> OsString {
     destination
 }
 
-/// Parses the copy of the file or directory `source`, as `garland cp` would.
-fn copy_of(up: &Up, source: &Path) -> Result<Cp, Failure> {
+/// Parses the copy of `source`, a file of this kind, as `garland cp` would.
+fn copy_of(up: &Up, source: &Path, kind: FileType) -> Result<Cp, Failure> {
     // The time of a file is kept without -r, which would make it a tree. A link stays a link.
-    let kept = if source.is_dir() || source.is_symlink() { "-a" } else { "-p" };
+    let kept = if kind == FileType::RegularFile { "-p" } else { "-a" };
     let mut words = vec![OsString::from(kept)];
     words.extend(up.options.iter().cloned());
     words.extend(["--".into(), source.as_os_str().to_owned(), destination(up)]);
@@ -191,99 +251,278 @@ impl Spool<'_> {
                 self.queue.came_back(node);
             }
             self.members.start_due();
-            let now = clock::now_ns();
-            match self.queue.next(now, |node| self.members.is_up(node)) {
-                Some((entry, _)) if self.directory.is_being_written(&entry) => {
-                    self.queue.postpone(&entry, clock::after(LOOK));
-                }
-                Some((entry, nodes)) => self.copy(&entry, nodes)?,
-                None => {
-                    let watch = self.events.as_ref().map(AsFd::as_fd);
-                    self.members.rest(watch, self.interrupts, LOOK)?;
-                }
+            self.look_back();
+            self.record_if_due();
+            match self.queue.next(clock::now_ns(), |node| self.members.is_up(node)) {
+                Some((entry, nodes)) => self.attend(&entry, nodes)?,
+                None => self.rest()?,
             }
         }
         Ok(Exit::Interrupted)
     }
 
-    /// Reads which entries wait.
+    /// Keeps the agents connected until there is something to do.
+    fn rest(&mut self) -> Result<(), Failure> {
+        let due = [
+            self.queue.next_due_ns(),
+            self.finished.next_due_ns(),
+            self.recording.at_ns(),
+            self.looking.at_ns(),
+        ];
+        let until_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let watch = self.events.as_ref().map(AsFd::as_fd);
+        self.members.rest(watch, self.interrupts, LOOK.min(clock::until(until_ns)))?;
+        // What no event tells.
+        self.looking.is_wanted = true;
+        Ok(())
+    }
+
+    /// Reads which entries wait, if it is time.
     fn look(&mut self) -> Result<(), Failure> {
-        self.events.iter().for_each(FolderEvents::clear);
-        let path = self.directory.path().display();
+        if let Some(closed) = self.events.as_mut().and_then(ClosedFiles::take) {
+            self.looking.is_wanted = true;
+            closed.iter().for_each(|name| self.queue.was_closed(name));
+        }
+        let began_ns = clock::now_ns();
+        if !self.looking.has_come(began_ns) {
+            return Ok(());
+        }
+        let path = shown(self.directory.path());
         let found = self.directory.entries().or_nothing(format!("reading {path}"))?;
         for (name, reason) in &found.left_out {
             if !self.left_out.contains(name) {
-                output::warn(format!("cannot copy {}: {reason}\n", name.display()));
+                output::warn(format!("cannot copy {}: {reason}\n", shown(name)));
             }
         }
         self.left_out = found.left_out.into_iter().map(|(name, _)| name).collect();
-        if self.queue.see(&found.entries) { self.record() } else { Ok(()) }
+        self.recording.is_wanted |= self.queue.see(&found.entries);
+        self.looking.done(began_ns);
+        Ok(())
     }
 
-    /// Writes what waits to the record.
-    fn record(&mut self) -> Result<(), Failure> {
+    /// Looks whether entries in `done` were written after the copy. They go out again.
+    fn look_back(&mut self) {
+        let began_ns = clock::now_ns();
+        while let Some(name) = self.finished.next(clock::now_ns())
+            && clock::now_ns() < began_ns.saturating_add(LOOKING_BACK.as_nanos() as u64)
+            && !self.interrupts.have_come()
+        {
+            self.look_back_at(&name);
+        }
+    }
+
+    fn look_back_at(&mut self, name: &OsStr) {
+        let Some(entry) = self.finished.get(name) else { return };
+        let stop = || self.interrupts.have_come();
+        let now = match self.directory.status_in_done(&entry.place, &stop) {
+            Ok(now) if now.is_same_file(&entry.status) => now,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return,
+            // It was removed.
+            _ => return self.finished.forget(name),
+        };
+        if now == entry.status || entry.status.is_of_more_than(&now) {
+            return self.finished.keep(name, now, clock::now_ns());
+        }
+        let taken = self.directory.take_back(name, &entry.place);
+        self.finished.forget(name);
+        match taken {
+            Ok(()) => {
+                let name = shown(name);
+                output::warn(format!(
+                    "late    {name}: it changed after the copy, and goes out again\n"
+                ));
+                self.looking.is_wanted = true;
+            }
+            // A newer version waits, and nodes get that.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let reason = reason(&error);
+                let name = shown(name);
+                output::warn(format!(
+                    "cannot copy {name} again, which changed after the copy: {reason}; move it out of done and back into the spool\n"
+                ));
+            }
+        }
+    }
+
+    /// Writes what waits to the record, if that has changed and it is time.
+    fn record_if_due(&mut self) {
+        let began_ns = clock::now_ns();
+        if !self.recording.has_come(began_ns) {
+            return;
+        }
+        let nodes = 0..self.members.nodes().len();
         let entry = |waiting: &Waiting| WaitingEntry {
             name: Text::from(waiting.name().as_bytes()),
-            nodes: waiting.missing().map(|(node, reason)| self.lacking(node, reason)).collect(),
+            nodes: nodes
+                .clone()
+                .filter(|node| !waiting.is_held_by(*node))
+                .map(|node| self.lacking(node, waiting))
+                .collect(),
         };
-        let waiting = self.queue.waiting().iter().map(entry).collect();
-        self.record.keep(waiting)
+        let waiting = self.queue.waiting().take(RECORDED_MAX).map(entry).collect();
+        let more = self.queue.len().saturating_sub(RECORDED_MAX);
+        if let Err(failure) = self.record.keep(waiting, more) {
+            self.warn_once(format!("{}\n", failure.message()));
+        }
+        self.recording.done(began_ns);
     }
 
-    fn lacking(&self, node: usize, reason: Option<&str>) -> LackingNode {
+    fn lacking(&self, node: usize, waiting: &Waiting) -> LackingNode {
         let name = self.members.nodes()[node].name.clone();
-        LackingNode { name, reason: reason.map(str::to_owned) }
+        LackingNode { name, reason: waiting.reason(node).map(str::to_owned) }
     }
 
-    /// Copies an entry to nodes, and moves it to `done` if all nodes have it then.
-    fn copy(&mut self, entry: &Entry, nodes: Vec<usize>) -> Result<(), Failure> {
-        let made = self.make(entry, &nodes);
-        let name = entry.name.display();
-        let failed =
-            |reason: String| nodes.iter().map(|&node| (node, Err(reason.clone()))).collect();
-        let (results, result): (Vec<(usize, Result<(), String>)>, _) = match &made {
-            Ok(result) => (self.results_of(result), Some(result)),
-            Err(_) if self.interrupts.have_come() => return Ok(()),
-            // It was removed meanwhile.
-            Err(_) if !self.directory.has(entry) => return Ok(()),
-            Err(failure) => (failed(failure.message().to_owned()), None),
+    /// Copies an entry to nodes if it is complete.
+    fn attend(&mut self, entry: &Entry, nodes: Vec<usize>) -> Result<(), Failure> {
+        let is_closed = match self.directory.writers(entry) {
+            Writers::Present => {
+                self.queue.postpone(entry, clock::after(LOOK));
+                return Ok(());
+            }
+            Writers::Absent => true,
+            Writers::Unknown => {
+                let is_file = entry.stamp.kind() == FileType::RegularFile;
+                let events = self.events.as_mut().filter(|_| is_file);
+                // A link has no writers: another one takes its name.
+                entry.stamp.kind() == FileType::Symlink
+                    || events.is_some_and(|events| events.was_closed(&entry.name))
+            }
         };
-        let is_done = self.queue.copied(entry, results, clock::now_ns());
-        let keeping = format!("keeping the result of {name}");
-        match result {
-            Some(result) if is_done => {
-                let moved = self.directory.finish(entry, result).or_nothing(&keeping)?;
-                if moved.is_some() {
-                    self.tell(entry, result)?;
-                }
+        let stop = || self.interrupts.have_come();
+        let status = match self.directory.status(entry, &stop) {
+            Ok(status) => status,
+            Err(_) if self.interrupts.have_come() => return Ok(()),
+            Err(_) if !self.directory.has(entry) => {
+                self.look_again(entry);
+                return Ok(());
             }
-            // Something else may have the name of the result.
-            Some(result) => {
-                let kept = self.directory.keep_result(entry, result).or_nothing(&keeping);
-                if let Err(failure) = kept {
-                    output::warn(format!("{}\n", failure.message()));
-                }
+            Err(error) => {
+                self.fail(entry, &reason(&error));
+                return Ok(());
             }
-            None => {}
+        };
+        match self.queue.is_complete(entry, &status, is_closed, clock::now_ns()) {
+            true => self.copy(entry, nodes, &status),
+            false => Ok(()),
         }
-        if !is_done {
-            self.tell_waiting(entry);
+    }
+
+    /// Lets an entry wait that is gone or was replaced, until the next look tells.
+    fn look_again(&mut self, entry: &Entry) {
+        self.queue.postpone(entry, clock::after(LOOK));
+        self.looking.is_wanted = true;
+    }
+
+    /// Notes that an entry waits for all nodes, for `reason`.
+    fn fail(&mut self, entry: &Entry, reason: &str) {
+        self.queue.failed(entry, &on_one_line(reason), clock::now_ns());
+        self.recording.is_wanted = true;
+        self.tell_waiting(entry);
+    }
+
+    /// Copies an entry, which has this status, to nodes, and moves it to `done` if all nodes have
+    /// it then.
+    fn copy(&mut self, entry: &Entry, nodes: Vec<usize>, status: &Status) -> Result<(), Failure> {
+        let made = self.make(entry, &nodes);
+        self.recording.is_wanted = true;
+        let result = match made {
+            Ok(result) => result,
+            Err(_) if self.interrupts.have_come() => return Ok(()),
+            Err(_) if !self.directory.has(entry) => {
+                self.look_again(entry);
+                return Ok(());
+            }
+            Err(failure) => {
+                let reason = on_one_line(failure.message());
+                let results = nodes.into_iter().map(|node| (node, Err(reason.clone())));
+                self.queue.copied(entry, results, clock::now_ns());
+                self.tell_waiting(entry);
+                return Ok(());
+            }
+        };
+        if self.queue.copied(entry, self.results_of(&result), clock::now_ns()) {
+            return self.finish(entry, status, &result);
         }
-        self.record()
+        // Something else may have the name of the result.
+        if let Err(error) = self.directory.keep_result(entry, &result) {
+            let reason = reason(&error);
+            output::warn(format!("cannot keep the result of {}: {reason}\n", entry.shown()));
+        }
+        self.tell_waiting(entry);
+        Ok(())
+    }
+
+    /// Moves an entry that all nodes have with this status to `done`, unless it was written
+    /// meanwhile.
+    fn finish(
+        &mut self,
+        entry: &Entry,
+        status: &Status,
+        result: &CopyResult,
+    ) -> Result<(), Failure> {
+        let name = entry.shown();
+        match self.directory.finish(entry, status, result) {
+            Ok(Moved::Whole(place, status)) => {
+                self.queue.finish(entry);
+                self.finished.add(entry.name.clone(), place, *status, clock::now_ns());
+                // Without it, what comes late is seen as long as this process serves the spool.
+                let _ = self.finished_file.add(&entry.name, &self.finished);
+                self.tell(entry, result)
+            }
+            Ok(Moved::Late(status)) => {
+                self.queue.was_late(entry, &status, clock::now_ns());
+                self.looking.is_wanted = true;
+                output::warn(format!(
+                    "late    {name}: it changed during the copy, and goes out again\n"
+                ));
+                Ok(())
+            }
+            Ok(Moved::Superseded) => {
+                self.look_again(entry);
+                output::warn(format!(
+                    "late    {name}: it changed during the copy, and stays in done; a newer one goes out\n"
+                ));
+                Ok(())
+            }
+            Err(_) if !self.directory.has(entry) => {
+                self.look_again(entry);
+                Ok(())
+            }
+            Err(error) => {
+                self.fail(entry, &format!("cannot move it to done: {}", reason(&error)));
+                Ok(())
+            }
+        }
     }
 
     /// Makes the copy of an entry to nodes.
     fn make(&mut self, entry: &Entry, nodes: &[usize]) -> Result<CopyResult, Failure> {
-        let cp = copy_of(self.up, &self.directory.path_of(entry))?;
+        let kind = entry.stamp.kind();
+        let path = self.directory.path_of(entry);
+        let cp = copy_of(self.up, &path, kind)?;
         let request = CopyRequest::try_from(&cp)?;
         let all = self.members.nodes();
         let target = (nodes.iter().map(|&node| all[node].clone()).collect(), self.path.clone());
-        let phases = (self.interrupts, Phases::since_now());
-        let copy = PlannedCopy::new((&request, self.site), target, phases)?;
-        // Others may have given the name to a link to a file that only this user can read.
-        if copy.file().is_some_and(|file| !entry.is_version(file)) || copy.is_stream() {
-            return Err(Failure::nothing("it was replaced when the copy began"));
-        }
+        // Others may have given the name to a link to what only this user can read.
+        let open = |disk| match kind {
+            FileType::RegularFile => {
+                let file = self.directory.open_file(entry);
+                let what = || format!("cannot open {}", entry.shown());
+                let file = file
+                    .map_err(|error| Failure::nothing(format!("{}: {}", what(), reason(&error))))?;
+                CopySource::from_file(file, &path, disk)
+            }
+            _ => CopySource::open_tree(&request, self.interrupts, disk),
+        };
+        let copy = PlannedCopy::opening(
+            open,
+            &request,
+            self.site,
+            target,
+            self.interrupts,
+            Phases::since_now(),
+        )?;
         let run = copy.begin()?;
         let order: Vec<usize> = copy.nodes().filter_map(|name| self.number(name)).collect();
         let agents = order.iter().map(|&node| self.members.lend(node)).collect();
@@ -305,11 +544,12 @@ impl Spool<'_> {
         self.members.nodes().iter().position(|node| node.name == name)
     }
 
-    /// Returns what became of a copy on its nodes. None has an entry of which something could not be read.
+    /// Returns what became of a copy on its nodes. None has an entry of which something could not
+    /// be read.
     fn results_of(&self, result: &CopyResult) -> Vec<(usize, Result<(), String>)> {
         let is_whole = result.is_whole();
         let outcome = |node: &NodeResult| {
-            let reason = || node.end.reason.clone().unwrap_or_default();
+            let reason = || on_one_line(node.end.reason.as_deref().unwrap_or_default());
             let outcome = match node.end.is_ok() {
                 true if is_whole => Ok(()),
                 true => Err("not all of it could be read; its result names what".to_owned()),
@@ -326,21 +566,34 @@ impl Spool<'_> {
             return output::print_json(&serde_json::to_string(result).or_nothing("the result")?);
         }
         let (size, took) = (bytes::format(result.bytes), Nanos(result.head.elapsed_ns));
-        output::print(format_args!("done    {}: {size} in {took}\n", entry.name.display()))
+        output::print(format_args!("done    {}: {size} in {took}\n", entry.shown()))
     }
 
     /// Prints which nodes lack an entry.
     fn tell_waiting(&mut self, entry: &Entry) {
-        let mut waiting = self.queue.waiting().iter();
-        if let Some(waiting) = waiting.find(|it| it.name() == entry.name) {
-            let nodes =
-                waiting.missing().map(|(node, reason)| self.lacking(node, reason)).collect();
-            let name = Text::from(entry.name.as_bytes());
-            let text = WaitingEntry { name, nodes }.to_string();
-            if text != self.told {
-                output::warn(&text);
-                self.told = text;
-            }
+        // Who reads it may ask `garland status` then.
+        self.record_if_due();
+        let Some(waiting) = self.queue.get(&entry.name) else { return };
+        let nodes = 0..self.members.nodes().len();
+        let nodes = nodes.filter(|node| !waiting.is_held_by(*node));
+        let nodes = nodes.map(|node| self.lacking(node, waiting)).collect();
+        let name = Text::from(entry.name.as_bytes());
+        self.warn_once(WaitingEntry { name, nodes }.to_string());
+    }
+
+    /// Prints a warning unless it is the last one that was printed.
+    fn warn_once(&mut self, text: String) {
+        if text != self.told {
+            output::warn(&text);
+            self.told = text;
         }
+    }
+}
+
+/// Returns a text without control characters: names in it may have some, and imitate other lines.
+fn on_one_line(text: &str) -> String {
+    match text.contains(char::is_control) {
+        true => shown(text),
+        false => text.to_owned(),
     }
 }

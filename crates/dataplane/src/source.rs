@@ -55,6 +55,12 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    fn new(operation: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io { operation, path: path.display().to_string(), reason: reason(error) }
+    }
+}
+
 /// An open source file, and its stamp when it was opened.
 #[derive(Debug)]
 pub struct Source {
@@ -90,15 +96,19 @@ impl Source {
     /// # Errors
     /// When it does not exist, cannot be read, is outside of the root, or is of another kind.
     pub fn open_in(root: &Root, path: &Path) -> Result<Self, SourceError> {
-        let name = || path.display().to_string();
-        let error = |operation, error: &io::Error| SourceError::Io {
-            operation,
-            path: name(),
-            reason: reason(error),
-        };
-        let unknown = |e: io::Error| error("get the status of", &e);
         // Non-blocking: the open of a pipe would wait for its writer.
-        let file = File::from(root.open_entry(path).map_err(|e| error("open", &e))?);
+        let opened = root.open_entry(path);
+        let file = opened.map_err(|error| SourceError::new("open", path, &error))?;
+        Self::from_file(File::from(file), path)
+    }
+
+    /// Returns the open file or block device `file` as a source; `path` is its path in messages.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is of another kind.
+    pub fn from_file(file: File, path: &Path) -> Result<Self, SourceError> {
+        let name = || path.display().to_string();
+        let unknown = |error: io::Error| SourceError::new("get the status of", path, &error);
         let stat = file.metadata().map_err(unknown)?;
         let kind = stat.file_type();
         if kind.is_dir() {

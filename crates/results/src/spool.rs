@@ -18,8 +18,11 @@ pub struct SpoolState {
     schema: String,
     directory: Text,
     destination: Text,
-    /// The entries that wait, in order.
+    /// The entries that wait, in order, or the first of them.
     pub waiting: Vec<WaitingEntry>,
+    /// The number of entries that wait behind these.
+    #[serde(default)]
+    pub more: usize,
 }
 
 /// An entry that not all nodes have.
@@ -44,7 +47,7 @@ impl SpoolState {
     /// Creates the state of an empty spool.
     #[must_use]
     pub fn new(directory: Text, destination: Text) -> Self {
-        Self { schema: SCHEMA.to_owned(), directory, destination, waiting: Vec::new() }
+        Self { schema: SCHEMA.to_owned(), directory, destination, waiting: Vec::new(), more: 0 }
     }
 
     /// Returns whether the record is of a version that this release reads.
@@ -63,8 +66,13 @@ impl SpoolState {
 impl fmt::Display for SpoolState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (directory, destination) = (self.directory.escaped(), self.destination.escaped());
-        writeln!(f, "spool   {directory} to {destination}: {} waiting", self.waiting.len())?;
-        self.waiting.iter().try_for_each(|entry| entry.fmt(f))
+        let count = self.waiting.len() + self.more;
+        writeln!(f, "spool   {directory} to {destination}: {count} waiting")?;
+        self.waiting.iter().try_for_each(|entry| entry.fmt(f))?;
+        match self.more {
+            0 => Ok(()),
+            more => writeln!(f, "waits   {more} more entries"),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use garland_core::cluster::{Cluster, parse_max_life};
@@ -17,12 +18,19 @@ pub struct Up {
     pub nodes: OsString,
     /// Keep the agents connected, and copy to all nodes what is renamed into DIR.
     ///
-    /// Files and directories in DIR go out in the order in which they come, as by `garland cp -a`, and move to DIR/done with the
-    /// result beside them as soon as all nodes have them. What a node lacks goes to it when it comes back. Names that begin
-    /// with a dot are ignored, and files that a process has open for writing wait: write elsewhere on the same file
-    /// system, or under such a name, and rename. Runs until it is interrupted; `garland status` shows what waits.
+    /// Files and directories in DIR go out in the order in which they come, as by `garland cp -a`, and
+    /// move to DIR/done with the result beside them as soon as all nodes have them. What a node lacks
+    /// goes to it when it comes back. Names that begin with a dot are ignored, and files that a process
+    /// has open for writing wait: write elsewhere on the same file system, or under such a name, and
+    /// rename. What cannot be known to be complete waits until it is quiet (--quiet), and what is
+    /// written in DIR/done within an hour goes out again. Runs until it is interrupted; `garland
+    /// status` shows what waits.
     #[arg(long, value_name = "DIR")]
     pub spool: Option<PathBuf>,
+    /// With --spool: how long nothing in a directory, or in a file whose writers the kernel does not
+    /// tell, must have changed before it goes out [default: 5s].
+    #[arg(long, requires = "spool", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
+    pub quiet: Option<Nanos>,
     /// Options of `garland cp` for the copies of --spool.
     #[arg(last = true, requires = "spool", value_name = "CP-OPTION")]
     pub options: Vec<OsString>,
@@ -44,7 +52,15 @@ pub struct Up {
     pub launch: Launch,
 }
 
+/// How long entries of a spool are quiet by default.
+const QUIET_NS: u64 = 5_000_000_000;
+
 impl Up {
+    /// Returns how long an entry of the spool must be unchanged if it cannot be known to be complete.
+    pub fn quiet(&self) -> Duration {
+        Duration::from_nanos(self.quiet.map_or(QUIET_NS, |quiet| quiet.0))
+    }
+
     /// Returns the number of idle seconds after which agents end.
     pub fn idle_seconds(&self) -> u64 {
         self.idle.0.div_ceil(1_000_000_000)

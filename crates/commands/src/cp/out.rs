@@ -1,6 +1,5 @@
 //! `garland cp` to nodes: plan, fleet, comparison, copy, result.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use garland_control::{CopyJob, Outcome};
@@ -77,14 +76,28 @@ impl<'a> PlannedCopy<'a> {
     /// disk does not respond.
     pub fn new(
         (request, site): (&'a CopyRequest<'a>, &'a Site),
-        (nodes, path): Target,
+        target: Target,
         (interrupts, phases): (&Arc<Interrupts>, Phases),
+    ) -> Result<Self, Failure> {
+        let open = |disk| CopySource::open(request, interrupts, disk);
+        Self::opening(open, request, site, target, interrupts, phases)
+    }
+
+    /// Plans a copy as [`new`](Self::new) does. `open` opens the source, with the rate of an emulated disk in
+    /// bytes per second.
+    pub fn opening(
+        open: impl FnOnce(Option<u64>) -> Result<CopySource, Failure>,
+        request: &'a CopyRequest<'a>,
+        site: &'a Site,
+        target: Target,
+        interrupts: &Arc<Interrupts>,
+        phases: Phases,
     ) -> Result<Self, Failure> {
         let lab = site.lab.as_ref();
         let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
         let _overtime = Overtime::watch("opening the source", interrupts)?;
-        let given = CopySource::open(request, interrupts, disk)?;
-        Self::of(given, (request, site), (nodes, path), (interrupts, phases))
+        let given = open(disk)?;
+        Self::of(given, (request, site), target, (interrupts, phases))
     }
 
     /// Plans a copy of `given` to `path` on `nodes`.
@@ -104,16 +117,6 @@ impl<'a> PlannedCopy<'a> {
     /// Returns the names of the nodes, in the order of the plan.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.planned.nodes.iter().map(|node| node.name.as_str())
-    }
-
-    /// Returns the open source if it is a file.
-    pub fn file(&self) -> Option<&File> {
-        self.given.file().map(|(_, source)| source.file())
-    }
-
-    /// Returns whether the source is a stream.
-    pub fn is_stream(&self) -> bool {
-        matches!(self.given, CopySource::Stream(..))
     }
 
     /// Begins the run of the copy, and stores the plan and what `--resume` needs. A dry run is no copy that

@@ -1,5 +1,6 @@
 //! The source of a copy to nodes: a file, an object, a tree, or a stream.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -72,27 +73,42 @@ impl CopySource {
                     "several sources ({count}) need -r, which copies them into one directory"
                 )))
             }
-            sources => {
-                let options = ScanOptions {
-                    excludes: request.excludes.clone(),
-                    attributes: request.args.xattrs,
-                    sweep: request.args.delete,
-                    root: &Root::Free,
-                    stop: &|| interrupts.have_come(),
-                };
-                let tree = match (&request.args.files_from, sources) {
-                    (None, sources) => TreeSource::open(sources, &options),
-                    (Some(file), [source]) => {
-                        TreeSource::open_chosen(source, &chosen(file)?, &options)
-                    }
-                    (Some(_), _) => {
-                        return Err(Failure::usage("--files-from needs one SOURCE, a directory"));
-                    }
-                };
-                let tree = tree.map_err(scan_failure)?;
-                Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
-            }
+            _ => Self::open_tree(request, interrupts, disk),
         }
+    }
+
+    /// Opens the sources as a tree, whatever they are. No link is followed.
+    pub fn open_tree(
+        request: &CopyRequest<'_>,
+        interrupts: &Arc<Interrupts>,
+        disk: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let options = ScanOptions {
+            excludes: request.excludes.clone(),
+            attributes: request.args.xattrs,
+            sweep: request.args.delete,
+            root: &Root::Free,
+            stop: &|| interrupts.have_come(),
+        };
+        let tree = match (&request.args.files_from, request.args.sources()) {
+            (None, sources) => TreeSource::open(sources, &options),
+            (Some(file), [source]) => TreeSource::open_chosen(source, &chosen(file)?, &options),
+            (Some(_), _) => {
+                return Err(Failure::usage("--files-from needs one SOURCE, a directory"));
+            }
+        };
+        let tree = tree.map_err(scan_failure)?;
+        Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
+    }
+
+    /// Returns the open regular file `file` as a source; `path` is its path.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn from_file(file: File, path: &Path, disk: Option<u64>) -> Result<Self, Failure> {
+        let source = Source::from_file(file, path).map_err(Failure::nothing)?;
+        let source = source.on_disk(Pace::of(disk).as_ref());
+        Ok(Self::File(path.to_owned(), Arc::new(source)))
     }
 
     /// Opens a stream, which must be the only source.

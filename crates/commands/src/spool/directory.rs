@@ -3,46 +3,46 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use garland_core::farm::Text;
 use garland_results::lock::{LockFile, is_held};
 use garland_sys::error::reason;
-use garland_sys::{new_file, process, regular_file, writers};
+use garland_sys::mounts::open_unmounted;
+use garland_sys::writers::{self, Writers};
+use garland_sys::{new_file, ownership};
 use garland_terminal::failure::{Failure, OrFailure};
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, Dir, FileType, OFlags, RenameFlags, fstat, fstatvfs, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
+
+use super::finished::{FinishedEntries, FinishedFile};
+use super::status::{Stamp, Status, unmounted};
 
 /// The subdirectory of entries that all nodes have.
 const DONE: &str = "done";
 
-/// The lock of the process that serves the directory.
+/// The lock of the process that serves the directory, in `done`: others cannot open it there.
 const LOCK: &str = ".garland.lock";
+
+/// The file with the entries that came to `done` in the last hour, in `done`.
+const FINISHED: &str = ".garland.finished";
 
 /// What follows the name of an entry in the name of its result.
 const RESULT: &str = ".result.json";
 
-/// What tells a version of an entry from others: device and inode, size, time of modification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp([u64; 5]);
+/// The longest name if the file system does not tell, in bytes.
+const NAME_MAX: usize = 255;
 
-impl Stamp {
-    fn of(stat: &Metadata) -> Self {
-        let (seconds, nanoseconds) = (stat.mtime().cast_unsigned(), stat.mtime_nsec());
-        Self([stat.dev(), stat.ino(), stat.len(), seconds, nanoseconds.cast_unsigned()])
-    }
-
-    #[cfg(test)]
-    pub fn of_version(version: u64) -> Self {
-        Self([version; 5])
-    }
-}
+/// The hexadecimal digits that stand for the rest of a name that was cut.
+const CUT_DIGITS: usize = 8;
 
 /// A file or directory that waits in a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +56,18 @@ pub struct Entry {
 impl Entry {
     /// Returns whether `file` is this version of the entry.
     pub fn is_version(&self, file: &File) -> bool {
-        file.metadata().is_ok_and(|stat| Stamp::of(&stat) == self.stamp)
+        fstat(file).is_ok_and(|stat| Stamp::new(&stat) == self.stamp)
     }
+
+    /// Returns the name for messages.
+    pub fn shown(&self) -> String {
+        shown(&self.name)
+    }
+}
+
+/// Returns a name for messages: on one line, and different from all others.
+pub fn shown(name: impl AsRef<OsStr>) -> String {
+    Text::from(name.as_ref().as_bytes()).escaped().into_owned()
 }
 
 /// The directory of a spool, which this process serves.
@@ -65,6 +75,8 @@ pub struct SpoolDir {
     path: PathBuf,
     /// `done`: its name may be given to a link later, by others who may write to the directory.
     done: File,
+    /// The longest name in `done`, in bytes.
+    name_max: usize,
     _lock: LockFile,
 }
 
@@ -77,29 +89,49 @@ pub struct Found {
     pub left_out: Vec<(OsString, String)>,
 }
 
+/// What became of an entry that all nodes had.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It is in `done`, under this name and with this status.
+    Whole(OsString, Box<Status>),
+    /// It was written during the copy, and has this status. It is where it was.
+    Late(Box<Status>),
+    /// It was written during the copy, and a newer one has its name. It is in `done`, without a
+    /// result.
+    Superseded,
+}
+
 impl SpoolDir {
     /// Opens the directory `path` and `done` in it; both are created if missing.
     ///
     /// # Errors
-    /// When they cannot be created, `done` is not a directory of this user, or another process
-    /// serves the directory.
+    /// When they cannot be created, `done` is not a directory of this user, others can replace it,
+    /// or another process serves the directory.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let path = std::path::absolute(path).or_nothing("finding the directory of the spool")?;
         let done = path.join(DONE);
-        fs::create_dir_all(&path).or_nothing(format!("creating {}", path.display()))?;
+        fs::create_dir_all(&path).or_nothing(format!("creating {}", shown(&path)))?;
+        let stat = fs::metadata(&path).or_nothing(format!("opening {}", shown(&path)))?;
+        if let Some(why) = ownership::fault_of_folder(&done, &stat) {
+            let message = format!("cannot keep copied files in {}: {why}", shown(&done));
+            let hint = format!("chmod +t {} lets each user change own files only", shown(&path));
+            return Err(Failure::usage(message).hint(hint));
+        }
         let done = open_done(&done)?;
         if Self::is_served(&path) {
-            let message = format!("another garland serves the spool {}", path.display());
+            let message = format!("another garland serves the spool {}", shown(&path));
             return Err(Failure::usage(message).hint("garland status shows it"));
         }
-        let lock = path.join(LOCK);
-        let lock = LockFile::hold(&lock).or_nothing(format!("locking {}", lock.display()))?;
-        Ok(Self { path, done, _lock: lock })
+        let lock = path.join(DONE).join(LOCK);
+        let lock = LockFile::hold(&lock).or_nothing(format!("locking {}", shown(&lock)))?;
+        let limit = fstatvfs(&done).map_or(0, |system| system.f_namemax);
+        let name_max = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(NAME_MAX);
+        Ok(Self { path, done, name_max, _lock: lock })
     }
 
     /// Returns whether a process serves the spool `path`.
     pub fn is_served(path: &Path) -> bool {
-        is_held(&path.join(LOCK))
+        is_held(&path.join(DONE).join(LOCK))
     }
 
     /// Returns the directory's path.
@@ -112,31 +144,41 @@ impl SpoolDir {
         self.path.join(&entry.name)
     }
 
-    /// Reads which entries wait, in the order in which they came. Names that begin with a dot are ignored:
-    /// such files are being made. Entries that cannot be inspected, and those that are neither files, links nor
-    /// directories, are left out.
+    /// Returns the entries that came to `done` in the last hour, and the file with them.
+    ///
+    /// # Errors
+    /// When the file can neither be read nor written.
+    pub fn finished(&self) -> io::Result<(FinishedFile, FinishedEntries)> {
+        FinishedFile::open(&self.done_path().join(FINISHED))
+    }
+
+    /// Reads which entries wait, in the order in which they came. Names that begin with a dot are
+    /// ignored: such files are being made. Entries that cannot be inspected, and those that are
+    /// neither files, links nor directories, are left out; so are mount points, which may hang and
+    /// cannot be moved.
     ///
     /// # Errors
     /// When the directory cannot be read.
     pub fn entries(&self) -> io::Result<Found> {
+        let folder = File::open(&self.path)?;
         let mut entries = Vec::new();
         let mut left_out = Vec::new();
-        for found in fs::read_dir(&self.path)? {
-            let found = found?;
-            let name = found.file_name();
+        for found in Dir::read_from(&folder)? {
+            let name = OsString::from_vec(found?.file_name().to_bytes().to_vec());
             if name.as_bytes().starts_with(b".") || name == DONE {
                 continue;
             }
-            match found.metadata() {
-                Ok(stat) if !(stat.is_file() || stat.is_dir() || stat.is_symlink()) => {
-                    left_out.push((name, "it is a pipe, a socket or a device".to_owned()));
-                }
-                // The inode changes when it gets its name (rename(2)).
-                Ok(stat) => {
-                    entries.push(((stat.ctime(), stat.ctime_nsec()), name, Stamp::of(&stat)))
-                }
+            let found = open_unmounted(&folder, &name, OFlags::PATH);
+            match found.map_err(unmounted).and_then(|found| Ok(fstat(found)?)) {
+                Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                    // The inode changes when it gets its name (rename(2)).
+                    FileType::RegularFile | FileType::Directory | FileType::Symlink => {
+                        let came = (stat.st_ctime, stat.st_ctime_nsec);
+                        entries.push((came, name, Stamp::new(&stat)));
+                    }
+                    _ => left_out.push((name, "it is a pipe, a socket or a device".to_owned())),
+                },
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                // Such as the mount point of another user's file system.
                 Err(error) => left_out.push((name, reason(&error))),
             }
         }
@@ -145,17 +187,52 @@ impl SpoolDir {
         Ok(Found { entries, left_out })
     }
 
-    /// Returns whether a process still writes the file `entry`.
-    pub fn is_being_written(&self, entry: &Entry) -> bool {
-        // The name may have been given to a link or a pipe since.
-        let opened = regular_file::open(&self.path_of(entry));
-        opened.is_ok_and(|file| entry.is_version(&file) && writers::are_left(&file))
+    /// Opens the regular file `entry` for reading.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or its name was given to another file, a link or a pipe.
+    pub fn open_file(&self, entry: &Entry) -> io::Result<File> {
+        // The open of a pipe would wait.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(open_unmounted(File::open(&self.path)?, &entry.name, flags)?);
+        match entry.is_version(&file) {
+            true => Ok(file),
+            false => Err(io::Error::other("it was replaced when the copy began")),
+        }
+    }
+
+    /// Returns whether processes still write the file `entry`.
+    pub fn writers(&self, entry: &Entry) -> Writers {
+        match entry.stamp.kind() {
+            FileType::RegularFile => {
+                let file = self.open_file(entry);
+                file.map_or(Writers::Unknown, |file| writers::of_file(&file))
+            }
+            _ => Writers::Unknown,
+        }
+    }
+
+    /// Reads the status of an entry and of all that is in it, until `stop` returns true.
+    ///
+    /// # Errors
+    /// As [`Status::read`].
+    pub fn status(&self, entry: &Entry, stop: &dyn Fn() -> bool) -> io::Result<Status> {
+        Status::read(File::open(&self.path)?, &entry.name, stop)
+    }
+
+    /// Reads the status of the entry `place` in `done`.
+    ///
+    /// # Errors
+    /// As [`Status::read`].
+    pub fn status_in_done(&self, place: &OsStr, stop: &dyn Fn() -> bool) -> io::Result<Status> {
+        Status::read(&self.done, place, stop)
     }
 
     /// Returns whether the version of `entry` still has its name.
     pub fn has(&self, entry: &Entry) -> bool {
-        let stat = fs::symlink_metadata(self.path_of(entry));
-        stat.is_ok_and(|stat| Stamp::of(&stat) == entry.stamp)
+        let folder = File::open(&self.path);
+        let found = folder.and_then(|folder| open_unmounted(folder, &entry.name, OFlags::PATH));
+        found.is_ok_and(|found| entry.is_version(&File::from(found)))
     }
 
     /// Writes the result of a copy of an entry that waits on.
@@ -166,52 +243,133 @@ impl SpoolDir {
         write(&self.result_of(entry), result)
     }
 
-    /// Moves an entry that all nodes have to `done`, with its result beside it. One of the same name stays
-    /// there; the new one gets a number behind its name. Returns the new path, or `None` if another version
-    /// has the name meanwhile, which stays.
+    /// Moves an entry that all nodes have to `done`, with its result beside it. One of the same
+    /// name stays there; the new one gets a number behind its name. If the entry has not the status
+    /// `copied` any more, it stays where it is.
     ///
     /// # Errors
     /// When the entry cannot be moved, or the result cannot be written.
-    pub fn finish(&self, entry: &Entry, result: &impl Serialize) -> io::Result<Option<PathBuf>> {
+    pub fn finish(
+        &self,
+        entry: &Entry,
+        copied: &Status,
+        result: &impl Serialize,
+    ) -> io::Result<Moved> {
+        if !self.has(entry) {
+            return Ok(Moved::Late(Box::new(self.status(entry, &|| false)?)));
+        }
         let from = self.path_of(entry);
-        // Whatever has the name `done` now.
-        let done = PathBuf::from(format!("/proc/self/fd/{}", self.done.as_raw_fd()));
-        let (to, beside) = free_in(&done, &entry.name);
+        let place = self.free_place(&entry.name);
+        let to = self.done_path().join(&place);
+        let beside = self.done_path().join(self.result_name("", &place));
         // First the result, so that it is there as soon as the entry is.
         write(&beside, result)?;
-        let moved = rename_new(&from, &to);
-        if moved.is_ok() && Stamp::of(&fs::symlink_metadata(&to)?) == entry.stamp {
+        if let Err(error) = rename_new(&from, &to) {
+            fs::remove_file(&beside)?;
+            return Err(error);
+        }
+        // A writer may have it open still: what came after the copy is seen here or later.
+        if let Ok(now) = self.status_in_done(&place, &|| false)
+            && copied.is_of_moved(&now)
+        {
             // Only an entry that waited has one.
             let _ = fs::remove_file(self.result_of(entry));
-            return Ok(Some(self.path.join(DONE).join(to.file_name().unwrap_or_default())));
+            return Ok(Moved::Whole(place, Box::new(now)));
         }
-        fs::remove_file(&beside)?;
-        moved?;
-        // The name was given to another version after the copy.
-        rename_new(&to, &from)?;
-        Ok(None)
+        match self.take_back(&entry.name, &place) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_file(&beside)?;
+                Ok(Moved::Superseded)
+            }
+            taken => {
+                taken?;
+                Ok(Moved::Late(Box::new(self.status(entry, &|| false)?)))
+            }
+        }
+    }
+
+    /// Moves the entry `place` of `done` back to the name `name` in the spool, and removes its
+    /// result.
+    ///
+    /// # Errors
+    /// When it cannot be moved, such as when the name was given to a newer version.
+    pub fn take_back(&self, name: &OsStr, place: &OsStr) -> io::Result<()> {
+        rename_new(&self.done_path().join(place), &self.path.join(name))?;
+        match fs::remove_file(self.done_path().join(self.result_name("", place))) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a path that leads to `done`, whatever has that name now.
+    fn done_path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.done.as_raw_fd()))
     }
 
     /// Returns the path of the result of an entry that waits.
     fn result_of(&self, entry: &Entry) -> PathBuf {
-        let mut name = OsString::from(".");
-        name.push(&entry.name);
-        name.push(RESULT);
-        self.path.join(name)
+        self.path.join(self.result_name(".", &entry.name))
     }
+
+    /// Returns the name of the result of an entry: what stands before its name, the name, or as
+    /// much of it as a file system takes, and [`RESULT`].
+    fn result_name(&self, before: &str, name: &OsStr) -> OsString {
+        let room = self.name_max.saturating_sub(before.len() + RESULT.len());
+        let mut result = OsString::from(before);
+        result.push(cut(name, room));
+        result.push(RESULT);
+        result
+    }
+
+    /// Returns a name in `done` that is free, also that of its result: `name` or the first of
+    /// `name.~1~`, `name.~2~` ...
+    fn free_place(&self, name: &OsStr) -> OsString {
+        let numbered = |number: u32| {
+            if number == 0 {
+                return name.to_owned();
+            }
+            let number = format!(".~{number}~");
+            let room = self.name_max.saturating_sub(number.len());
+            let mut place = cut(name, room).into_owned();
+            place.push(number);
+            place
+        };
+        let done = self.done_path();
+        let is_free = |name: &OsStr| fs::symlink_metadata(done.join(name)).is_err();
+        let mut places = (0..=u32::MAX).map(numbered);
+        let free = places.find(|place| is_free(place) && is_free(&self.result_name("", place)));
+        free.unwrap_or_else(|| name.to_owned())
+    }
+}
+
+/// Returns `name`, or as much of it as fits into `room` bytes with digits that tell it from other
+/// names.
+fn cut(name: &OsStr, room: usize) -> Cow<'_, OsStr> {
+    let bytes = name.as_bytes();
+    if bytes.len() <= room {
+        return Cow::Borrowed(name);
+    }
+    let is_boundary = |at: &usize| bytes[*at] & 0b1100_0000 != 0b1000_0000;
+    let end = room.saturating_sub(CUT_DIGITS + 1);
+    let end = (0..=end).rev().find(is_boundary).unwrap_or(0);
+    let mut short = OsStr::from_bytes(&bytes[..end]).to_owned();
+    let digest = blake3::hash(bytes).to_hex();
+    short.push(format!("~{}", &digest[..CUT_DIGITS]));
+    Cow::Owned(short)
 }
 
 /// Opens the directory `done`, which is created if missing.
 fn open_done(path: &Path) -> Result<File, Failure> {
-    let shown = path.display();
-    match fs::create_dir(path) {
+    let name = shown(path);
+    // Whatever the umask says: others shall not write there.
+    match fs::DirBuilder::new().mode(0o755).create(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            return Err(error).or_nothing(format!("creating {shown}"));
+            return Err(error).or_nothing(format!("creating {name}"));
         }
         _ => {}
     }
     let refused = |why: &str| {
-        let message = format!("cannot move copied files to {shown}: {why}");
+        let message = format!("cannot move copied files to {name}: {why}");
         Failure::usage(message).hint("move it away: garland makes a directory of your own there")
     };
     let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
@@ -219,30 +377,13 @@ fn open_done(path: &Path) -> Result<File, Failure> {
     let opened = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let done = match opened.as_ref().map_err(Errno::from_io_error) {
         Err(Some(Errno::LOOP | Errno::NOTDIR)) => return Err(refused("it is not a directory")),
-        _ => opened.or_nothing(format!("opening {shown}"))?,
+        _ => opened.or_nothing(format!("opening {name}"))?,
     };
-    let owner = done.metadata().or_nothing(format!("opening {shown}"))?.uid();
-    if owner != process::user_id() {
-        return Err(refused(&format!("it belongs to user {owner}")));
+    let stat = done.metadata().or_nothing(format!("opening {name}"))?;
+    match ownership::fault_of_file(path, &stat) {
+        Some(why) => Err(refused(&why)),
+        None => Ok(done),
     }
-    Ok(done)
-}
-
-/// Returns a path in the directory `done` that is free, `name` or the first of `name.~1~`, `name.~2~` .., and
-/// that of the result beside it.
-fn free_in(done: &Path, name: &OsStr) -> (PathBuf, PathBuf) {
-    let numbered = |number: u32| {
-        let mut free = name.to_owned();
-        if number > 0 {
-            free.push(format!(".~{number}~"));
-        }
-        let mut beside = free.clone();
-        beside.push(RESULT);
-        (done.join(free), done.join(beside))
-    };
-    let is_free = |path: &Path| fs::symlink_metadata(path).is_err();
-    let mut paths = (0..=u32::MAX).map(numbered);
-    paths.find(|(to, beside)| is_free(to) && is_free(beside)).unwrap_or_else(|| numbered(0))
 }
 
 /// Renames `from` unless something has the name `to`.

@@ -1,13 +1,15 @@
-//! The queue of a spool: which entries wait, for which nodes, and until when. A value without files and
-//! clocks; times are monotonic nanoseconds, nodes are indexes in the spool's node list.
+//! The queue of a spool: which entries wait, for which nodes, and until when. A value without files
+//! and clocks; times are monotonic nanoseconds, nodes are indexes in the spool's node list.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
-use super::directory::{Entry, Stamp};
+use super::directory::Entry;
+use super::status::{Stamp, Status};
 
 /// The pause before an entry that failed is tried again; each later pause is twice as long.
 const FIRST_PAUSE_NS: u64 = 2_000_000_000;
@@ -20,19 +22,45 @@ const LAST_PAUSE_NS: u64 = 300_000_000_000;
 pub struct Waiting {
     name: OsString,
     stamp: Stamp,
-    /// The nodes that lack it, each with the reason if a copy to it failed.
-    missing: BTreeMap<usize, Option<String>>,
+    /// The nodes that have the entry with the status in `state`.
+    holders: BTreeSet<usize>,
+    /// Why copies to other nodes failed.
+    reasons: BTreeMap<usize, String>,
+    state: State,
     /// The number of copies that failed since the entry came.
     failures: u32,
     /// The earliest time of the next copy.
     due_ns: u64,
 }
 
+/// What is known of the writers of an entry.
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Unseen,
+    /// It has had this status since the given time, and may still be written.
+    Seen(Status, u64),
+    /// It was complete with this status.
+    Complete(Status),
+}
+
+/// The place of an entry in the queue: entries are copied in the order of their numbers.
+type Number = u64;
+
 /// The entries that wait, in the order in which they came.
 #[derive(Debug)]
 pub struct Queue {
     nodes: usize,
-    waiting: Vec<Waiting>,
+    /// How long an entry must be unchanged to be complete, in nanoseconds.
+    quiet_ns: u64,
+    next: Number,
+    waiting: BTreeMap<Number, Waiting>,
+    numbers: HashMap<OsString, Number>,
+    /// The entries that are due, by the nodes that have them: there are few such sets, however many
+    /// entries wait.
+    due: BTreeMap<BTreeSet<usize>, BTreeSet<Number>>,
+    /// The entries that are not due yet, by the time at which they are.
+    later: BTreeSet<(u64, Number)>,
 }
 
 impl Waiting {
@@ -41,98 +69,284 @@ impl Waiting {
         &self.name
     }
 
-    /// Returns the nodes that lack the entry, each with the reason if a copy to it failed.
-    pub fn missing(&self) -> impl Iterator<Item = (usize, Option<&str>)> {
-        self.missing.iter().map(|(node, reason)| (*node, reason.as_deref()))
+    /// Returns why copies to nodes failed.
+    pub fn reason(&self, node: usize) -> Option<&str> {
+        self.reasons.get(&node).map(String::as_str)
+    }
+
+    /// Returns whether a node has the entry.
+    pub fn is_held_by(&self, node: usize) -> bool {
+        self.holders.contains(&node)
+    }
+
+    fn entry(&self) -> Entry {
+        Entry { name: self.name.clone(), stamp: self.stamp }
     }
 }
 
 impl Queue {
-    /// Creates an empty queue for `nodes` nodes.
-    pub fn new(nodes: usize) -> Self {
-        Self { nodes, waiting: Vec::new() }
+    /// Creates an empty queue for `nodes` nodes. Entries whose writers are unknown are complete
+    /// when they were `quiet` for this time.
+    pub fn new(nodes: usize, quiet: Duration) -> Self {
+        Self {
+            nodes,
+            quiet_ns: u64::try_from(quiet.as_nanos()).unwrap_or(u64::MAX),
+            next: 0,
+            waiting: BTreeMap::new(),
+            numbers: HashMap::new(),
+            due: BTreeMap::new(),
+            later: BTreeSet::new(),
+        }
     }
 
-    /// Takes note of the entries that the directory has: new ones, and new versions of others, wait for all
-    /// nodes; those that were removed wait no longer. Returns whether anything changed.
+    /// Takes note of the entries that the directory has: new ones, and new versions of others, wait
+    /// for all nodes; those that were removed wait no longer. Returns whether anything changed.
     pub fn see(&mut self, entries: &[Entry]) -> bool {
-        let before = self.waiting.len();
-        let is_same =
-            |it: &Waiting, entry: &Entry| it.name == entry.name && it.stamp == entry.stamp;
-        self.waiting.retain(|it| entries.iter().any(|entry| is_same(it, entry)));
-        let mut changed = self.waiting.len() != before;
-        let known: BTreeSet<OsString> = self.waiting.iter().map(|it| it.name.clone()).collect();
-        for entry in entries.iter().filter(|entry| !known.contains(&entry.name)) {
-            changed = true;
-            self.waiting.push(Waiting {
-                name: entry.name.clone(),
-                stamp: entry.stamp,
-                missing: (0..self.nodes).map(|node| (node, None)).collect(),
-                failures: 0,
-                due_ns: 0,
-            });
+        let present: HashSet<(&OsStr, Stamp)> =
+            entries.iter().map(|entry| (entry.name.as_os_str(), entry.stamp)).collect();
+        let is_gone = |it: &Waiting| !present.contains(&(it.name.as_os_str(), it.stamp));
+        let gone: Vec<OsString> =
+            self.waiting.values().filter(|it| is_gone(it)).map(|it| it.name.clone()).collect();
+        gone.iter().for_each(|name| self.remove(name));
+        let mut changed = !gone.is_empty();
+        for entry in entries {
+            changed |= self.add(entry);
         }
         changed
     }
 
-    /// Returns the first entry that is due, with the nodes that lack it and for which `is_up` holds.
-    pub fn next(&self, now_ns: u64, is_up: impl Fn(usize) -> bool) -> Option<(Entry, Vec<usize>)> {
-        self.waiting.iter().filter(|it| it.due_ns <= now_ns).find_map(|it| {
-            let nodes: Vec<usize> =
-                it.missing.keys().copied().filter(|&node| is_up(node)).collect();
-            let entry = Entry { name: it.name.clone(), stamp: it.stamp };
-            (!nodes.is_empty()).then_some((entry, nodes))
-        })
+    /// Adds an entry unless its name waits already.
+    fn add(&mut self, entry: &Entry) -> bool {
+        if self.numbers.contains_key(&entry.name) {
+            return false;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.numbers.insert(entry.name.clone(), number);
+        self.waiting.insert(
+            number,
+            Waiting {
+                name: entry.name.clone(),
+                stamp: entry.stamp,
+                holders: BTreeSet::new(),
+                reasons: BTreeMap::new(),
+                state: State::Unseen,
+                failures: 0,
+                due_ns: 0,
+            },
+        );
+        self.line_up(number);
+        true
     }
 
-    /// Notes what became of the copy of an entry to nodes. Returns whether all nodes have the entry; it then
-    /// waits no longer.
+    fn remove(&mut self, name: &OsStr) {
+        if let Some(number) = self.numbers.remove(name) {
+            self.leave(number);
+            self.waiting.remove(&number);
+        }
+    }
+
+    /// Changes an entry by `change`, and returns what that returns.
+    fn change<T>(&mut self, name: &OsStr, change: impl FnOnce(&mut Waiting) -> T) -> Option<T> {
+        let number = *self.numbers.get(name)?;
+        self.leave(number);
+        let changed = self.waiting.get_mut(&number).map(change);
+        self.line_up(number);
+        changed
+    }
+
+    /// Puts an entry where `next` finds it. Its time, if it has one, has not come yet.
+    fn line_up(&mut self, number: Number) {
+        let Some(it) = self.waiting.get(&number) else { return };
+        if it.due_ns == 0 {
+            self.due.entry(it.holders.clone()).or_default().insert(number);
+        } else {
+            self.later.insert((it.due_ns, number));
+        }
+    }
+
+    fn leave(&mut self, number: Number) {
+        let Some(it) = self.waiting.get(&number) else { return };
+        self.later.remove(&(it.due_ns, number));
+        if let Some(numbers) = self.due.get_mut(&it.holders) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.due.remove(&it.holders);
+            }
+        }
+    }
+
+    /// Returns the first entry that is due, with the nodes that lack it and for which `is_up`
+    /// holds.
+    pub fn next(
+        &mut self,
+        now_ns: u64,
+        is_up: impl Fn(usize) -> bool,
+    ) -> Option<(Entry, Vec<usize>)> {
+        while let Some(&(due_ns, number)) = self.later.first()
+            && due_ns <= now_ns
+        {
+            self.leave(number);
+            if let Some(it) = self.waiting.get_mut(&number) {
+                it.due_ns = 0;
+            }
+            self.line_up(number);
+        }
+        let up: Vec<usize> = (0..self.nodes).filter(|&node| is_up(node)).collect();
+        let can = |holders: &BTreeSet<usize>| up.iter().any(|node| !holders.contains(node));
+        let firsts = self.due.iter().filter(|(holders, _)| can(holders));
+        let first = firsts.filter_map(|(_, numbers)| numbers.first()).min()?;
+        let it = self.waiting.get(first)?;
+        Some((it.entry(), up.into_iter().filter(|&node| !it.is_held_by(node)).collect()))
+    }
+
+    /// Returns the time at which the next entry is due that is not due yet.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        self.later.first().map(|(due_ns, _)| *due_ns)
+    }
+
+    /// Notes the status of an entry at the time `now_ns`; `is_closed` if it is known that nobody
+    /// writes it. Returns whether it is complete and may be copied: otherwise it waits until it was
+    /// quiet. If it has changed since nodes got it, they lack it.
+    pub fn is_complete(
+        &mut self,
+        entry: &Entry,
+        status: &Status,
+        is_closed: bool,
+        now_ns: u64,
+    ) -> bool {
+        let quiet_ns = self.quiet_ns;
+        let judged = self.change(&entry.name, |it| match &it.state {
+            State::Complete(known) if known == status => true,
+            State::Seen(known, since_ns)
+                if known == status && now_ns.saturating_sub(*since_ns) >= quiet_ns =>
+            {
+                it.complete(status);
+                true
+            }
+            _ if is_closed || quiet_ns == 0 => {
+                it.complete(status);
+                true
+            }
+            State::Seen(known, since_ns) if known == status => {
+                it.due_ns = since_ns.saturating_add(quiet_ns);
+                false
+            }
+            _ => {
+                it.wait_for_quiet(status, now_ns, quiet_ns);
+                false
+            }
+        });
+        judged.unwrap_or(false)
+    }
+
+    /// Makes an entry due that waits until it is quiet: it was closed by who wrote it.
+    pub fn was_closed(&mut self, name: &OsStr) {
+        self.change(name, |it| {
+            if matches!(it.state, State::Seen(..)) {
+                it.due_ns = 0;
+            }
+        });
+    }
+
+    /// Notes that an entry had this status after the copy, so that nodes may have only a part of
+    /// it.
+    pub fn was_late(&mut self, entry: &Entry, status: &Status, now_ns: u64) {
+        let quiet_ns = self.quiet_ns;
+        self.change(&entry.name, |it| it.wait_for_quiet(status, now_ns, quiet_ns));
+    }
+
+    /// Notes what became of the copy of an entry to nodes. Returns whether all nodes have the
+    /// entry. It waits until it is [removed](Self::finish).
     pub fn copied(
         &mut self,
         entry: &Entry,
         nodes: impl IntoIterator<Item = (usize, Result<(), String>)>,
         now_ns: u64,
     ) -> bool {
-        let Some(at) = self.waiting.iter().position(|it| it.name == entry.name) else {
-            return false;
-        };
-        let waiting = &mut self.waiting[at];
-        let mut failed = false;
-        for (node, result) in nodes {
-            match result {
-                Ok(()) => drop(waiting.missing.remove(&node)),
-                Err(reason) => {
-                    failed = true;
-                    waiting.missing.insert(node, Some(reason));
+        let count = self.nodes;
+        let note = |it: &mut Waiting| {
+            let mut failed = false;
+            for (node, result) in nodes {
+                match result {
+                    Ok(()) => {
+                        it.reasons.remove(&node);
+                        it.holders.insert(node);
+                    }
+                    Err(reason) => {
+                        failed = true;
+                        it.holders.remove(&node);
+                        it.reasons.insert(node, reason);
+                    }
                 }
             }
-        }
-        if failed {
-            let pause_ns = FIRST_PAUSE_NS << waiting.failures.min(16);
-            waiting.failures += 1;
-            waiting.due_ns = now_ns.saturating_add(pause_ns.min(LAST_PAUSE_NS));
-        }
-        let is_done = waiting.missing.is_empty();
-        if is_done {
-            self.waiting.remove(at);
-        }
-        is_done
+            if failed {
+                let pause_ns = FIRST_PAUSE_NS << it.failures.min(16);
+                it.failures += 1;
+                it.due_ns = now_ns.saturating_add(pause_ns.min(LAST_PAUSE_NS));
+            }
+            it.holders.len() == count
+        };
+        self.change(&entry.name, note).unwrap_or(false)
+    }
+
+    /// Notes that an entry cannot be copied, or not be moved away afterwards, for `reason`. All of
+    /// it is tried again later.
+    pub fn failed(&mut self, entry: &Entry, reason: &str, now_ns: u64) {
+        let nodes = (0..self.nodes).map(|node| (node, Err(reason.to_owned())));
+        self.copied(entry, nodes, now_ns);
+    }
+
+    /// Removes an entry that all nodes have.
+    pub fn finish(&mut self, entry: &Entry) {
+        self.remove(&entry.name);
     }
 
     /// Lets an entry wait until `due_ns`.
     pub fn postpone(&mut self, entry: &Entry, due_ns: u64) {
-        let entries = self.waiting.iter_mut().filter(|it| it.name == entry.name);
-        entries.for_each(|it| it.due_ns = due_ns);
+        self.change(&entry.name, |it| it.due_ns = due_ns);
     }
 
-    /// Makes everything due that a node lacks, because it has come back.
+    /// Makes everything due that a node lacks and that failed before, because it has come back.
     pub fn came_back(&mut self, node: usize) {
-        let lacked = self.waiting.iter_mut().filter(|it| it.missing.contains_key(&node));
-        lacked.for_each(|it| (it.due_ns, it.failures) = (0, 0));
+        let lacks = |it: &&Waiting| it.failures > 0 && !it.is_held_by(node);
+        let lacked: Vec<OsString> =
+            self.waiting.values().filter(lacks).map(|it| it.name.clone()).collect();
+        for name in lacked {
+            self.change(&name, |it| {
+                it.due_ns = 0;
+                it.failures = 0;
+            });
+        }
+    }
+
+    /// Returns the entry that waits under this name.
+    pub fn get(&self, name: &OsStr) -> Option<&Waiting> {
+        self.waiting.get(self.numbers.get(name)?)
+    }
+
+    /// Returns the number of entries that wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Returns the entries that wait, in order.
-    pub fn waiting(&self) -> &[Waiting] {
-        &self.waiting
+    pub fn waiting(&self) -> impl Iterator<Item = &Waiting> {
+        self.waiting.values()
+    }
+}
+
+impl Waiting {
+    /// Notes that the entry is complete. Nodes that got something else lack it.
+    fn complete(&mut self, status: &Status) {
+        self.holders.clear();
+        self.state = State::Complete(status.clone());
+    }
+
+    fn wait_for_quiet(&mut self, status: &Status, now_ns: u64, quiet_ns: u64) {
+        self.holders.clear();
+        self.reasons.clear();
+        self.state = State::Seen(status.clone(), now_ns);
+        self.due_ns = now_ns.saturating_add(quiet_ns);
     }
 }

@@ -27,9 +27,10 @@ impl SpoolRecord {
         Ok(Self { path, state: SpoolState::new(directory, destination) })
     }
 
-    /// Writes the entries that wait.
-    pub fn keep(&mut self, waiting: Vec<WaitingEntry>) -> Result<(), Failure> {
+    /// Writes the entries that wait, of which `waiting` are the first, and `more` follow.
+    pub fn keep(&mut self, waiting: Vec<WaitingEntry>, more: usize) -> Result<(), Failure> {
         self.state.waiting = waiting;
+        self.state.more = more;
         let text = serde_json::to_vec_pretty(&self.state).or_nothing("encoding what waits")?;
         let what = format!("writing {}", self.path.display());
         private_file::replace_unsynced(&self.path, &text).or_nothing(what)

@@ -1,0 +1,75 @@
+//! Tests of the status of an entry.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use super::*;
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let name = format!("garland-status-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(path.join("tree/inner")).unwrap();
+        fs::write(path.join("tree/inner/leaf"), "leaf").unwrap();
+        fs::write(path.join("tree/other"), "other").unwrap();
+        Self(path)
+    }
+
+    fn folder(&self) -> OwnedFd {
+        fs::File::open(&self.0).unwrap().into()
+    }
+
+    fn status(&self, name: &str) -> Status {
+        Status::read(self.folder(), OsStr::new(name), &|| false).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn every_change_in_a_directory_changes_its_status_and_a_new_name_does_not() {
+    let scratch = Scratch::new("changes");
+    let first = scratch.status("tree");
+    assert_eq!(scratch.status("tree"), first);
+    fs::create_dir(scratch.0.join("done")).unwrap();
+    fs::rename(scratch.0.join("tree"), scratch.0.join("done/tree")).unwrap();
+    let moved = scratch.status("done");
+    let done = fs::File::open(scratch.0.join("done")).unwrap();
+    let now = Status::read(&done, OsStr::new("tree"), &|| false).unwrap();
+    assert!(first.is_of_moved(&now) && !first.is_of_moved(&moved));
+    fs::rename(scratch.0.join("done/tree"), scratch.0.join("tree")).unwrap();
+    let mut known = vec![scratch.status("tree")];
+    let tree = scratch.0.join("tree");
+    let changes: [&dyn Fn(); 4] = [
+        &|| fs::write(tree.join("inner/leaf"), "leaves").unwrap(),
+        &|| fs::write(tree.join("inner/new"), "").unwrap(),
+        &|| fs::rename(tree.join("other"), tree.join("another")).unwrap(),
+        &|| std::os::unix::fs::symlink("nowhere", tree.join("inner/link")).unwrap(),
+    ];
+    for change in changes {
+        change();
+        let status = scratch.status("tree");
+        assert!(known.iter().all(|before| *before != status && !before.is_of_moved(&status)));
+        assert!(known.iter().all(|before| !before.is_of_more_than(&status)));
+        known.push(status);
+    }
+    // Whoever removes something has written nothing.
+    fs::remove_file(tree.join("another")).unwrap();
+    assert!(known.last().unwrap().is_of_more_than(&scratch.status("tree")));
+}
+
+#[test]
+fn what_is_mounted_in_a_directory_is_named_and_not_entered() {
+    let refused = |folder: &str, name: &str| {
+        let folder = fs::File::open(folder).unwrap();
+        Status::read(&folder, OsStr::new(name), &|| false).unwrap_err().to_string()
+    };
+    assert_eq!(refused("/", "proc"), MOUNTED);
+}
