@@ -45,6 +45,8 @@ usage: cargo xtask <chore>
                       beside copies
   soak rsync [--rounds N] [--seed S] [--round R]  random trees with random options on eight file
                       systems, beside rsync: no difference may be left (default: 1250 rounds on each)
+  soak spool          a thousand entries of a spool, written slowly by another user while nodes go
+                      and come
   soak mount          test mounts for ten minutes and more while agents are killed
   truth [--runs N] [--seed S] [--run K]  copies in a lab with random faults from outside of the
                       program: how many explanations name them (default: 60 runs)
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         "guard" if !rest.is_empty() => return exit(guard::run(rest).map(ExitCode::from)),
         guard::KEEPER => return exit(guard::keep(rest)),
         "soak" if rest == ["mount"] => guard::chore(|| ci::soak_mounts(root)),
+        "soak" if rest == ["spool"] => guard::chore(|| ci::soak_spool(root)),
         "soak" if rest == ["hostile"] => guard::chore(|| ci::soak_hostile(root)),
         "soak" if rest.first().is_some_and(|word| word == "faults") => {
             guard::chore(|| ci::soak_faults(root, &rest[1..]))

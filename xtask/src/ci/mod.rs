@@ -15,6 +15,7 @@ pub(crate) use bugs::bugs;
 pub(crate) use leftovers::remove_temporary;
 pub(crate) use scenarios::scenarios;
 pub(crate) use soak::{
-    soak, soak_faults, soak_healthy, soak_hostile, soak_mounts, soak_rsync, truth, truth_suggest,
+    soak, soak_faults, soak_healthy, soak_hostile, soak_mounts, soak_rsync, soak_spool, truth,
+    truth_suggest,
 };
 pub(crate) use steps::{check, setup, test};

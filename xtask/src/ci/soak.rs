@@ -115,6 +115,18 @@ pub(crate) fn soak_rsync(root: &Path, args: &[String]) -> Result<()> {
     steps::watched(&mut command)
 }
 
+/// Has other users write a thousand files and directories into a spool, slowly and in all ways, while nodes
+/// go and come: each byte on each node must be that in `done`. It takes ten minutes.
+///
+/// # Errors
+/// If one was not, or a package cannot be installed.
+pub(crate) fn soak_spool(root: &Path) -> Result<()> {
+    packages::install(packages::TESTS)?;
+    let mut command = printing(root, "garland", "sessions");
+    command.arg("spool::others::").env("GARLAND_SOAK", seed().to_string());
+    steps::watched(&mut command)
+}
+
 /// Draws rounds of real commands in a lab with faults at random moments, for so many minutes, and prints a
 /// table of what was found: `soak faults [--minutes N] [--seed S] [--round R]`. With a round, only that
 /// round of the seed is run.

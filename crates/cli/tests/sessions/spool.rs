@@ -1,8 +1,12 @@
-//! `garland up --spool`: what comes into a directory goes to all nodes, also to those that come back later.
+//! `garland up --spool`: what comes into a directory goes to all nodes, also to those that come
+//! back later.
+
+mod others;
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::Command;
 
 use garland_testkit::{Garland, Running, Scratch, random_bytes, until};
 
@@ -16,13 +20,24 @@ struct Served {
 
 impl Served {
     fn start(garland: &Garland<'_>, scratch: &Scratch, nodes: &str, more: &[&str]) -> Self {
+        Self::start_by(Running::start, garland, scratch, nodes, more)
+    }
+
+    /// Starts the command by `start`.
+    fn start_by(
+        start: impl Fn(Command) -> Running,
+        garland: &Garland<'_>,
+        scratch: &Scratch,
+        nodes: &str,
+        more: &[&str],
+    ) -> Self {
         let folder = scratch.path("spool");
         let spool = folder.to_str().expect("a path of text");
         let target = format!("{nodes}:/to");
         let roots = scratch.path("roots");
         let roots = roots.to_str().expect("a path of text");
-        let words = [&["up", "--local-root", roots, "--spool", spool, &target], more].concat();
-        let running = garland.start(&words);
+        let words = ["up", "--local-root", roots, "--spool", spool, &target];
+        let running = start(garland.command(&[&words[..], more].concat()));
         running.await_err("Ctrl-C ends it");
         Self { folder, running }
     }
@@ -128,7 +143,7 @@ fn what_a_node_cannot_take_waits_with_the_reason() {
 fn a_directory_that_cannot_be_read_whole_waits() {
     let scratch = Scratch::new("spool-whole");
     let garland = garland(&scratch);
-    let spool = Served::start(&garland, &scratch, "local[1-2]", &[]);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &["--quiet", "0.3s"]);
     let tree = scratch.path("tree");
     // Directories may be nested 200 deep.
     let deep = (0..202).fold(tree.clone(), |path, _| path.join("d"));
@@ -148,7 +163,7 @@ fn a_directory_that_cannot_be_read_whole_waits() {
 fn a_file_that_is_being_written_waits_and_a_directory_is_one_entry() {
     let scratch = Scratch::new("spool-written");
     let garland = garland(&scratch);
-    let spool = Served::start(&garland, &scratch, "local[1-2]", &["--json"]);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &["--quiet=0.3s", "--json"]);
     let mut file = File::create(spool.folder.join("slow")).expect("the file is made");
     file.write_all(b"first half, ").expect("it is written");
     let tree = scratch.path("tree");
@@ -170,6 +185,30 @@ fn a_file_that_is_being_written_waits_and_a_directory_is_one_entry() {
         let result: serde_json::Value = serde_json::from_str(line).expect("a line is a result");
         assert_eq!(result["nodes"][1]["verdict"], "ok");
     }
+    spool.end(&garland);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn names_of_250_bytes_and_with_newlines_are_done_and_told_on_one_line() {
+    let scratch = Scratch::new("spool-names");
+    let garland = garland(&scratch);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &[]);
+    let long = "L".repeat(250);
+    let forged = "z\nok      all nodes: fake: 26 B";
+    for name in [long.as_str(), forged, "behind"] {
+        spool.put(name, b"content");
+        spool.await_done(name);
+        assert!(scratch.root("local2").join("to").join(name).exists());
+    }
+    let said = spool.running.await_out("three lines", |out| out.contains("done    behind"));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    assert!(lines[1].starts_with("done    z\\x0aok      all nodes: fake: 26 B: 7 B in"), "{said}");
+    let done = spool.folder.join("done");
+    let results = fs::read_dir(done).expect("it is read").flatten().map(|file| file.file_name());
+    let results = results.filter(|name| name.as_encoded_bytes().ends_with(b".result.json"));
+    assert_eq!(results.count(), 3);
     spool.end(&garland);
     scratch.assert_nothing_left();
 }
