@@ -1,5 +1,6 @@
-//! A file system in which calls of one kind hang, as on a broken disk or a dead file server. A
-//! process that hangs in such a call cannot be killed until the file system is released.
+//! A file system in which calls of one kind hang, as on a broken disk or a dead file server, or which
+//! is odd, as those of cameras and other systems are. A process that hangs in such a call cannot be
+//! killed until the file system is released.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -39,7 +40,24 @@ pub enum HangsIn {
     },
 }
 
-/// A mounted file system in memory that hangs in one kind of call. Dropping it releases hanging calls and
+/// What an odd file system does otherwise than those of Linux. All have no hard links, and no files
+/// without a name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Oddities {
+    /// It finds a file under each name that differs in case only.
+    pub ignores_case: bool,
+    /// Each name under which a file is found gives it another inode number, as libfuse does, and
+    /// listings have the same number for all files.
+    pub numbers_names: bool,
+    /// chmod(2) fails.
+    pub refuses_modes: bool,
+    /// Times are multiples of this number of nanoseconds; 0 for any time.
+    pub time_unit_ns: u64,
+    /// utimensat(2) with UTIME_OMIT for the access time does nothing and succeeds.
+    pub ignores_single_times: bool,
+}
+
+/// A mounted file system in memory that hangs in one kind of call, or is odd. Dropping it releases hanging calls and
 /// unmounts it.
 #[derive(Debug)]
 pub struct HangingDisk {
@@ -49,6 +67,10 @@ pub struct HangingDisk {
 
 struct Disk {
     hangs: Option<HangsIn>,
+    oddities: Oddities,
+    /// The inode numbers of names, if each has its own: by directory and name, and the file of each.
+    of_names: HashMap<(u64, OsString), u64>,
+    by_number: HashMap<u64, u64>,
     files: HashMap<u64, File>,
     next: u64,
     written: u64,
@@ -76,12 +98,28 @@ impl HangingDisk {
     /// When this user cannot mount FUSE file systems.
     #[must_use]
     pub fn mount(dir: &Path, hangs: HangsIn) -> Self {
+        Self::mount_with(dir, Some(hangs), Oddities::default())
+    }
+
+    /// Mounts a file system on `dir` in which no call hangs, but which is odd.
+    ///
+    /// # Panics
+    /// When this user cannot mount FUSE file systems.
+    #[must_use]
+    pub fn mount_odd(dir: &Path, oddities: Oddities) -> Self {
+        Self::mount_with(dir, None, oddities)
+    }
+
+    fn mount_with(dir: &Path, hangs: Option<HangsIn>, oddities: Oddities) -> Self {
         std::fs::create_dir_all(dir).expect("the folder can be made");
         let device = garland_sys::fuse::mount(dir)
             .unwrap_or_else(|error| panic!("mounting on {}: {error}", dir.display()));
         let top = File::new(1, FileType::Directory, 0o777);
         let disk = Arc::new(Mutex::new(Disk {
-            hangs: Some(hangs),
+            hangs,
+            oddities,
+            of_names: HashMap::new(),
+            by_number: HashMap::new(),
             files: HashMap::from([(1, top)]),
             next: 2,
             written: 0,
@@ -154,25 +192,71 @@ impl File {
 }
 
 impl Disk {
-    fn find(&self, parent: u64, name: &OsStr) -> Option<u64> {
-        self.files.get(&parent)?.names.get(name).copied()
+    /// Returns the file with the inode number `number`, which may be that of one of its names.
+    fn get(&self, number: u64) -> Option<&File> {
+        self.files.get(self.by_number.get(&number).unwrap_or(&number))
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut File> {
+        self.files.get_mut(self.by_number.get(&number).unwrap_or(&number))
+    }
+
+    /// Returns the name that finds `name` in a directory, and its file.
+    fn find(&self, parent: u64, name: &OsStr) -> Option<(OsString, u64)> {
+        let names = &self.get(parent)?.names;
+        let lower = |name: &OsStr| name.to_string_lossy().to_lowercase();
+        let is_same = |(other, _): &(&OsString, &u64)| match self.oddities.ignores_case {
+            true => lower(other) == lower(name),
+            false => *other == name,
+        };
+        names.iter().find(is_same).map(|(name, number)| (name.clone(), *number))
+    }
+
+    /// Returns what the kernel is told of the file `number` when it asks for the name.
+    fn named(&mut self, parent: u64, name: &OsStr, number: u64) -> FileAttr {
+        let mut attr = self.files[&number].attr;
+        if self.oddities.numbers_names {
+            let key = (parent, name.to_owned());
+            let next = self.next;
+            let own = *self.of_names.entry(key).or_insert(next);
+            self.next += u64::from(own == next);
+            self.by_number.insert(own, number);
+            attr.ino = INodeNo(own);
+        }
+        attr
+    }
+
+    /// Returns the time as the file system keeps it.
+    fn kept(&self, time: SystemTime) -> SystemTime {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        UNIX_EPOCH + Duration::from_nanos(ns - ns % self.oddities.time_unit_ns.max(1))
+    }
+
+    fn now(&self) -> SystemTime {
+        self.kept(UNIX_EPOCH + Duration::from_nanos(garland_sys::clock::wall_ns()))
     }
 
     fn make(&mut self, parent: u64, name: &OsStr, kind: FileType, mode: u32) -> (u64, FileAttr) {
         let number = self.next;
+        let now = self.now();
         self.next += 1;
-        let file = File::new(number, kind, mode);
-        let attr = file.attr;
+        // As on a FAT, where the mount decides it for all files.
+        let mode = if self.oddities.refuses_modes { 0o755 } else { mode };
+        let mut file = File::new(number, kind, mode);
+        file.attr.ctime = now;
         self.files.insert(number, file);
-        if let Some(parent) = self.files.get_mut(&parent) {
+        if let Some(parent) = self.get_mut(parent) {
             parent.names.insert(name.to_owned(), number);
         }
-        (number, attr)
+        (number, self.named(parent, name, number))
     }
 
     fn remove(&mut self, parent: u64, name: &OsStr) -> bool {
-        let parent = self.files.get_mut(&parent);
-        parent.is_some_and(|parent| parent.names.remove(name).is_some())
+        let Some((name, _)) = self.find(parent, name) else { return false };
+        self.of_names.remove(&(parent, name.clone()));
+        let parent = self.get_mut(parent);
+        parent.is_some_and(|parent| parent.names.remove(&name).is_some())
     }
 }
 
@@ -199,16 +283,19 @@ macro_rules! hang_if {
 
 impl Filesystem for Shared {
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let disk = self.0.lock();
-        match disk.find(parent.0, name).and_then(|number| disk.files.get(&number)) {
-            Some(file) => reply.entry(&TTL, &file.attr, Generation(0)),
+        let mut disk = self.0.lock();
+        match disk.find(parent.0, name) {
+            Some((_, number)) => {
+                let attr = disk.named(parent.0, name, number);
+                reply.entry(&TTL, &attr, Generation(0));
+            }
             None => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        match self.0.lock().files.get(&ino.0) {
-            Some(file) => reply.attr(&TTL, &file.attr),
+        match self.0.lock().get(ino.0) {
+            Some(file) => reply.attr(&TTL, &FileAttr { ino, ..file.attr }),
             None => reply.error(Errno::ESTALE),
         }
     }
@@ -221,7 +308,7 @@ impl Filesystem for Shared {
         _uid: Option<u32>,
         _gid: Option<u32>,
         size: Option<u64>,
-        _atime: Option<TimeOrNow>,
+        atime: Option<TimeOrNow>,
         mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
         _fh: Option<FileHandle>,
@@ -232,7 +319,17 @@ impl Filesystem for Shared {
         reply: ReplyAttr,
     ) {
         let mut disk = self.0.lock();
-        let Some(file) = disk.files.get_mut(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let oddities = disk.oddities;
+        let now = disk.now();
+        if mode.is_some() && oddities.refuses_modes {
+            return reply.error(Errno::EPERM);
+        }
+        let mtime = mtime.filter(|_| !oddities.ignores_single_times || atime.is_some());
+        let mtime = mtime.map(|mtime| match mtime {
+            TimeOrNow::SpecificTime(time) => disk.kept(time),
+            TimeOrNow::Now => now,
+        });
+        let Some(file) = disk.get_mut(ino.0) else { return reply.error(Errno::ESTALE) };
         if let Some(size) = size {
             file.attr.size = size;
             file.bytes.resize(usize::try_from(size).unwrap_or(0), 0);
@@ -240,14 +337,9 @@ impl Filesystem for Shared {
         if let Some(mode) = mode {
             file.attr.perm = (mode & 0o7777) as u16;
         }
-        match mtime {
-            Some(TimeOrNow::SpecificTime(time)) => file.attr.mtime = time,
-            Some(TimeOrNow::Now) => {
-                file.attr.mtime = UNIX_EPOCH + Duration::from_nanos(garland_sys::clock::wall_ns())
-            }
-            None => {}
-        }
-        reply.attr(&TTL, &file.attr);
+        file.attr.mtime = mtime.unwrap_or(file.attr.mtime);
+        file.attr.ctime = now;
+        reply.attr(&TTL, &FileAttr { ino, ..file.attr });
     }
 
     fn mkdir(
@@ -281,14 +373,22 @@ impl Filesystem for Shared {
         name: &OsStr,
         newparent: INodeNo,
         newname: &OsStr,
-        _flags: RenameFlags,
+        flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
         let mut disk = self.0.lock();
         hang_if!(disk, HangsIn::Rename, reply);
-        let Some(number) = disk.find(parent.0, name) else { return reply.error(Errno::ENOENT) };
+        let Some((_, number)) = disk.find(parent.0, name) else {
+            return reply.error(Errno::ENOENT);
+        };
+        if flags.contains(RenameFlags::RENAME_NOREPLACE) {
+            if disk.find(newparent.0, newname).is_some() {
+                return reply.error(Errno::EEXIST);
+            }
+        }
         disk.remove(parent.0, name);
-        if let Some(folder) = disk.files.get_mut(&newparent.0) {
+        disk.remove(newparent.0, newname);
+        if let Some(folder) = disk.get_mut(newparent.0) {
             folder.names.insert(newname.to_owned(), number);
         }
         reply.ok();
@@ -333,7 +433,7 @@ impl Filesystem for Shared {
         {
             return disk.hanging.push(Box::new(reply));
         }
-        let Some(file) = disk.files.get(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let Some(file) = disk.get(ino.0) else { return reply.error(Errno::ESTALE) };
         let rest = usize::try_from(offset).ok().and_then(|at| file.bytes.get(at..));
         let rest = rest.unwrap_or_default();
         let part = &rest[..rest.len().min(size as usize)];
@@ -362,7 +462,10 @@ impl Filesystem for Shared {
             return disk.hanging.push(Box::new(reply));
         }
         disk.written += data.len() as u64;
-        let Some(file) = disk.files.get_mut(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let now = disk.now();
+        let Some(file) = disk.get_mut(ino.0) else { return reply.error(Errno::ESTALE) };
+        file.attr.mtime = now;
+        file.attr.ctime = now;
         let begin = usize::try_from(offset).unwrap_or(0);
         let end = begin + data.len();
         if file.bytes.len() < end {
@@ -406,13 +509,14 @@ impl Filesystem for Shared {
         mut reply: ReplyDirectory,
     ) {
         let disk = self.0.lock();
-        let Some(folder) = disk.files.get(&ino.0) else { return reply.error(Errno::ESTALE) };
+        let Some(folder) = disk.get(ino.0) else { return reply.error(Errno::ESTALE) };
         let mut names: Vec<_> = folder.names.iter().collect();
         names.sort();
         let rest = (1..).zip(names).skip(usize::try_from(offset).unwrap_or(usize::MAX));
         for (next, (name, number)) in rest {
             let kind = disk.files.get(number).map_or(FileType::RegularFile, |it| it.attr.kind);
-            if reply.add(INodeNo(*number), next, kind, name) {
+            let listed = if disk.oddities.numbers_names { u64::from(u32::MAX) } else { *number };
+            if reply.add(INodeNo(listed), next, kind, name) {
                 break;
             }
         }

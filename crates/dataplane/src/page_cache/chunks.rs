@@ -49,22 +49,24 @@ impl Chunks {
 mod tests {
     use super::*;
 
+    const NONE: [u64; 0] = [];
+
     #[test]
     fn chunks_are_complete_in_any_order_and_incomplete_ones_are_bounded() {
         let mut chunks = Chunks::default();
         let half = CHUNK as usize / 2;
-        assert_eq!(chunks.count(0, half), []);
-        assert_eq!(chunks.count(3 * CHUNK, half), []);
+        assert_eq!(chunks.count(0, half), NONE);
+        assert_eq!(chunks.count(3 * CHUNK, half), NONE);
         assert_eq!(chunks.count(3 * CHUNK + half as u64, half), [3]);
         // The rest of the first chunk, all of the second one, and the beginning of the third one.
         assert_eq!(chunks.count(half as u64, half + 2 * half + 1), [0, 1]);
         assert_eq!(chunks.count(2 * CHUNK + 1, 2 * half - 1), [2]);
         assert!(chunks.counts.is_empty());
         for index in 0..1000 {
-            assert_eq!(chunks.count(index * CHUNK, 1), []);
+            assert_eq!(chunks.count(index * CHUNK, 1), NONE);
         }
         assert_eq!(chunks.counts.len(), COUNTED);
         assert_eq!(chunks.count(999 * CHUNK + 1, CHUNK as usize - 1), [999]);
-        assert_eq!(chunks.count(u64::MAX - 1, 10), [], "it ends at the largest offset");
+        assert_eq!(chunks.count(u64::MAX - 1, 10), NONE, "it ends at the largest offset");
     }
 }
