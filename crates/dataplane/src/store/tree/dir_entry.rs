@@ -70,11 +70,7 @@ impl<'a> DirEntry<'a> {
     pub fn refuse_folded(&self) -> io::Result<()> {
         match self.saved().folded(self.folder(), self.name.as_bytes())? {
             None => Ok(()),
-            Some(other) => {
-                let other = String::from_utf8_lossy(&other).into_owned();
-                let message = format!("the file system ignores case, and {other} exists there");
-                Err(io::Error::other(message))
-            }
+            Some(folded) => Err(io::Error::other(folded.to_string())),
         }
     }
 

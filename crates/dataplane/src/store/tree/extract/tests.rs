@@ -2,6 +2,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
+use garland_testkit::{HangingDisk, Oddities};
+
 use super::*;
 use crate::tests::Scratch;
 
@@ -44,6 +46,54 @@ fn file(name: &[u8], linked: bool) -> Record {
 
 fn enter(name: &[u8]) -> Record {
     Record::Enter { name: name.to_vec(), meta: meta(0o755) }
+}
+
+/// Brings a whole file with these three bytes.
+fn bring_bytes(extractor: &mut TreeExtractor, name: &[u8], bytes: &[u8; 3]) {
+    extractor.apply(file(name, false)).unwrap();
+    extractor.write(bytes).unwrap();
+    extractor.finish(true).unwrap();
+}
+
+#[test]
+fn where_case_is_ignored_no_name_replaces_another_one() {
+    // A file system may number files, or the names under which it finds them.
+    for numbers_names in [false, true] {
+        let dir = Scratch::new("tree-folds");
+        let oddities = Oddities { ignores_case: true, numbers_names, ..Oddities::default() };
+        let disk = HangingDisk::mount_odd(&dir, oddities);
+        for _ in 0..2 {
+            let mut extractor = extractor(&dir);
+            bring_bytes(&mut extractor, b"Read", b"one");
+            bring_bytes(&mut extractor, b"read", b"two");
+            for (folder, bytes) in [(b"D", b"big"), (b"d", b"sma")] {
+                apply_all(&mut extractor, [enter(folder)]);
+                bring_bytes(&mut extractor, b"f", bytes);
+                apply_all(&mut extractor, [Record::Leave]);
+            }
+            let wanted = "copied everything except 2 entries: read: the file system ignores case, \
+                          and Read exists there; d: the file system ignores case, and D exists there";
+            assert_eq!(extractor.troubles(), Err(wanted.to_owned()), "{numbers_names}");
+        }
+        assert_eq!(fs::read(dir.join("Read")).unwrap(), b"one", "{numbers_names}");
+        assert_eq!(fs::read(dir.join("D/f")).unwrap(), b"big", "{numbers_names}");
+        drop(disk);
+    }
+}
+
+#[test]
+fn names_that_differ_in_case_are_two_where_names_are_numbered() {
+    let dir = Scratch::new("tree-numbered");
+    let oddities = Oddities { numbers_names: true, ..Oddities::default() };
+    let disk = HangingDisk::mount_odd(&dir, oddities);
+    for _ in 0..2 {
+        let mut extractor = extractor(&dir);
+        bring_bytes(&mut extractor, b"Read", b"one");
+        bring_bytes(&mut extractor, b"read", b"two");
+        assert_eq!(extractor.troubles(), Ok(()));
+    }
+    assert_eq!(fs::read(dir.join("Read")).unwrap(), b"one");
+    drop(disk);
 }
 
 #[test]
