@@ -50,6 +50,7 @@ pub mod program;
 pub mod proxy;
 pub mod random;
 pub mod regular_file;
+pub mod removal;
 pub mod schedule;
 pub mod segment;
 pub mod signal;

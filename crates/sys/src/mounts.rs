@@ -1,10 +1,10 @@
-//! Which file system a path lies on, by the table of mounts. Nothing on it is touched: one that
-//! hangs would keep whoever asks.
+//! Which mount a file or a path lies on. A path is looked up in the table of mounts, and nothing on its
+//! file system is touched: one that hangs would keep whoever asks.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -13,8 +13,29 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not
-/// let a process go that waits for such a one, also if it is killed.
+/// Returns the number of the mount that an open file lies on; none if the kernel does not tell. A
+/// directory that is bound elsewhere has the device number of its file system, but another mount.
+#[must_use]
+pub fn id(file: impl AsFd) -> Option<u64> {
+    let file = file.as_fd();
+    let stat = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
+    let told = stat.filter(|stat| stat.stx_mask & StatxFlags::MNT_ID.bits() != 0);
+    told.map(|stat| stat.stx_mnt_id).or_else(|| {
+        // Before Linux 5.8.
+        let told = fs::read(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
+        id_in(&told)
+    })
+}
+
+/// Returns the number in the line `mnt_id:` of `/proc/self/fdinfo/N` (proc(5)).
+fn id_in(info: &[u8]) -> Option<u64> {
+    let mut lines = info.split(|byte| *byte == b'\n');
+    let number = lines.find_map(|line| line.strip_prefix(b"mnt_id:"))?;
+    std::str::from_utf8(number).ok()?.trim().parse().ok()
+}
+
+/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not let a
+/// process go that waits for such a one, also if it is killed.
 #[must_use]
 pub fn is_fuse(path: &Path) -> bool {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
@@ -100,6 +121,17 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_sources_tell_the_same_mount() {
+        let file = fs::File::open("/proc/self/mountinfo").unwrap();
+        let info = fs::read(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).unwrap();
+        assert!(id_in(&info).is_some());
+        assert_eq!(id(&file), id_in(&info));
+        let other = fs::File::open("/sys").unwrap();
+        assert_ne!(id(&other), id(&file));
+        assert_eq!(id_in(b"pos:\t0\nflags:\t02\n"), None);
+    }
 
     #[test]
     fn the_deepest_and_last_mount_of_a_path_counts() {

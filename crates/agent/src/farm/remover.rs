@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use garland_sys::channel::{SyncSender, sync_channel};
+use garland_sys::removal;
 use garland_sys::threads::{self, Joined};
 
 /// The maximum number of directories that wait for their removal. If jobs end faster than that,
@@ -32,7 +33,7 @@ impl Remover {
         let (waiting, paths) = sync_channel::<PathBuf>(WAITING);
         let remove = move |path: PathBuf| {
             // Errors are ignored: the removal is tried again at the end of the run.
-            let _ = fs::remove_dir_all(path);
+            let _ = removal::remove_dir_all(&path);
         };
         let thread = threads::spawn("remove", move || paths.iter().for_each(remove))?;
         Ok(Self { folder, count: 0, waiting, _thread: thread.into() })

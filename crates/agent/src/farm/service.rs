@@ -19,6 +19,7 @@ use crate::error::{OrderError, cannot};
 use crate::farm::executor::JobExecutor;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
+use garland_sys::removal;
 
 /// The jobs of one controller. Dropping this kills the jobs and removes their files.
 pub struct JobService {
@@ -122,7 +123,7 @@ impl JobService {
         let own = self.own.as_ref().ok_or("protocol error: a job without an open run")?;
         let own = own.join(job.to_string());
         // Remove the files of an earlier attempt.
-        let _ = fs::remove_dir_all(&own);
+        let _ = removal::remove_dir_all(&own);
         let mut folders = folders.iter().map(|folder| own.join(OsStr::from_bytes(folder.bytes())));
         fs::create_dir_all(&own)
             .and_then(|()| folders.try_for_each(fs::create_dir_all))
@@ -142,7 +143,7 @@ impl Drop for JobService {
         self.remover = None;
         if let Some(own) = &self.own {
             // Errors are ignored: the directory does not exist if no job had files.
-            let _ = fs::remove_dir_all(own);
+            let _ = removal::remove_dir_all(own);
         }
     }
 }

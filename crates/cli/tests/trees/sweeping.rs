@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use garland_testkit::Scratch;
+use garland_testkit::{Scratch, Wire};
 
 use crate::compare::assert_equal;
 use crate::{garland, paths, verdict, write};
@@ -124,6 +124,33 @@ fn what_rsync_would_delete_is_removed_and_nothing_else() {
     let words = ["--json", "-r", "--delete", "from/", "local1:/0"];
     let result = garland.cp(&words).with_code(0).json();
     assert_eq!(result["nodes"][0]["removed"], 0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_is_bound_below_the_destination_stays_and_is_named() {
+    let scratch = Scratch::new("tree-delete-bound");
+    write(&scratch, "s/a", "a");
+    for path in ["s/mnt/", "s/gone/mnt/", "home/"] {
+        fs::create_dir_all(scratch.root("local1").join(path)).unwrap();
+    }
+    write(&scratch, "roots/local1/home/doc", "precious");
+    write(&scratch, "roots/local1/s/gone/x", "x");
+    let root = scratch.root("local1").display().to_string();
+    let mounts = ["s/mnt", "s/gone/mnt"];
+    let mounts = mounts.map(|to| format!("mount --bind '{root}/home' '{root}/{to}'"));
+    let wire = Wire::quick().and(&mounts.join(" && "));
+    let garland = garland(&scratch).over(wire);
+    let result = garland.cp(&["--json", "-a", "--delete", "s", "local1:/"]).with_code(3).json();
+    let (word, reason) = verdict(&result, "local1");
+    // The names of a directory have no order.
+    assert_eq!(word, "failed", "{reason}");
+    for path in ["s/mnt", "s/gone/mnt"] {
+        let told = format!("{path}: not removed: something is mounted there");
+        assert!(reason.contains(&told), "{reason}");
+    }
+    let wanted = ["home/", "home/doc", "s/", "s/a", "s/gone/", "s/gone/mnt/", "s/mnt/"];
+    assert_eq!(paths(&scratch.root("local1")), wanted);
     scratch.assert_nothing_left();
 }
 

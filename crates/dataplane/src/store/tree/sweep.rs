@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::tree::{DEPTH_MAX, Pattern};
+use garland_sys::removal::Ground;
 use garland_sys::sync::Mutex;
 use rustix::fs::{AtFlags, Dir, FileType, fstat, statat, unlinkat};
 use rustix::io::Errno;
@@ -57,8 +58,8 @@ pub struct Swept {
 /// A directory from which names are removed.
 struct Site<'a> {
     folder: &'a OwnedFd,
-    /// The device number of the directory's file system.
-    device: u64,
+    /// What is mounted below the directory has another one, and stays.
+    ground: Ground,
     /// The path of the directory relative to the top. It ends in a slash; that of the top is empty.
     path: &'a [u8],
     depth: usize,
@@ -140,12 +141,12 @@ impl Sweeper {
         if own.stays || is_kept {
             return Ok(());
         }
-        let device = match fstat(folder) {
-            Ok(stat) => stat.st_dev,
-            Err(error) => return troubles.note(path, &error.into()),
+        let ground = match Ground::new(folder) {
+            Ok(ground) => ground,
+            Err(error) => return troubles.note(path, &error),
         };
         let goes = |name: &[u8]| !own.names.contains(&self.hashing.hash_one(name));
-        let site = Site { folder, device, path, depth: own.depth };
+        let site = Site { folder, ground, path, depth: own.depth };
         self.empty(&site, goes, troubles).map(drop)
     }
 
@@ -230,16 +231,17 @@ impl Sweeper {
             return Err(io::Error::other(message));
         }
         let folder = open_directory(above.folder, name)?;
-        let stat = fstat(&folder)?;
-        if stat.st_dev != above.device {
-            return Err(io::Error::other("not removed: another file system is mounted there"));
+        // The number of the device alone does not tell: a directory of the same file system may be
+        // bound there.
+        if Ground::new(&folder)? != above.ground {
+            return Err(io::Error::other("not removed: something is mounted there"));
         }
         if matches!(self.fate, Fate::Removed(_)) {
-            directory::allow_owner(&folder, &stat);
+            directory::allow_owner(&folder, &fstat(&folder)?);
         }
         let path = [path, b"/"].concat();
         let depth = above.depth + 1;
-        let site = Site { folder: &folder, device: above.device, path: &path, depth };
+        let site = Site { folder: &folder, ground: above.ground, path: &path, depth };
         self.empty(&site, |_| true, troubles)
     }
 }
