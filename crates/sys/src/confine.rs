@@ -14,6 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::process;
+
 /// The directory that paths are resolved in.
 #[derive(Debug)]
 pub enum Root {
@@ -67,14 +69,22 @@ impl Root {
         self.open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     }
 
-    /// Opens the existing file or device `path` for reading and writing. With `alone` (O_EXCL), a
-    /// block device that is in use is refused, and others cannot mount it as long as it is open.
+    /// Resolves `path` as [`Self::find`] does, but follows only symbolic links of root or of this
+    /// process's user: in a directory to which all may write, any user can make one that leads to a
+    /// device.
     ///
     /// # Errors
-    /// When `path` does not exist, is in use, or leads out of the root.
-    pub fn open_to_write(&self, path: &Path, alone: bool) -> io::Result<OwnedFd> {
-        let alone = if alone { OFlags::EXCL } else { OFlags::empty() };
-        self.open(path, OFlags::RDWR | OFlags::CLOEXEC | alone)
+    /// EPERM when a link belongs to another user; besides, those of [`Self::find`].
+    pub fn find_by_own_links(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        match self {
+            Self::Confined(root, _) => walk(root, path, flags, Links::Own),
+            Self::Free => {
+                let absolute = std::path::absolute(path).map_err(|_| Errno::INVAL)?;
+                let top = openat(CWD, "/", DIRECTORY, Mode::empty())?;
+                walk(&top, &absolute, flags, Links::Own)
+            }
+        }
     }
 
     /// Resolves `path` to a descriptor without opening the file (O_PATH).
@@ -156,6 +166,17 @@ pub fn open_found_with(found: &OwnedFd, flags: OFlags) -> io::Result<OwnedFd> {
         _ => return Err(io::Error::other("it is neither a regular file nor a directory")),
     }
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(openat(CWD, by_descriptor(found), flags, Mode::empty())?)
+}
+
+/// Opens the device that `found` stands for (O_PATH) for reading and writing. With `alone` (O_EXCL), a
+/// block device that is in use is refused, and others cannot mount it as long as it is open.
+///
+/// # Errors
+/// When it is in use, or cannot be opened.
+pub fn open_found_device(found: &OwnedFd, alone: bool) -> io::Result<OwnedFd> {
+    let alone = if alone { OFlags::EXCL } else { OFlags::empty() };
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | alone;
     Ok(openat(CWD, by_descriptor(found), flags, Mode::empty())?)
 }
 
@@ -241,6 +262,8 @@ pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
 enum Links {
     /// Resolves it inside the root, as RESOLVE_IN_ROOT does.
     Inside,
+    /// Resolves it inside the root if it belongs to root or to this process's user.
+    Own,
     /// Fails, as RESOLVE_NO_SYMLINKS does. `..` and absolute paths fail, too (RESOLVE_BENEATH).
     Refused,
 }
@@ -270,8 +293,12 @@ fn walk(root: &OwnedFd, path: &Path, flags: OFlags, links: Links) -> Result<Owne
         }
         let above = way.last().unwrap_or(root);
         let found = openat(above, &*name, step, Mode::empty())?;
-        match FileType::from_raw_mode(fstat(&found)?.st_mode) {
-            FileType::Symlink if links == Links::Inside && followed < MOST_LINKS => {
+        let stat = fstat(&found)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink if links != Links::Refused && followed < MOST_LINKS => {
+                if links == Links::Own && ![0, process::user_id()].contains(&stat.st_uid) {
+                    return Err(Errno::PERM);
+                }
                 followed += 1;
                 let target = OsString::from_vec(readlinkat(&found, "", Vec::new())?.into_bytes());
                 push_names(&mut names, Path::new(&target), &mut way, links)?;
@@ -425,6 +452,36 @@ mod tests {
         let mut text = String::new();
         io::Read::read_to_string(&mut std::fs::File::from(file), &mut text).unwrap();
         assert_eq!(text, "in");
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn links_of_others_are_not_followed_on_the_way_to_a_device() {
+        let dir = place("own");
+        std::fs::create_dir(dir.join("a")).unwrap();
+        std::fs::write(dir.join("a/file"), b"").unwrap();
+        for (link, target) in [("own", "a/file"), ("by-own", "own"), ("folder", "a")] {
+            symlink(target, dir.join(link)).unwrap();
+        }
+        let confined = Root::confined(&dir).unwrap();
+        let both = |path: &str| {
+            let free = Root::Free.find_by_own_links(&dir.join(path)).map(drop);
+            assert_eq!(confined.find_by_own_links(Path::new(path)).map(drop), free, "{path}");
+            free
+        };
+        for path in ["a/file", "own", "by-own", "folder/file", "a/../own"] {
+            assert_eq!(both(path), Ok(()), "{path}");
+        }
+        assert_eq!(both("none"), Err(Errno::NOENT));
+        // Only root can make a link another user's.
+        if process::user_id() == 0 {
+            for link in ["own", "folder"] {
+                std::os::unix::fs::lchown(dir.join(link), Some(65_534), None).unwrap();
+            }
+            for path in ["own", "by-own", "folder/file"] {
+                assert_eq!(both(path), Err(Errno::PERM), "{path}");
+            }
+        }
         std::fs::remove_dir_all(dir).unwrap();
     }
 

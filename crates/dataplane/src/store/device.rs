@@ -3,12 +3,14 @@
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::trace::Stage;
-use garland_sys::confine::Root;
+use garland_sys::confine;
 use garland_sys::device_use::use_of;
+use rustix::fs::fstat;
 
 use super::{Store, StoreError};
 use crate::page_cache::WriteBack;
@@ -23,21 +25,21 @@ pub struct DeviceStore {
 }
 
 impl DeviceStore {
-    /// Opens the device at `path` below `root`. Fails if `length` is given and the device has fewer
+    /// Opens the device `found` (O_PATH), which is at `path`. Fails if `length` is given and the device has fewer
     /// bytes, or if the device is in use and `force` is not set. `fsync` tells whether the commit
     /// makes the written data stable.
     pub fn open(
-        root: &Root,
+        found: &OwnedFd,
         path: &Path,
         length: Option<u64>,
         (force, fsync): (bool, bool),
     ) -> Result<Self, StoreError> {
         let failed = |error: &io::Error| StoreError::path("open the device", path.display(), error);
         // O_EXCL: the kernel refuses a device in use, and keeps it from being mounted meanwhile.
-        let opened = root.open_to_write(path, !force);
+        let opened = confine::open_found_device(found, !force);
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                let number = root.look(path).map(|stat| stat.st_rdev);
+                let number = fstat(found).map(|stat| stat.st_rdev);
                 let used = number.ok().and_then(use_of).unwrap_or_else(|| "in use".to_owned());
                 let reason = format!("it is {used}; --force-device overrides this");
                 return Err(StoreError::refused("write to", path.display(), reason));

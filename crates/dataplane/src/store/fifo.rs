@@ -2,13 +2,13 @@
 //! withdrawn.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_sys::confine::Root;
+use garland_sys::confine;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -29,12 +29,11 @@ pub struct FifoStore {
 }
 
 impl FifoStore {
-    /// Finds the pipe at `path` without opening it: its reader may come later.
-    pub fn open(root: &Root, path: &Path) -> Result<Self, StoreError> {
-        let place = root.find(path);
-        let place = place.map_err(|error| StoreError::path("open", path.display(), &error))?;
+    /// Returns a store for the pipe `place` (O_PATH), which is at `path`. It is opened later, since its
+    /// reader may come later.
+    pub fn new(place: OwnedFd, path: &Path) -> Self {
         let path = path.to_owned();
-        Ok(Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) })
+        Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) }
     }
 
     /// Returns the pipe, opened for writing. Waits at most 10 s for a reader.
@@ -42,7 +41,7 @@ impl FifoStore {
         if let Some(outflow) = self.outflow.get() {
             return Ok(outflow);
         }
-        let again = format!("/proc/self/fd/{}", self.place.as_raw_fd());
+        let again = confine::by_descriptor(&self.place);
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         for _ in 0..ATTEMPTS {
             match rustix::fs::open(again.as_str(), flags, Mode::empty()) {
